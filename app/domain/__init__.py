@@ -1,0 +1,1 @@
+"""The words of the product. Standard library only; no I/O, no clock."""

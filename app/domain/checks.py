@@ -1,0 +1,116 @@
+"""A check: one evaluation of a deployment's fairness, and the measurements it leaves."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+
+class CheckState(StrEnum):
+    """Where a check stands. The last four are final, but a failed hourly check is tried again while attempts remain."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    INSUFFICIENT_DATA = "insufficient_data"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Trigger(StrEnum):
+    """Who asked: the schedule (one per deployment and hour), or a person or program, for now or for a range of time."""
+
+    SCHEDULE = "schedule"
+    REQUEST = "request"
+    RANGE = "range"
+
+
+class DataSet(StrEnum):
+    """What a measurement was computed on."""
+
+    PAYLOAD = "payload"
+    BALANCED = "balanced"
+    FEEDBACK = "feedback"
+
+
+class Scope(StrEnum):
+    """Whom a measurement is about: one group, the worst monitored, the monitored pooled, the reference, or everybody."""
+
+    GROUP = "group"
+    WORST = "worst"
+    POOLED = "pooled"
+    REFERENCE = "reference"
+    ATTRIBUTE = "attribute"
+    OVERALL = "overall"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A half-open time range [start, end) on the clock on which records are logged; aware, UTC."""
+
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a running check is: copies scored of copies to score, and the step in words."""
+
+    step: str
+    done: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRun:
+    """One queued, running or ended check. `span` is the hour, or the range that was asked for.
+
+    `lease_token` fences a worker: whoever holds an older one may write nothing.
+    """
+
+    no: int
+    id: str
+    deployment_no: int
+    deployment_id: str
+    trigger: Trigger
+    state: CheckState
+    span: Span
+    attempts: int
+    lease_token: str | None
+    progress: Progress | None
+    reason: str | None
+    window: dict[str, object] | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    next_attempt_at: datetime | None
+    cancel_requested: bool = False
+    created_by: str = ""
+    monitor_version: int | None = None
+    model_revision: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One value of a series, with everything needed to trace it.
+
+    `value` is None exactly when `reason` says why. `details` holds the counts and the formula's name.
+    `attribute` is a feature, or several joined by ` × ` for an intersection; `group` a value's or range's label.
+    """
+
+    metric: str
+    data: DataSet
+    scope: Scope
+    attribute: str | None
+    group: str | None
+    at: datetime
+    value: float | None
+    reason: str | None
+    lower: float | None
+    upper: float | None
+    interval_method: str | None
+    n: int
+    verdict: str | None
+    lower_limit: float | None
+    upper_limit: float | None
+    carried_forward: bool = False
+    details: dict[str, object] = field(default_factory=dict)

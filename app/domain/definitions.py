@@ -1,0 +1,31 @@
+"""What a person says of a deployment: everything but what the store adds (numbers, versions, times)."""
+
+from dataclasses import dataclass
+
+from app.domain.deployments import Column, Deployment, Endpoint, OutputFields, ProblemType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """The content of a deployment. Two deployments of equal definitions say the same. Its refusals are in `deployment_rules.py`."""
+
+    name: str
+    problem_type: ProblemType
+    features: tuple[Column, ...]
+    meta: tuple[Column, ...]
+    outputs: OutputFields
+    model_revision: str
+    endpoint: Endpoint | None
+
+
+def definition_of(deployment: Deployment) -> Definition:
+    """The content of a stored deployment."""
+    return Definition(
+        name=deployment.name,
+        problem_type=deployment.problem_type,
+        features=deployment.schema.features,
+        meta=deployment.schema.meta,
+        outputs=deployment.outputs,
+        model_revision=deployment.model_revision,
+        endpoint=deployment.endpoint,
+    )

@@ -1,0 +1,241 @@
+"""What the configuration of a fairness monitor may not say. Source: spec of the fairness check, section 1.
+
+Pure: gives the problems, each with its place, raises nothing.
+The known metric keys are handed in, because the domain does not know the metrics.
+"""
+
+import math
+from collections.abc import Collection, Iterator
+from itertools import combinations
+
+from app.domain.deployments import Column, FieldKind, FieldType, ProblemType, RecordSchema
+from app.domain.monitors import Limits, Monitor, MonitoredAttribute
+from app.domain.texts import name_problem
+from app.domain.values import GroupValue, Range, canonical, label_of
+from app.errors import FieldProblem
+
+MAX_RECORDS = 1_000_000
+MAX_DRAWS = 10
+MAX_ATTRIBUTES = 100
+MAX_RANGES = 100
+"""Of one list. Each is compared with each other one, so there must be an end."""
+INTERSECTION_SIZES = (2, 3)
+_INT64 = 2**63
+
+_FITTING = {
+    FieldType.STRING: (str,),
+    FieldType.BOOLEAN: (bool,),
+    FieldType.INTEGER: (int, float),
+    FieldType.NUMBER: (int, float),
+}
+
+
+def monitor_problems(
+    monitor: Monitor, *, schema: RecordSchema, problem_type: ProblemType, known_metrics: Collection[str]
+) -> list[FieldProblem]:
+    """Everything wrong with the configuration for a deployment of that schema and type; empty if it may be stored."""
+    return [
+        *_outcomes(monitor, problem_type),
+        *_attributes(monitor, schema, known_metrics),
+        *_intersections(monitor),
+        *_sizes(monitor),
+    ]
+
+
+def _outcomes(monitor: Monitor, problem_type: ProblemType) -> Iterator[FieldProblem]:
+    sides = (("favourable", monitor.outcomes.favourable), ("unfavourable", monitor.outcomes.unfavourable))
+    wants_ranges = problem_type is ProblemType.REGRESSION
+    for part, values in sides:
+        yield from _listed(part, values)
+        for index, value in enumerate(values):
+            if isinstance(value, Range) != wants_ranges:
+                wanted = "a range [lo, hi]" if wants_ranges else "a class value"
+                yield FieldProblem(f"{part}[{index}]", f"must be {wanted} for a {problem_type.value} model, found {_shown(value)}")
+    yield from _shared("unfavourable", monitor.outcomes.favourable, monitor.outcomes.unfavourable, "favourable")
+    if not wants_ranges and len({_sort(value) for _, values in sides for value in values if not isinstance(value, Range)}) > 1:
+        yield FieldProblem("unfavourable", "mixes types with favourable: class values must be all text, all numbers or all true/false")
+
+
+def _attributes(monitor: Monitor, schema: RecordSchema, known_metrics: Collection[str]) -> Iterator[FieldProblem]:
+    if not monitor.attributes:
+        yield FieldProblem("attributes", "must list at least one attribute")
+    if len(monitor.attributes) > MAX_ATTRIBUTES:
+        yield FieldProblem("attributes", f"must list at most {MAX_ATTRIBUTES} attributes, found {len(monitor.attributes)}")
+        return
+    seen: set[str] = set()
+    for index, attribute in enumerate(monitor.attributes):
+        place = f"attributes[{index}]"
+        if attribute.feature in seen:
+            yield FieldProblem(f"{place}.feature", f"{attribute.feature!r} is configured twice")
+        seen.add(attribute.feature)
+        column = schema.column(attribute.feature)
+        if column is None:
+            yield FieldProblem(f"{place}.feature", f"{attribute.feature!r} is neither a feature nor a meta field of the deployment")
+        yield from _groups(place, attribute, column)
+        yield from _thresholds(place, attribute)
+        yield from _metric_limits(f"{place}.metric_limits", attribute, known_metrics)
+
+
+def _groups(place: str, attribute: MonitoredAttribute, column: Column | None) -> Iterator[FieldProblem]:
+    reference = attribute.reference
+    for part, values in (("monitored", attribute.monitored), ("reference", reference)):
+        if values is None:
+            continue
+        yield from _listed(f"{place}.{part}", values)
+        for index, value in enumerate(values):
+            if column is not None:
+                yield from _fits(f"{place}.{part}[{index}]", value, column)
+    kinds = {isinstance(value, Range) for value in (*attribute.monitored, *(reference or ()))}
+    if len(kinds) > 1:
+        yield FieldProblem(f"{place}.monitored", "mixes ranges and values between or within the groups; use one form for the attribute")
+    elif len({_sort(value) for value in (*attribute.monitored, *(reference or ())) if not isinstance(value, Range)}) > 1:
+        yield FieldProblem(
+            f"{place}.monitored", "mixes types between or within the groups; values must be all text, all numbers or all true/false"
+        )
+    if reference is None and True in kinds:
+        yield FieldProblem(
+            f"{place}.reference", "is required for ranges; it can be left out only for values, where it means every other value"
+        )
+    if reference is not None:
+        yield from _shared(f"{place}.reference", attribute.monitored, reference, "monitored")
+
+
+def _fits(place: str, value: GroupValue, column: Column) -> Iterator[FieldProblem]:
+    if isinstance(value, Range):
+        if column.kind is not FieldKind.NUMERIC:
+            yield FieldProblem(place, f"{column.name!r} is categorical; ranges are for numeric features only")
+        return
+    fitting = isinstance(value, _FITTING[column.type]) and isinstance(value, bool) == (column.type is FieldType.BOOLEAN)
+    if not fitting or (column.type is FieldType.INTEGER and isinstance(value, float) and not value.is_integer()):
+        yield FieldProblem(place, f"must be of the type {column.type.value} like the column {column.name!r}, found {_shown(value)}")
+
+
+def _thresholds(place: str, attribute: MonitoredAttribute) -> Iterator[FieldProblem]:
+    threshold, upper = attribute.threshold, attribute.upper_threshold
+    if not 0 < threshold <= 1:
+        yield FieldProblem(f"{place}.threshold", f"must be above 0 and at most 1 (0.8 means 80 %), found {threshold}")
+    if upper is not None and not (math.isfinite(upper) and upper >= 1 and upper >= threshold):
+        yield FieldProblem(f"{place}.upper_threshold", f"must be a ratio of at least 1 (1.25 mirrors 0.8), found {upper}")
+
+
+def _metric_limits(place: str, attribute: MonitoredAttribute, known_metrics: Collection[str]) -> Iterator[FieldProblem]:
+    for metric, limits in attribute.metric_limits:
+        if metric not in known_metrics:
+            yield FieldProblem(f"{place}.{metric}", f"is not a metric; known are {', '.join(sorted(known_metrics))}")
+        problem = _limits_problem(limits)
+        if problem:
+            yield FieldProblem(f"{place}.{metric}", problem)
+
+
+def _limits_problem(limits: Limits) -> str | None:
+    given = [limit for limit in (limits.lower, limits.upper) if limit is not None]
+    if not given:
+        return "must have a lower or an upper limit"
+    if not all(math.isfinite(limit) for limit in given):
+        return "limits must be finite numbers"
+    return f"lower {given[0]} is above upper {given[-1]}" if given[0] > given[-1] else None
+
+
+def _intersections(monitor: Monitor) -> Iterator[FieldProblem]:
+    configured = {attribute.feature for attribute in monitor.attributes}
+    seen: set[frozenset[str]] = set()
+    for index, features in enumerate(monitor.intersections):
+        place = f"intersections[{index}]"
+        if len(features) not in INTERSECTION_SIZES:
+            yield FieldProblem(place, f"must name two or three attributes, found {len(features)}")
+        if len(set(features)) < len(features):
+            yield FieldProblem(place, "names an attribute twice")
+        for part, feature in enumerate(features):
+            if feature not in configured:
+                yield FieldProblem(f"{place}[{part}]", f"{feature!r} is not one of the configured attributes")
+        if frozenset(features) in seen:
+            yield FieldProblem(place, "is listed twice")
+        seen.add(frozenset(features))
+
+
+def _sizes(monitor: Monitor) -> Iterator[FieldProblem]:
+    if monitor.min_records < 1:
+        yield FieldProblem("min_records", f"must be at least 1, found {monitor.min_records}")
+    if not monitor.min_records <= monitor.max_records <= MAX_RECORDS:
+        found = f"found {monitor.max_records}"
+        yield FieldProblem("max_records", f"must be between min_records ({monitor.min_records}) and {MAX_RECORDS:,}, {found}")
+    if not 1 <= monitor.draws <= MAX_DRAWS:
+        yield FieldProblem("draws", f"must be between 1 and {MAX_DRAWS}, found {monitor.draws}")
+    if not -_INT64 <= monitor.seed < _INT64:
+        yield FieldProblem("seed", "must be a signed 64-bit integer")
+
+
+def _listed(place: str, values: tuple[GroupValue, ...]) -> Iterator[FieldProblem]:
+    """Problems of one list by itself: emptiness, single values, and values or ranges that meet."""
+    if not values:
+        yield FieldProblem(place, "must list at least one value")
+    for index, value in enumerate(values):
+        problem = _value_problem(value)
+        if problem:
+            yield FieldProblem(f"{place}[{index}]", problem)
+    first = _first_places(values)
+    for index, value in enumerate(values):
+        if not isinstance(value, Range) and first[canonical(value)] != index:
+            yield FieldProblem(f"{place}[{index}]", f"{_shown(value)} is listed twice")
+    ranges = _ranges(values)
+    if len(ranges) > MAX_RANGES:
+        yield FieldProblem(place, f"must list at most {MAX_RANGES} ranges, found {len(ranges)}")
+    for (_, earlier), (index, later) in combinations(ranges[:MAX_RANGES], 2):
+        if earlier.overlaps(later):
+            yield FieldProblem(
+                f"{place}[{index}]", f"{_shown(later)} overlaps {_shown(earlier)} in the same list (both ends belong to a range)"
+            )
+
+
+def _value_problem(value: GroupValue) -> str | None:
+    if isinstance(value, Range):
+        if not (math.isfinite(value.lo) and math.isfinite(value.hi)):
+            return "the ends of a range must be finite numbers"
+        return f"lo {canonical(value.lo)} is above hi {canonical(value.hi)}" if value.lo > value.hi else None
+    if isinstance(value, str):
+        return name_problem(value)
+    if isinstance(value, int):
+        return None if -_INT64 <= value < _INT64 else "must be a signed 64-bit integer"
+    return None if math.isfinite(value) else "must be a finite number"
+
+
+def _shared(place: str, others: tuple[GroupValue, ...], values: tuple[GroupValue, ...], other_name: str) -> Iterator[FieldProblem]:
+    """Problems of two lists together: a value or number that would be in both."""
+    ranges = _ranges(others)[:MAX_RANGES]
+    taken = {canonical(other) for other in others if not isinstance(other, Range)}
+    for index, value in enumerate(values):
+        if not isinstance(value, Range):
+            if canonical(value) in taken:
+                yield FieldProblem(f"{place}[{index}]", f"{_shown(value)} is listed as {other_name}, too")
+            continue
+        for _, other in ranges:
+            if value.overlaps(other):
+                yield FieldProblem(f"{place}[{index}]", f"{_shown(value)} overlaps {_shown(other)}, which is listed as {other_name}")
+
+
+def _first_places(values: tuple[GroupValue, ...]) -> dict[str, int]:
+    places: dict[str, int] = {}
+    for index, value in enumerate(values):
+        if not isinstance(value, Range):
+            places.setdefault(canonical(value), index)
+    return places
+
+
+def _ranges(values: tuple[GroupValue, ...]) -> list[tuple[int, Range]]:
+    return [(index, value) for index, value in enumerate(values) if isinstance(value, Range)]
+
+
+def _sort(value: GroupValue) -> str:
+    if isinstance(value, bool):
+        return "true/false"
+    return "text" if isinstance(value, str) else "number"
+
+
+def _shown(value: GroupValue) -> str:
+    return (
+        f"[{canonical(value.lo)}, {canonical(value.hi)}]"
+        if isinstance(value, Range)
+        else f"{value!r:.100}"
+        if isinstance(value, str)
+        else label_of(value)[:100]
+    )

@@ -1,0 +1,55 @@
+"""The configuration of a deployment's fairness monitor. Its refusals are in `monitor_rules.py`."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.domain.outcomes import OutcomeRule
+from app.domain.values import GroupValue
+
+DEFAULT_THRESHOLD = 0.8
+"""The four-fifths rule, as OpenScale defaults it."""
+
+DRAWS_PER_ROW = 2
+"""Copies per source record and target range of a numeric attribute."""
+
+
+class Schedule(StrEnum):
+    """When checks run by themselves."""
+
+    HOURLY = "hourly"
+    OFF = "off"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Where a metric counts as fair: `lower <= value <= upper`; an absent side is open."""
+
+    lower: float | None = None
+    upper: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonitoredAttribute:
+    """One watched attribute. `reference` None = every other value seen; `metric_limits` overrides per metric key."""
+
+    feature: str
+    monitored: tuple[GroupValue, ...]
+    reference: tuple[GroupValue, ...] | None = None
+    threshold: float = DEFAULT_THRESHOLD
+    upper_threshold: float | None = None
+    metric_limits: tuple[tuple[str, Limits], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Monitor:
+    """A deployment's fairness monitor. `version` grows with every change and is recorded with each check."""
+
+    outcomes: OutcomeRule
+    attributes: tuple[MonitoredAttribute, ...]
+    intersections: tuple[tuple[str, ...], ...] = ()
+    min_records: int = 100
+    max_records: int = 10_000
+    schedule: Schedule = Schedule.HOURLY
+    draws: int = DRAWS_PER_ROW
+    seed: int = 0
+    version: int = 1

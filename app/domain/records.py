@@ -1,0 +1,65 @@
+"""What is logged, and the receipt that says what became of it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.domain.values import Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """One record of a batch that was not stored: its position (from 0), the field, and what was expected and found."""
+
+    index: int
+    field: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordConflict:
+    """A record whose id is stored already with other content. The stored one stays."""
+
+    index: int
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of a batch, after its durable commit: accepted + duplicate + rejected = sent.
+
+    Conflicts are counted among the rejected and listed apart, because the sender has a bug to find.
+    """
+
+    accepted: int
+    duplicate: int
+    rejected: int
+    rejections: tuple[Rejection, ...]
+    conflicts: tuple[RecordConflict, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """One answer of the model. `label` is the decoded form where the endpoint gives one."""
+
+    prediction: Scalar
+    probability: float | tuple[float, ...] | None = None
+    label: Scalar | None = None
+
+    @property
+    def outcome_value(self) -> Scalar:
+        """What the outcome lists are compared with: the decoded label where there is one."""
+        return self.prediction if self.label is None else self.label
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadRecord:
+    """One stored scoring record, features in the order of the schema version it was logged under."""
+
+    no: int
+    id: str
+    logged_at: datetime
+    scored_at: datetime
+    features: tuple[Scalar | None, ...]
+    meta: tuple[Scalar | None, ...]
+    prediction: Prediction
