@@ -1,0 +1,34 @@
+"""Counts in, numbers out: tables, metrics, intervals and verdicts. No frames, no configuration, no records after the tables."""
+
+from app.metrics.balanced import measure_balanced
+from app.metrics.catalogue import CATALOGUE, Direction, Metric, metrics_on
+from app.metrics.feedback import measure_feedback
+from app.metrics.groups import NEITHER, Group
+from app.metrics.payload import measure_payload
+from app.metrics.tables import BalancedCells, FeedbackCells, GroupCounts
+from app.metrics.values import Measured, Undefined, Value
+from app.metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict, verdict
+from app.metrics.worst import RatioLimits, worst_group
+
+__all__ = [
+    "CATALOGUE",
+    "MINIMUM_GROUP_SIZE",
+    "NEITHER",
+    "BalancedCells",
+    "Direction",
+    "FeedbackCells",
+    "Group",
+    "GroupCounts",
+    "Measured",
+    "Metric",
+    "RatioLimits",
+    "Undefined",
+    "Value",
+    "Verdict",
+    "measure_balanced",
+    "measure_feedback",
+    "measure_payload",
+    "metrics_on",
+    "verdict",
+    "worst_group",
+]

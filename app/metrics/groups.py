@@ -1,0 +1,86 @@
+"""The groups of one attribute: labels with their roles, and how tables with different groups are aligned."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Role: TypeAlias = Literal["monitored", "reference"]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+
+NEITHER = -1
+"""The group code of a record that is in no group of the attribute, or whose value is missing."""
+
+
+class Group(NamedTuple):
+    """One value, range or intersection of an attribute, under its label."""
+
+    label: str
+    role: Role
+
+
+Groups: TypeAlias = tuple[Group, ...]
+
+
+def as_groups(pairs: Iterable[tuple[str, Role]]) -> Groups:
+    """The pairs as groups, in their order.
+
+    Raises:
+        ValueError: a label stands twice, or a role is unknown.
+    """
+    groups = tuple(Group(*pair) for pair in pairs)
+    if len({group.label for group in groups}) < len(groups):
+        raise ValueError(f"expected each group once, found {[group.label for group in groups]}")
+    if unknown := {group.role for group in groups} - {"monitored", "reference"}:
+        raise ValueError(f"expected the roles monitored and reference, found {sorted(unknown)}")
+    return groups
+
+
+def of_role(groups: Groups, role: Role) -> tuple[int, ...]:
+    """The positions of the groups with that role."""
+    return tuple(position for position, group in enumerate(groups) if group.role == role)
+
+
+def union(several: Sequence[Groups]) -> Groups:
+    """Every label of several tables once, in order of first appearance, with the role its last table gives it.
+
+    A monitor may be changed in the middle of a day: what was counted stays, and is read under the newest roles.
+    """
+    roles = {group.label: group.role for groups in several for group in groups}
+    return tuple(Group(label, role) for label, role in roles.items())
+
+
+def positions(groups: Groups, within: Groups) -> IntArray:
+    """Where each group stands in `within`, which must hold all their labels."""
+    place = {group.label: position for position, group in enumerate(within)}
+    return np.array([place[group.label] for group in groups], dtype=np.int64)
+
+
+def checked_codes(codes: npt.ArrayLike, least: int, beyond: int) -> IntArray:
+    """The codes as int64 [records].
+
+    Raises:
+        ValueError: a code is not an integer in `least <= code < beyond`, or the array is not flat.
+    """
+    array = np.asarray(codes)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iub"):
+        raise ValueError(f"expected a flat array of integer codes, found {array.dtype} of shape {array.shape}")
+    if array.size and not (least <= array.min() and array.max() < beyond):
+        raise ValueError(f"expected codes from {least} to {beyond - 1}, found {array.min()} to {array.max()}")
+    return array.astype(np.int64)
+
+
+def checked_counts(counts: npt.ArrayLike, *shape: int) -> IntArray:
+    """The counts as int64 of that shape.
+
+    Raises:
+        ValueError: another shape, or a negative count.
+    """
+    array = np.asarray(counts)
+    if array.size == 0:
+        # JSON cannot tell an empty matrix from an empty list.
+        array = array.reshape(shape) if np.prod(shape) == 0 else array
+    if array.shape != shape or (array.size and (array.dtype.kind not in "iub" or array.min() < 0)):
+        raise ValueError(f"expected counts of shape {shape}, none negative, found {array.dtype} of shape {array.shape}")
+    return array.astype(np.int64)

@@ -1,0 +1,147 @@
+"""Records together with the outcomes of their synthetic copies, so that both can be resampled as one."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from app.metrics.groups import NEITHER, Groups, IntArray, Role, as_groups, checked_codes, checked_counts, positions, union
+from app.metrics.tables.distinct import distinct_rows
+from app.metrics.tables.group_counts import OUTCOMES
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BalancedCells:
+    """Kinds of records, each with the number of records of that kind. K kinds, T = number of groups.
+
+    `group` [K] is the record's own group, `outcome` [K] its prediction (0 unfavourable, 1 favourable),
+    `copies_favourable` and `copies_classified` [K, T] the outcomes of its copies by the group they were changed to, `count` [K]
+    how many records are so. An unclassified record is left out together with its copies, and counted in `unclassified`
+    [groups]; a record of no group in `other`. An unclassified copy is in neither count of copies.
+
+    Raises:
+        ValueError: the arrays do not fit each other, or more copies are favourable than classified.
+    """
+
+    groups: Groups
+    group: IntArray
+    outcome: IntArray
+    copies_favourable: IntArray
+    copies_classified: IntArray
+    count: IntArray
+    unclassified: IntArray
+    other: int
+
+    def __post_init__(self) -> None:
+        size, kinds = len(self.groups), len(self.count)
+        object.__setattr__(self, "groups", as_groups(self.groups))
+        object.__setattr__(self, "group", checked_codes(self.group, 0, size))
+        object.__setattr__(self, "outcome", checked_codes(self.outcome, 0, 2))
+        object.__setattr__(self, "count", checked_counts(self.count, kinds))
+        object.__setattr__(self, "unclassified", checked_counts(self.unclassified, size))
+        for name in ("copies_favourable", "copies_classified"):
+            object.__setattr__(self, name, checked_counts(getattr(self, name), kinds, size))
+        if not len(self.group) == len(self.outcome) == kinds:
+            raise ValueError(f"expected {kinds} groups and outcomes, found {len(self.group)} and {len(self.outcome)}")
+        if (self.copies_favourable > self.copies_classified).any():
+            raise ValueError("expected no more favourable copies than classified ones")
+
+    @classmethod
+    def from_records(
+        cls,
+        groups: Iterable[tuple[str, Role]],
+        codes: npt.ArrayLike,
+        outcomes: npt.ArrayLike,
+        *,
+        copies_favourable: npt.ArrayLike,
+        copies_classified: npt.ArrayLike,
+    ) -> Self:
+        """Counts the records: per record its group (position, or -1 for none), its outcome (0, 1, 2), and its copies [records, groups].
+
+        Raises:
+            ValueError: a code is out of range, or the arrays do not fit each other.
+        """
+        named = as_groups(groups)
+        group_codes, outcome_codes = checked_codes(codes, NEITHER, len(named)), checked_codes(outcomes, 0, OUTCOMES)
+        if group_codes.shape != outcome_codes.shape:
+            raise ValueError(f"expected as many outcomes as records, found {outcome_codes.size} for {group_codes.size}")
+        favourable = checked_counts(copies_favourable, group_codes.size, len(named))
+        classified = checked_counts(copies_classified, group_codes.size, len(named))
+        member = group_codes != NEITHER
+        kept = member & (outcome_codes < OUTCOMES - 1)
+        unclassified = np.bincount(group_codes[member & ~kept], minlength=len(named)).astype(np.int64)
+        parts = (group_codes[kept], outcome_codes[kept], favourable[kept], classified[kept], np.ones(int(kept.sum()), np.int64))
+        return cls(named, *_gathered(*parts), unclassified, int((~member).sum()))
+
+    @classmethod
+    def merged(cls, tables: Sequence["BalancedCells"]) -> "BalancedCells":
+        """The sum of the tables, groups aligned by label, equal kinds joined; of no table, an empty one."""
+        groups = union([table.groups for table in tables])
+        places = [positions(table.groups, groups) for table in tables]
+        unclassified = np.zeros(len(groups), np.int64)
+        for table, place in zip(tables, places, strict=True):
+            unclassified[place] += table.unclassified
+        parts = _gathered(
+            _stacked([place[table.group] for table, place in zip(tables, places, strict=True)]),
+            _stacked([table.outcome for table in tables]),
+            _spread([table.copies_favourable for table in tables], places, len(groups)),
+            _spread([table.copies_classified for table in tables], places, len(groups)),
+            _stacked([table.count for table in tables]),
+        )
+        return cls(groups, *parts, unclassified, sum(table.other for table in tables))
+
+    def to_json(self) -> dict[str, Any]:
+        """The table as plain JSON values."""
+        return {
+            "groups": [list(group) for group in self.groups],
+            "group": self.group.tolist(),
+            "outcome": self.outcome.tolist(),
+            "copies_favourable": self.copies_favourable.tolist(),
+            "copies_classified": self.copies_classified.tolist(),
+            "count": self.count.tolist(),
+            "unclassified": self.unclassified.tolist(),
+            "other": self.other,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The table `to_json` wrote.
+
+        Raises:
+            ValueError: the arrays do not fit each other.
+        """
+        return cls(
+            groups=as_groups(stored["groups"]),
+            group=stored["group"],
+            outcome=stored["outcome"],
+            copies_favourable=stored["copies_favourable"],
+            copies_classified=stored["copies_classified"],
+            count=stored["count"],
+            unclassified=stored["unclassified"],
+            other=stored["other"],
+        )
+
+
+def _gathered(
+    group: IntArray, outcome: IntArray, favourable: IntArray, classified: IntArray, count: IntArray
+) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
+    """Equal kinds joined, in an order that does not depend on the order of the records."""
+    columns = [group, outcome, *favourable.T, *classified.T]
+    first, total = distinct_rows(columns, count)
+    return group[first], outcome[first], favourable[first], classified[first], total
+
+
+def _stacked(columns: Sequence[IntArray]) -> IntArray:
+    return np.concatenate([np.zeros(0, np.int64), *columns])
+
+
+def _spread(matrices: Sequence[IntArray], places: Sequence[IntArray], width: int) -> IntArray:
+    """The matrices [K, T] under each other, each column moved to its group's place among `width`."""
+    rows = [np.zeros((0, width), np.int64)]
+    for matrix, place in zip(matrices, places, strict=True):
+        wide = np.zeros((len(matrix), width), np.int64)
+        wide[:, place] = matrix
+        rows.append(wide)
+    return np.concatenate(rows)

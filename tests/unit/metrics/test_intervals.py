@@ -1,0 +1,140 @@
+import math
+
+import numpy as np
+import pytest
+
+from app.metrics import BalancedCells, GroupCounts, measure_balanced, measure_payload
+from app.metrics.groups import Role
+from app.metrics.intervals import log_ratio, newcombe, wilson
+from tests.unit.metrics.found import found, value
+
+SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
+
+
+@pytest.mark.parametrize(
+    ("counts", "limits"),
+    [
+        ((56, 70, 48, 80), (0.0524, 0.3339)),
+        ((9, 10, 3, 10), (0.1705, 0.8090)),
+        ((6, 7, 2, 7), (0.0582, 0.8062)),
+        ((5, 56, 0, 29), (-0.0381, 0.1926)),
+        ((0, 10, 0, 20), (-0.1611, 0.2775)),
+        ((0, 10, 0, 10), (-0.2775, 0.2775)),
+        ((10, 10, 0, 20), (0.6791, 1.0)),
+        ((10, 10, 0, 10), (0.6075, 1.0)),
+    ],
+)
+def test_the_interval_of_a_difference_is_newcombes_published_one(counts: tuple[int, int, int, int], limits: tuple[float, float]) -> None:
+    """Newcombe 1998, table II, method 10."""
+    interval = newcombe(*counts)
+
+    assert (interval.lower, interval.upper) == pytest.approx(limits, abs=5.1e-5)
+
+
+@pytest.mark.parametrize(
+    ("count", "total", "limits"),
+    [(81, 263, (0.2553, 0.3662)), (15, 148, (0.0624, 0.1605)), (0, 20, (0.0, 0.1611)), (1, 29, (0.0061, 0.1718)), (29, 29, (0.8830, 1.0))],
+)
+def test_the_interval_of_a_rate_is_the_published_score_interval(count: int, total: int, limits: tuple[float, float]) -> None:
+    """Newcombe 1998, Statistics in Medicine 17:857, table I, method 3."""
+    interval = wilson(count, total)
+
+    assert (interval.lower, interval.upper) == pytest.approx(limits, abs=5.1e-5)
+
+
+def test_the_interval_of_a_ratio_is_the_textbooks_log_interval() -> None:
+    """Physicians' Health Study (Agresti): 189 of 11,034 on placebo, 104 of 11,037 on aspirin; 1.82, from 1.43 to 2.30 (2.31)."""
+    interval = log_ratio(189, 11_034, 104, 11_037)
+
+    assert interval.lower == pytest.approx(1.433, abs=5e-4)
+    assert interval.upper == pytest.approx(2.306, abs=5e-4)
+    assert interval.method == "log_ratio"
+
+
+@pytest.mark.parametrize("counts", [(0, 20, 50, 100), (20, 20, 50, 100), (20, 20, 100, 100), (10, 20, 100, 100), (0, 1, 1, 1)])
+def test_a_ratio_of_a_group_whose_records_are_all_alike_has_a_finite_interval_with_width(counts: tuple[int, int, int, int]) -> None:
+    interval = log_ratio(*counts)
+
+    ratio = (counts[0] / counts[1]) / (counts[2] / counts[3])
+    assert interval.upper is not None
+    assert 0 <= interval.lower <= ratio <= interval.upper < math.inf
+    assert interval.upper > interval.lower
+    assert interval.method == "log_ratio_adjusted"
+
+
+def test_the_adjustment_adds_half_a_record_to_each_cell() -> None:
+    """By hand: (0.5 / 21) / (50.5 / 101) times exp(1.96 sqrt(1/0.5 - 1/21 + 1/50.5 - 1/101))."""
+    interval = log_ratio(0, 20, 50, 100)
+
+    assert interval.lower == 0
+    assert interval.upper == pytest.approx(0.5 / 21 / 0.5 * math.exp(1.959963984540054 * math.sqrt(2 - 1 / 21 + 1 / 101)))
+
+
+def test_resampling_agrees_with_the_closed_form_on_a_big_table() -> None:
+    """Without copies, balanced data is the payload; so the two intervals tell the same."""
+    random = np.random.default_rng(7)
+    codes = random.integers(0, 2, 40_000)
+    outcomes = (random.random(40_000) < np.where(codes == 0, 0.3, 0.5)).astype(np.int64)
+    none = np.zeros((40_000, 2), np.int64)
+    closed = measure_payload(GroupCounts.from_records(SEXES, codes, outcomes))
+
+    drawn = measure_balanced(BalancedCells.from_records(SEXES, codes, outcomes, copies_favourable=none, copies_classified=none), seed=1)
+
+    for metric, scope, group in (("disparate_impact", "group", "Female"), ("favourable_rate", "group", "Female")):
+        formula, resampled = value(closed, metric, scope, group), value(drawn, metric, scope, group)
+        assert formula.upper is not None
+        width = formula.upper - formula.lower
+        assert resampled.value == pytest.approx(formula.value, abs=1e-12)
+        assert resampled.lower == pytest.approx(formula.lower, abs=0.05 * width)
+        assert resampled.upper == pytest.approx(formula.upper, abs=0.05 * width)
+        assert resampled.method == "resampling"
+
+
+def flipless(records: int) -> BalancedCells:
+    """Half women, half men, half of each favoured, and no copy that differs from its record."""
+    codes, outcomes = np.arange(records) % 2, np.arange(records) // 2 % 2
+    classified = np.eye(2, dtype=np.int64)[1 - codes]
+    return BalancedCells.from_records(
+        SEXES, codes, outcomes, copies_favourable=classified * outcomes[:, None], copies_classified=classified
+    )
+
+
+def test_a_window_without_any_flip_still_has_an_interval_with_width() -> None:
+    """Every resample of it gives exactly 1, but three flips in the next window would not be a surprise."""
+    impact = value(measure_balanced(flipless(100), seed=3), "disparate_impact", "group", "Female")
+
+    assert impact.value == 1
+    assert impact.lower < 0.97
+    assert impact.upper is not None
+    assert impact.upper > 1.03
+
+
+def test_the_same_seed_gives_the_same_intervals_and_another_seed_others() -> None:
+    cells = flipless(100)
+
+    first, again, other = (measure_balanced(cells, seed=seed) for seed in (5, 5, 6))
+
+    assert first == again
+    assert first != other
+
+
+def test_a_ratio_without_an_upper_bound_says_so() -> None:
+    """Of 4 reference records one was favourable: a resample may hold none, and the ratio has no limit upwards."""
+    codes, outcomes = np.array([0] * 20 + [1] * 4), np.array([1] * 20 + [1, 0, 0, 0])
+    none = np.zeros((24, 2), np.int64)
+
+    results = measure_balanced(BalancedCells.from_records(SEXES, codes, outcomes, copies_favourable=none, copies_classified=none), seed=0)
+
+    impact = value(results, "disparate_impact", "group", "Female")
+    assert (impact.value, impact.upper) == (4, None)
+
+
+def test_memory_stays_bounded_by_drawing_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The draws are the same however many are held at once."""
+    whole = measure_balanced(flipless(100), seed=3)
+    monkeypatch.setattr("app.metrics.estimates.CHUNK", 64)
+
+    chunked = measure_balanced(flipless(100), seed=3)
+
+    assert value(chunked, "disparate_impact", "group", "Female").n == 100
+    assert found(chunked, "disparate_impact", "group", "Female") == found(whole, "disparate_impact", "group", "Female")

@@ -1,0 +1,186 @@
+import numpy as np
+import pytest
+
+from app.metrics import CATALOGUE, BalancedCells, FeedbackCells, GroupCounts, measure_balanced, measure_feedback, measure_payload
+from app.metrics.groups import Role, as_groups
+from tests.unit.metrics.found import found, reason, value
+
+RACES: list[tuple[str, Role]] = [("Black", "monitored"), ("Asian", "monitored"), ("White", "reference")]
+
+
+def payload(*counts: tuple[int, int], groups: list[tuple[str, Role]] = RACES) -> GroupCounts:
+    """A table from (unfavourable, favourable) per group."""
+    return GroupCounts(as_groups(groups), np.array(counts), np.zeros(len(groups), np.int64), 0)
+
+
+def test_payload_figures_are_those_worked_out_by_hand() -> None:
+    results = measure_payload(payload((60, 40), (30, 20), (50, 150)))
+
+    assert value(results, "favourable_rate", "group", "Black").value == 0.4
+    assert value(results, "favourable_rate", "reference").value == 0.75
+    assert value(results, "favourable_rate", "pooled").value == 60 / 150
+    assert value(results, "disparate_impact", "group", "Asian").value == pytest.approx(0.4 / 0.75)
+    assert value(results, "statistical_parity_difference", "pooled").value == pytest.approx(0.4 - 0.75)
+    assert value(results, "disparate_impact", "group", "Black").n == 300
+    assert found(results, "disparate_impact", "group", "Black").details == {
+        "formula": "favourable_rate(monitored) / favourable_rate(reference)",
+        "monitored_favourable": 40,
+        "monitored_n": 100,
+        "reference_favourable": 150,
+        "reference_n": 200,
+    }
+    assert found(results, "disparate_impact", "group", "Asian").smallest_group == 50
+
+
+def test_a_group_without_records_has_a_reason_that_names_it() -> None:
+    results = measure_payload(payload((0, 0), (30, 20), (50, 150)))
+
+    assert reason(results, "favourable_rate", "group", "Black") == "no record of Black was classified"
+    assert reason(results, "disparate_impact", "group", "Black") == "no record of Black was classified"
+    assert value(results, "disparate_impact", "worst").value == pytest.approx(0.4 / 0.75)
+
+
+def test_a_reference_without_records_has_a_reason_that_names_it() -> None:
+    results = measure_payload(payload((10, 20), (30, 20), (0, 0)))
+
+    assert reason(results, "disparate_impact", "worst") == "no record of the reference group (White) was classified"
+
+
+def test_a_reference_rate_of_zero_leaves_the_ratio_undefined_and_the_difference_defined() -> None:
+    results = measure_payload(payload((10, 20), (30, 20), (40, 0)))
+
+    assert reason(results, "disparate_impact", "pooled") == "the reference rate is zero: none of 40 reference records was favourable"
+    assert value(results, "statistical_parity_difference", "worst").value == 0.4
+    assert found(results, "statistical_parity_difference", "worst").details["worst_group"] == "Asian"
+
+
+def test_the_worst_value_is_the_one_with_the_lowest_ratio_and_the_difference_follows_it() -> None:
+    results = measure_payload(payload((80, 20), (20, 80), (50, 50)))
+
+    assert found(results, "disparate_impact", "worst").details["worst_group"] == "Black"
+    assert found(results, "statistical_parity_difference", "worst").details["worst_group"] == "Black"
+
+
+def test_with_an_upper_limit_the_worst_value_is_the_one_furthest_beyond_either_limit() -> None:
+    """0.7 misses 0.8 by a factor of 1.14, 2.0 misses 1.25 by 1.6."""
+    table = payload((65, 35), (0, 100), (50, 50))
+
+    results = measure_payload(table, lower_limit=0.8, upper_limit=1.25)
+
+    assert found(results, "disparate_impact", "worst").details["worst_group"] == "Asian"
+    assert found(measure_payload(table, lower_limit=0.8), "disparate_impact", "worst").details["worst_group"] == "Black"
+
+
+def test_with_both_limits_a_low_ratio_can_be_the_worst_too() -> None:
+    """0.4 misses 0.8 by a factor of 2, 2.0 misses 1.25 by 1.6."""
+    results = measure_payload(payload((0, 100), (80, 20), (50, 50)), lower_limit=0.8, upper_limit=1.25)
+
+    assert found(results, "disparate_impact", "worst").details["worst_group"] == "Asian"
+
+
+def test_a_handful_of_records_does_not_hide_a_large_group_from_the_headline() -> None:
+    results = measure_payload(payload((2, 0), (120, 80), (50, 150)))
+
+    assert found(results, "disparate_impact", "worst").details["worst_group"] == "Asian"
+
+
+def test_a_handful_of_records_is_the_headline_where_there_is_nothing_else() -> None:
+    results = measure_payload(payload((2, 0), (1, 1), (50, 150)))
+
+    assert found(results, "disparate_impact", "worst").details["worst_group"] == "Black"
+
+
+def test_an_attribute_without_groups_gives_no_result_but_no_error_either() -> None:
+    assert measure_payload(payload(groups=[])) == []
+
+
+def balanced(rows: list[tuple[int, int, list[int], list[int]]]) -> BalancedCells:
+    """A table from (group, outcome, favourable copies, classified copies) per record."""
+    codes, outcomes, favourable, classified = (np.array(column) for column in zip(*rows, strict=True))
+    return BalancedCells.from_records(RACES, codes, outcomes, copies_favourable=favourable, copies_classified=classified)
+
+
+def test_balanced_figures_are_those_worked_out_by_hand() -> None:
+    """Two Black, one Asian, two White records; the copies of the White ones go to both other groups, one is unclassified."""
+    table = balanced(
+        [
+            (0, 0, [0, 0, 1], [0, 0, 1]),
+            (0, 1, [0, 0, 1], [0, 0, 1]),
+            (1, 0, [0, 0, 0], [0, 0, 1]),
+            (2, 1, [0, 1, 0], [1, 1, 0]),
+            (2, 1, [1, 0, 0], [1, 0, 0]),
+        ]
+    )
+
+    results = measure_balanced(table, seed=0)
+
+    assert value(results, "perfect_equality", "attribute").value == 4 / 5
+    assert value(results, "favourable_rate", "group", "Black").value == 2 / 4
+    assert value(results, "favourable_rate", "group", "Asian").value == 1 / 2
+    assert value(results, "disparate_impact", "group", "Black").value == pytest.approx(0.5 / 0.8)
+    assert value(results, "disparate_impact", "pooled").value == pytest.approx((3 / 6) / 0.8)
+    assert found(results, "disparate_impact", "group", "Asian").details["monitored_original_n"] == 1
+    assert value(results, "favourable_rate", "group", "Asian").n == 2
+    assert value(results, "flip_rate", "attribute").value == 2 / 5
+    assert value(results, "flip_rate_gained", "group", "Black").value == 1 / 2
+    assert value(results, "flip_rate_lost", "group", "White").value == 1 / 2
+
+
+def test_an_unclassified_record_takes_its_copies_with_it() -> None:
+    table = balanced([(0, 2, [0, 0, 1], [0, 0, 1]), (2, 1, [0, 0, 0], [0, 0, 0]), (-1, 1, [0, 0, 0], [0, 0, 0])])
+
+    results = measure_balanced(table, seed=0)
+
+    assert (table.unclassified.tolist(), table.other) == ([1, 0, 0], 1)
+    assert found(results, "perfect_equality", "attribute").details["n"] == 1
+    assert reason(results, "disparate_impact", "group", "Black") == "no record of Black was classified"
+
+
+def test_a_perfect_equality_of_zero_leaves_balanced_fairness_undefined() -> None:
+    results = measure_balanced(balanced([(0, 1, [0, 0, 0], [0, 0, 1]), (2, 0, [1, 1, 0], [1, 1, 0])]), seed=0)
+
+    assert reason(results, "disparate_impact", "group", "Black") == (
+        "perfect equality is zero: none of 2 reference records, original and synthesised, was favourable"
+    )
+
+
+def test_records_without_a_classified_copy_have_no_flip_rate() -> None:
+    results = measure_balanced(balanced([(0, 1, [0, 0, 0], [0, 0, 0]), (2, 0, [0, 0, 0], [0, 0, 0])]), seed=0)
+
+    assert reason(results, "flip_rate", "attribute") == "no copy of a record was classified"
+    assert reason(results, "flip_rate", "group", "Black") == "no copy of a record of Black was classified"
+
+
+def test_accuracy_counts_everybody_overall_and_each_group_apart() -> None:
+    """A label in neither outcome list can be predicted right all the same."""
+    table = FeedbackCells.from_records(
+        RACES, [0, 0, 1, 2, 2, -1], actual=[0, 1, 2, 1, 0, 1], predicted=[0, 0, 2, 1, 1, 1], correct=[1, 0, 1, 1, 0, 1]
+    )
+
+    results = measure_feedback(table)
+
+    assert value(results, "accuracy", "overall").value == 4 / 6
+    assert value(results, "accuracy", "pooled").value == 2 / 3
+    assert value(results, "accuracy", "reference").value == 1 / 2
+    assert value(results, "accuracy", "group", "Asian").value == 1
+    assert found(results, "accuracy", "overall").details == {"formula": "correct(g) / n(g)", "correct": 4, "n": 6}
+
+
+def test_feedback_without_groups_gives_the_overall_accuracy_alone() -> None:
+    results = measure_feedback(FeedbackCells.from_records([], [-1, -1], actual=[0, 1], predicted=[0, 0], correct=[1, 0]))
+
+    assert [(result.metric, result.scope) for result in results] == [("accuracy", "overall")]
+    assert value(results, "accuracy", "overall").value == 0.5
+
+
+def test_no_feedback_has_a_reason() -> None:
+    results = measure_feedback(FeedbackCells.merged([]))
+
+    assert reason(results, "accuracy", "overall") == "no record has both a label and a prediction"
+
+
+def test_every_row_of_the_catalogue_stands_under_its_key_and_keeps_its_ideal_in_range() -> None:
+    for key, row in CATALOGUE.items():
+        assert key == row.key
+        assert row.ideal is None or row.lowest <= row.ideal <= (np.inf if row.highest is None else row.highest)
+        assert row.worst_by is None or row.worst_by in CATALOGUE
