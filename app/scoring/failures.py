@@ -1,0 +1,121 @@
+"""What went wrong with a request to a model, whether it may pass by itself, and the sentence for people. Sends nothing."""
+
+import socket
+import ssl
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import httpx
+
+_MAY_PASS = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+_ADVICE = {
+    401: "Check the deployment's credentials.",
+    403: "Check the deployment's credentials.",
+    404: "Check the path of the deployment's endpoint.",
+    405: "Check the path of the deployment's endpoint.",
+    400: "Check that the deployment's features and payload format are what the model takes.",
+    415: "Check the deployment's payload format.",
+    422: "Check that the deployment's features and payload format are what the model takes.",
+    408: "Give the endpoint a longer time-out or a smaller page size.",
+    413: "Give the endpoint a smaller page size.",
+    429: "Give the endpoint a lower rate limit or concurrency.",
+    504: "Give the endpoint a longer time-out or a smaller page size.",
+}
+_LOOK_AT_MODEL = "Look at the model server and its log, then check again."
+
+_SHOWN_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """One failed attempt. `what` continues "The model's endpoint HOST …"; `answer` is what the server said, if it spoke."""
+
+    what: str
+    advice: str = _LOOK_AT_MODEL
+    may_pass: bool = False
+    retry_after: str | None = None
+    answer: bytes = b""
+
+
+def failure_of_status(response: httpx.Response, answer: bytes) -> Failure:
+    """The failure that a status other than 2xx means."""
+    status = response.status_code
+    what = f"answered {status} {_phrase(status)}".rstrip()
+    if response.has_redirect_location:
+        what += f", a redirect to {response.headers['location'][:_SHOWN_CHARACTERS]}"
+        return Failure(what=what, advice="Redirects are not followed: give the deployment the final address.", answer=answer)
+    return Failure(
+        what=what,
+        advice=_ADVICE.get(status, _LOOK_AT_MODEL),
+        may_pass=status in _MAY_PASS,
+        retry_after=response.headers.get("retry-after"),
+        answer=answer,
+    )
+
+
+def failure_of_error(error: httpx.RequestError) -> Failure:
+    """The failure that a request without a complete answer means."""
+    reason = str(error) or type(error).__name__
+    if isinstance(error, httpx.ConnectError):
+        if _is_untrusted(error):
+            return Failure(
+                what=f"has a certificate that is not trusted: {reason}", advice="Trust its authority by SSL_CERT_FILE, or mend it."
+            )
+        return Failure(
+            what=f"could not be reached: {_root(error) or reason}",
+            advice="Check its address, and that the model server runs.",
+            may_pass=True,
+        )
+    if isinstance(error, (httpx.LocalProtocolError, httpx.UnsupportedProtocol)):
+        return Failure(what="could not be asked: its address or credentials cannot be put into a request", advice="Set them again.")
+    if isinstance(error, httpx.TransportError):
+        return Failure(what=f"broke off the connection: {reason}", may_pass=True)
+    return Failure(what=f"gave an answer that could not be read: {reason}")
+
+
+def slow(timeout_seconds: float) -> Failure:
+    """The failure of an attempt that took too long."""
+    return Failure(
+        what=f"did not answer within {timeout_seconds:g} seconds",
+        advice="Give the endpoint a longer time-out or a smaller page size, or look at the model server.",
+        may_pass=True,
+    )
+
+
+def oversized(limit: int) -> Failure:
+    """The failure of an answer that was not read to its end."""
+    return Failure(what=f"answered more than {limit // 2**20} MiB for one page", advice="Give the endpoint a smaller page size.")
+
+
+def excerpt(text: str) -> str:
+    """The beginning of a server's answer as a sentence of its own, on one line; empty where it said nothing."""
+    line = " ".join("".join(character if character.isprintable() else " " for character in text).split())
+    if not line:
+        return ""
+    return f' Its answer began: "{line[:_SHOWN_CHARACTERS]}{"…" if len(line) > _SHOWN_CHARACTERS else ""}".'
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""
+
+
+def _root(error: BaseException | None) -> str | None:
+    """The system's own word for it ("Connection refused"), from under the layers that say only that it failed."""
+    found = None
+    while error is not None:
+        if isinstance(error, OSError) and error.strerror and not isinstance(error, socket.gaierror):
+            found = error.strerror
+        error = error.__cause__ or error.__context__
+    return found
+
+
+def _is_untrusted(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

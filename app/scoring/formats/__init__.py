@@ -1,0 +1,1 @@
+"""One pure codec per payload format: bytes in, bytes out, no network."""

@@ -1,0 +1,70 @@
+"""When the next request to a model may go out: rate limit, back-off, Retry-After. Sends nothing."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from app.clock import utc_now
+
+LONGEST_WAIT_SECONDS = 30.0
+"""Neither a back-off nor a Retry-After makes us wait longer; the next attempt then says whether it was enough."""
+
+_FIRST_BACKOFF_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The clocks and the sleep of a client, so that tests can stand in for time."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    now: Callable[[], datetime] = utc_now
+
+
+class Pacer:
+    """Spaces the requests of one client evenly: at most `requests_per_second`, without bursts; None is without limit."""
+
+    def __init__(self, requests_per_second: float | None, timing: Timing) -> None:
+        self._spacing = 0.0 if requests_per_second is None else 1.0 / requests_per_second
+        self._timing = timing
+        self._free_at = 0.0
+
+    async def turn(self) -> None:
+        """Returns when the caller may send one request."""
+        now = self._timing.monotonic()
+        mine = max(now, self._free_at)
+        self._free_at = mine + self._spacing
+        if mine > now:
+            await self._timing.sleep(mine - now)
+
+    def hold(self, seconds: float) -> None:
+        """Lets nobody send for that long, for the endpoint asked for a rest."""
+        self._free_at = max(self._free_at, self._timing.monotonic() + seconds)
+
+
+def backoff_seconds(attempt: int, page: int) -> float:
+    """The wait after failed attempt number `attempt` (from 1): 0.5 s doubling, times 0.5 to 1.
+
+    The factor differs by page and attempt, so that pages that failed together do not come back together, and is the same in every
+    run.
+    """
+    spread = (page * 7919 + attempt * 104_729) % 1000 / 1000
+    return float(min(_FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1) * (0.5 + 0.5 * spread), LONGEST_WAIT_SECONDS))
+
+
+def retry_after_seconds(value: str | None, now: datetime) -> float | None:
+    """What a Retry-After header asks for, in seconds or as a date, between 0 and the longest wait; None where it cannot be read."""
+    if value is None:
+        return None
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text[:9]), LONGEST_WAIT_SECONDS)
+    try:
+        until = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    aware = until if until.tzinfo is not None else until.replace(tzinfo=UTC)
+    return min(max((aware - now).total_seconds(), 0.0), LONGEST_WAIT_SECONDS)

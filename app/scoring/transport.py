@@ -1,0 +1,106 @@
+"""The one seam through which model endpoints are reached: resolves a name, asks the policy, and connects to the address it asked about.
+
+A name is resolved once per connection and never again behind the policy's back, so a name server that changes its answer gains
+nothing. TLS still names and verifies the host.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Iterable
+from functools import lru_cache
+from ipaddress import ip_address
+from typing import TypeAlias
+
+import httpcore
+import httpx
+
+from app.errors import EndpointRefused
+from app.scoring.addresses import Address, address_of
+from app.scoring.egress import EgressPolicy
+
+Resolver: TypeAlias = Callable[[str, int], Awaitable[list[Address]]]
+"""Host and port to addresses, in the order in which they should be tried."""
+
+
+async def resolve(host: str, port: int) -> list[Address]:
+    """The addresses of a host by the system's resolver.
+
+    Raises:
+        OSError: the name has no address, or no name server answers.
+    """
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [ip_address(str(entry[4][0])) for entry in found]
+
+
+class PinnedTransport(httpx.AsyncHTTPTransport):
+    """httpx's transport with keep-alive, but every connection goes to an address that `policy` has allowed.
+
+    No proxy is used. `connections` bounds the connections open at once.
+    """
+
+    def __init__(self, policy: EgressPolicy, *, connections: int, resolver: Resolver = resolve) -> None:
+        context = _tls_context()
+        super().__init__(verify=context, trust_env=False)
+        # httpx offers no way to hand its pool a network backend, so the pool is built here with the same class.
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=context,
+            max_connections=connections,
+            max_keepalive_connections=connections,
+            keepalive_expiry=30.0,
+            network_backend=_PinnedBackend(policy, resolver),
+        )
+
+
+class _PinnedBackend(httpcore.AsyncNetworkBackend):
+    def __init__(self, policy: EgressPolicy, resolver: Resolver) -> None:
+        self._policy = policy
+        self._resolver = resolver
+        self._inner = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's signature
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        failure: httpcore.ConnectError | httpcore.ConnectTimeout | None = None
+        for address in await self._allowed(host, port):
+            try:
+                return await self._inner.connect_tcp(str(address), port, timeout, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure or httpcore.ConnectError(f"the host name {host} has no address")
+
+    async def _allowed(self, host: str, port: int) -> list[Address]:
+        self._policy.check_host(host)
+        found = await self._resolved(host, port)
+        allowed: list[Address] = []
+        refusal: EndpointRefused | None = None
+        for address in dict.fromkeys(found):
+            try:
+                self._policy.check_address(host, address)
+            except EndpointRefused as error:
+                refusal = error
+            else:
+                allowed.append(address)
+        if refusal is not None and not allowed:
+            raise refusal
+        return allowed
+
+    async def _resolved(self, host: str, port: int) -> list[Address]:
+        address = address_of(host)
+        if address is not None:
+            return [address]
+        try:
+            return await self._resolver(host, port)
+        except (OSError, UnicodeError) as error:
+            raise httpcore.ConnectError(f"the host name {host} could not be resolved ({error})") from error
+
+
+@lru_cache(maxsize=1)
+def _tls_context() -> ssl.SSLContext:
+    # Reads SSL_CERT_FILE and SSL_CERT_DIR, by which operators trust their own authority; loading takes some 20 ms.
+    return httpx.create_ssl_context(trust_env=True)
