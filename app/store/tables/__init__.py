@@ -1,0 +1,26 @@
+"""One Row class a file, and the metadata that the migrations are checked against."""
+
+from app.store.tables.api_keys import ApiKeyRow
+from app.store.tables.base import Row
+from app.store.tables.checks import CheckRow, CheckTableRow, MeasurementRow
+from app.store.tables.counterfactuals import CopyTargetRow, CounterfactualRow
+from app.store.tables.deployments import DeploymentRow, DeploymentSchemaRow
+from app.store.tables.monitors import MonitorRow
+from app.store.tables.payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow
+
+__all__ = [
+    "RECORD_NO_BLOCK",
+    "ApiKeyRow",
+    "CheckRow",
+    "CheckTableRow",
+    "CopyTargetRow",
+    "CounterfactualRow",
+    "DeploymentRow",
+    "DeploymentSchemaRow",
+    "FeedbackRecordRow",
+    "MeasurementRow",
+    "MonitorRow",
+    "PayloadKeyRow",
+    "PayloadRecordRow",
+    "Row",
+]

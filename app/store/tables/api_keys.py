@@ -1,0 +1,23 @@
+"""API keys: only what recognises one, never the key."""
+
+from datetime import datetime
+
+from sqlalchemy import ForeignKey, Identity, func
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.store.tables.base import Row
+
+
+class ApiKeyRow(Row):
+    """One key. `id` is the public part of the key's text, `secret_hash` the SHA-256 of all of it."""
+
+    __tablename__ = "api_keys"
+
+    no: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[str] = mapped_column(unique=True)
+    name: Mapped[str]
+    role: Mapped[str]
+    deployment_no: Mapped[int | None] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), index=True)
+    secret_hash: Mapped[bytes]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    revoked_at: Mapped[datetime | None]

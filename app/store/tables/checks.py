@@ -1,0 +1,93 @@
+"""Checks, the count tables they leave, and their measurements."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey, Identity, Index, func, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.store.tables.base import Json, Row
+
+
+class CheckRow(Row):
+    """One check, from queued to its end.
+
+    `claimable_at` is when a worker may take it (again); NULL once it is over for good. `lease_token` names the
+    worker that owns it until `lease_until`. The unique indexes are what makes double runs impossible, whatever
+    the workers do: one scheduled check per deployment and hour, one running check per deployment.
+    """
+
+    __tablename__ = "checks"
+    __table_args__ = (
+        Index("checks_one_per_hour_idx", "deployment_no", "span_start", unique=True, postgresql_where=text("trigger = 'schedule'")),
+        Index("checks_one_running_idx", "deployment_no", unique=True, postgresql_where=text("state = 'running'")),
+        Index("checks_claimable_idx", "claimable_at", postgresql_where=text("claimable_at IS NOT NULL")),
+        Index("checks_deployment_no_no_idx", "deployment_no", "no"),
+        Index("checks_deployment_no_span_start_idx", "deployment_no", "span_start"),
+    )
+
+    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[str] = mapped_column(unique=True)
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))
+    trigger: Mapped[str]
+    state: Mapped[str]
+    span_start: Mapped[datetime]
+    span_end: Mapped[datetime]
+    claimable_at: Mapped[datetime | None]
+    attempts: Mapped[int]
+    lease_token: Mapped[str | None]
+    lease_until: Mapped[datetime | None]
+    cancel_requested: Mapped[bool]
+    progress: Mapped[dict[str, Any] | None]
+    reason: Mapped[str | None]
+    window: Mapped[dict[str, Any] | None]
+    monitor_version: Mapped[int | None]
+    model_revision: Mapped[str | None]
+    created_by: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+
+
+class CheckTableRow(Row):
+    """One count table of a check.
+
+    `part` tells the records of its own span from the additional ones of earlier hours, which roll-ups leave out so
+    that no record is counted twice.
+    """
+
+    __tablename__ = "check_tables"
+
+    check_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    data: Mapped[str] = mapped_column(primary_key=True)
+    attribute: Mapped[str] = mapped_column(primary_key=True)
+    part: Mapped[str] = mapped_column(primary_key=True)
+    cells: Mapped[dict[str, Any]]
+
+
+class MeasurementRow(Row):
+    """One value of a series."""
+
+    __tablename__ = "measurements"
+    __table_args__ = (Index("measurements_series_idx", "deployment_no", "metric", "at", "no"),)
+
+    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    check_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), index=True)
+    deployment_no: Mapped[int]
+    at: Mapped[datetime]
+    metric: Mapped[str]
+    data: Mapped[str]
+    scope: Mapped[str]
+    attribute: Mapped[str | None]
+    group: Mapped[str | None]
+    value: Mapped[float | None]
+    reason: Mapped[str | None]
+    lower: Mapped[float | None]
+    upper: Mapped[float | None]
+    interval_method: Mapped[str | None]
+    n: Mapped[int] = mapped_column(BigInteger)
+    verdict: Mapped[str | None]
+    lower_limit: Mapped[float | None]
+    upper_limit: Mapped[float | None]
+    carried_forward: Mapped[bool]
+    details: Mapped[Any] = mapped_column(Json)

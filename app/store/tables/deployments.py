@@ -1,0 +1,38 @@
+"""Deployments, and every version of their record schema."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, Identity, SmallInteger, func
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.store.tables.base import Row
+
+
+class DeploymentRow(Row):
+    """One watched model. `credentials` is the endpoint's secret, encrypted; everything else about it is in `endpoint`."""
+
+    __tablename__ = "deployments"
+
+    no: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[str] = mapped_column(unique=True)
+    name: Mapped[str]
+    problem_type: Mapped[str]
+    outputs: Mapped[dict[str, Any]]
+    schema_version: Mapped[int] = mapped_column(SmallInteger)
+    model_revision: Mapped[str]
+    endpoint: Mapped[dict[str, Any] | None]
+    credentials: Mapped[bytes | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class DeploymentSchemaRow(Row):
+    """The columns of the records logged under one schema version: `features` and `meta` are lists of {name, type, kind}."""
+
+    __tablename__ = "deployment_schemas"
+
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True)
+    version: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    features: Mapped[list[Any]]
+    meta: Mapped[list[Any]]

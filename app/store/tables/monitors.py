@@ -1,0 +1,22 @@
+"""The fairness monitor of a deployment."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, func
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.store.tables.base import Row
+
+
+class MonitorRow(Row):
+    """One monitor; `schedule` stands apart from `config` because the tick asks for it."""
+
+    __tablename__ = "monitors"
+
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    version: Mapped[int]
+    schedule: Mapped[str]
+    config: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())

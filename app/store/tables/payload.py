@@ -1,0 +1,85 @@
+"""Logged scoring records.
+
+Two tables, because a record id must be unique for ever while records live in monthly partitions, which only an
+index containing the month could enforce: `payload_keys` holds every id once and says where its record lies.
+No foreign key points to the deployment (a check per copied row would cost a quarter of the write); the write
+itself locks the deployment's row, and deleting a deployment deletes these rows first.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, Index, Integer, PrimaryKeyConstraint, Sequence, SmallInteger, func, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.store.tables.base import Json, Row
+
+RECORD_NO_BLOCK = 1000
+"""Record numbers that one `nextval` reserves: the number it returns and the following ones."""
+
+record_no_seq = Sequence("record_no_seq", increment=RECORD_NO_BLOCK, metadata=Row.metadata)
+
+
+class PayloadKeyRow(Row):
+    """The ids that are taken, and where each record is."""
+
+    __tablename__ = "payload_keys"
+
+    deployment_no: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    record_id: Mapped[str] = mapped_column(primary_key=True)
+    record_no: Mapped[int] = mapped_column(BigInteger)
+    logged_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class PayloadRecordRow(Row):
+    """One scoring record. `features` and `meta` are JSON arrays in the order of `schema_version`."""
+
+    __tablename__ = "payload_records"
+    __table_args__ = (
+        PrimaryKeyConstraint("deployment_no", "logged_at", "record_no"),
+        {"postgresql_partition_by": "RANGE (logged_at)"},
+    )
+
+    deployment_no: Mapped[int]
+    logged_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    record_no: Mapped[int] = mapped_column(BigInteger)
+    record_id: Mapped[str]
+    schema_version: Mapped[int] = mapped_column(SmallInteger)
+    model_revision: Mapped[str]
+    scored_at: Mapped[datetime]
+    features: Mapped[list[Any]]
+    meta: Mapped[list[Any] | None]
+    prediction: Mapped[Any] = mapped_column(Json)
+    probability: Mapped[Any | None] = mapped_column(Json)
+    label: Mapped[Any | None] = mapped_column(Json)
+
+
+class FeedbackRecordRow(Row):
+    """One observed label.
+
+    `usable_at` is when both halves of the pair were there (NULL: the payload record has not arrived); windows of
+    feedback are read on it. `record_no` and `record_logged_at` point to the payload record, where there is one.
+    Without one, `predicted*` hold what the model said of the features, once a check has asked.
+    """
+
+    __tablename__ = "feedback_records"
+    __table_args__ = (
+        Index("feedback_records_deployment_no_usable_at_feedback_no_idx", "deployment_no", "usable_at", "feedback_no"),
+        Index("feedback_records_pending_idx", "deployment_no", "feedback_no", postgresql_where=text("usable_at IS NULL")),
+    )
+
+    deployment_no: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    feedback_id: Mapped[str] = mapped_column(primary_key=True)
+    feedback_no: Mapped[int] = mapped_column(BigInteger)
+    logged_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    schema_version: Mapped[int] = mapped_column(SmallInteger)
+    features: Mapped[list[Any] | None]
+    meta: Mapped[list[Any] | None]
+    label: Mapped[Any] = mapped_column(Json)
+    record_no: Mapped[int | None] = mapped_column(BigInteger)
+    record_logged_at: Mapped[datetime | None]
+    usable_at: Mapped[datetime | None]
+    predicted: Mapped[Any | None] = mapped_column(Json)
+    predicted_label: Mapped[Any | None] = mapped_column(Json)
+    predicted_probability: Mapped[Any | None] = mapped_column(Json)
+    predicted_revision: Mapped[str | None]

@@ -1,0 +1,45 @@
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+
+from alembic import command
+from sqlalchemy import text
+
+from app.store.engine import Database
+from app.store.migrate import alembic_config, upgrade
+from app.store.partitions import ensure_coming_months, ensure_months
+
+
+def test_the_migrated_database_is_what_the_row_classes_say(database: Database) -> None:
+    with database.engine.begin() as connection:
+        config = alembic_config()
+        config.attributes["connection"] = connection
+        command.check(config)
+
+
+def test_migrating_again_and_at_once_changes_nothing(database: Database) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: upgrade(database), range(4)))
+
+    with database.transaction() as session:
+        assert session.scalars(text("SELECT version_num FROM alembic_version")).all() == ["0001"]
+
+
+def test_partitions_cover_the_coming_months_and_december_is_followed_by_january(database: Database) -> None:
+    with database.transaction() as session:
+        ensure_coming_months(session, datetime(2030, 11, 5, tzinfo=UTC))
+        ensure_coming_months(session, datetime(2030, 11, 5, tzinfo=UTC))
+        names = set(session.scalars(text("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'payload_records'::regclass")))
+
+    assert {f"payload_records_{month}" for month in ("2030_11", "2030_12", "2031_01", "2031_02")} <= names
+
+
+def test_processes_that_miss_the_same_month_at_once_make_it_once(database: Database) -> None:
+    def make(_: int) -> None:
+        with database.transaction() as session:
+            ensure_months(session, [(2019, 5)])
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(make, range(6)))
+
+    with database.transaction() as session:
+        assert session.scalar(text("SELECT count(*) FROM pg_inherits WHERE inhrelid = 'payload_records_2019_05'::regclass")) == 1
