@@ -1,0 +1,60 @@
+"""Child processes that cannot outlive us: start one, see whether it lives, end it."""
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from app.embedded.spawn import tied_command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildSpec:
+    """A process to keep running: its command (the first item a path), and what it needs beside our environment."""
+
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    inherited_files: tuple[int, ...] = ()
+    is_restarted: bool = True
+    """False for a process that does its work once: its end is no failure."""
+    stop_seconds: float = 15.0
+    """How long it may take to end in good order."""
+
+
+class Child:
+    """One run of a `ChildSpec`. In a session of its own, so that Ctrl-C reaches the supervisor alone."""
+
+    def __init__(self, spec: ChildSpec) -> None:
+        self.spec = spec
+        # A supervisor that is killed outright takes Postgres along, so there is nothing left to finish in good order.
+        self._process = subprocess.Popen(  # noqa: S603 - our own programs and arguments
+            tied_command(spec.command, signal.SIGKILL),
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, **spec.environment},
+            pass_fds=spec.inherited_files,
+            start_new_session=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        """The process id, and that of its group."""
+        return self._process.pid
+
+    def status(self) -> int | None:
+        """The exit status (negative: the signal that ended it), or None while it runs."""
+        return self._process.poll()
+
+    def ask_to_end(self) -> None:
+        """Send SIGTERM, once."""
+        self._process.terminate()
+
+    def wait_for_end(self) -> None:
+        """Return when it has ended: by itself within `stop_seconds`, else killed; and with it what it started."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(self.spec.stop_seconds)
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS answers "not permitted" for a group of zombies
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()

@@ -1,0 +1,63 @@
+"""`evenhand keys`: make, list and revoke API keys, straight in the database."""
+
+from typing import Annotated
+
+import typer
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.cli.database import ready_database
+from app.cli.startup import command_settings
+from app.errors import NotFound
+from app.security.keys import create_key
+from app.security.principals import Role
+from app.store.api_keys import ApiKey, ApiKeys
+from app.store.tables import DeploymentRow
+
+PAGE = 500
+
+command = typer.Typer(no_args_is_help=True, add_completion=False, help="Make, list and revoke API keys.")
+
+
+@command.command()
+def create(
+    role: Annotated[Role, typer.Option(help="ingest (log), read, manage (log, read, change) or admin (all, and keys).")],
+    name: Annotated[str, typer.Option(help="A word for people: who or what uses the key.")] = "",
+    deployment: Annotated[str | None, typer.Option(help="Bind the key to the deployment of this id.")] = None,
+) -> None:
+    """Print a new key. Only its hash is stored: it cannot be shown again."""
+    with ready_database(command_settings()) as database, database.transaction() as session:
+        no = None if deployment is None else _deployment_no(session, deployment)
+        text = create_key(session, role=role, name=name or role.value, deployment_no=no)
+    typer.echo(text)
+
+
+@command.command(name="list")
+def list_keys() -> None:
+    """Print every key's id, role, name, deployment and state, oldest first."""
+    with ready_database(command_settings()) as database, database.transaction() as session:
+        keys = ApiKeys(session).page(after_no=0, limit=PAGE)
+        while keys:
+            for key in keys:
+                typer.echo(_line(key))
+            keys = ApiKeys(session).page(after_no=keys[-1].no, limit=PAGE)
+
+
+@command.command()
+def revoke(key_id: Annotated[str, typer.Argument(help="The 8 characters after evk_.")]) -> None:
+    """Make a key useless from now on."""
+    with ready_database(command_settings()) as database, database.transaction() as session:
+        ApiKeys(session).revoke(key_id)
+    typer.echo(f"The key {key_id} is revoked.")
+
+
+def _deployment_no(session: Session, deployment_id: str) -> int:
+    no = session.scalar(select(DeploymentRow.no).where(DeploymentRow.id == deployment_id))
+    if no is None:
+        raise NotFound("deployment", deployment_id)
+    return no
+
+
+def _line(key: ApiKey) -> str:
+    state = "in use" if key.revoked_at is None else f"revoked {key.revoked_at:%Y-%m-%d %H:%M}"
+    return f"{key.id}  {key.role:<7}  {key.name}  {key.deployment_id or 'all deployments'}  {state}"

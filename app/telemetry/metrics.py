@@ -1,0 +1,33 @@
+"""Operations numbers of one machine's processes in Prometheus' form. Nothing here is a fairness number."""
+
+import os
+
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""The environment variable that prometheus_client reads at import: with it, service and worker count into one folder."""
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+http_requests = Counter("evenhand_http_requests", "Answers sent, by route template and status.", ["method", "route", "status"])
+http_seconds = Histogram("evenhand_http_seconds", "Time from request to answer.", ["route"], buckets=_SECONDS)
+
+ingest_records = Counter("evenhand_ingest_records", "Records sent to us: accepted, duplicate or rejected.", ["kind", "outcome"])
+flush_records = Histogram("evenhand_flush_records", "Records that shared one commit.", buckets=(1, 2, 5, 10, 25, 50, 100, 250, 1000, 10000))
+flush_seconds = Histogram("evenhand_flush_seconds", "Time of one durable write, commit included.", buckets=_SECONDS)
+
+checks = Counter("evenhand_checks", "Checks that ended, by their final state.", ["state"])
+check_seconds = Histogram("evenhand_check_seconds", "Time of one check.", buckets=(0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600))
+
+model_calls = Counter("evenhand_model_calls", "Requests to model endpoints: answered, retried or failed.", ["outcome"])
+model_rows = Counter("evenhand_model_rows", "Rows that models were asked to score.")
+
+
+def exposition() -> tuple[bytes, str]:
+    """All numbers as text, and its content type: of every process that shares the folder, else of this one."""
+    if SHARED_FOLDER not in os.environ:
+        return generate_latest(REGISTRY), CONTENT_TYPE_LATEST
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return generate_latest(registry), CONTENT_TYPE_LATEST

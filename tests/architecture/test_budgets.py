@@ -1,0 +1,47 @@
+"""Sizes and names that keep the code readable; the rest is ruff's and mypy's."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+FILES = sorted((REPOSITORY / "app").rglob("*.py"))
+LONGEST_FILE = 400
+LONGEST_FUNCTION = 50
+GRAB_BAGS = {"utils", "util", "helpers", "helper", "common", "misc", "shared", "stuff", "base_utils", "manager", "managers"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_a_file_is_short_enough_to_read_at_once(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST_FILE
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_a_function_fits_on_a_page(path: Path) -> None:
+    functions = [
+        node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+
+    too_long = {node.name: _length(node) for node in functions if _length(node) > LONGEST_FUNCTION}
+    assert too_long == {}
+
+
+def test_no_file_or_folder_is_a_grab_bag() -> None:
+    names = {part.removesuffix(".py") for path in FILES for part in path.relative_to(REPOSITORY).parts}
+
+    assert names & GRAB_BAGS == set()
+
+
+def test_only_the_clock_asks_what_time_it_is() -> None:
+    offenders = [
+        str(path.relative_to(REPOSITORY))
+        for path in FILES
+        if path.name != "clock.py" and "datetime.now(" in path.read_text(encoding="utf-8")
+    ]
+
+    assert offenders == []
+
+
+def _length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1

@@ -1,0 +1,37 @@
+"""What the tests of this folder ask of a server and of processes."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+
+from app.embedded.postmaster import Postmaster, postmaster_of
+
+
+def ask(url: str, statement: str) -> object:
+    """The first column of the first row, in a transaction of its own."""
+    with psycopg.connect(url) as connection:
+        row = connection.execute(statement.encode()).fetchone()
+    return row[0] if row else None
+
+
+def tell(url: str, statement: str) -> None:
+    """Runs and commits one statement."""
+    with psycopg.connect(url) as connection:
+        connection.execute(statement.encode())
+
+
+def running_on(data: Path) -> Postmaster:
+    """The server of a data folder, which must be there."""
+    running = postmaster_of(data)
+    assert running is not None
+    return running
+
+
+def eventually(holds: Callable[[], bool], seconds: float = 20.0) -> bool:
+    """Whether it comes to hold within a time that only a broken program needs."""
+    deadline = time.monotonic() + seconds
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return holds()

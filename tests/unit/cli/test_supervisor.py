@@ -1,0 +1,176 @@
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from app.cli.children import Child, ChildSpec
+from app.cli.supervisor import LONGEST_DELAY_SECONDS, STEADY_SECONDS, Backoff, Supervisor
+from app.errors import SetupError
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
+
+SUPERVISE_TWO = """
+import sys, threading
+from app.cli.children import ChildSpec
+from app.cli.supervisor import Supervisor
+from app.telemetry.logs import configure_logging
+configure_logging("ERROR")
+sleeper = (sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(60)")
+Supervisor([ChildSpec(name=name, command=sleeper) for name in ("one", "two")]).run(threading.Event())
+"""
+
+
+class Ground:
+    """A foundation that remembers what was done to it."""
+
+    def __init__(self, *, failures: int = 0) -> None:
+        self.up = True
+        self.deeds: list[str] = []
+        self._failures = failures
+
+    def start(self) -> None:
+        """Comes up, after as many failures as it was made with."""
+        self.deeds.append("start")
+        if self._failures:
+            self._failures -= 1
+            raise SetupError("not yet")
+        self.up = True
+
+    def is_running(self) -> bool:
+        """Whether it is up."""
+        return self.up
+
+    def stop(self) -> None:
+        """Goes down."""
+        self.deeds.append("stop")
+        self.up = False
+
+
+def test_a_child_that_is_killed_is_started_again() -> None:
+    with _running([_sleeper("one"), _sleeper("two")]) as supervisor:
+        first = supervisor.pids()
+        os.kill(first["one"], signal.SIGKILL)
+
+        assert _eventually(lambda: supervisor.pids().get("one", first["one"]) != first["one"])
+        assert supervisor.pids()["two"] == first["two"]
+
+
+def test_a_child_that_does_its_work_once_is_not_started_again(tmp_path: Path) -> None:
+    once = _python("once", f"open({str(tmp_path / 'runs')!r}, 'a').write('x')", is_restarted=False)
+
+    with _running([once, _sleeper("other")]) as supervisor:
+        assert _eventually(lambda: "once" not in supervisor.pids())
+        time.sleep(0.5)
+        assert (tmp_path / "runs").read_text() == "x"
+
+
+def test_stopping_ends_every_child_and_then_the_foundation() -> None:
+    ground = Ground()
+    with _running([_sleeper("one"), _sleeper("two")], ground) as supervisor:
+        pids = supervisor.pids().values()
+
+    assert not any(_lives(pid) for pid in pids)
+    assert ground.deeds == ["stop"]
+
+
+def test_a_child_deaf_to_a_polite_request_is_killed_with_what_it_started(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    grandchild = (
+        "import subprocess, sys; from pathlib import Path; "
+        f"Path({str(pid_file)!r}).write_text(str(subprocess.Popen([sys.executable, '-c', {DEAF!r}]).pid)); {DEAF}"
+    )
+    child = Child(_python("deaf", grandchild, stop_seconds=0.2))
+    assert _eventually(lambda: pid_file.exists() and pid_file.read_text() != "")
+
+    child.ask_to_end()
+    child.wait_for_end()
+
+    assert child.status() == -signal.SIGKILL
+    assert _eventually(lambda: not _lives(int(pid_file.read_text())))
+
+
+def test_a_dead_foundation_is_brought_back_before_any_child() -> None:
+    ground = Ground(failures=1)
+    with _running([_sleeper("one")], ground) as supervisor:
+        ground.up = False
+        pid = supervisor.pids()["one"]
+        os.kill(pid, signal.SIGKILL)
+
+        assert _eventually(lambda: supervisor.pids().get("one", pid) != pid)
+        assert ground.deeds == ["start", "start"]
+
+
+def test_children_end_when_their_supervisor_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", SUPERVISE_TWO], stdout=subprocess.PIPE, text=True, cwd=REPOSITORY) as supervisor:
+        assert supervisor.stdout is not None
+        pids = [int(supervisor.stdout.readline()) for _ in range(2)]
+        supervisor.kill()
+
+    assert _eventually(lambda: not any(_lives(pid) for pid in pids))
+
+
+def test_what_keeps_dying_waits_longer_each_time_up_to_a_limit() -> None:
+    backoff = Backoff()
+    now, waits = 1000.0, []
+    for _ in range(12):
+        backoff.started(now)
+        died = now = now + 1
+        while not backoff.is_due(now):
+            now += 0.1
+        waits.append(now - died)
+
+    assert waits == sorted(waits)
+    assert LONGEST_DELAY_SECONDS <= waits[-1] <= LONGEST_DELAY_SECONDS + 0.2
+
+
+def test_what_ran_steadily_before_it_died_starts_again_soon() -> None:
+    backoff = Backoff()
+    for moment in (0.0, 1.0, 2.0):
+        backoff.started(moment)
+        backoff.is_due(moment + 0.5)
+    backoff.started(100.0)
+
+    assert not backoff.is_due(100.0 + STEADY_SECONDS)
+    assert backoff.is_due(100.0 + STEADY_SECONDS + 0.5)
+
+
+def _python(name: str, code: str, *, is_restarted: bool = True, stop_seconds: float = 5.0) -> ChildSpec:
+    return ChildSpec(name=name, command=(sys.executable, "-c", code), is_restarted=is_restarted, stop_seconds=stop_seconds)
+
+
+def _sleeper(name: str) -> ChildSpec:
+    return _python(name, "import time; time.sleep(60)")
+
+
+@contextmanager
+def _running(specs: list[ChildSpec], ground: Ground | None = None) -> Iterator[Supervisor]:
+    stop = threading.Event()
+    supervisor = Supervisor(specs, foundation=ground)
+    thread = threading.Thread(target=supervisor.run, args=[stop])
+    thread.start()
+    assert _eventually(lambda: len(supervisor.pids()) == len(specs))
+    try:
+        yield supervisor
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in {"Z", "X"}
+    except FileNotFoundError:
+        return False
+
+
+def _eventually(holds: Callable[[], bool], seconds: float = 20.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return holds()
