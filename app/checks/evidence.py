@@ -1,0 +1,63 @@
+"""All that is read from the database for one check, at one moment of it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.checks.classifying import outcome_codes
+from app.checks.grouping import Grouping, group_records
+from app.checks.outcomes_of_copies import CopyOutcomes, fill_stored, fill_unchanged, plan_copies, target_key
+from app.checks.subject import Subject
+from app.checks.window import PayloadWindow, Window, read_feedback_window, read_payload_window
+from app.store.arrow import ArrowReader
+from app.store.counterfactuals import TargetKey, stored_outcomes, stored_targets
+from app.store.window import WindowQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A check's records in their groups, their outcomes, and what is known already of their copies.
+
+    `copies` has one entry per attribute, or none where the deployment has no endpoint to score copies.
+    """
+
+    window: PayloadWindow
+    feedback: Window
+    outcomes: npt.NDArray[np.int64]
+    groupings: tuple[Grouping, ...]
+    copies: tuple[CopyOutcomes, ...]
+    known_targets: dict[TargetKey, int]
+
+
+def read_evidence(reader: ArrowReader, subject: Subject) -> Evidence:
+    """Reads the window, groups it, and looks up which copies were scored before."""
+    deployment, monitor, span = subject.deployment, subject.monitor, subject.check.span
+    query = WindowQuery(deployment.no, deployment.schema, tuple(attribute.feature for attribute in monitor.attributes))
+    window = read_payload_window(reader, query, span, monitor)
+    outcomes = outcome_codes(window.rows["outcome"], monitor.outcomes)
+    groupings = tuple(
+        group_records(attribute, subject.column(attribute.feature), window.values(no)) for no, attribute in enumerate(monitor.attributes)
+    )
+    copies = tuple(plan_copies(grouping, outcomes, monitor) for grouping in groupings) if deployment.endpoint else ()
+    evidence = Evidence(
+        window, read_feedback_window(reader, query, span, monitor), outcomes, groupings, copies, stored_targets(reader, deployment.no)
+    )
+    for attribute in copies:
+        _fill(reader, subject, evidence, attribute)
+    return evidence
+
+
+def _fill(reader: ArrowReader, subject: Subject, evidence: Evidence, copies: CopyOutcomes) -> None:
+    """Fills in the outcomes of copies that need no model call."""
+    if not subject.is_feature(copies.grouping.column.name):
+        fill_unchanged(copies, evidence.outcomes)
+        return
+    if not len(evidence.window):
+        return
+    record_nos, deployment = evidence.window.record_nos(), subject.deployment
+    for position, target in enumerate(copies.targets):
+        key = target_key(target, model_revision=deployment.model_revision, schema_version=deployment.schema.version)
+        if key in evidence.known_targets:
+            stored = stored_outcomes(reader, evidence.known_targets[key], int(record_nos.min()), int(record_nos.max()))
+            fill_stored(copies, position, stored, record_nos=record_nos, rule=subject.monitor.outcomes)

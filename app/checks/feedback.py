@@ -1,0 +1,81 @@
+"""The observed labels of a check's window, each with what the model said. Source: spec of the fairness check, section 9."""
+
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from app.checks.classifying import outcome_codes
+from app.checks.rescoring import Report, Row
+from app.checks.window import Window
+from app.domain.checks import Progress
+from app.domain.deployments import Deployment, ProblemType
+from app.domain.outcomes import Outcome, OutcomeRule
+from app.domain.records import Prediction
+from app.domain.values import canonical
+from app.scoring.client import ScoringClient
+from app.store.engine import Database
+from app.store.window import feedback_features
+
+CHUNK = 10_000
+"""Labels without a stored prediction that are read and scored at a time."""
+
+LabelPredictions = dict[str, Prediction]
+"""What the model said of labels that came with features of their own, by feedback id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Per label of the window: its outcome, the outcome predicted, and whether the two labels are the same [records]."""
+
+    actual: npt.NDArray[np.int64]
+    predicted: npt.NDArray[np.int64]
+    correct: npt.NDArray[np.int64]
+
+
+def predict_unscored(
+    window: Window, database: Database, deployment: Deployment, client: ScoringClient, report: Report
+) -> tuple[Window, LabelPredictions]:
+    """The window with every prediction filled in, and those that had to be asked for.
+
+    Raises:
+        ScoringFailed: the model gave no usable answer.
+    """
+    predicted = window.rows["predicted"].to_pylist()
+    ids = window.rows["feedback_id"].to_pylist()
+    unscored = [position for position, text in enumerate(predicted) if text is None]
+    asked: LabelPredictions = {}
+    for start in range(0, len(unscored), CHUNK):
+        chunk = unscored[start : start + CHUNK]
+        report(Progress(step="asking the model about labelled records", done=start, total=len(unscored)))
+        with database.transaction() as session:
+            features = feedback_features(session, deployment.no, [ids[position] for position in chunk])
+        answers = client.score([cast("Row", features[ids[position]]) for position in chunk])
+        for position, answer in zip(chunk, answers, strict=True):
+            asked[ids[position]] = answer
+            predicted[position] = canonical(answer.outcome_value)
+    column = window.rows.schema.get_field_index("predicted")
+    return replace(window, rows=window.rows.set_column(column, "predicted", pa.array(predicted, pa.string()))), asked
+
+
+def only_scored(window: Window) -> Window:
+    """The window without the labels that have no prediction, for a deployment that has no endpoint to ask."""
+    known = window.rows["predicted"].is_valid()
+    own = int(np.count_nonzero(known.to_numpy()[: window.own]))
+    return replace(window, rows=window.rows.filter(known), own=own)
+
+
+def compare(window: Window, rule: OutcomeRule, problem_type: ProblemType) -> Comparison:
+    """Each label against its prediction.
+
+    A classification is correct when the labels are the same; a regression when both values have the same outcome, for two
+    real numbers are hardly ever equal.
+    """
+    actual, predicted = outcome_codes(window.rows["label"], rule), outcome_codes(window.rows["predicted"], rule)
+    if problem_type is ProblemType.REGRESSION:
+        correct = (actual == predicted) & (actual != Outcome.UNCLASSIFIED)
+    else:
+        correct = np.array(window.rows["label"].to_pylist(), dtype=object) == np.array(window.rows["predicted"].to_pylist(), dtype=object)
+    return Comparison(actual, predicted, correct.astype(np.int64))

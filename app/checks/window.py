@@ -1,0 +1,87 @@
+"""Which records a check reads. Source: spec of the fairness check, section 2.
+
+The newest `max_records` logged in the check's span; where they are fewer than `min_records`, the newest of before are added.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from app.domain.checks import Span
+from app.domain.monitors import Monitor
+from app.store.arrow import ArrowReader
+from app.store.window import VALUE_PREFIX, WindowQuery, count_payload, newest_feedback, newest_payload
+
+BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+"""Before any record's time: ingestion refuses older ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The rows of a window, newest first; the first `own` lie in the span, the others were added from before it."""
+
+    rows: pa.Table
+    own: int
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    @property
+    def additional(self) -> int:
+        """How many rows were added from before the span."""
+        return len(self) - self.own
+
+    def is_own(self) -> npt.NDArray[np.bool_]:
+        """Per row, whether it lies in the span."""
+        return np.arange(len(self)) < self.own
+
+    def values(self, position: int) -> pa.ChunkedArray:
+        """The values of the asked-for column at `position`."""
+        return self.rows[f"{VALUE_PREFIX}{position}"]
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadWindow(Window):
+    """A window of scoring records; `logged_in_span` counts those of the span including any beyond `max_records`."""
+
+    logged_in_span: int
+
+    def record_nos(self) -> npt.NDArray[np.int64]:
+        """The records' numbers."""
+        numbers: npt.NDArray[np.int64] = self.rows["record_no"].to_numpy()
+        return numbers
+
+    def reach(self) -> Span:
+        """From the oldest to the newest record, both included."""
+        times = self.rows["logged_at"]
+        return Span(start=_utc(times[len(self) - 1]), end=_utc(times[0])) if len(self) else Span(start=BEGINNING, end=BEGINNING)
+
+
+def read_payload_window(reader: ArrowReader, query: WindowQuery, span: Span, monitor: Monitor) -> PayloadWindow:
+    """The scoring records the check reads."""
+    rows, own = _topped_up(lambda part, limit: newest_payload(reader, query, part, limit), span, monitor)
+    logged = count_payload(reader, query, span) if own == monitor.max_records else own
+    return PayloadWindow(rows, own, logged)
+
+
+def read_feedback_window(reader: ArrowReader, query: WindowQuery, span: Span, monitor: Monitor) -> Window:
+    """The observed labels the check reads, by when they became usable, under the same rule as scoring records."""
+    return Window(*_topped_up(lambda part, limit: newest_feedback(reader, query, part, limit), span, monitor))
+
+
+def _topped_up(read: Callable[[Span, int], pa.Table], span: Span, monitor: Monitor) -> tuple[pa.Table, int]:
+    own = read(span, monitor.max_records)
+    missing = monitor.min_records - own.num_rows
+    if missing <= 0:
+        return own, own.num_rows
+    earlier = read(Span(start=BEGINNING, end=span.start), missing)
+    return pa.concat_tables([own, earlier]), own.num_rows
+
+
+def _utc(moment: pa.TimestampScalar) -> datetime:
+    when: datetime = moment.as_py()
+    return when.astimezone(UTC)

@@ -1,0 +1,31 @@
+"""The description of a window that is stored and shown with every check. Source: spec of the fairness check, section 2."""
+
+import numpy as np
+
+from app.checks.evidence import Evidence
+from app.checks.grouping import NEITHER
+from app.checks.subject import Subject
+from app.domain.outcomes import Outcome
+
+
+def describe_window(subject: Subject, evidence: Evidence) -> dict[str, object]:
+    """Counts and times of what a check read; JSON-safe."""
+    window, reach = evidence.window, evidence.window.reach()
+    revisions = np.array(window.rows["model_revision"].to_pylist(), dtype=object)
+    return {
+        "records": window.own,
+        "additional_records": window.additional,
+        "logged_in_span": window.logged_in_span,
+        "unclassified_records": int((evidence.outcomes == Outcome.UNCLASSIFIED).sum()),
+        "records_of_other_revisions": int((revisions != subject.deployment.model_revision).sum()),
+        "records_in_no_group": {one.column.name: int((one.codes == NEITHER).sum()) for one in evidence.groupings},
+        "perturbed_records": {one.grouping.column.name: one.copies for one in evidence.copies},
+        "copies_to_score": int(sum(len(records) * one.targets[no].draws for one in evidence.copies for no, records in one.missing())),
+        "attributes_unseen_by_model": [one.column.name for one in evidence.groupings if not subject.is_feature(one.column.name)],
+        "oldest_record_at": reach.start.isoformat() if len(window) else None,
+        "newest_record_at": reach.end.isoformat() if len(window) else None,
+        "labelled_records": evidence.feedback.own,
+        "additional_labelled_records": evidence.feedback.additional,
+        "min_records": subject.monitor.min_records,
+        "max_records": subject.monitor.max_records,
+    }

@@ -1,0 +1,119 @@
+"""What a finished check leaves: its tables and measurements. Written in one piece by the check, read by everybody."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+import msgspec
+import psycopg
+from sqlalchemy import insert, select, text
+from sqlalchemy.orm import Session
+
+from app.domain.checks import CheckState, DataSet, Measurement, Scope
+from app.domain.records import Prediction
+from app.domain.values import normalised
+from app.store.tables import CheckRow, CheckTableRow, MeasurementRow
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTable:
+    """One count table of a check. `part` is `span` or `additional`; `cells` is the table's JSON form."""
+
+    data: DataSet
+    attribute: str
+    part: str
+    cells: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierCheck:
+    """The newest succeeded check before another, as far as carrying forward needs to know it."""
+
+    no: int
+    id: str
+    span_end: datetime
+    monitor_version: int | None
+    model_revision: str | None
+    window: dict[str, Any]
+
+
+def store_tables(session: Session, check_no: int, tables: Sequence[StoredTable]) -> None:
+    """Writes a check's count tables."""
+    rows = [{"check_no": check_no, "data": t.data, "attribute": t.attribute, "part": t.part, "cells": t.cells} for t in tables]
+    if rows:
+        session.execute(insert(CheckTableRow), rows)
+
+
+def store_measurements(session: Session, check_no: int, deployment_no: int, measurements: Sequence[Measurement]) -> None:
+    """Writes a check's measurements."""
+    fields = Measurement.__dataclass_fields__
+    rows = [{"check_no": check_no, "deployment_no": deployment_no, **{name: getattr(m, name) for name in fields}} for m in measurements]
+    if rows:
+        session.execute(insert(MeasurementRow), rows)
+
+
+def store_label_predictions(session: Session, deployment_no: int, predictions: dict[str, Prediction], model_revision: str) -> None:
+    """Writes what the model said of labelled records that had no prediction of their own."""
+    connection = cast("psycopg.Connection", session.connection().connection.driver_connection)
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "UPDATE feedback_records SET predicted = %s, predicted_label = %s, predicted_probability = %s, predicted_revision = %s"
+            " WHERE deployment_no = %s AND feedback_id = %s",
+            [
+                (_json(normalised(p.prediction)), _json(p.label), _json(p.probability), model_revision, deployment_no, feedback_id)
+                for feedback_id, p in predictions.items()
+            ],
+        )
+
+
+def tables_of(session: Session, check_no: int) -> list[StoredTable]:
+    """A check's count tables, by data, attribute and part."""
+    rows = session.scalars(
+        select(CheckTableRow)
+        .where(CheckTableRow.check_no == check_no)
+        .order_by(CheckTableRow.data, CheckTableRow.attribute, CheckTableRow.part)
+    )
+    return [StoredTable(DataSet(row.data), row.attribute, row.part, row.cells) for row in rows]
+
+
+def measurements_of(session: Session, check_no: int) -> list[Measurement]:
+    """A check's measurements, in the order in which they were measured."""
+    rows = session.scalars(select(MeasurementRow).where(MeasurementRow.check_no == check_no).order_by(MeasurementRow.no))
+    return [measurement_from(row) for row in rows]
+
+
+def measurement_from(row: MeasurementRow) -> Measurement:
+    """The stored measurement."""
+    fields = {name: getattr(row, name) for name in Measurement.__dataclass_fields__}
+    return Measurement(**{**fields, "data": DataSet(row.data), "scope": Scope(row.scope)})
+
+
+def newest_success_before(session: Session, deployment_no: int, moment: datetime) -> EarlierCheck | None:
+    """The succeeded check whose span ends last, at or before `moment`."""
+    row = session.scalars(
+        select(CheckRow)
+        .where(CheckRow.deployment_no == deployment_no, CheckRow.state == CheckState.SUCCEEDED, CheckRow.span_end <= moment)
+        .order_by(CheckRow.span_end.desc(), CheckRow.no.desc())
+        .limit(1)
+    ).first()
+    if row is None:
+        return None
+    return EarlierCheck(row.no, row.id, row.span_end, row.monitor_version, row.model_revision, row.window or {})
+
+
+def logged_between(session: Session, deployment_no: int, start: datetime, end: datetime) -> bool:
+    """Whether a record was logged, or a label became usable, in [start, end)."""
+    return bool(
+        session.scalar(
+            text(
+                "SELECT EXISTS (SELECT FROM payload_records WHERE deployment_no = :no AND logged_at >= :start AND logged_at < :end)"
+                " OR EXISTS (SELECT FROM feedback_records WHERE deployment_no = :no AND usable_at >= :start AND usable_at < :end)"
+            ),
+            {"no": deployment_no, "start": start, "end": end},
+        )
+    )
+
+
+def _json(value: object) -> str | None:
+    return None if value is None else msgspec.json.encode(value).decode()

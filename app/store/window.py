@@ -1,0 +1,128 @@
+"""Reads the records of a check's window: payload, feedback, and the features of records still to be perturbed.
+
+Which records make a window is said in `app/checks/window.py`; here are the questions it asks.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from sqlalchemy import bindparam, text
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.orm import Session
+from sqlalchemy.types import BigInteger
+
+from app.domain.checks import Span
+from app.domain.deployments import FieldKind, RecordSchema
+from app.store.arrow import ArrowReader, Parameter
+
+VALUE_PREFIX = "value_"
+"""Column `value_0` holds the first asked-for attribute, and so on: names of features never reach the SQL."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowQuery:
+    """Which records, and which of their columns are wanted as attribute values (in this order)."""
+
+    deployment_no: int
+    schema: RecordSchema
+    columns: tuple[str, ...]
+
+    def values(self, features: str, meta: str) -> str:
+        """The SQL of the attribute columns: numeric columns as float8, others as text, absent values as NULL."""
+        return "".join(f", {self._value(name, features, meta)} AS {VALUE_PREFIX}{no}" for no, name in enumerate(self.columns))
+
+    def _value(self, name: str, features: str, meta: str) -> str:
+        for source, columns in ((features, self.schema.features), (meta, self.schema.meta)):
+            for position, column in enumerate(columns):
+                if column.name == name:
+                    cast = "::float8" if column.kind is FieldKind.NUMERIC else ""
+                    return f"({source}->>{position}){cast}"
+        raise KeyError(name)
+
+
+def count_payload(reader: ArrowReader, query: WindowQuery, span: Span) -> int:
+    """Records logged in the span under the current schema version."""
+    table = reader.table(
+        "SELECT count(*) AS n FROM payload_records WHERE deployment_no = $1 AND schema_version = $2 AND logged_at >= $3 AND logged_at < $4",
+        [query.deployment_no, query.schema.version, span.start, span.end],
+    )
+    return int(table["n"][0].as_py())
+
+
+def newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+    """The newest records logged in the span, newest first.
+
+    Columns: record_no, logged_at, record_id, model_revision, outcome (canonical text of the decoded label or the prediction), value_0 ….
+    """
+    return reader.table(
+        # Only positions of columns are written into the statement, never a name or a value.
+        f"""SELECT record_no, logged_at, record_id, model_revision, coalesce(label, prediction)#>>'{{}}' AS outcome
+                   {query.values("features", "meta")}
+            FROM payload_records
+            WHERE deployment_no = $1 AND schema_version = $2 AND logged_at >= $3 AND logged_at < $4
+            ORDER BY logged_at DESC, record_no DESC LIMIT $5""",  # noqa: S608 - see above
+        _parameters(query, span, limit),
+    )
+
+
+def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+    """The newest observed labels that became usable in the span, newest first.
+
+    Columns: feedback_no, feedback_id, label and predicted (canonical texts; predicted is NULL where the model has not been asked
+    yet), value_0 ….
+    """
+    return reader.table(
+        # As above.
+        f"""SELECT f.feedback_no, f.feedback_id, f.label#>>'{{}}' AS label,
+                   coalesce(p.label, p.prediction, f.predicted_label, f.predicted)#>>'{{}}' AS predicted
+                   {query.values("coalesce(p.features, f.features)", "coalesce(p.meta, f.meta)")}
+            FROM feedback_records f
+            LEFT JOIN payload_records p
+              ON p.deployment_no = f.deployment_no AND p.logged_at = f.record_logged_at AND p.record_no = f.record_no
+            WHERE f.deployment_no = $1 AND coalesce(p.schema_version, f.schema_version) = $2 AND f.usable_at >= $3 AND f.usable_at < $4
+            ORDER BY f.usable_at DESC, f.feedback_no DESC LIMIT $5""",  # noqa: S608 - see above
+        _parameters(query, span, limit),
+    )
+
+
+def features_of(session: Session, deployment_no: int, span: Span, record_nos: Sequence[int]) -> dict[int, list[object]]:
+    """The features (in schema order) of the given records, all of which were logged within the span."""
+    rows = session.execute(
+        text(
+            "SELECT record_no, features FROM payload_records"
+            " WHERE deployment_no = :deployment_no AND logged_at >= :start AND logged_at <= :end AND record_no = ANY(:record_nos)"
+        ).bindparams(bindparam("record_nos", type_=ARRAY(BigInteger))),
+        {"deployment_no": deployment_no, "start": span.start, "end": span.end, "record_nos": list(record_nos)},
+    )
+    return {row.record_no: row.features for row in rows}
+
+
+def feedback_features(session: Session, deployment_no: int, feedback_ids: Sequence[str]) -> dict[str, list[object]]:
+    """The features (in schema order) of the given observed labels, by feedback id."""
+    rows = session.execute(
+        text("SELECT feedback_id, features FROM feedback_records WHERE deployment_no = :deployment_no AND feedback_id = ANY(:ids)"),
+        {"deployment_no": deployment_no, "ids": list(feedback_ids)},
+    )
+    return {row.feedback_id: row.features for row in rows}
+
+
+def match_pending_feedback(session: Session, deployment_no: int) -> None:
+    """Joins labels that came before their payload record to the record, where it has arrived meanwhile.
+
+    `usable_at` becomes the moment the later half was logged, whenever this runs, so the hours they belong to never depend on it.
+    """
+    session.execute(
+        text(
+            """UPDATE feedback_records f
+               SET record_no = k.record_no, record_logged_at = k.logged_at, usable_at = greatest(f.logged_at, k.logged_at)
+               FROM payload_keys k
+               WHERE f.deployment_no = :deployment_no AND f.usable_at IS NULL
+                 AND k.deployment_no = f.deployment_no AND k.record_id = f.feedback_id"""
+        ),
+        {"deployment_no": deployment_no},
+    )
+
+
+def _parameters(query: WindowQuery, span: Span, limit: int) -> list[Parameter]:
+    return [query.deployment_no, query.schema.version, span.start, span.end, limit]

@@ -1,0 +1,155 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from app.domain.definitions import definition_of
+from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
+from app.domain.monitors import MonitoredAttribute
+from app.domain.values import Range
+from app.errors import InvalidInput, ScoringFailed
+from app.store.deployments import Deployments
+from app.store.engine import Database
+from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
+from tests.models.faulty import Fault, closed_url, faulty
+from tests.models.serving import ModelServer
+from tests.scenes import HOUR, NOON, PlainSealer, Scene, scene
+
+REGION = Column(name="region", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
+
+
+def change(stage: Scene, **content: object) -> None:
+    """Changes the deployment's definition."""
+    with stage.database.transaction() as session:
+        stage.deployment = Deployments(session, PlainSealer()).change(stage.deployment, replace(definition_of(stage.deployment), **content))
+
+
+def test_every_flip_is_found_gained_and_lost_apart(stage: Scene) -> None:
+    stage.log(applicants(20, 20, 5), NOON)
+
+    result = stage.check(NOON)
+
+    # 15 poor women would be approved as men, 20 poor men refused as women; 5 rich women stay approved.
+    assert result.value("flip_rate", "balanced", "sex", scope="attribute") == pytest.approx(35 / 40)
+    assert result.value("flip_rate_gained", "balanced", "sex", scope="attribute") == pytest.approx(15 / 40)
+    assert result.value("flip_rate_lost", "balanced", "sex", scope="attribute") == pytest.approx(20 / 40)
+    assert result.value("perfect_equality", "balanced", "sex") == 1.0
+    assert result.value("disparate_impact", "balanced", "sex", "female") == pytest.approx(5 / 40)
+
+
+def test_a_new_model_revision_is_asked_about_every_copy_again_and_the_old_records_are_counted(stage: Scene, server: ModelServer) -> None:
+    stage.log(applicants(20, 20, 5), NOON)
+    stage.check(NOON)
+    change(stage, model_revision="2")
+    stage.log(applicants(1, 1, prefix="new"), NOON + HOUR)
+    stage.watch(monitor_of(min_records=42))
+
+    result = stage.check(NOON + HOUR)
+
+    assert server.counts.rows == 40 + 42
+    assert result.run.window is not None
+    assert result.run.window["records_of_other_revisions"] == 40
+
+
+def test_values_added_to_the_monitor_cost_calls_for_the_new_copies_only(stage: Scene, server: ModelServer) -> None:
+    stage.log(applicants(20, 20, 5), NOON)
+    stage.check(NOON)
+    stage.watch(monitor_of(replace(SEX, reference=("male", "man"))))
+    stage.check(NOON)
+
+    assert server.counts.rows == 40 + 20
+
+
+def test_a_meta_field_changes_no_outcome_and_costs_no_call_and_the_check_says_so(database: Database, server: ModelServer) -> None:
+    attribute = MonitoredAttribute(feature="region", monitored=("north",), reference=("south",))
+    stage = scene(database, APPLICANT, monitor_of(attribute), endpoint=Endpoint(url=server.url), meta=(REGION,))
+    stage.log(({**row, "region": "north" if no % 2 else "south"} for no, row in enumerate(applicants(20, 20, 5))), NOON)
+
+    result = stage.check(NOON)
+
+    assert server.counts.rows == 0
+    assert result.value("flip_rate", "balanced", "region", scope="attribute") == 0.0
+    # Balanced equals payload where both groups are of one size: the copies only mirror the other group.
+    assert result.run.window is not None
+    assert result.run.window["attributes_unseen_by_model"] == ["region"]
+
+
+def test_without_an_endpoint_payload_is_measured_and_balanced_is_null_with_the_reason(database: Database) -> None:
+    stage = scene(database, APPLICANT, monitor_of(), endpoint=None)
+    stage.log(applicants(20, 20, 5), NOON)
+
+    result = stage.check(NOON)
+
+    assert result.value("disparate_impact", "payload", "sex", "female") == pytest.approx(0.25)
+    balanced = result.get("disparate_impact", "balanced", "sex", scope="worst")
+    assert (balanced.value, balanced.verdict) == (None, "not_computable")
+    assert balanced.reason == "the deployment has no endpoint, so copies of its records cannot be scored"
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault.STATUS_404, Fault.WRONG_LENGTH, Fault.WRONG_TYPES, Fault.NAN, Fault.NOT_JSON, Fault.NULL_PREDICTION, Fault.REDIRECT]
+)
+def test_a_model_that_misbehaves_fails_the_check_leaves_nothing_and_the_next_one_succeeds(stage: Scene, fault: Fault) -> None:
+    stage.log(applicants(20, 20, 5), NOON)
+    good = stage.deployment.endpoint
+    with faulty(fault) as bad:
+        change(stage, endpoint=Endpoint(url=bad.url, page_size=10))
+        with pytest.raises(ScoringFailed):
+            stage.check(NOON)
+    stage.stop_running()
+    left = [stage.count(table) for table in ("counterfactuals", "copy_targets", "check_tables", "measurements")]
+    change(stage, endpoint=good)
+
+    assert left == [0, 0, 0, 0]
+    assert stage.check(NOON).run.state == "succeeded"
+
+
+def test_a_model_that_fails_on_the_last_page_leaves_nothing_of_the_first_ones(stage: Scene) -> None:
+    stage.log(applicants(20, 20, 5), NOON)
+    with faulty(Fault.STATUS_422, left=1) as bad:
+        change(stage, endpoint=Endpoint(url=bad.url, page_size=10, concurrency=1))
+        with pytest.raises(ScoringFailed, match="422"):
+            stage.check(NOON)
+
+    assert stage.count("counterfactuals") == 0
+
+
+def test_a_closed_port_is_named_in_the_reason(stage: Scene) -> None:
+    stage.log(applicants(20, 20, 5), NOON)
+    change(stage, endpoint=Endpoint(url=closed_url(), page_size=1000))
+
+    with pytest.raises(ScoringFailed, match=r"127\.0\.0\.1"):
+        stage.check(NOON)
+
+
+def test_reference_left_out_means_every_other_value_of_the_window(stage: Scene) -> None:
+    stage.watch(monitor_of(MonitoredAttribute(feature="sex", monitored=("female",))))
+    stage.log(applicants(20, 20, 5) + [{**row, "sex": "man", "id": f"m{no}"} for no, row in enumerate(applicants(5, 0))], NOON)
+
+    result = stage.check(NOON)
+
+    assert result.get("favourable_rate", "payload", "sex", scope="reference").details["n"] == 25
+
+
+def test_reference_left_out_of_a_column_of_many_values_is_refused_with_the_count(database: Database, server: ModelServer) -> None:
+    attribute = MonitoredAttribute(feature="region", monitored=("north",))
+    stage = scene(database, APPLICANT, monitor_of(attribute), endpoint=Endpoint(url=server.url), meta=(REGION,))
+    stage.log(({**row, "region": f"zip{no}"} for no, row in enumerate(applicants(100, 50))), NOON)
+
+    with pytest.raises(InvalidInput, match="150 other values of region"):
+        stage.check(NOON)
+
+
+def test_several_attributes_are_copied_one_at_a_time_and_watched_together_without_copies(stage: Scene, server: ModelServer) -> None:
+    age = MonitoredAttribute(feature="age", monitored=(Range(18, 49),), reference=(Range(50, 75),))
+    stage.watch(monitor_of(SEX, age, intersections=(("sex", "age"),)))
+    stage.log(applicants(40, 40, 5), NOON)
+
+    result = stage.check(NOON)
+
+    assert server.counts.rows == 80 + 2 * 80
+    bodies = [json.loads(body) for body in server.counts.bodies]
+    assert all(set(body["fields"]) == {"sex", "income", "age"} for body in bodies)
+    both = result.get("favourable_rate", "payload", "sex × age", "female × 18-49")
+    assert both.n == sum(row["sex"] == "female" and row["age"] < 50 for row in applicants(40, 40, 5))
+    assert not [m for m in result.measurements if m.data == "balanced" and m.attribute == "sex × age"]

@@ -1,0 +1,70 @@
+from datetime import timedelta
+
+import pytest
+
+from app.store.engine import Database
+from tests.integration.checks.conftest import APPLICANT, applicants, monitor_of
+from tests.models.serving import ModelServer
+from tests.scenes import HOUR, NOON, Scene, scene
+
+
+def test_labels_by_record_id_give_accuracy_overall_and_per_group(stage: Scene) -> None:
+    rows = applicants(20, 20, 5)
+    stage.log(rows, NOON)
+    # Everybody would have paid back: the model is right about those it approved.
+    stage.label([(row["id"], 1) for row in rows], NOON + timedelta(minutes=5))
+
+    result = stage.check(NOON)
+
+    assert result.value("accuracy", "feedback", scope="overall") == pytest.approx(25 / 40)
+    assert result.value("accuracy", "feedback", "sex", "female") == pytest.approx(5 / 20)
+    assert result.value("accuracy", "feedback", "sex", "male") == 1.0
+    assert result.get("accuracy", "feedback", scope="overall").n == 40
+
+
+def test_a_label_counts_from_when_both_it_and_its_record_are_there(stage: Scene) -> None:
+    rows = applicants(20, 20, 5)
+    stage.label([(row["id"], 1) for row in rows], NOON - HOUR)
+    stage.log(rows, NOON)
+    early, matched = stage.check(NOON - HOUR), stage.check(NOON)
+
+    assert early.run.state == "insufficient_data"
+    assert matched.run.window is not None
+    assert matched.run.window["labelled_records"] == 40
+
+
+def test_labels_without_their_record_wait_and_accuracy_is_null_with_a_reason(stage: Scene) -> None:
+    stage.log(applicants(20, 20, 5), NOON)
+    stage.label([("nobody", 1)], NOON)
+
+    accuracy = stage.check(NOON).get("accuracy", "feedback", scope="overall")
+
+    assert (accuracy.value, accuracy.reason, accuracy.verdict) == (None, "no labelled record is there", "not_computable")
+
+
+def test_labelled_features_are_scored_once_and_for_all(stage: Scene, server: ModelServer) -> None:
+    stage.log(applicants(20, 20, 5), NOON)
+    stage.label_features(
+        [{"sex": "female", "income": 90_000, "age": 40, "label": 1}] * 3 + [{"sex": "male", "income": 0, "age": 40, "label": 0}], NOON
+    )
+
+    first, second = stage.check(NOON), stage.check(NOON)
+
+    assert first.value("accuracy", "feedback", scope="overall") == second.value("accuracy", "feedback", scope="overall") == 0.75
+    assert server.counts.rows == 40 + 4
+
+
+def test_without_an_endpoint_labelled_features_wait(database: Database) -> None:
+    stage = scene(database, APPLICANT, monitor_of(), endpoint=None)
+    stage.log(applicants(20, 20, 5), NOON)
+    stage.label_features([{"sex": "female", "income": 90_000, "age": 40, "label": 1}], NOON)
+
+    assert stage.check(NOON).get("accuracy", "feedback", scope="overall").value is None
+
+
+def test_accuracy_does_not_depend_on_how_a_label_spells_a_number(stage: Scene) -> None:
+    rows = applicants(20, 20, 20)
+    stage.log(rows, NOON)
+    stage.label([(row["id"], "1") for row in rows], NOON)
+
+    assert stage.check(NOON).value("accuracy", "feedback", scope="overall") == 1.0

@@ -1,0 +1,132 @@
+"""A check over real data, the model served over HTTP, against the golden values of OpenScale's definitions."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from app.domain.deployments import Endpoint
+from app.domain.monitors import Monitor, MonitoredAttribute
+from app.domain.outcomes import OutcomeRule
+from app.domain.values import Range
+from app.store.engine import Database
+from tests.golden import golden
+from tests.models.logistic import LogisticModel
+from tests.models.serving import ModelServer, serve
+from tests.scenes import HOUR, NOON, Scene, golden_columns, golden_rows, scene
+
+FAVOURABLE_IS_ONE = OutcomeRule(favourable=(1,), unfavourable=(0,))
+EXACT = 1e-9
+
+
+def watched(database: Database, case: str, attributes: tuple[MonitoredAttribute, ...], server: ModelServer) -> Scene:
+    model = json.loads((golden(case) / "model.json").read_text())
+    columns = golden_columns(model, [term["feature"] for term in model["terms"] if term["type"] == "numeric"])
+    monitor = Monitor(outcomes=FAVOURABLE_IS_ONE, attributes=attributes, min_records=100, max_records=20_000)
+    return scene(database, columns, monitor, endpoint=Endpoint(url=server.url))
+
+
+def rows_of(stage: Scene, case: str) -> list[dict[str, Any]]:
+    return golden_rows(golden(case), stage.deployment.schema.features)
+
+
+def attribute_of(config: dict[str, Any]) -> MonitoredAttribute:
+    values = {side: tuple(Range(*v) if isinstance(v, list) else v for v in config[side]) for side in ("monitored", "reference")}
+    return MonitoredAttribute(feature=config["attribute"], threshold=config["threshold"], **values)
+
+
+@pytest.mark.parametrize("case", ["A1_adult", "A2_openscale_credit_risk"])
+def test_one_check_gives_the_golden_payload_and_balanced_figures(database: Database, case: str) -> None:
+    expected = json.loads((golden(case) / "openscale.json").read_text())
+    attributes = tuple(attribute_of(entry["config"]) for entry in expected.values())
+    with serve(LogisticModel.of(golden(case))) as server:
+        stage = watched(database, case, attributes, server)
+        stage.log(rows_of(stage, case), NOON)
+        result = stage.check(NOON)
+
+    assert result.run.state == "succeeded"
+    for feature, figures in expected.items():
+        for group, payload in figures["payload"]["monitored"].items():
+            if group == "all monitored pooled":
+                found = result.value("disparate_impact", "payload", feature, scope="pooled")
+            else:
+                found = result.value("disparate_impact", "payload", feature, group)
+                assert result.get("favourable_rate", "payload", feature, group).n == payload["n"]
+            assert found == pytest.approx(payload["disparate_impact"], abs=EXACT)
+        for group, balanced in figures.get("balanced", {}).get("monitored", {}).items():
+            equality = balanced["perfect_equality_all_monitored"]
+            assert result.value("disparate_impact", "balanced", feature, group) == pytest.approx(equality["fairness"], abs=EXACT)
+            assert result.value("perfect_equality", "balanced", feature) == pytest.approx(equality["rate"], abs=EXACT)
+            assert result.value("favourable_rate", "balanced", feature, group) == pytest.approx(balanced["monitored_rate"], abs=EXACT)
+
+
+def test_copies_of_ranges_lie_in_range_two_a_record_and_are_the_same_in_every_check(database: Database) -> None:
+    case = "A2_openscale_credit_risk"
+    attribute = MonitoredAttribute(feature="Age", monitored=(Range(18, 25),), reference=(Range(26, 75),))
+    with serve(LogisticModel.of(golden(case))) as server:
+        stage = watched(database, case, (attribute,), server)
+        rows = rows_of(stage, case)
+        stage.log(rows, NOON)
+        stage.check(NOON)
+        first = _ages_sent(server)
+        # Another database would remember nothing; here the stored answers are thrown away instead.
+        with database.engine.begin() as connection:
+            connection.exec_driver_sql("DELETE FROM counterfactuals")
+            connection.exec_driver_sql("DELETE FROM copy_targets")
+        server.counts.clear()
+        stage.check(NOON)
+        second = _ages_sent(server)
+
+    young = sum(18 <= row["Age"] <= 25 for row in rows)
+    old = sum(26 <= row["Age"] <= 75 for row in rows)
+    assert len(first) == 2 * (young + old)
+    assert sum(18 <= age <= 25 for age in first) == 2 * old
+    assert sum(26 <= age <= 75 for age in first) == 2 * young
+    assert all(isinstance(age, int) for age in first)
+    assert sorted(first) == sorted(second)
+
+
+def test_a_second_check_asks_the_model_about_new_records_only(database: Database) -> None:
+    case = "A1_adult"
+    attribute = MonitoredAttribute(feature="sex", monitored=("Female",), reference=("Male",))
+    with serve(LogisticModel.of(golden(case))) as server:
+        stage = watched(database, case, (attribute,), server)
+        rows = rows_of(stage, case)
+        stage.watch(Monitor(outcomes=FAVOURABLE_IS_ONE, attributes=(attribute,), min_records=15_060, max_records=15_060))
+        stage.log(rows, NOON)
+        stage.check(NOON)
+        first = server.counts.rows
+        stage.log(({**row, "id": f"again-{row['id']}"} for row in rows[:100]), NOON + HOUR)
+        second = stage.check(NOON + HOUR)
+
+    assert first == 15_060
+    assert server.counts.rows == 15_060 + 100
+    window = second.run.window
+    assert window is not None
+    assert (window["records"], window["additional_records"], window["copies_to_score"]) == (100, 14_960, 100)
+
+
+def test_the_window_holds_the_newest_records_of_the_hour_up_to_the_maximum(database: Database) -> None:
+    case = "A2_openscale_credit_risk"
+    attribute = MonitoredAttribute(feature="Sex", monitored=("female",), reference=("male",))
+    with serve(LogisticModel.of(golden(case))) as server:
+        stage = watched(database, case, (attribute,), server)
+        rows = rows_of(stage, case)
+        stage.watch(Monitor(outcomes=FAVOURABLE_IS_ONE, attributes=(attribute,), min_records=50, max_records=300))
+        stage.log(rows[:1000], NOON)
+        stage.log(rows[1000:1300], NOON + timedelta(minutes=30))
+        result = stage.check(NOON)
+
+    newest = rows[1000:1300]
+    women = [row for row in newest if row["Sex"] == "female"]
+    assert result.value("favourable_rate", "payload", "Sex", "female") == pytest.approx(
+        sum(row["prediction"] for row in women) / len(women)
+    )
+    assert result.run.window is not None
+    assert result.run.window["logged_in_span"] == 1300
+
+
+def _ages_sent(server: ModelServer) -> list[int]:
+    bodies = [json.loads(body) for body in server.counts.bodies]
+    return [row[body["fields"].index("Age")] for body in bodies for row in body["values"]]

@@ -1,0 +1,61 @@
+from datetime import timedelta
+
+import pytest
+
+from app.checks.rollups import Period, period_start, roll_up
+from app.domain.checks import DataSet, Trigger
+from app.store.measurements import SeriesFilter, hour_tables
+from tests.integration.checks.conftest import applicants, monitor_of
+from tests.scenes import HOUR, NOON, Scene
+
+
+def rolled(stage: Scene, period: Period, metric: str, data: DataSet = DataSet.PAYLOAD) -> list[tuple[float | None, int, int]]:
+    """(value, n, hours) of the women's metric in each period."""
+    with stage.database.transaction() as session:
+        tables = hour_tables(session, stage.deployment.no, SeriesFilter(data=data), most=1000)
+    found = [(r.hours, r.measurement) for r in roll_up(tables, period, stage.monitor())]
+    return [(m.value, m.n, hours) for hours, m in found if (m.metric, m.group) == (metric, "female")]
+
+
+def test_a_day_is_computed_from_its_hours_counts_and_not_from_their_ratios(stage: Scene) -> None:
+    stage.log(applicants(20, 20, 2), NOON)
+    stage.log(applicants(10, 60, 30, prefix="b"), NOON + HOUR)
+    for hour in range(2):
+        stage.check(NOON + hour * HOUR)
+
+    assert rolled(stage, Period.DAY, "disparate_impact") == [(pytest.approx(32 / 80), 110, 2)]
+    assert rolled(stage, Period.DAY, "disparate_impact", DataSet.BALANCED) == [(pytest.approx(32 / 110), 110, 2)]
+
+
+def test_records_added_from_earlier_hours_are_counted_once(stage: Scene) -> None:
+    stage.watch(monitor_of(min_records=30))
+    stage.log(applicants(20, 20, 2), NOON)
+    stage.log(applicants(1, 1, prefix="b"), NOON + HOUR)
+    for hour in range(2):
+        stage.check(NOON + hour * HOUR, trigger=Trigger.SCHEDULE)
+
+    assert rolled(stage, Period.DAY, "favourable_rate") == [(pytest.approx(2 / 21), 21, 2)]
+
+
+def test_a_second_check_of_the_same_hour_and_checks_of_other_spans_count_nothing_twice(stage: Scene) -> None:
+    stage.log(applicants(20, 20, 2), NOON)
+    stage.check(NOON, trigger=Trigger.SCHEDULE)
+    stage.check(NOON)
+    stage.check(NOON, NOON + timedelta(minutes=30))
+    stage.check(NOON - 5 * HOUR, NOON + 5 * HOUR)
+
+    assert rolled(stage, Period.DAY, "favourable_rate") == [(0.1, 20, 1)]
+
+
+def test_hours_without_records_do_not_hide_those_that_have_some(stage: Scene) -> None:
+    stage.log(applicants(20, 20, 2), NOON)
+    for hour in range(3):
+        stage.check(NOON + hour * HOUR, trigger=Trigger.SCHEDULE)
+
+    assert rolled(stage, Period.WEEK, "favourable_rate") == [(0.1, 20, 1)]
+
+
+def test_periods_start_at_midnight_on_monday_and_on_the_first() -> None:
+    sunday_night = NOON + timedelta(days=6, hours=11)
+
+    assert [period_start(sunday_night, period).isoformat()[:13] for period in Period] == ["2026-03-08T00", "2026-03-02T00", "2026-03-01T00"]

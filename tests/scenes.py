@@ -1,0 +1,257 @@
+"""A watched deployment with logged records, put straight into the store, so that a test of checks needs no HTTP service."""
+
+import csv
+import json
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from sqlalchemy import insert
+
+from app.checks.check import perform_check
+from app.domain.checks import CheckRun, CheckState, Measurement, Progress, Span, Trigger
+from app.domain.definitions import Definition
+from app.domain.deployments import Column, Deployment, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
+from app.domain.monitors import Monitor
+from app.store.check_runs import read_run
+from app.store.deployments import Deployments
+from app.store.engine import Database
+from app.store.monitors import monitor_of, put_monitor
+from app.store.partitions import ensure_months
+from app.store.results import StoredTable, measurements_of, tables_of
+from app.store.tables import CheckRow
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+"""A Monday."""
+HOUR = timedelta(hours=1)
+
+
+class PlainSealer:
+    """Seals nothing: for tests without secrets."""
+
+    def seal(self, plain: bytes) -> bytes:
+        return plain
+
+    def unseal(self, sealed: bytes) -> bytes:
+        return sealed
+
+
+@dataclass
+class Scene:
+    """One deployment in one database. Times are given; record numbers count up from 1."""
+
+    database: Database
+    deployment: Deployment
+    reported: list[Progress] = field(default_factory=list)
+    report: Callable[[Progress], None] | None = None
+    _last_no: int = 0
+
+    def log(self, rows: Iterable[dict[str, Any]], at: datetime, *, revision: str | None = None) -> None:
+        """Logs records: each {id?, prediction, label?, probability?, and the columns}."""
+        names = [column.name for column in self.deployment.schema.features]
+        metas = [column.name for column in self.deployment.schema.meta]
+        with self.database.transaction() as session:
+            ensure_months(session, [(at.year, at.month)])
+        with self._connection() as connection, connection.cursor() as cursor:
+            keys, records = [], []
+            for row in rows:
+                self._last_no += 1
+                record_id = row.get("id", f"r{self._last_no}")
+                keys.append((self.deployment.no, record_id, self._last_no, at))
+                records.append(
+                    (
+                        *(self.deployment.no, at, self._last_no, record_id, self.deployment.schema.version),
+                        *(revision or self.deployment.model_revision, at),
+                        json.dumps([row[name] for name in names]),
+                        json.dumps([row[name] for name in metas]) if metas else None,
+                        json.dumps(row["prediction"]),
+                        *(None if row.get(name) is None else json.dumps(row[name]) for name in ("probability", "label")),
+                    )
+                )
+            with cursor.copy("COPY payload_keys (deployment_no, record_id, record_no, logged_at) FROM STDIN") as copy:
+                for key in keys:
+                    copy.write_row(key)
+            with cursor.copy(
+                "COPY payload_records (deployment_no, logged_at, record_no, record_id, schema_version, model_revision, scored_at,"
+                " features, meta, prediction, probability, label) FROM STDIN"
+            ) as copy:
+                for record in records:
+                    copy.write_row(record)
+
+    def label(self, labels: Iterable[tuple[str, object]], at: datetime) -> None:
+        """Logs observed labels by record id, as they arrive before their record is looked for."""
+        with self._connection() as connection, connection.cursor() as cursor:
+            for record_id, label in labels:
+                self._last_no += 1
+                cursor.execute(
+                    "INSERT INTO feedback_records (deployment_no, feedback_id, feedback_no, logged_at, schema_version, label)"
+                    " VALUES (%s, %s, %s, %s, %s, %s)",
+                    (self.deployment.no, record_id, self._last_no, at, self.deployment.schema.version, json.dumps(label)),
+                )
+
+    def label_features(self, rows: Sequence[dict[str, Any]], at: datetime) -> None:
+        """Logs labelled records that were never payload: {label and the features}."""
+        names = [column.name for column in self.deployment.schema.features]
+        with self._connection() as connection, connection.cursor() as cursor:
+            for row in rows:
+                self._last_no += 1
+                cursor.execute(
+                    "INSERT INTO feedback_records"
+                    " (deployment_no, feedback_id, feedback_no, logged_at, usable_at, schema_version, label, features)"
+                    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+                    (
+                        *(self.deployment.no, f"f{self._last_no}", self._last_no, at, at, self.deployment.schema.version),
+                        *(json.dumps(row["label"]), json.dumps([row[name] for name in names])),
+                    ),
+                )
+
+    def queue(self, span: Span, trigger: Trigger = Trigger.RANGE) -> CheckRun:
+        """A running check of the span, as a worker would hold it."""
+        with self.database.transaction() as session:
+            no = session.scalar(
+                insert(CheckRow)
+                .values(
+                    id=uuid.uuid4().hex,
+                    deployment_no=self.deployment.no,
+                    trigger=trigger,
+                    state=CheckState.RUNNING,
+                    span_start=span.start,
+                    span_end=span.end,
+                    attempts=1,
+                    lease_token=uuid.uuid4().hex,
+                    cancel_requested=False,
+                    created_by="test",
+                    started_at=span.end,
+                )
+                .returning(CheckRow.no)
+            )
+            assert no is not None
+            return read_run(session, no)
+
+    def check(self, start: datetime, end: datetime | None = None, trigger: Trigger = Trigger.RANGE) -> "Result":
+        """Runs a check of [start, end), an hour by default."""
+        run = self.queue(Span(start=start, end=end or start + HOUR), trigger)
+        self.perform(run)
+        return self.result(run)
+
+    def perform(self, run: CheckRun) -> None:
+        """Runs a queued check in this thread."""
+        report = self.report or self.reported.append
+        perform_check(run, database=self.database, sealer=PlainSealer(), allowlist=(), report=report)
+
+    def result(self, run: CheckRun) -> "Result":
+        """What is stored of a check."""
+        with self.database.transaction() as session:
+            return Result(read_run(session, run.no), measurements_of(session, run.no), tables_of(session, run.no))
+
+    def monitor(self) -> Monitor:
+        """The stored monitor."""
+        with self.database.transaction() as session:
+            stored = monitor_of(session, self.deployment.no)
+            assert stored is not None
+            return stored
+
+    def watch(self, monitor: Monitor) -> None:
+        """Replaces the monitor."""
+        with self.database.transaction() as session:
+            put_monitor(session, self.deployment.no, monitor)
+
+    def stop_running(self) -> None:
+        """Ends a check that failed in this thread, as the worker would."""
+        with self._connection() as connection:
+            connection.execute("UPDATE checks SET state = 'failed', claimable_at = NULL WHERE state = 'running'")
+
+    def count(self, table: str) -> int:
+        """Rows in a table."""
+        with self._connection() as connection:
+            row = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608 - the tests' own names
+            assert row is not None
+            return int(row[0])
+
+    def _connection(self) -> psycopg.Connection[Any]:
+        return psycopg.connect(self.database.url)
+
+
+@dataclass
+class Result:
+    """A stored check."""
+
+    run: CheckRun
+    measurements: list[Measurement]
+    tables: list[StoredTable]
+
+    def get(self, metric: str, data: str, attribute: str | None = None, group: str | None = None, scope: str | None = None) -> Measurement:
+        """The one measurement that fits."""
+        wanted_scope = scope or ("group" if group else None)
+        found = [
+            m
+            for m in self.measurements
+            if (m.metric, m.data, m.attribute, m.group) == (metric, data, attribute, group) and wanted_scope in (None, m.scope)
+        ]
+        assert len(found) == 1, [(m.metric, m.data, m.attribute, m.group, m.scope) for m in found or self.measurements]
+        return found[0]
+
+    def value(self, metric: str, data: str, attribute: str | None = None, group: str | None = None, scope: str | None = None) -> float:
+        """The value of the one measurement that fits."""
+        found = self.get(metric, data, attribute, group, scope)
+        assert found.value is not None, found.reason
+        return found.value
+
+
+def scene(
+    database: Database,
+    columns: Sequence[Column],
+    monitor: Monitor,
+    *,
+    endpoint: Endpoint | None,
+    meta: Sequence[Column] = (),
+    problem_type: ProblemType = ProblemType.BINARY,
+) -> Scene:
+    """A deployment with these features and meta columns, watched by the monitor."""
+    definition = Definition(
+        name="A model",
+        problem_type=problem_type,
+        features=tuple(columns),
+        meta=tuple(meta),
+        outputs=OutputFields(prediction="prediction", probability="probability"),
+        model_revision="1",
+        endpoint=endpoint,
+    )
+    with database.transaction() as session:
+        deployment, _ = Deployments(session, PlainSealer()).create("a-model", definition)
+        put_monitor(session, deployment.no, monitor)
+    return Scene(database, deployment)
+
+
+def golden_columns(model: dict[str, Any], integers: Iterable[str]) -> list[Column]:
+    """The features of a golden model in the order of its terms."""
+    whole = set(integers)
+    return [
+        Column(
+            name=term["feature"],
+            type=(FieldType.INTEGER if term["feature"] in whole else FieldType.NUMBER) if term["type"] == "numeric" else FieldType.STRING,
+            kind=FieldKind.NUMERIC if term["type"] == "numeric" else FieldKind.CATEGORICAL,
+        )
+        for term in model["terms"]
+    ]
+
+
+def golden_rows(case: Path, columns: Sequence[Column]) -> list[dict[str, Any]]:
+    """The golden predictions as records: {id, prediction, probability, label, and the columns}, numbers as numbers."""
+    numeric = {column.name for column in columns if column.kind is FieldKind.NUMERIC}
+    with (case / "predictions.csv").open() as file:
+        return [
+            {
+                **{name: int(value) if name in numeric else value for name, value in row.items()},
+                "id": row["row_id"],
+                "prediction": int(row["prediction"]),
+                "probability": float(row["score"]),
+                "actual": int(row["label"]),
+                "label": None,
+            }
+            for row in csv.DictReader(file)
+        ]
