@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy.orm import Session
 
 from app.clock import hour_of
-from app.domain.checks import CheckRun, Span
-from app.domain.deployments import Deployment
+from app.domain.checks import CheckRun, Span, Trigger
 from app.errors import Conflict, InvalidInput
 from app.store.checks import current_time, queue_requested, renew_waiting
 from app.store.monitors import monitor_of
+from app.store.tables import DeploymentRow
 
 CLOCK_TOLERANCE = timedelta(minutes=1)
 """How far ahead of ours a client's clock may be: a range that ends in between is taken to end now."""
@@ -17,7 +17,7 @@ CLOCK_TOLERANCE = timedelta(minutes=1)
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def request_check(session: Session, deployment: Deployment, *, requested_by: str) -> CheckRun:
+def request_check(session: Session, deployment_no: int, *, requested_by: str) -> CheckRun:
     """Queues a check of the present hour up to now, on the database's clock: all that was acknowledged before is in it.
 
     If the same was asked for before and has not begun, that check is brought up to now instead of queuing another.
@@ -25,21 +25,23 @@ def request_check(session: Session, deployment: Deployment, *, requested_by: str
     Raises:
         Conflict: the deployment has no monitor.
     """
-    _require_monitor(session, deployment)
+    _require_monitor(session, deployment_no)
     now = current_time(session)
     start = hour_of(now - timedelta.resolution)
-    waiting = renew_waiting(session, deployment.no, start=start)
-    return waiting or queue_requested(session, deployment.no, span=Span(start=start, end=now), requested_by=requested_by)
+    waiting = renew_waiting(session, deployment_no, start=start)
+    return waiting or queue_requested(
+        session, deployment_no, span=Span(start=start, end=now), trigger=Trigger.REQUEST, requested_by=requested_by
+    )
 
 
-def request_check_of(session: Session, deployment: Deployment, span: Span, *, requested_by: str) -> CheckRun:
+def request_check_of(session: Session, deployment_no: int, span: Span, *, requested_by: str) -> CheckRun:
     """Queues a check of the records that were logged in `span`.
 
     Raises:
         Conflict: the deployment has no monitor.
         InvalidInput: the range is empty, lies in the future, or begins before 1970.
     """
-    _require_monitor(session, deployment)
+    _require_monitor(session, deployment_no)
     now = current_time(session)
     if span.start < EARLIEST:
         raise InvalidInput.of("from", "must not be before 1970")
@@ -48,12 +50,10 @@ def request_check_of(session: Session, deployment: Deployment, span: Span, *, re
     end = min(span.end, now)
     if span.start >= end:
         raise InvalidInput.of("from", "must be before `to`, and in the past")
-    return queue_requested(session, deployment.no, span=Span(start=span.start, end=end), requested_by=requested_by)
+    return queue_requested(session, deployment_no, span=Span(start=span.start, end=end), trigger=Trigger.RANGE, requested_by=requested_by)
 
 
-def _require_monitor(session: Session, deployment: Deployment) -> None:
-    if monitor_of(session, deployment.no) is None:
-        raise Conflict(
-            f"Deployment {deployment.id} has no fairness monitor to check by. "
-            f"PUT one to /v1/deployments/{deployment.id}/fairness-monitor first."
-        )
+def _require_monitor(session: Session, deployment_no: int) -> None:
+    if monitor_of(session, deployment_no) is None:
+        name = session.get_one(DeploymentRow, deployment_no).id
+        raise Conflict(f"Deployment {name} has no fairness monitor to check by. PUT one to /v1/deployments/{name}/fairness-monitor first.")

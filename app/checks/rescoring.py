@@ -5,7 +5,7 @@ No transaction is open while the model is asked; features are read in short ones
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from app.domain.outcomes import OutcomeRule
 from app.domain.records import Prediction
 from app.domain.values import Scalar
 from app.scoring.client import ScoringClient
+from app.store.arrow import arrow_reader
 from app.store.counterfactuals import CounterfactualLines, TargetKey, reserve_target_numbers
 from app.store.engine import Database
 from app.store.window import features_of
@@ -89,12 +90,12 @@ class Rescorer:
     def _rows(self, window: PayloadWindow, attributes: Sequence[CopyOutcomes], chunk: Sequence[_Copy]) -> Iterator[Row]:
         record_nos, record_ids = window.record_nos(), window.rows["record_id"]
         wanted = sorted({copy.record for copy in chunk})
-        with self._database.transaction() as session:
-            features = features_of(session, self._deployment.no, window.reach(), [int(record_nos[record]) for record in wanted])
+        with arrow_reader(self._database.url) as reader:
+            features = features_of(reader, self._deployment.no, window.reach(), record_nos[wanted].tolist())
         ids = {record: str(record_ids[record]) for record in wanted}
         for copy in chunk:
             target = attributes[copy.attribute].targets[copy.target]
-            row = list(cast("Row", features[int(record_nos[copy.record])]))
+            row: Row = list(features[int(record_nos[copy.record])])
             row[self._positions[target.column.name]] = target.value_for(ids[copy.record], copy.draw)
             yield row
 

@@ -6,18 +6,20 @@ Which records make a window is said in `app/checks/window.py`; here are the ques
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
 import pyarrow as pa
-from sqlalchemy import bindparam, text
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy import text
 from sqlalchemy.orm import Session
-from sqlalchemy.types import BigInteger
 
 from app.domain.checks import Span
 from app.domain.deployments import FieldKind, RecordSchema
+from app.domain.values import Scalar
 from app.store.arrow import ArrowReader, Parameter
 
 VALUE_PREFIX = "value_"
 """Column `value_0` holds the first asked-for attribute, and so on: names of features never reach the SQL."""
+
+_DECODER = msgspec.json.Decoder(list[str | float | int | bool | None])
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +88,14 @@ def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: 
     )
 
 
-def features_of(session: Session, deployment_no: int, span: Span, record_nos: Sequence[int]) -> dict[int, list[object]]:
-    """The features (in schema order) of the given records, all of which were logged within the span."""
-    rows = session.execute(
-        text(
-            "SELECT record_no, features FROM payload_records"
-            " WHERE deployment_no = :deployment_no AND logged_at >= :start AND logged_at <= :end AND record_no = ANY(:record_nos)"
-        ).bindparams(bindparam("record_nos", type_=ARRAY(BigInteger))),
-        {"deployment_no": deployment_no, "start": span.start, "end": span.end, "record_nos": list(record_nos)},
+def features_of(reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]) -> dict[int, list[Scalar | None]]:
+    """The features (in schema order) of the given records, all of which were logged within the span, both ends included."""
+    table = reader.table(
+        "SELECT record_no, features::text AS features FROM payload_records"
+        " WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[])",
+        [deployment_no, span.start, span.end, "{" + ",".join(map(str, record_nos)) + "}"],
     )
-    return {row.record_no: row.features for row in rows}
+    return dict(zip(table["record_no"].to_pylist(), map(_DECODER.decode, table["features"].to_pylist()), strict=True))
 
 
 def feedback_features(session: Session, deployment_no: int, feedback_ids: Sequence[str]) -> dict[str, list[object]]:

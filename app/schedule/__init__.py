@@ -1,0 +1,1 @@
+"""On time, once: due checks, leases, the worker."""

@@ -1,0 +1,45 @@
+"""How a stored check reads as a `CheckRun`; shared by those who ask for checks and those who run them."""
+
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from app.domain.checks import CheckRun, CheckState, Progress, Span, Trigger
+from app.store.tables import CheckRow, DeploymentRow
+
+
+def run_rows() -> Select[CheckRow, str]:
+    """Checks beside their deployment's public id, read afresh even where the session has seen them before."""
+    joined = select(CheckRow, DeploymentRow.id).join(DeploymentRow, DeploymentRow.no == CheckRow.deployment_no)
+    return joined.execution_options(populate_existing=True)
+
+
+def read_run(session: Session, no: int) -> CheckRun:
+    """The check of that number, which the caller knows to exist."""
+    return to_run(*session.execute(run_rows().where(CheckRow.no == no)).one())
+
+
+def to_run(row: CheckRow, deployment_id: str) -> CheckRun:
+    """The row in the words of the product."""
+    waits_for_retry = row.state == CheckState.FAILED
+    return CheckRun(
+        no=row.no,
+        id=row.id,
+        deployment_no=row.deployment_no,
+        deployment_id=deployment_id,
+        trigger=Trigger(row.trigger),
+        state=CheckState(row.state),
+        span=Span(start=row.span_start, end=row.span_end),
+        attempts=row.attempts,
+        lease_token=row.lease_token,
+        progress=None if row.progress is None else Progress(**row.progress),
+        reason=row.reason,
+        window=row.window,
+        created_at=row.created_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        next_attempt_at=row.claimable_at if waits_for_retry else None,
+        cancel_requested=row.cancel_requested,
+        created_by=row.created_by,
+        monitor_version=row.monitor_version,
+        model_revision=row.model_revision,
+    )

@@ -1,0 +1,96 @@
+"""Checks that are done by simple rules, and workers in processes of their own that do them.
+
+The side tables of `counted` hold every start and every stored end of a check, so that tests can count them.
+"""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from multiprocessing.process import BaseProcess
+
+from sqlalchemy import text
+
+from app.checks.rescoring import Report
+from app.domain.checks import CheckRun, CheckState, Progress
+from app.schedule.worker import Worker
+from app.store.engine import Database
+from app.store.leases import finish
+
+
+def make_side_tables(database: Database) -> None:
+    """The tables that `CountedCheck` writes to."""
+    with database.transaction() as session:
+        session.execute(text("CREATE TABLE starts (check_no bigint, pid int)"))
+        session.execute(text("CREATE TABLE ends (check_no bigint, pid int)"))
+
+
+def rows(database: Database, table: str) -> list[tuple[int, int]]:
+    """(check, process) of each start or end."""
+    with database.transaction() as session:
+        return [(no, pid) for no, pid in session.execute(text(f"SELECT check_no, pid FROM {table}"))]  # noqa: S608 - a test's own name
+
+
+class CountedCheck:
+    """Reports page after page, then succeeds; notes its start, and its end in the transaction that ends the check."""
+
+    def __init__(self, database: Database, *, pages: int, page_seconds: float) -> None:
+        self._database = database
+        self._pages = pages
+        self._page_seconds = page_seconds
+
+    def __call__(self, check: CheckRun, *, report: Report) -> None:
+        self._note("starts", check)
+        for page in range(self._pages):
+            report(Progress(step="scoring copies", done=page, total=self._pages))
+            time.sleep(self._page_seconds)
+        self.end(check)
+
+    def end(self, check: CheckRun) -> None:
+        """Stores the result."""
+        with self._database.transaction() as session:
+            finish(session, check, state=CheckState.SUCCEEDED, window={"records": 1})
+            session.execute(text("INSERT INTO ends VALUES (:no, :pid)"), {"no": check.no, "pid": os.getpid()})
+
+    def _note(self, table: str, check: CheckRun) -> None:
+        with self._database.transaction() as session:
+            session.execute(text(f"INSERT INTO {table} VALUES (:no, :pid)"), {"no": check.no, "pid": os.getpid()})  # noqa: S608 - as above
+
+
+@contextmanager
+def running(worker: Worker) -> Iterator[threading.Event]:
+    """The worker at work in this process until the block ends, or until the event is set."""
+    stop = threading.Event()
+    thread = threading.Thread(target=worker.run, args=(stop,))
+    thread.start()
+    try:
+        yield stop
+    finally:
+        stop.set()
+        thread.join(20)
+        assert not thread.is_alive(), "the worker did not stop"
+
+
+@contextmanager
+def worker_process(url: str, *, lease_seconds: float, pages: int = 1, page_seconds: float = 0.0) -> Iterator[BaseProcess]:
+    """A worker in a process of its own that does `CountedCheck`s; killed at the end of the block if it still runs."""
+    process = multiprocessing.get_context("spawn").Process(target=_work, args=(url, lease_seconds, pages, page_seconds))
+    process.start()
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.join(10)
+
+
+def _work(url: str, lease_seconds: float, pages: int, page_seconds: float) -> None:
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda _number, _frame: stop.set())
+    database = Database(url)
+    check = CountedCheck(database, pages=pages, page_seconds=page_seconds)
+    Worker(database, check, concurrency=2, lease=timedelta(seconds=lease_seconds)).run(stop)
+    database.close()

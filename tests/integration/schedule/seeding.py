@@ -1,0 +1,81 @@
+"""Rows that the schedule's tests start from."""
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import insert, select, text
+from sqlalchemy.orm import Session
+
+from app.clock import HOUR, hour_of
+from app.domain.checks import CheckRun, Span, Trigger
+from app.store.checks import get, queue_requested
+from app.store.engine import Database
+from app.store.tables import CheckRow, DeploymentRow, MonitorRow
+
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+def add_deployments(database: Database, count: int = 1, *, schedule: str = "hourly", monitored_since: datetime = LONG_AGO) -> Sequence[int]:
+    """The numbers of new deployments, each with a monitor made at that moment."""
+    with database.transaction() as session:
+        first = len(session.scalars(select(DeploymentRow.no)).all())
+        deployments = [
+            {"id": f"loans-{no}", "name": "Loans", "problem_type": "binary", "outputs": {}, "schema_version": 1, "model_revision": "1"}
+            for no in range(first, first + count)
+        ]
+        nos = session.scalars(insert(DeploymentRow).returning(DeploymentRow.no), deployments).all()
+        monitors = [{"deployment_no": no, "version": 1, "schedule": schedule, "config": {}, "created_at": monitored_since} for no in nos]
+        session.execute(insert(MonitorRow), monitors)
+    return nos
+
+
+def ask(session: Session, deployment_no: int, trigger: Trigger = Trigger.REQUEST) -> CheckRun:
+    """A requested check of the deployment, newly queued."""
+    return queue_requested(session, deployment_no, span=Span(start=LONG_AGO, end=LONG_AGO + HOUR), trigger=trigger, requested_by="a person")
+
+
+def add_hours(database: Database, deployment_no: int, count: int) -> list[datetime]:
+    """The starts of that many hours before 2021, oldest first, queued as scheduled checks."""
+    hours = [hour_of(datetime(2021, 1, 1, tzinfo=UTC)) - (count - no) * HOUR for no in range(count)]
+    rows = [
+        {
+            "id": f"{deployment_no}-{hour:%d%H}",
+            "deployment_no": deployment_no,
+            "trigger": "schedule",
+            "state": "queued",
+            "span_start": hour,
+            "span_end": hour + HOUR,
+            "claimable_at": hour + HOUR,
+            "attempts": 0,
+            "cancel_requested": False,
+            "created_by": "schedule",
+        }
+        for hour in hours
+    ]
+    with database.transaction() as session:
+        session.execute(insert(CheckRow), rows)
+    return hours
+
+
+def reread(database: Database, check: CheckRun) -> CheckRun:
+    """The check as it is stored now."""
+    with database.transaction() as session:
+        return get(session, check.deployment_no, check.id)
+
+
+def let_pass(database: Database, duration: timedelta) -> None:
+    """Moves every lease and every waiting time into the past by so much, as if it had gone by."""
+    with database.transaction() as session:
+        session.execute(
+            text("UPDATE checks SET claimable_at = claimable_at - :d, lease_until = lease_until - :d WHERE claimable_at IS NOT NULL"),
+            {"d": duration},
+        )
+
+
+def wait_until(holds: Callable[[], bool], *, seconds: float = 15.0) -> None:
+    """Returns as soon as it holds; fails the test if it does not within that time."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)

@@ -1,0 +1,102 @@
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import select, text
+
+from app.clock import HOUR
+from app.schedule.due import MISSED_HOURS_LIMIT, queue_due_checks
+from app.schedule.ticker import started_ticker, tick
+from app.store.engine import Database
+from app.store.tables import CheckRow, DeploymentRow
+from tests.integration.schedule.seeding import add_deployments, wait_until
+
+NOON = datetime(2030, 5, 5, 12, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+
+
+def queue(database: Database, now: datetime) -> int:
+    with database.transaction() as session:
+        return queue_due_checks(session, now)
+
+
+def hours(database: Database) -> list[datetime]:
+    with database.transaction() as session:
+        return list(session.scalars(select(CheckRow.span_start).order_by(CheckRow.no)))
+
+
+def test_each_ended_hour_since_the_monitor_was_made_is_queued_once_oldest_first(database: Database) -> None:
+    add_deployments(database, monitored_since=NOON - 3 * HOUR + 20 * 60 * SECOND)
+
+    counts = [queue(database, NOON + 31 * SECOND) for _ in range(2)]
+
+    assert counts == [3, 0]
+    assert hours(database) == [NOON - 3 * HOUR, NOON - 2 * HOUR, NOON - HOUR]
+
+
+def test_an_hour_is_due_only_when_no_write_can_still_land_in_it(database: Database) -> None:
+    add_deployments(database, monitored_since=NOON - HOUR)
+
+    assert queue(database, NOON + 29 * SECOND) == 0
+    assert queue(database, NOON + 30 * SECOND) == 1
+    with database.transaction() as session:
+        assert session.scalars(select(CheckRow.claimable_at)).all() == [NOON + 30 * SECOND]
+
+
+def test_after_downtime_the_missed_hours_are_queued_up_to_the_limit_and_no_more(database: Database) -> None:
+    add_deployments(database)
+    queue(database, NOON - 1000 * HOUR)
+    before = len(hours(database))
+
+    queue(database, NOON + HOUR + 30 * SECOND)
+
+    newest = hours(database)[before:]
+    assert newest == [NOON - (MISSED_HOURS_LIMIT - 1 - no) * HOUR for no in range(MISSED_HOURS_LIMIT)]
+
+
+def test_the_next_hour_follows_the_last_queued_one(database: Database) -> None:
+    add_deployments(database, monitored_since=NOON - HOUR)
+
+    queue(database, NOON + 30 * SECOND)
+    queue(database, NOON + 2 * HOUR + 30 * SECOND)
+
+    assert hours(database) == [NOON - HOUR, NOON, NOON + HOUR]
+
+
+def test_a_monitor_without_a_schedule_is_never_due(database: Database) -> None:
+    add_deployments(database, schedule="off")
+
+    assert queue(database, NOON) == 0
+
+
+def test_ticks_at_once_queue_nothing_twice(database: Database) -> None:
+    add_deployments(database, 200)
+
+    with ThreadPoolExecutor(4) as pool:
+        counts = list(pool.map(lambda _: queue(database, NOON), range(4)))
+
+    assert sum(counts) == 200 * MISSED_HOURS_LIMIT
+    assert len(hours(database)) == 200 * MISSED_HOURS_LIMIT
+
+
+def test_a_deployment_that_is_being_deleted_does_not_stop_the_others(database: Database) -> None:
+    gone, *_ = add_deployments(database, 3, monitored_since=NOON - HOUR)
+
+    with ThreadPoolExecutor(1) as pool:
+        with database.transaction() as session:
+            session.delete(session.get_one(DeploymentRow, gone, with_for_update=True))
+            session.flush()
+            queued = pool.submit(queue, database, NOON + 30 * SECOND)
+            wait_until(lambda: bool(session.scalar(text("SELECT count(*) FROM pg_locks WHERE NOT granted"))))
+        count = queued.result(timeout=10)
+
+    assert count == 2
+
+
+def test_the_ticker_ticks_at_its_start(database: Database) -> None:
+    add_deployments(database)
+
+    ticker = started_ticker(database)
+    ticker.shutdown(wait=True)
+    tick(database)
+
+    assert len(hours(database)) == MISSED_HOURS_LIMIT
