@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 
 from app.errors import EvenhandError
 
-COMMANDS = ("serve", "worker", "migrate", "keys")
+COMMANDS = ("serve", "worker", "migrate", "check", "keys", "example")
 
 
 class _Commands(TyperGroup):

@@ -11,6 +11,9 @@ from app.main import create_app
 
 STOP_SECONDS = 10  # less than the supervisor's patience
 
+GARBAGE_THRESHOLD = 20_000
+"""New containers before the collector looks for cycles; a batch of records makes a few thousand, and none in cycles."""
+
 
 def main() -> None:
     """Serve on the socket whose descriptor is the only argument, until SIGTERM."""
@@ -26,6 +29,7 @@ def main() -> None:
         server_header=False,
         timeout_graceful_shutdown=STOP_SECONDS,
     )
+    gc.set_threshold(GARBAGE_THRESHOLD)
     gc.freeze()  # what is loaded by now stays: walking it again and again makes most of the slowest answers
     uvicorn.Server(config).run(sockets=[listener])
 

@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator
 
 from app.domain.definitions import Definition
@@ -35,18 +34,17 @@ def definition_problems(definition: Definition) -> list[FieldProblem]:
 def _columns(definition: Definition) -> Iterator[FieldProblem]:
     if not definition.features:
         yield FieldProblem("features", "must list at least one column")
-    times = Counter(column.name for column in (*definition.features, *definition.meta))
+    seen: set[str] = set()
     for part, columns in (("features", definition.features), ("meta", definition.meta)):
         for index, column in enumerate(columns):
-            yield from _column(f"{part}[{index}]", column, times)
+            yield from _column(f"{part}[{index}]", column)
+            if column.name in seen:
+                yield FieldProblem(f"{part}[{index}].name", f"{column.name!r} names two columns; names must differ over features and meta")
+            seen.add(column.name)
 
 
-def _column(place: str, column: Column, times: Counter[str]) -> Iterator[FieldProblem]:
+def _column(place: str, column: Column) -> Iterator[FieldProblem]:
     yield from _text(f"{place}.name", column.name)
-    if times[column.name] > 1:
-        yield FieldProblem(
-            f"{place}.name", f"{column.name!r} is the name of {times[column.name]} columns; names must differ over features and meta"
-        )
     if column.type in _CATEGORIES_ONLY and column.kind is not FieldKind.CATEGORICAL:
         yield FieldProblem(
             f"{place}.kind", f"a {column.type.value} column must be categorical; only integer and number columns can be numeric"

@@ -1,0 +1,78 @@
+"""Routes of checks: ask for one, list, read, cancel. They only write to the queue; the worker runs what is in it."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+
+from app.api.access import LockedDeployment, ManagedDeployment, Manager, ReadableDeployment, SessionIn
+from app.api.answers import Answers, problems_of_deployment, problems_with_body
+from app.api.paging import Limit, cut, number_behind
+from app.api.schemas.checks import CheckDetailsOut, CheckIn, CheckOut, CheckPage
+from app.checks.requests import request_check, request_check_of
+from app.domain.checks import CheckState
+from app.errors import Conflict, NotFound
+from app.store.checks import get, page, request_cancel
+from app.store.results import measurements_of, tables_of
+
+router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=["checks"])
+
+CheckId = Annotated[
+    str,
+    Path(
+        description="The check's id.",
+        pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+        examples=["5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11"],
+    ),
+]
+
+_QUEUED: Answers = {
+    202: {
+        "description": "Queued; read its address until it ends",
+        "headers": {"Location": {"description": "The check's address.", "schema": {"type": "string"}}},
+    }
+}
+
+
+@router.post("", status_code=202, operation_id="requestCheck", responses=_QUEUED | problems_with_body(NotFound, Conflict))
+def post_check(
+    deployment: LockedDeployment, session: SessionIn, principal: Manager, response: Response, body: CheckIn | None = None
+) -> CheckOut:
+    """Checks fairness now, or over a range of logging times. A check takes place as soon as a worker is free.
+
+    Without a range, the records of the present hour up to now are checked; while such a check waits, asking again brings it up to
+    now and answers with the same one. Needs a fairness monitor (409).
+    """
+    span = body.span() if body else None
+    if span is None:
+        check = request_check(session, deployment.no, requested_by=principal.key_id)
+    else:
+        check = request_check_of(session, deployment.no, span, requested_by=principal.key_id)
+    response.headers["Location"] = f"/v1/deployments/{deployment.id}/checks/{check.id}"
+    return CheckOut.of(check)
+
+
+@router.get("", operation_id="listChecks", responses=problems_of_deployment())
+def list_checks(
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    before_no: Annotated[int, Depends(number_behind)],
+    state: Annotated[CheckState | None, Query(description="Only checks in this state.")] = None,
+    limit: Limit = 100,
+) -> CheckPage:
+    """The deployment's checks, newest first. Tables and measurements are in the single check."""
+    found = page(session, deployment.no, limit=limit + 1, state=state, before_no=before_no or None)
+    checks, next_cursor = cut(found, limit, lambda check: check.no)
+    return CheckPage(checks=[CheckOut.of(check) for check in checks], next_cursor=next_cursor)
+
+
+@router.get("/{check_id}", operation_id="readCheck", responses=problems_of_deployment())
+def read_check(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> CheckDetailsOut:
+    """One check: how far it is or how it ended, which records it read, its count tables and measurements."""
+    check = get(session, deployment.no, check_id)
+    return CheckDetailsOut.with_results(check, tables_of(session, check.no), measurements_of(session, check.no))
+
+
+@router.post("/{check_id}/cancellation", status_code=202, operation_id="cancelCheck", responses=problems_of_deployment(Conflict))
+def cancel_check(deployment: ManagedDeployment, check_id: CheckId, session: SessionIn) -> CheckOut:
+    """Cancels a check: at once while it waits; a running one stops at its next page and stores nothing. 409 if it is over."""
+    return CheckOut.of(request_cancel(session, get(session, deployment.no, check_id)))

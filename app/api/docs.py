@@ -1,0 +1,89 @@
+"""The API's documentation page: Swagger UI from an installed package, so that it works without any network but this service.
+
+Every file of it needs a key. The challenge is HTTP Basic, so that a browser asks for the key by its own log-in prompt.
+"""
+
+from collections.abc import Mapping
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import HTMLResponse, JSONResponse
+
+from app.api.access import ServicesIn, principal_of
+from app.errors import NotFound
+from app.security.principals import Principal
+
+router = APIRouter(include_in_schema=False)
+
+_STATIC = files("fastapi_offline") / "static"
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Evenhand API</title>
+<link rel="stylesheet" href="docs/swagger-ui.css">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/start.js"></script>
+</body>
+</html>
+"""
+
+_START = b"""SwaggerUIBundle({
+  url: "openapi.json",
+  dom_id: "#swagger-ui",
+  deepLinking: true,
+  displayRequestDuration: true,
+  tryItOutEnabled: true,
+  validatorUrl: null,
+});
+"""
+
+_CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+
+_ASSETS: Mapping[str, tuple[bytes, str]] = MappingProxyType(
+    {
+        "start.js": (_START, "text/javascript"),
+        "swagger-ui-bundle.js": ((_STATIC / "swagger-ui-bundle.js").read_bytes(), "text/javascript"),
+        "swagger-ui.css": ((_STATIC / "swagger-ui.css").read_bytes(), "text/css"),
+    }
+)
+
+
+async def browser_principal(request: Request, services: ServicesIn) -> Principal:
+    """The holder of the key; without one the answer makes a browser ask for it."""
+    request.state.challenge = 'Basic realm="Evenhand: any name, an API key as the password", charset="UTF-8"'
+    return await principal_of(request, services)
+
+
+AnyBrowserKey = Annotated[Principal, Depends(browser_principal)]
+
+
+@router.get("/docs")
+async def docs(_principal: AnyBrowserKey) -> HTMLResponse:
+    """The page."""
+    return HTMLResponse(_PAGE, headers={"Content-Security-Policy": _CONTENT_POLICY})
+
+
+@router.get("/docs/{name}")
+async def docs_asset(name: str, _principal: AnyBrowserKey) -> Response:
+    """A file of the page."""
+    if name not in _ASSETS:
+        raise NotFound("file of the documentation", name)
+    content, media_type = _ASSETS[name]
+    return Response(content, media_type=media_type, headers={"Cache-Control": "private, max-age=3600"})
+
+
+@router.get("/openapi.json")
+async def openapi(request: Request, _principal: AnyBrowserKey) -> JSONResponse:
+    """The OpenAPI document."""
+    return JSONResponse(request.app.openapi())

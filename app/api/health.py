@@ -1,0 +1,84 @@
+"""Is it alive, is it ready, and its operations numbers."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Response
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from pydantic import Field
+
+from app.api.access import NowIn, Reader, SessionIn
+from app.api.answers import Answers, answers, problems
+from app.api.schemas.base import Out
+from app.errors import Unavailable
+from app.security.principals import Permission, Principal
+from app.store.vitals import Vitals, is_migrated, vitals
+from app.telemetry.metrics import exposition
+
+router = APIRouter()
+
+_TEXT: Answers = {200: {"description": "Counters and gauges", "content": {"text/plain": {"schema": {"type": "string"}}}}}
+
+
+class HealthOut(Out):
+    """A word for people; machines read the status code."""
+
+    status: str = Field(examples=["ok"])
+
+
+class PrometheusText(Response):
+    """Prometheus' text form; its version stands in the content type."""
+
+    media_type = "text/plain"
+
+
+@router.get("/health/live", tags=["health"], operation_id="live")
+async def live() -> HealthOut:
+    """The process answers. Asks nothing else; needs no key."""
+    return HealthOut(status="ok")
+
+
+@router.get("/health/ready", tags=["health"], operation_id="ready", responses=answers(Unavailable))
+def ready(session: SessionIn) -> HealthOut:
+    """The database answers and is migrated, so requests can be served. Needs no key."""
+    if not is_migrated(session):
+        raise Unavailable("The database is not migrated to this version; run `evenhand migrate`.")
+    return HealthOut(status="ok")
+
+
+def whole_reader(principal: Reader) -> Principal:
+    """A caller who may read about the whole installation."""
+    principal.require(Permission.READ)
+    return principal
+
+
+@router.get(
+    "/metrics",
+    tags=["health"],
+    operation_id="readTelemetry",
+    response_class=PrometheusText,
+    responses=_TEXT | problems(),
+)
+def metrics(_principal: Annotated[Principal, Depends(whole_reader)], session: SessionIn, now: NowIn) -> Response:
+    """Operations numbers in Prometheus' text form: requests, records, checks, model calls, and the queue as it is now."""
+    text, content_type = exposition()
+    gauges = CollectorRegistry(auto_describe=False)
+    gauges.register(_Gauges(vitals(session, now)))
+    return Response(text + generate_latest(gauges), media_type=content_type)
+
+
+class _Gauges(Collector):
+    """What the database says now, which no process can count for itself."""
+
+    def __init__(self, found: Vitals) -> None:
+        self._found = found
+
+    def collect(self) -> Iterator[Metric]:
+        states = GaugeMetricFamily("evenhand_checks_stored", "Checks in the database, by state.", labels=["state"])
+        for state, count in self._found.checks.items():
+            states.add_metric([state], count)
+        yield states
+        yield GaugeMetricFamily("evenhand_queue_age_seconds", "Age of the oldest check that waits.", value=self._found.queue_age_seconds)
+        yield GaugeMetricFamily("evenhand_deployments", "Deployments in the database.", value=self._found.deployments)

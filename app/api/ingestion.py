@@ -1,0 +1,246 @@
+"""The two hot routes: payload and feedback records, straight from the server's bytes to the ingestion service.
+
+Plain ASGI in front of the rest of the API, because a framework's route costs more than the durable write behind it. What a
+client sees of them (keys, request ids, problem documents, headers) is as everywhere else. They log failures of ours only: a line
+per request would cost as much as storing its record.
+"""
+
+import json
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qs
+
+import msgspec
+import structlog
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.api.ingestion_bodies import Bodies, ClientGone
+from app.api.middleware import SAFE_HEADERS, SANE_REQUEST_ID
+from app.api.problems import KINDS, MEDIA_TYPE, Kind, problem_response, response_of, unexpected_response
+from app.clock import monotonic_seconds, utc_now
+from app.domain.records import Receipt
+from app.errors import Conflict, EvenhandError, InvalidInput, NotFound, UnsupportedMediaType
+from app.ingest import Ingestion, LogRequest
+from app.security.authenticator import Authenticator
+from app.security.principals import Permission
+from app.telemetry.metrics import http_requests, http_seconds
+
+PREFIX = "/v1/deployments/"
+PAYLOAD, FEEDBACK = "payload-records", "feedback-records"
+
+_MOST_ERRORS = 100
+"""Of the rejections, in the `errors` of a problem document; the receipt beside them has all."""
+
+_JSON = ("", "application/json")
+_CSV = "text/csv"
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+
+log = structlog.get_logger("evenhand.http")
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """One of the two, with its counters at hand."""
+
+    name: str
+    template: str
+    log: Callable[..., Awaitable[Receipt]]
+    takes_csv: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    body: bytes
+    media_type: bytes = b"application/json"
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class IngestionRoutes:
+    """An ASGI application: the two routes, and `app` for everything else."""
+
+    def __init__(
+        self, app: ASGIApp, *, authenticator: Authenticator, ingestion: Ingestion, clock: Callable[[], datetime] = utc_now
+    ) -> None:
+        self._app = app
+        self._authenticator = authenticator
+        self._ingestion = ingestion
+        self._clock = clock
+        self._bodies = Bodies()
+        self._routes = {
+            name: _Route(name, f"{PREFIX}{{deployment_id}}/{name}", function, name == FEEDBACK)
+            for name, function in ((PAYLOAD, ingestion.log_payload), (FEEDBACK, ingestion.log_feedback))
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers the request here or hands it on."""
+        if scope["type"] == "http" and (path := scope["path"]).startswith(PREFIX):
+            deployment_id, _, rest = path[len(PREFIX) :].partition("/")
+            route = self._routes.get(rest)
+            if route is not None:
+                await self._respond(route, deployment_id, scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    async def _respond(self, route: _Route, deployment_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+        began = monotonic_seconds()
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        request_id = _request_id(headers)
+        try:
+            answer = await self._answer(route, deployment_id, scope, headers, receive, request_id)
+        except EvenhandError as error:
+            answer = _of_response(problem_response(error, request_id))
+        except ClientGone:
+            return
+        except Exception:  # the last line of defence: whatever nobody foresaw is logged once, and answered
+            log.exception("request failed", method=scope["method"], path=scope["path"], request_id=request_id)
+            answer = _of_response(unexpected_response(request_id))
+        await _send(answer, request_id, send)
+        _account(route, scope["method"], answer.status, monotonic_seconds() - began)
+
+    async def _answer(
+        self, route: _Route, deployment_id: str, scope: Scope, headers: dict[bytes, bytes], receive: Receive, request_id: str
+    ) -> _Answer:
+        if scope["method"] != "POST":
+            return _method_not_allowed(request_id)
+        authorization = headers.get(b"authorization")
+        principal = await self._authenticator.authenticate_async(authorization.decode("latin-1") if authorization else None)
+        principal.require_role(Permission.LOG)
+        plan = await self._ingestion.plan(deployment_id)
+        if not principal.sees(plan.target.no):
+            raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
+        is_csv = _is_csv(route, headers)
+        options = _options(scope["query_string"])
+        encoding = _text(headers, b"content-encoding")
+        body = await self._bodies.read(receive, headers.get(b"content-length", b""))
+        try:
+            request = LogRequest(body=body, encoding=encoding, is_csv=is_csv, **options)
+            receipt = await route.log(deployment_id, request, now=self._clock())
+        finally:
+            self._bodies.done(body)
+        return _receipt_answer(receipt, request_id)
+
+
+def receipt_members(receipt: Receipt) -> dict[str, Any]:
+    """A receipt as the JSON object that clients get."""
+    return {
+        "sent": receipt.accepted + receipt.duplicate + receipt.rejected,
+        "accepted": receipt.accepted,
+        "duplicate": receipt.duplicate,
+        "rejected": receipt.rejected,
+        "rejections": [asdict(rejection) for rejection in receipt.rejections],
+        "conflicts": [asdict(conflict) for conflict in receipt.conflicts],
+    }
+
+
+_ALL_ACCEPTED = b'{"sent":%d,"accepted":%d,"duplicate":0,"rejected":0,"rejections":[],"conflicts":[]}'
+
+
+def _receipt_answer(receipt: Receipt, request_id: str) -> _Answer:
+    """200 where anything is stored now; a problem where nothing is, so that nobody takes a wholly refused request for a success."""
+    if receipt.accepted and not receipt.duplicate and not receipt.rejected:
+        return _Answer(200, _ALL_ACCEPTED % (receipt.accepted, receipt.accepted))
+    members = receipt_members(receipt)
+    if receipt.accepted or receipt.duplicate:
+        return _Answer(200, _encode(members))
+    kind = KINDS[InvalidInput if receipt.rejections else Conflict]
+    faults = [(f"records[{r.index}].{r.field}", r.reason) for r in receipt.rejections]
+    faults += [(f"records[{c.index}].id", c.reason) for c in receipt.conflicts]
+    document = {
+        "type": kind.type,
+        "title": kind.title,
+        "status": kind.status,
+        "detail": f"None of the {len(faults)} records was stored. The first: {faults[0][0]}: {faults[0][1]}",
+        "errors": [{"field": field, "message": message} for field, message in faults[:_MOST_ERRORS]],
+        "request_id": request_id,
+        **members,
+    }
+    return _Answer(kind.status, json.dumps(document).encode("ascii"), MEDIA_TYPE.encode())
+
+
+def _method_not_allowed(request_id: str) -> _Answer:
+    response = response_of(Kind(405, "http-405", HTTPStatus.METHOD_NOT_ALLOWED.phrase), "Records are sent with POST.", request_id)
+    answer = _of_response(response)
+    return _Answer(answer.status, answer.body, answer.media_type, ((b"allow", b"POST"),))
+
+
+def _is_csv(route: _Route, headers: Mapping[bytes, bytes]) -> bool:
+    sent = headers.get(b"content-type")
+    if sent == b"application/json":
+        return False
+    media_type = _text(headers, b"content-type").partition(";")[0].strip()
+    if route.takes_csv and media_type == _CSV:
+        return True
+    if media_type not in _JSON and not (media_type.startswith("application/") and media_type.endswith("+json")):
+        expected = f"application/json{' or text/csv' if route.takes_csv else ''}"
+        raise UnsupportedMediaType(f"Send the content type {expected}; found {media_type!r}.")
+    return False
+
+
+def _options(query: bytes) -> dict[str, Any]:
+    if not query:
+        return {}
+    sent = parse_qs(query.decode("latin-1"), keep_blank_values=True)
+    options: dict[str, Any] = {}
+    if "historical" in sent:
+        word = sent["historical"][-1].lower()
+        if word not in _BOOLEANS:
+            raise InvalidInput.of("historical", f"must be true or false, found {word[:20]!r}")
+        options["historical"] = _BOOLEANS[word]
+    if "label_column" in sent:
+        options["label_column"] = sent["label_column"][-1]
+    return options
+
+
+def _request_id(headers: Mapping[bytes, bytes]) -> str:
+    sent = headers.get(b"x-request-id")
+    if sent is not None and SANE_REQUEST_ID.fullmatch(text := sent.decode("latin-1")):
+        return text
+    return os.urandom(16).hex()
+
+
+def _text(headers: Mapping[bytes, bytes], name: bytes) -> str:
+    sent = headers.get(name)
+    return sent.decode("latin-1").strip().lower() if sent else ""
+
+
+_FIXED_HEADERS = tuple((name.encode(), value.encode()) for name, value in SAFE_HEADERS.items())
+
+
+async def _send(answer: _Answer, request_id: str, send: Send) -> None:
+    headers = [
+        (b"content-type", answer.media_type),
+        (b"content-length", b"%d" % len(answer.body)),
+        (b"x-request-id", request_id.encode("latin-1")),
+        *answer.headers,
+    ]
+    if answer.status != HTTPStatus.OK:
+        headers += _FIXED_HEADERS  # a receipt holds nothing that a browser could be made to misread, and each header costs its time
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body})
+
+
+def _of_response(response: Response) -> _Answer:
+    extra = tuple((name, value) for name, value in response.raw_headers if name not in (b"content-length", b"content-type"))
+    return _Answer(response.status_code, bytes(response.body), MEDIA_TYPE.encode(), extra)
+
+
+_counters: dict[tuple[str, str, int], Any] = {}
+_timers: dict[str, Any] = {}
+
+
+def _account(route: _Route, method: str, status: int, seconds: float) -> None:
+    # Looking up a labelled counter costs more than counting, so each is looked up once.
+    counter = _counters.get((route.name, method, status))
+    if counter is None:
+        counter = _counters[route.name, method, status] = http_requests.labels(method, route.template, str(status))
+        _timers[route.name] = http_seconds.labels(route.template)
+    counter.inc()
+    _timers[route.name].observe(seconds)

@@ -1,0 +1,98 @@
+"""Routes of measurements: series as they were measured, and rolled up over days, weeks and months."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from app.api.access import ReadableDeployment, SessionIn
+from app.api.answers import problems_of_deployment
+from app.api.paging import Limit, cut, number_behind
+from app.api.schemas.base import Timestamp
+from app.api.schemas.measurements import MeasurementOut, MeasurementPage
+from app.checks.rollups import Period, RolledUp, roll_up
+from app.domain.checks import DataSet, Scope
+from app.domain.deployments import Deployment
+from app.errors import Conflict, InvalidInput
+from app.metrics.catalogue import CATALOGUE
+from app.store.measurements import SeriesFilter, hour_tables, series
+from app.store.monitors import monitor_of
+
+router = APIRouter(prefix="/v1/deployments/{deployment_id}/measurements", tags=["measurements"])
+
+MOST_TABLES = 20_000
+"""Hours times tables that one roll-up reads: a year of hourly checks of two attributes with some room."""
+
+Text = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$")]
+Moment = Annotated[Timestamp | None, Query(description="ISO 8601 with an offset.", examples=["2026-11-20T00:00:00Z"])]
+
+
+def wanted_series(
+    *,
+    metric: Annotated[str | None, Query(max_length=100, examples=["disparate_impact"])] = None,
+    data: DataSet | None = None,
+    scope: Scope | None = None,
+    attribute: Text = None,
+    group: Text = None,
+    since: Moment = None,
+    until: Moment = None,
+) -> SeriesFilter:
+    """The filter that an address asks for.
+
+    Raises:
+        InvalidInput: an unknown metric, or a time that cannot be expressed in UTC.
+    """
+    if metric is not None and metric not in CATALOGUE:
+        raise InvalidInput.of("metric", f"is none of {', '.join(CATALOGUE)}")
+    times = {"since": _utc("since", since), "until": _utc("until", until)}
+    return SeriesFilter(metric=metric, data=data, scope=scope, attribute=attribute, group=group, **times)
+
+
+Wanted = Annotated[SeriesFilter, Depends(wanted_series)]
+
+
+@router.get("", operation_id="listMeasurements", responses=problems_of_deployment(Conflict))
+def list_measurements(
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    wanted: Wanted,
+    after_no: Annotated[int, Depends(number_behind)],
+    rollup: Annotated[
+        Period | None, Query(description="Sum up checked hours by day, week or month (UTC), from their stored counts.")
+    ] = None,
+    limit: Limit = 100,
+) -> MeasurementPage:
+    """Measurements oldest first, `since` <= `at` < `until`; `value` is null with its `reason` where undefined.
+
+    A roll-up is computed anew from the count tables of the hours, so its intervals are right too. It takes one check per hour
+    (the newest) and leaves out records that were added from earlier hours: nothing is counted twice.
+    """
+    if rollup is None:
+        page, next_cursor = cut(series(session, deployment.no, wanted, after_no=after_no, limit=limit + 1), limit, lambda point: point.no)
+        found = [MeasurementOut.of(point.measurement, check_id=point.check_id) for point in page]
+        return MeasurementPage(measurements=found, next_cursor=next_cursor)
+    results = _rolled_up(session, deployment, wanted, rollup)
+    return MeasurementPage(measurements=[MeasurementOut.of(r.measurement, hours=r.hours) for r in results], next_cursor=None)
+
+
+def _rolled_up(session: SessionIn, deployment: Deployment, wanted: SeriesFilter, period: Period) -> list[RolledUp]:
+    monitor = monitor_of(session, deployment.no)
+    if monitor is None:
+        raise Conflict(f"Deployment {deployment.id} has no fairness monitor, whose limits a roll-up is held against; put one first.")
+    tables = hour_tables(session, deployment.no, wanted, most=MOST_TABLES + 1)
+    if len(tables) > MOST_TABLES:
+        raise InvalidInput.of("since", f"leaves more than {MOST_TABLES} hourly tables to add up; narrow since, until, data or attribute")
+    chosen = (wanted.metric, wanted.scope, wanted.group)
+    return [
+        result
+        for result in roll_up(tables, period, monitor)
+        for one in (result.measurement,)
+        if all(want is None or want == have for want, have in zip(chosen, (one.metric, one.scope, one.group), strict=True))
+    ]
+
+
+def _utc(field: str, moment: datetime | None) -> datetime | None:
+    try:
+        return None if moment is None else moment.astimezone(UTC)
+    except OverflowError as error:
+        raise InvalidInput.of(field, "lies outside the years 1 to 9999 in UTC") from error

@@ -1,0 +1,54 @@
+"""The OpenAPI document: what FastAPI knows of its routes, and what it does not (ingestion routes, keys, the problem schema)."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
+
+from app.api.schemas.base import Problem
+
+API_VERSION = "1"
+
+_DESCRIPTION = """Watches deployed models for unfairness: log what a model is asked and answers, log what came of it,
+check every hour or now, and read the series.
+
+Every request needs an API key (`Authorization: Bearer evk_…`, or HTTP Basic with the key as the password), but for
+`/health/live` and `/health/ready`. Errors are problem documents (RFC 9457) with a `request_id` that also stands in the log."""
+
+_TAGS = [
+    {"name": "deployments", "description": "The watched models, the columns of their records, and where they can be asked again."},
+    {"name": "fairness monitor", "description": "Which outcomes are favourable, and who is compared with whom."},
+    {"name": "records", "description": "Logging what a model was asked and answered, and what came of it."},
+    {"name": "checks", "description": "Evaluations of a deployment's fairness, scheduled or asked for."},
+    {"name": "measurements", "description": "The series that checks leave."},
+    {"name": "API keys", "description": "For admins."},
+    {"name": "health", "description": "For operators."},
+]
+
+_SECURITY_SCHEMES = {
+    "key": {"type": "http", "scheme": "bearer", "description": "An API key: `evk_…`."},
+    "keyAsPassword": {"type": "http", "scheme": "basic", "description": "Any user name, and an API key as the password."},
+}
+_OPEN_PATHS = frozenset({"/health/live", "/health/ready"})
+_METHODS = frozenset({"get", "put", "post", "patch", "delete"})
+
+
+def install(app: FastAPI, more_paths: Mapping[str, Any]) -> None:
+    """Makes the application give the whole document. `more_paths` are the path items of routes that FastAPI does not know."""
+    document = get_openapi(title="Evenhand", version=API_VERSION, description=_DESCRIPTION, tags=_TAGS, routes=app.routes)
+    document["paths"].update(more_paths)
+    components = document.setdefault("components", {})
+    _, problem = models_json_schema([(Problem, "serialization")], ref_template="#/components/schemas/{model}")
+    components.setdefault("schemas", {}).update(problem["$defs"])
+    components["securitySchemes"] = _SECURITY_SCHEMES
+    for path, operation in _operations(document):
+        operation["security"] = [] if path in _OPEN_PATHS else [{name: []} for name in _SECURITY_SCHEMES]
+    app.openapi = lambda: document  # type: ignore[method-assign]
+
+
+def _operations(document: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, item in document["paths"].items():
+        for method in _METHODS.intersection(item):
+            yield path, item[method]

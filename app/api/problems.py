@@ -1,0 +1,199 @@
+"""Errors as answers: one table from error class to HTTP status, and RFC 9457 problem documents made from it."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError, ResponseValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.errors import (
+    CheckCancelled,
+    Conflict,
+    EndpointRefused,
+    EvenhandError,
+    FieldProblem,
+    Forbidden,
+    InvalidInput,
+    LeaseLost,
+    NotFound,
+    ScoringFailed,
+    SetupError,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+    UnsupportedMediaType,
+)
+
+MEDIA_TYPE = "application/problem+json"
+MAX_BODY_BYTES = 1_048_576
+"""Of every body but those of the ingestion routes, which state their own."""
+
+_TYPES = "urn:evenhand:problem:"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One row of the table: the status, and the word and title of this kind of problem."""
+
+    status: int
+    word: str
+    title: str
+
+    @property
+    def type(self) -> str:
+        """The URI that programs may tell kinds apart by."""
+        return f"{_TYPES}{self.word}"
+
+
+INTERNAL = Kind(500, "internal-error", "Something failed here")
+
+KINDS: Mapping[type[EvenhandError], Kind] = {
+    InvalidInput: Kind(422, "invalid-input", "The request breaks a rule"),
+    NotFound: Kind(404, "not-found", "Not found"),
+    Conflict: Kind(409, "conflict", "The request contradicts what is stored"),
+    TooLarge: Kind(413, "too-large", "The request is too large"),
+    UnsupportedMediaType: Kind(415, "unsupported-media-type", "The body's form is not understood"),
+    Unauthenticated: Kind(401, "unauthenticated", "An API key is needed"),
+    Forbidden: Kind(403, "forbidden", "This key may not do that"),
+    Unavailable: Kind(503, "unavailable", "Something we depend on does not answer"),
+    ScoringFailed: Kind(502, "scoring-failed", "The model's endpoint gave no usable predictions"),
+    EndpointRefused: Kind(422, "endpoint-refused", "That address may not be called"),
+    CheckCancelled: Kind(409, "check-cancelled", "The check was cancelled"),
+    LeaseLost: Kind(409, "lease-lost", "Another worker has the check"),
+    SetupError: Kind(503, "setup", "The installation needs its operator"),
+}
+
+_HEADERS: Mapping[int, Mapping[str, str]] = {
+    401: {"WWW-Authenticate": 'Bearer realm="Evenhand"'},
+    503: {"Retry-After": "2"},
+}
+
+
+def kind_of(error: EvenhandError) -> Kind:
+    """The row of an error's class."""
+    return KINDS.get(type(error), INTERNAL)
+
+
+def problem_response(error: EvenhandError, request_id: str | None) -> Response:
+    """The answer to an error raised on purpose."""
+    kind = kind_of(error)
+    problems = error.problems if isinstance(error, InvalidInput) else ()
+    return response_of(kind, str(error), request_id, problems=problems)
+
+
+def response_of(kind: Kind, detail: str, request_id: str | None, *, problems: Sequence[FieldProblem] = ()) -> Response:
+    """A problem document of that kind."""
+    document: dict[str, object] = {"type": kind.type, "title": kind.title, "status": kind.status, "detail": detail}
+    if problems:
+        document["errors"] = [{"field": problem.field, "message": problem.message} for problem in problems]
+    document["request_id"] = request_id
+    # ASCII only: what the client sent may hold lone surrogates, which UTF-8 cannot carry.
+    content = json.dumps(document, allow_nan=False).encode("ascii")
+    return Response(content, kind.status, _HEADERS.get(kind.status), MEDIA_TYPE)
+
+
+def body_too_large() -> TooLarge:
+    """The error of a body over the limit of the ordinary routes."""
+    return TooLarge(f"The body is larger than {MAX_BODY_BYTES:,} bytes.")
+
+
+def install(app: FastAPI) -> None:
+    """Makes the application answer every error with a problem document."""
+    app.add_exception_handler(EvenhandError, _own)
+    app.add_exception_handler(RequestValidationError, _validation)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(ResponseValidationError, _unexpected)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+def field_of(location: Sequence[int | str]) -> str:
+    """A place in a body as people write it: `attributes[0].monitored`; the part of the request it is in is left out."""
+    inner = location[1:] if location and location[0] in {"body", "query", "path", "header"} else location
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in inner).lstrip(".")
+    return text or str(location[0] if location else "body")
+
+
+def _request_id(request: Request) -> str | None:
+    found: str | None = request.scope.get("state", {}).get("request_id")
+    return found
+
+
+def _own(request: Request, error: Exception) -> Response:
+    if not isinstance(error, EvenhandError):
+        return _unexpected(request, error)
+    response = problem_response(error, _request_id(request))
+    challenge = getattr(request.state, "challenge", None)
+    if challenge and response.status_code == HTTPStatus.UNAUTHORIZED:
+        response.headers["WWW-Authenticate"] = challenge
+    return response
+
+
+def _validation(request: Request, error: Exception) -> Response:
+    items = error.errors() if isinstance(error, RequestValidationError) else ()
+    return problem_response(InvalidInput(field_problems(items)), _request_id(request))
+
+
+def field_problems(items: Iterable[Mapping[str, Any]]) -> list[FieldProblem]:
+    """Pydantic's findings in our words, one per field."""
+    problems: dict[str, FieldProblem] = {}
+    for item in items:
+        field = "body" if item["type"] == "json_invalid" else field_of(item["loc"])
+        problems.setdefault(field, FieldProblem(field, _sentence(item)))
+    return list(problems.values())
+
+
+def _sentence(item: Mapping[str, Any]) -> str:
+    """Pydantic's message, but for the few that speak of Python instead of the request."""
+    message = _PLAIN_WORDS.get(item["type"]) or str(item["msg"]).removeprefix("Value error, ")
+    reason = item.get("ctx", {}).get("error")
+    return f"{message} ({reason})" if item["type"] == "json_invalid" else message
+
+
+_PLAIN_WORDS = {
+    "extra_forbidden": "is not a member that is known here",
+    "missing": "is required",
+    "json_invalid": "is not JSON",
+    "string_unicode": "holds characters that are no Unicode text",
+    "model_attributes_type": "must be a JSON object, sent with the content type application/json",
+}
+
+
+def _http(request: Request, error: Exception) -> Response:
+    """What FastAPI and Starlette raise themselves: no route, wrong method, unreadable or too large body."""
+    status = error.status_code if isinstance(error, HTTPException) else INTERNAL.status
+    detail = str(getattr(error, "detail", ""))
+    request_id = _request_id(request)
+    if status == HTTPStatus.BAD_REQUEST:
+        return problem_response(InvalidInput.of("body", "is not JSON in UTF-8"), request_id)
+    if status == HTTPStatus.NOT_FOUND:
+        return response_of(KINDS[NotFound], f"There is nothing at {request.url.path}.", request_id)
+    if status == KINDS[TooLarge].status:
+        return problem_response(body_too_large(), request_id)
+    response = response_of(Kind(status, f"http-{status}", HTTPStatus(status).phrase), detail, request_id)
+    response.headers.update(getattr(error, "headers", None) or {})
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        response.headers["Allow"] = _allowed(request, response.headers.get("Allow", ""))
+    return response
+
+
+def _allowed(request: Request, of_one_route: str) -> str:
+    """All methods of the address. Starlette names those of the first route there, but each method has a route of its own here."""
+    template = getattr(request.scope.get("route"), "path", "")
+    documented: Iterable[str] = request.app.openapi()["paths"].get(template, ())
+    return ", ".join(sorted(method.upper() for method in documented)) or of_one_route
+
+
+def _unexpected(request: Request, _error: Exception) -> Response:
+    """Says nothing of the inside; the middleware around it logs the traceback under the same request id."""
+    return unexpected_response(_request_id(request))
+
+
+def unexpected_response(request_id: str | None) -> Response:
+    """The answer to an error that nobody foresaw."""
+    return response_of(INTERNAL, "This is our fault, not yours. The log has the details under this request id.", request_id)

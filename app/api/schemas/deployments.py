@@ -1,0 +1,248 @@
+"""A deployment as a body: whole (`In`), in part (`Patch`), and as stored (`Out`)."""
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
+from pydantic_core import to_jsonable_python
+
+from app.api.schemas.base import ID_PATTERN, NOT_BLANK, In, Out, Patch
+from app.domain.definitions import Definition, definition_of
+from app.domain.deployment_rules import MAX_CONCURRENCY, MAX_PAGE_SIZE, MAX_TIMEOUT_SECONDS, MIN_TIMEOUT_SECONDS
+from app.domain.deployments import (
+    Column,
+    Credentials,
+    CredentialsKind,
+    Deployment,
+    Endpoint,
+    FieldKind,
+    FieldType,
+    OutputFields,
+    PayloadFormat,
+    ProblemType,
+)
+
+_COLUMNS = [
+    {"name": "Age", "type": "integer"},
+    {"name": "LoanAmount", "type": "number", "kind": "numeric"},
+    {"name": "Sex", "type": "string"},
+]
+_ENDPOINT = {
+    "url": "http://127.0.0.1:9000/score",
+    "payload_format": "fields_values",
+    "credentials": {"kind": "basic", "name": "evenhand", "secret": "correct horse battery staple"},
+    "timeout_seconds": 30.0,
+    "page_size": 1000,
+    "concurrency": 4,
+}
+_EXAMPLE: dict[str, Any] = {
+    "id": "credit-risk",
+    "name": "Credit risk",
+    "problem_type": "binary",
+    "features": _COLUMNS,
+    "meta": [{"name": "Postcode", "type": "string"}],
+    "outputs": {"prediction": "prediction", "probability": "probability", "label": "predictedLabel"},
+    "model_revision": "2026-07-01",
+    "endpoint": _ENDPOINT,
+}
+_STORED_EXAMPLE: dict[str, Any] = {
+    **_EXAMPLE,
+    "schema_version": 1,
+    "features": [{"kind": "categorical" if column["type"] == "string" else "numeric", **column} for column in _COLUMNS],
+    "meta": [{"name": "Postcode", "type": "string", "kind": "categorical"}],
+    "endpoint": {**_ENDPOINT, "credentials": {"kind": "basic", "name": "evenhand", "secret_set": True}, "requests_per_second": None},
+    "created_at": "2026-07-01T12:00:00Z",
+    "updated_at": "2026-07-01T12:00:00Z",
+}
+
+
+class ColumnIn(In):
+    """One column. `kind` left out: categorical for text and booleans, numeric for numbers."""
+
+    name: str = Field(max_length=200, json_schema_extra={"minLength": 1, "pattern": NOT_BLANK})
+    type: Annotated[FieldType, Field(strict=False)]
+    kind: Annotated[FieldKind | None, Field(strict=False)] = None
+
+    def to_domain(self) -> Column:
+        """The column it stands for."""
+        numbers = self.type in {FieldType.INTEGER, FieldType.NUMBER}
+        return Column(name=self.name, type=self.type, kind=self.kind or (FieldKind.NUMERIC if numbers else FieldKind.CATEGORICAL))
+
+
+class OutputsIn(In):
+    """The names of the columns in the model's answer."""
+
+    prediction: str = "prediction"
+    probability: str | None = None
+    label: str | None = Field(default=None, description="The decoded form of the prediction, for example `No Risk` for 0.")
+
+
+class CredentialsIn(In):
+    """How we authenticate at the endpoint. Stored encrypted, never returned."""
+
+    kind: Annotated[CredentialsKind, Field(strict=False)]
+    name: str = Field(default="", max_length=200, description="The user (basic) or the header's name (header); unused for bearer.")
+    secret: str = Field(min_length=1, max_length=10_000, json_schema_extra={"writeOnly": True})
+
+
+class EndpointIn(In):
+    """Where the model scores rows, and how gently it wants to be asked."""
+
+    url: str = Field(max_length=2000, examples=["http://127.0.0.1:9000/score"])
+    payload_format: Annotated[PayloadFormat, Field(strict=False)] = PayloadFormat.FIELDS_VALUES
+    credentials: CredentialsIn | None = None
+    timeout_seconds: float = Field(default=30.0, ge=MIN_TIMEOUT_SECONDS, le=MAX_TIMEOUT_SECONDS)
+    page_size: int = Field(default=1000, ge=1, le=MAX_PAGE_SIZE, description="Rows in one request.")
+    concurrency: int = Field(default=4, ge=1, le=MAX_CONCURRENCY, description="Requests at the same time.")
+    requests_per_second: float | None = Field(default=None, gt=0)
+
+
+class DeploymentIn(In):
+    """A new deployment."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
+
+    id: str | None = Field(default=None, pattern=ID_PATTERN, description="Chosen by you, or made from the name.")
+    name: str = Field(min_length=1, max_length=200)
+    problem_type: Annotated[ProblemType, Field(strict=False)]
+    features: list[ColumnIn] = Field(min_length=1, description="What the model is asked with, in this order.")
+    meta: list[ColumnIn] = Field(default_factory=list, description="Logged beside the features, never sent to the model.")
+    outputs: OutputsIn = OutputsIn()
+    model_revision: str = Field(
+        default="1", min_length=1, max_length=200, description="Another revision makes stored counterfactuals stale."
+    )
+    endpoint: EndpointIn | None = None
+
+    def to_domain(self) -> Definition:
+        """The definition it stands for; not yet checked."""
+        return Definition(
+            name=self.name,
+            problem_type=self.problem_type,
+            features=tuple(column.to_domain() for column in self.features),
+            meta=tuple(column.to_domain() for column in self.meta),
+            outputs=OutputFields(**self.outputs.model_dump()),
+            model_revision=self.model_revision,
+            endpoint=_endpoint(self.endpoint) if self.endpoint else None,
+        )
+
+
+class OutputsPatch(Patch):
+    """Names to change; null forgets one."""
+
+    prediction: str = ""
+    probability: str | None = None
+    label: str | None = None
+
+
+class EndpointPatch(Patch):
+    """What to change of the endpoint. Credentials that are left out stay; null forgets them."""
+
+    url: str = Field(default="", max_length=2000)
+    payload_format: Annotated[PayloadFormat, Field(strict=False)] = PayloadFormat.FIELDS_VALUES
+    credentials: CredentialsIn | None = None
+    timeout_seconds: float = Field(default=30.0, ge=MIN_TIMEOUT_SECONDS, le=MAX_TIMEOUT_SECONDS)
+    page_size: int = Field(default=1000, ge=1, le=MAX_PAGE_SIZE)
+    concurrency: int = Field(default=4, ge=1, le=MAX_CONCURRENCY)
+    requests_per_second: float | None = Field(default=None, gt=0)
+
+
+class DeploymentPatch(Patch):
+    """A JSON merge patch (RFC 7396): members that are left out stay, objects are merged, lists are replaced, null forgets.
+
+    The problem type cannot be changed: what is stored would change its meaning.
+    """
+
+    name: str = Field(default="", min_length=1, max_length=200)
+    features: list[ColumnIn] = Field(default_factory=list, min_length=1)
+    meta: list[ColumnIn] = Field(default_factory=list)
+    outputs: OutputsPatch = OutputsPatch()
+    model_revision: str = Field(default="", min_length=1, max_length=200)
+    endpoint: EndpointPatch | None = None
+
+
+class ColumnOut(Out):
+    """One column."""
+
+    name: str
+    type: FieldType
+    kind: FieldKind
+
+
+class OutputsOut(Out):
+    """The names of the columns in the model's answer."""
+
+    prediction: str
+    probability: str | None
+    label: str | None
+
+
+class CredentialsOut(Out):
+    """Credentials without their secret."""
+
+    kind: CredentialsKind
+    name: str
+    secret_set: bool = Field(description="Whether a secret is stored; it is never returned.")
+
+
+class EndpointOut(Out):
+    """Where the model scores rows."""
+
+    url: str
+    payload_format: PayloadFormat
+    credentials: CredentialsOut | None
+    timeout_seconds: float
+    page_size: int
+    concurrency: int
+    requests_per_second: float | None
+
+
+class DeploymentOut(Out):
+    """A stored deployment."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_STORED_EXAMPLE]})
+
+    id: str
+    name: str
+    problem_type: ProblemType
+    schema_version: int = Field(description="Grows with every change of features or meta.")
+    features: list[ColumnOut]
+    meta: list[ColumnOut]
+    outputs: OutputsOut
+    model_revision: str
+    endpoint: EndpointOut | None
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, deployment: Deployment) -> "DeploymentOut":
+        """The body of a stored deployment."""
+        document = definition_json(definition_of(deployment))
+        if deployment.endpoint and deployment.endpoint.credentials:
+            credentials = deployment.endpoint.credentials
+            document["endpoint"]["credentials"] = {"kind": credentials.kind, "name": credentials.name, "secret_set": True}
+        return cls(
+            id=deployment.id,
+            schema_version=deployment.schema.version,
+            created_at=deployment.created_at,
+            updated_at=deployment.updated_at,
+            **document,
+        )
+
+
+class DeploymentPage(Out):
+    """Some deployments, oldest first."""
+
+    deployments: list[DeploymentOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last one.")
+
+
+def definition_json(definition: Definition) -> dict[str, Any]:
+    """The definition as `DeploymentIn` reads it, with the endpoint's secret: for merging a patch, never for an answer."""
+    document: dict[str, Any] = to_jsonable_python(asdict(definition))
+    return document
+
+
+def _endpoint(sent: EndpointIn) -> Endpoint:
+    members = sent.model_dump(exclude={"credentials"})
+    return Endpoint(**members, credentials=Credentials(**sent.credentials.model_dump()) if sent.credentials else None)

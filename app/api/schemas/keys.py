@@ -1,0 +1,89 @@
+"""API keys as bodies."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from app.api.schemas.base import ID_PATTERN, In, Out
+from app.security.principals import Role
+from app.store.api_keys import ApiKey
+
+
+class KeyIn(In):
+    """A new key."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "scoring service", "role": "ingest", "deployment_id": None}]})
+
+    name: str = Field(min_length=1, max_length=200)
+    role: Annotated[Role, Field(strict=False)] = Field(
+        description="ingest logs; read reads; manage does both and changes; admin also manages keys."
+    )
+    deployment_id: str | None = Field(default=None, pattern=ID_PATTERN, description="The only deployment the key is for; left out for all.")
+
+
+class KeyOut(Out):
+    """A stored key, without its text."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "id": "k3v7m2qa",
+                    "name": "scoring service",
+                    "role": "ingest",
+                    "deployment_id": None,
+                    "created_at": "2026-07-01T12:00:00Z",
+                    "revoked_at": None,
+                }
+            ]
+        }
+    )
+
+    id: str = Field(description="The public part of the key's text.")
+    name: str
+    role: Role
+    deployment_id: str | None
+    created_at: datetime
+    revoked_at: datetime | None
+
+    @classmethod
+    def of(cls, key: ApiKey) -> "KeyOut":
+        """The body of a stored key."""
+        return cls(
+            id=key.id,
+            name=key.name,
+            role=Role(key.role),
+            deployment_id=key.deployment_id,
+            created_at=key.created_at,
+            revoked_at=key.revoked_at,
+        )
+
+
+class NewKeyOut(KeyOut):
+    """A new key with its text, which is shown this once."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "id": "k3v7m2qa",
+                    "name": "scoring service",
+                    "role": "ingest",
+                    "deployment_id": None,
+                    "created_at": "2026-07-01T12:00:00Z",
+                    "revoked_at": None,
+                    "key": "evk_k3v7m2qa_………",
+                }
+            ]
+        }
+    )
+
+    key: str = Field(description="Send it as `Authorization: Bearer …`. It cannot be shown again.")
+
+
+class KeyPage(Out):
+    """Some keys, oldest first."""
+
+    keys: list[KeyOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last one.")

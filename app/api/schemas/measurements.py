@@ -1,0 +1,78 @@
+"""Measurements as a body."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from app.api.schemas.base import Out, example
+from app.domain.checks import DataSet, Measurement, Scope
+
+_EXAMPLE: dict[str, Any] = {
+    "at": "2026-11-20T15:00:00Z",
+    "metric": "disparate_impact",
+    "data": "payload",
+    "scope": "group",
+    "attribute": "Sex",
+    "group": "female",
+    "value": 0.3015654720858779,
+    "reason": None,
+    "lower": 0.2724,
+    "upper": 0.3339,
+    "interval_method": "log_ratio",
+    "n": 15060,
+    "verdict": "unfair",
+    "lower_limit": 0.8,
+    "upper_limit": None,
+    "carried_forward": False,
+    "details": {
+        "formula": "favourable_rate(monitored) / favourable_rate(reference)",
+        "monitored_favourable": 390,
+        "monitored_n": 4913,
+        "reference_favourable": 2671,
+        "reference_n": 10147,
+    },
+    "check_id": "6f1c2d3e4b5a49788c9d0e1f2a3b4c5d",
+    "hours": None,
+}
+
+
+class MeasurementOut(Out):
+    """One value of a series, with everything needed to trace it."""
+
+    model_config = example(_EXAMPLE)
+
+    at: datetime = Field(description="The end of the time it speaks of; of a roll-up, the start of the period.")
+    metric: str = Field(description="The metric's key in the catalogue.")
+    data: DataSet = Field(description="On what it was computed: payload, balanced (payload and perturbed copies) or feedback.")
+    scope: Scope = Field(
+        description="Whom it is about: one group, the worst monitored, the monitored pooled, the reference, all groups, or everybody."
+    )
+    attribute: str | None = Field(description="The attribute, or several joined by ' × ' for an intersection; null for everybody.")
+    group: str | None = Field(description="The value or range, in the scope `group`.")
+    value: float | None = Field(description="Null where it cannot be computed; then `reason` says why.")
+    reason: str | None
+    lower: float | None = Field(description="Lower end of the 95 % interval.")
+    upper: float | None = Field(description="Upper end of the 95 % interval; null beside a value means unbounded.")
+    interval_method: str | None
+    n: int = Field(description="Logged records behind the value; synthetic copies are not counted.")
+    verdict: str | None = Field(description="fair, suspected, unfair, insufficient_data, not_computable; null where no limit is set.")
+    lower_limit: float | None
+    upper_limit: float | None
+    carried_forward: bool = Field(description="Nothing was logged since the check before; this is its value.")
+    details: dict[str, Any] = Field(description="The counts and the formula it was computed from.")
+    check_id: str | None = Field(description="The check that measured it; null for a roll-up.")
+    hours: int | None = Field(description="Of a roll-up: how many checked hours it sums up.")
+
+    @classmethod
+    def of(cls, measurement: Measurement, *, check_id: str | None = None, hours: int | None = None) -> "MeasurementOut":
+        """The measurement as it is answered."""
+        fields = {name: getattr(measurement, name) for name in Measurement.__dataclass_fields__}
+        return cls(**fields, check_id=check_id, hours=hours)
+
+
+class MeasurementPage(Out):
+    """Measurements, oldest first."""
+
+    measurements: list[MeasurementOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end, and for roll-ups.")

@@ -1,0 +1,175 @@
+"""The fairness monitor as a body."""
+
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
+
+from app.api.schemas.base import In, Out
+from app.api.schemas.values import GroupValueJson
+from app.domain.monitor_rules import MAX_ATTRIBUTES, MAX_DRAWS, MAX_RECORDS
+from app.domain.monitors import DEFAULT_THRESHOLD, DRAWS_PER_ROW, Limits, Monitor, MonitoredAttribute, Schedule
+from app.domain.outcomes import OutcomeRule
+
+_EXAMPLE: dict[str, Any] = {
+    "favourable": ["No Risk"],
+    "unfavourable": ["Risk"],
+    "attributes": [
+        {"feature": "Sex", "monitored": ["female"], "reference": ["male"], "threshold": 0.95},
+        {"feature": "Age", "monitored": [[18, 25]], "reference": [[26, 75]], "threshold": 0.8, "upper_threshold": 1.25},
+    ],
+    "intersections": [["Sex", "Age"]],
+    "min_records": 100,
+}
+
+_SOME: dict[str, Any] = {"minItems": 1}
+"""Bounds are shown in the documentation but refused by the rules of the domain, whose words are better."""
+
+FeatureName = Annotated[str, Field(examples=["Sex"])]
+
+
+class LimitsIn(In):
+    """Where one metric counts as fair; an absent side is open."""
+
+    lower: float | None = None
+    upper: float | None = None
+
+
+class AttributeIn(In):
+    """One watched attribute: a feature of the model, or a meta field that is logged but never sent to the model."""
+
+    feature: FeatureName
+    monitored: list[GroupValueJson] = Field(
+        json_schema_extra=_SOME, description="Values of the monitored groups, or closed ranges of a numeric feature."
+    )
+    reference: list[GroupValueJson] | None = Field(
+        default=None, description="The reference group. Left out: every other value that is seen. Required for ranges."
+    )
+    threshold: float = Field(
+        default=DEFAULT_THRESHOLD, description="The lowest fair ratio.", json_schema_extra={"exclusiveMinimum": 0, "maximum": 1}
+    )
+    upper_threshold: float | None = Field(default=None, description="The highest fair ratio, at least 1; 1.25 mirrors 0.8.")
+    metric_limits: dict[str, LimitsIn] = Field(default_factory=dict, description="Limits of single metrics, by their key.")
+
+
+class MonitorIn(In):
+    """The configuration of a deployment's fairness monitor."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
+
+    favourable: list[GroupValueJson] = Field(
+        json_schema_extra=_SOME, description="Favourable outcomes: class values, or closed ranges for regression."
+    )
+    unfavourable: list[GroupValueJson] = Field(
+        json_schema_extra=_SOME, description="Unfavourable outcomes. Predictions in neither list are unclassified."
+    )
+    attributes: list[AttributeIn] = Field(json_schema_extra={"minItems": 1, "maxItems": MAX_ATTRIBUTES})
+    intersections: list[list[FeatureName]] = Field(
+        default_factory=list, description="Pairs or triples of attributes to be watched together."
+    )
+    min_records: int = Field(
+        default=100,
+        json_schema_extra={"minimum": 1, "maximum": MAX_RECORDS},
+        description="With fewer records than this, a check ends as insufficient_data.",
+    )
+    max_records: int = Field(
+        default=10_000,
+        json_schema_extra={"minimum": 1, "maximum": MAX_RECORDS},
+        description="Of more records than this, a check reads the newest.",
+    )
+    schedule: Annotated[Schedule, Field(strict=False)] = Schedule.HOURLY
+    draws: int = Field(
+        default=DRAWS_PER_ROW,
+        json_schema_extra={"minimum": 1, "maximum": MAX_DRAWS},
+        description="Copies per record and target range of a numeric attribute.",
+    )
+    seed: int = Field(
+        default=0,
+        json_schema_extra={"minimum": -(2**63), "maximum": 2**63 - 1},
+        description="Fixes what is drawn; a signed 64-bit integer.",
+    )
+
+    def to_domain(self) -> Monitor:
+        """The configuration it stands for; not yet checked."""
+        return Monitor(
+            outcomes=OutcomeRule(favourable=tuple(self.favourable), unfavourable=tuple(self.unfavourable)),
+            attributes=tuple(_attribute(attribute) for attribute in self.attributes),
+            intersections=tuple(tuple(features) for features in self.intersections),
+            min_records=self.min_records,
+            max_records=self.max_records,
+            schedule=self.schedule,
+            draws=self.draws,
+            seed=self.seed,
+        )
+
+
+class LimitsOut(Out):
+    """Where one metric counts as fair; null is an open side."""
+
+    lower: float | None
+    upper: float | None
+
+
+class AttributeOut(Out):
+    """One watched attribute."""
+
+    feature: FeatureName
+    monitored: list[GroupValueJson]
+    reference: list[GroupValueJson] | None
+    threshold: float
+    upper_threshold: float | None
+    metric_limits: dict[str, LimitsOut]
+
+
+class MonitorOut(Out):
+    """The stored configuration. `version` grows with every change of content and is recorded with each check."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"version": 1, "max_records": 10_000, "schedule": "hourly", **_EXAMPLE}]})
+
+    version: int
+    favourable: list[GroupValueJson]
+    unfavourable: list[GroupValueJson]
+    attributes: list[AttributeOut]
+    intersections: list[list[FeatureName]]
+    min_records: int
+    max_records: int
+    schedule: Schedule
+    draws: int
+    seed: int
+
+    @classmethod
+    def of(cls, monitor: Monitor) -> "MonitorOut":
+        """The body of a stored monitor."""
+        return cls(
+            version=monitor.version,
+            favourable=list(monitor.outcomes.favourable),
+            unfavourable=list(monitor.outcomes.unfavourable),
+            attributes=[_attribute_out(attribute) for attribute in monitor.attributes],
+            intersections=[list(features) for features in monitor.intersections],
+            min_records=monitor.min_records,
+            max_records=monitor.max_records,
+            schedule=monitor.schedule,
+            draws=monitor.draws,
+            seed=monitor.seed,
+        )
+
+
+def _attribute(sent: AttributeIn) -> MonitoredAttribute:
+    return MonitoredAttribute(
+        feature=sent.feature,
+        monitored=tuple(sent.monitored),
+        reference=None if sent.reference is None else tuple(sent.reference),
+        threshold=sent.threshold,
+        upper_threshold=sent.upper_threshold,
+        metric_limits=tuple((key, Limits(lower=limits.lower, upper=limits.upper)) for key, limits in sorted(sent.metric_limits.items())),
+    )
+
+
+def _attribute_out(attribute: MonitoredAttribute) -> AttributeOut:
+    return AttributeOut(
+        feature=attribute.feature,
+        monitored=list(attribute.monitored),
+        reference=None if attribute.reference is None else list(attribute.reference),
+        threshold=attribute.threshold,
+        upper_threshold=attribute.upper_threshold,
+        metric_limits={key: LimitsOut(lower=limits.lower, upper=limits.upper) for key, limits in attribute.metric_limits},
+    )

@@ -1,0 +1,82 @@
+"""From the bytes of a request to decoded JSON: decompressed within bounds, read strictly, but for what Python's writers add."""
+
+import json
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from app.errors import InvalidInput, TooLarge, UnsupportedMediaType
+from app.ingest.limits import MAX_BODY_BYTES
+
+_GZIP = zlib.MAX_WBITS | 16
+_MOST_MEMBERS = 16
+"""Of one gzip body: writers make one; unpacking thousands of empty ones would cost time without end."""
+
+_DECODER = msgspec.json.Decoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A body's JSON. `is_plain` says that no text in it can hold a NUL or half a surrogate pair."""
+
+    value: Any
+    is_plain: bool
+
+
+def too_large() -> TooLarge:
+    """The error for a body over the limit."""
+    return TooLarge(f"The body is larger than {MAX_BODY_BYTES // 2**20} MiB (after decompression). Send fewer records at once.")
+
+
+def decompressed(body: bytes, encoding: str) -> bytes:
+    """The body as it was before its Content-Encoding.
+
+    Raises:
+        UnsupportedMediaType: an encoding other than gzip.
+        InvalidInput: it is not gzip, or ends too soon.
+        TooLarge: there is more in it than a request may hold. No more than that is ever unpacked.
+    """
+    if encoding in ("", "identity"):
+        return body
+    if encoding not in ("gzip", "x-gzip"):
+        raise UnsupportedMediaType("The body may be compressed with gzip only.")
+    parts: list[bytes] = []
+    room = MAX_BODY_BYTES + 1
+    while body and room > 0:
+        if len(parts) == _MOST_MEMBERS:
+            raise InvalidInput.of("body", f"is gzip of more than {_MOST_MEMBERS} members")
+        member = zlib.decompressobj(_GZIP)
+        try:
+            part = member.decompress(body, room)
+        except zlib.error as error:
+            raise InvalidInput.of("body", "is not gzip, though Content-Encoding says so") from error
+        room -= len(part)
+        parts.append(part)
+        if not member.eof and room > 0:
+            raise InvalidInput.of("body", "is gzip that ends too soon")
+        body = member.unused_data
+    if room <= 0:
+        raise too_large()
+    return b"".join(parts)
+
+
+def decoded_json(body: bytes) -> Decoded:
+    """The body's JSON. `NaN`, `Infinity` and lone surrogates are let through, to be refused record by record.
+
+    Raises:
+        InvalidInput: it is not JSON.
+    """
+    try:
+        return Decoded(_DECODER.decode(body), is_plain=b"\\u0000" not in body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        pass
+    try:
+        return Decoded(json.loads(body.decode("utf-8-sig")), is_plain=False)
+    except UnicodeDecodeError as error:
+        raise InvalidInput.of("body", "is not text in UTF-8") from error
+    except RecursionError as error:
+        raise InvalidInput.of("body", "is nested too deeply") from error
+    except ValueError as error:
+        raise InvalidInput.of("body", f"is not JSON ({error})") from error

@@ -1,0 +1,84 @@
+"""Checked records as the lines that are copied into the database."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import repeat
+from typing import Any
+
+from app.ingest.checked import CheckedFeedback, CheckedPayload
+from app.ingest.limits import Moments
+from app.ingest.plan import Plan
+from app.store.writing import NULL, FeedbackBatch, PayloadBatch, copy_text, json_lines
+
+
+def payload_batch(checked: CheckedPayload, plan: Plan, moments: Moments, *, ids: Sequence[str], numbers: Sequence[int]) -> PayloadBatch:
+    """The batch to write; `ids` has one per record, `numbers` likewise and ascending, the receipt's time stands in for those not stated."""
+    no, target = plan.target.no, plan.target
+    id_cells = _texts(ids)
+    times = _moments(checked.times, moments.now)
+    placed = [f"\t{time}\n" for time in times] if moments.historical else repeat("\n")
+    constant = f"\t{target.schema.version}\t{copy_text(target.model_revision)}\t"
+    records = [
+        f"{no}\t{number}\t{record_id}{constant}{time}\t{features}\t{meta}\t{prediction}\t{probability}\t{label}{end}"
+        for number, record_id, time, features, meta, prediction, probability, label, end in zip(
+            numbers,
+            id_cells,
+            times,
+            json_lines(checked.features),
+            _optional(checked.meta),
+            json_lines(checked.predictions),
+            _optional(checked.probabilities),
+            _optional(checked.labels),
+            placed,
+            strict=False,  # the end of an ordinary line is repeated for ever
+        )
+    ]
+    keys = [f"{no}\t{record_id}\t{number}{end}" for record_id, number, end in zip(id_cells, numbers, placed, strict=False)]
+    return PayloadBatch(
+        deployment_no=no,
+        row_version=target.row_version,
+        numbers=numbers,
+        keys="".join(keys).encode(),
+        records="".join(records).encode(),
+        scored_at_sent=[time is not None for time in checked.times],
+        historical=moments.historical,
+    )
+
+
+def feedback_batch(checked: CheckedFeedback, plan: Plan, moments: Moments, *, ids: Sequence[str], numbers: Sequence[int]) -> FeedbackBatch:
+    """The same for feedback."""
+    no, target = plan.target.no, plan.target
+    placed = [f"\t{time}\n" for time in _moments(checked.times, moments.now)] if moments.historical else repeat("\n")
+    lines = [
+        f"{no}\t{number}\t{feedback_id}\t{target.schema.version}\t{features}\t{meta}\t{label}{end}"
+        for number, feedback_id, features, meta, label, end in zip(
+            numbers,
+            _texts(ids),
+            _optional(checked.features),
+            _optional(checked.meta),
+            json_lines(checked.labels),
+            placed,
+            strict=False,  # as above
+        )
+    ]
+    return FeedbackBatch(
+        deployment_no=no, row_version=target.row_version, numbers=numbers, lines="".join(lines).encode(), historical=moments.historical
+    )
+
+
+def _texts(ids: Sequence[str]) -> Sequence[str]:
+    return [copy_text(text) if "\\" in text else text for text in ids]
+
+
+def _optional(values: list[Any]) -> list[str]:
+    """JSON cells in which None is SQL's NULL (no other value is the bare word null)."""
+    if values.count(None) == len(values):
+        return [NULL] * len(values)
+    return [NULL if cell == "null" else cell for cell in json_lines(values)]
+
+
+def _moments(times: list[datetime | None], now: datetime) -> list[str]:
+    default = now.astimezone(UTC).isoformat()
+    if times.count(None) == len(times):
+        return [default] * len(times)
+    return [default if cell == "null" else cell[1:-1] for cell in json_lines(times)]

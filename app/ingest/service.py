@@ -1,0 +1,231 @@
+"""The story of a batch: read, check by the schema, write durably, say what became of each record."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Generic, TypeVar, cast
+
+from app.domain.records import Receipt, RecordConflict
+from app.errors import InvalidInput, NotFound, Unavailable
+from app.ingest.bodies import decompressed
+from app.ingest.checked import Checked, CheckedFeedback, CheckedPayload
+from app.ingest.encode import feedback_batch, payload_batch
+from app.ingest.limits import Moments
+from app.ingest.plan import Plan, plan_for
+from app.ingest.requests import LogRequest, read_feedback, read_payload
+from app.store.engine import Database
+from app.store.partitions import ensure_coming_months, ensure_months, month_of
+from app.store.writing import NOTHING_SPECIAL, Batch, GroupCommit, NoPartition, Outcome, RecordNumbers, Refused, StaleTarget, read_target
+from app.telemetry.metrics import ingest_records
+
+_ATTEMPTS = 5
+"""How often a batch is checked anew because its deployment changed under it."""
+
+_PAUSE_SECONDS = 0.05
+_MOST_PLANS = 1000
+
+_INLINE_BYTES = 2 * 1024 * 1024
+"""Bodies up to this are read on the event loop (a few milliseconds); larger ones in a thread, so that others get their turn."""
+
+_C = TypeVar("_C", bound=Checked)
+_R = TypeVar("_R")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Kind(Generic[_C]):
+    """What differs between payload and feedback."""
+
+    name: str
+    read: Callable[[bytes, LogRequest, Plan, Moments], _C]
+    encode: Callable[[_C, Plan, Moments, list[str], "list[int] | range"], Batch]
+    conflict: str
+
+
+_PAYLOAD = _Kind[CheckedPayload](
+    name="payload",
+    read=read_payload,
+    encode=lambda checked, plan, moments, ids, numbers: payload_batch(checked, plan, moments, ids=ids, numbers=numbers),
+    conflict="a record of this id is stored already, with other content",
+)
+_FEEDBACK = _Kind[CheckedFeedback](
+    name="feedback",
+    read=read_feedback,
+    encode=lambda checked, plan, moments, ids, numbers: feedback_batch(checked, plan, moments, ids=ids, numbers=numbers),
+    conflict="feedback of this id is stored already, with another label",
+)
+
+
+class Ingestion:
+    """Payload and feedback logging of one process. Belongs to one event loop."""
+
+    def __init__(self, database: Database, *, commits: GroupCommit | None = None) -> None:
+        self._database = database
+        self._commits = commits or GroupCommit(database.url)
+        self._numbers = RecordNumbers(database)
+        self._plans: dict[str, Plan] = {}
+        self._months: set[tuple[int, int]] = set()
+
+    async def start(self) -> None:
+        """Begins to take records. The database need not answer yet."""
+        self._commits.start()
+
+    async def stop(self) -> None:
+        """Writes what was taken, then closes the connections."""
+        await self._commits.stop()
+        await self._numbers.stop()
+
+    async def plan(self, deployment_id: str) -> Plan:
+        """What the deployment's records are checked against.
+
+        Raises:
+            NotFound: there is no such deployment.
+            Unavailable: the database does not answer.
+        """
+        return self._plans.get(deployment_id) or await self._fresh_plan(deployment_id)
+
+    async def log_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
+        """What became of each payload record, after the durable commit.
+
+        Raises:
+            InvalidInput: the body as a whole cannot be read.
+            TooLarge: it holds more than a request may.
+            UnsupportedMediaType: it is compressed with something other than gzip.
+            NotFound: there is no such deployment.
+            Unavailable: it could not be stored now, or nobody knows whether it was; send the same records again.
+        """
+        return await self._log(_PAYLOAD, deployment_id, request, now)
+
+    async def log_feedback(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
+        """The same for feedback records.
+
+        Raises:
+            InvalidInput, TooLarge, UnsupportedMediaType, NotFound, Unavailable: as `log_payload`.
+        """
+        return await self._log(_FEEDBACK, deployment_id, request, now)
+
+    async def _log(self, kind: _Kind[_C], deployment_id: str, request: LogRequest, now: datetime) -> Receipt:
+        if self._commits.is_saturated:
+            raise Unavailable("Too many records are waiting to be written. Send these again in a moment.")
+        body = request.body
+        if request.encoding:
+            body = await _run(len(body), decompressed, body, request.encoding)
+        moments = Moments(now, request.historical)
+        for _ in range(_ATTEMPTS):
+            plan = self._plans.get(deployment_id) or await self._fresh_plan(deployment_id)
+            try:
+                return await self._check_and_store(kind, body, request, plan, moments)
+            except StaleTarget:
+                self._plans.pop(deployment_id, None)
+                await asyncio.sleep(_PAUSE_SECONDS)
+            except NoPartition:
+                self._months.clear()
+                await asyncio.to_thread(_ensure_coming_months, self._database, now)
+            except Refused as error:
+                raise InvalidInput.of("records", f"the database cannot hold one of them ({error})") from error
+        raise Unavailable("The deployment is being changed or deleted. Send the records again in a moment.")
+
+    async def _check_and_store(self, kind: _Kind[_C], body: bytes, request: LogRequest, plan: Plan, moments: Moments) -> Receipt:
+        try:
+            checked = (
+                kind.read(body, request, plan, moments)
+                if len(body) < _INLINE_BYTES
+                else await asyncio.to_thread(kind.read, body, request, plan, moments)
+            )
+        except InvalidInput:
+            await self._require_current(plan)
+            raise
+        outcome = NOTHING_SPECIAL
+        if checked.indexes:
+            outcome = await self._commits.write(await self._batch(kind, checked, plan, moments))
+        else:
+            await self._require_current(plan)  # nothing is written, so no write would notice
+        receipt = _receipt(kind, checked, outcome)
+        _count(kind, receipt)
+        return receipt
+
+    async def _batch(self, kind: _Kind[_C], checked: _C, plan: Plan, moments: Moments) -> Batch:
+        ids = _with_fresh_ids(checked.ids, moments.now)
+        numbers = await self._numbers.take(len(ids))
+        if moments.historical and kind is _PAYLOAD:
+            await self._ensure_months(checked)
+        return kind.encode(checked, plan, moments, ids, numbers)
+
+    async def _fresh_plan(self, deployment_id: str) -> Plan:
+        target = await asyncio.to_thread(read_target, self._database, deployment_id)
+        if target is None:
+            self._plans.pop(deployment_id, None)
+            raise NotFound("deployment", deployment_id)
+        if len(self._plans) >= _MOST_PLANS:
+            self._plans.clear()
+        plan = self._plans[deployment_id] = plan_for(target)
+        return plan
+
+    async def _require_current(self, plan: Plan) -> None:
+        """Returns if the deployment is still what the records were checked against: refusals must not rest on an old schema."""
+        fresh = await self._fresh_plan(plan.target.id)
+        if (fresh.target.no, fresh.target.row_version) != (plan.target.no, plan.target.row_version):
+            raise StaleTarget([])
+
+    async def _ensure_months(self, checked: Checked) -> None:
+        missing = {month_of(time.astimezone(UTC)) for time in checked.times if time is not None} - self._months
+        if missing:
+            await asyncio.to_thread(_ensure_months, self._database, missing)
+            self._months |= missing
+
+
+async def _run(size: int, function: Callable[..., _R], *arguments: object) -> _R:
+    """The function's result, computed here or in a thread by the size of what it works on."""
+    return await asyncio.to_thread(function, *arguments) if size > _INLINE_BYTES else function(*arguments)
+
+
+def _with_fresh_ids(ids: list[str | None], now: datetime) -> list[str]:
+    """The ids, and generated ones in place of None: 48 bits of time, so that they fill an index from one side, and 80 random bits."""
+    if None not in ids:
+        return cast("list[str]", ids)
+    prefix = f"{int(now.timestamp() * 1000):012x}"
+    return [prefix + os.urandom(10).hex() if record_id is None else record_id for record_id in ids]
+
+
+def _ensure_months(database: Database, months: set[tuple[int, int]]) -> None:
+    with database.transaction() as session:
+        ensure_months(session, months)
+
+
+def _ensure_coming_months(database: Database, now: datetime) -> None:
+    with database.transaction() as session:
+        ensure_coming_months(session, now)
+
+
+def _receipt(kind: _Kind[_C], checked: _C, outcome: Outcome) -> Receipt:
+    stored = len(checked.indexes)
+    if stored == checked.sent and outcome is NOTHING_SPECIAL:
+        return Receipt(stored, 0, 0, (), ())
+    conflicts = tuple(
+        RecordConflict(checked.indexes[position], checked.ids[position] or "", kind.conflict) for position in outcome.conflicts
+    )
+    duplicate = len(outcome.duplicates)
+    return Receipt(
+        accepted=stored - duplicate - len(conflicts),
+        duplicate=duplicate,
+        rejected=len(checked.rejections) + len(conflicts),
+        rejections=tuple(checked.rejections),
+        conflicts=conflicts,
+    )
+
+
+_counters = {
+    kind: {outcome: ingest_records.labels(kind, outcome) for outcome in ("accepted", "duplicate", "rejected")}
+    for kind in (_PAYLOAD.name, _FEEDBACK.name)
+}
+
+
+def _count(kind: _Kind[_C], receipt: Receipt) -> None:
+    counters = _counters[kind.name]
+    if receipt.accepted:
+        counters["accepted"].inc(receipt.accepted)
+    if receipt.duplicate:
+        counters["duplicate"].inc(receipt.duplicate)
+    if receipt.rejected:
+        counters["rejected"].inc(receipt.rejected)

@@ -1,0 +1,131 @@
+"""Rows under a line of column names (`fields`/`values`, CSV, lists of objects), checked column by column.
+
+A column whose values are all of the right type is accepted at one look; only others are gone through cell by cell.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from operator import itemgetter
+from typing import Any
+
+from app.domain.deployments import Column, FieldType
+from app.ingest.cells import CHECKS, EXACT, INT64_MAX, INT64_MIN, CellRefused, Check, number, probability, tidy
+
+_NONE = type(None)
+
+
+@dataclass(slots=True)
+class Refusals:
+    """The first fault of each row that has one: (field, reason) by position."""
+
+    found: dict[int, tuple[str, str]] = field(default_factory=dict)
+
+    def add(self, position: int, where: str, reason: str) -> None:
+        """Notes a fault, unless the row has one already."""
+        self.found.setdefault(position, (where, reason))
+
+    def add_all(self, rows: int, where: str, reason: str) -> None:
+        """Notes one fault that every row has."""
+        for position in range(rows):
+            self.add(position, where, reason)
+
+
+def pick_columns(rows: list[list[Any]], names: Sequence[str], columns: Sequence[Column]) -> list[list[Any]]:
+    """The rows in schema order; a column that is not there is missing (None) in each."""
+    if list(names) == [column.name for column in columns]:
+        return rows
+    at = {name: position for position, name in enumerate(names)}
+    positions = [at.get(column.name) for column in columns]
+    found = [position for position in positions if position is not None]
+    if len(found) == len(columns) > 1:
+        return list(map(list, map(itemgetter(*found), rows)))
+    return [[None if position is None else row[position] for position in positions] for row in rows]
+
+
+def check_rows(rows: list[list[Any]], columns: Sequence[Column], refusals: Refusals, *, is_plain: bool, prefix: str = "") -> None:
+    """Checks the rows, and puts values in place of those stored in another form (3.0 as 3).
+
+    `is_plain` says that the values came from strict JSON without a NUL or half a surrogate pair in any text.
+    """
+    for position, column in enumerate(columns):
+        cells = [row[position] for row in rows]
+        found = _at_one_look(cells, column.type) if is_plain else None
+        if found is None:
+            found = list(cells)
+            where = f"{prefix}{column.name}"
+            _check_cells(found, CHECKS[column.type], partial(_refuse, refusals, where))
+        if found is not cells:
+            for row, cell in zip(rows, found, strict=True):
+                row[position] = cell
+
+
+def check_values(values: list[Any], check: Check, where: str, refusals: Refusals, *, is_plain: bool) -> list[Any]:
+    """One checked column of outputs, in which None means that there is none."""
+    types = set(map(type, values))
+    if is_plain and check is not number and (types <= {str, _NONE} or (check is probability and _are_shares(values, types))):
+        return values
+    found = list(values)
+    _check_cells(found, check, partial(_refuse, refusals, where))
+    return found
+
+
+def require_values(values: list[Any], where: str, refusals: Refusals) -> None:
+    """Notes every row that has no value."""
+    if None in values:
+        for index, value in enumerate(values):
+            if value is None:
+                refusals.add(index, where, "is missing")
+
+
+def _at_one_look(cells: list[Any], column_type: FieldType) -> list[Any] | None:
+    """The cells as they are stored, or None where they must be looked at one by one."""
+    types = set(map(type, cells))
+    present = cells
+    if _NONE in types:
+        types.remove(_NONE)
+        present = [cell for cell in cells if cell is not None]
+    if not types:
+        return cells
+    if column_type is FieldType.STRING:
+        return cells if types == {str} else None
+    if column_type is FieldType.BOOLEAN:
+        return cells if types == {bool} else None
+    if column_type is FieldType.INTEGER:
+        return cells if types == {int} and _lie_within(present, INT64_MIN, INT64_MAX) else None
+    return _numbers(cells, present, types)
+
+
+def _numbers(cells: list[Any], present: list[Any], types: set[type]) -> list[Any] | None:
+    if types == {float}:
+        has_whole = any(map(float.is_integer, present))
+    elif types <= {int, float} and _lie_within(present, 1 - EXACT, EXACT - 1):
+        has_whole = float in types
+    else:
+        return None
+    return [tidy(cell) if type(cell) is float else cell for cell in cells] if has_whole else cells
+
+
+def _are_shares(values: list[Any], types: set[type]) -> bool:
+    if types != {list}:
+        return False
+    parts = list(chain.from_iterable(values))
+    return set(map(type, parts)) == {float} and _lie_within(parts, 0, 1) and not any(map(float.is_integer, parts))
+
+
+def _lie_within(values: list[Any], least: int, greatest: int) -> bool:
+    return bool(least <= min(values) and max(values) <= greatest)
+
+
+def _refuse(refusals: Refusals, where: str, index: int, reason: str) -> None:
+    refusals.add(index, where, reason)
+
+
+def _check_cells(cells: list[Any], check: Check, refuse: Callable[[int, str], None]) -> None:
+    for index, cell in enumerate(cells):
+        if cell is not None:
+            try:
+                cells[index] = check(cell)
+            except CellRefused as error:
+                refuse(index, str(error))

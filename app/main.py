@@ -1,0 +1,69 @@
+"""The composition root: one web application out of settings, services and routes."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from fastapi import Depends, FastAPI
+from starlette.types import ASGIApp
+
+from app.api import checks, deployments, docs, health, keys, measurements, monitors, openapi, problems
+from app.api.ingestion import IngestionRoutes
+from app.api.ingestion_paths import ingestion_paths
+from app.api.media import json_only
+from app.api.middleware import BodyLimit, RequestContext
+from app.errors import SetupError
+from app.services import Services, open_services
+from app.settings import Settings, load_settings
+from app.telemetry.logs import configure_logging
+
+_ROUTERS = (deployments.router, monitors.router, checks.router, measurements.router, keys.router, health.router, docs.router)
+
+
+def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
+    """The service on a migrated database: `database_url`, or else the one in the settings. Its lifespan starts and stops the services.
+
+    Raises:
+        SetupError: no database is named, or something in the settings cannot be used.
+    """
+    services = open_services(settings, database_url or _named_database(settings))
+    api = FastAPI(
+        title="Evenhand",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        dependencies=[Depends(json_only)],
+        lifespan=_lifespan(services),
+    )
+    api.state.services = services
+    problems.install(api)
+    for router in _ROUTERS:
+        api.include_router(router)
+    openapi.install(api, ingestion_paths())
+    inner = RequestContext(BodyLimit(api, max_bytes=problems.MAX_BODY_BYTES))
+    return IngestionRoutes(inner, authenticator=services.authenticator, ingestion=services.ingestion)
+
+
+def app_from_environment() -> ASGIApp:
+    """The same with the settings of the environment: `uvicorn --factory app.main:app_from_environment`."""
+    settings = load_settings()
+    configure_logging(settings.log_level)
+    return create_app(settings)
+
+
+def _named_database(settings: Settings) -> str:
+    if settings.database_url is None:
+        raise SetupError("Set DATABASE_URL, or start with `evenhand serve`, which brings its own database.")
+    return settings.database_url.get_secret_value()
+
+
+def _lifespan(services: Services) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        await services.start()
+        try:
+            yield
+        finally:
+            await services.stop()
+
+    return lifespan

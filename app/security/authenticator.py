@@ -1,0 +1,95 @@
+"""From an Authorization header to the principal behind it."""
+
+import asyncio
+import base64
+import binascii
+import hmac
+from collections.abc import Callable
+
+from app.clock import monotonic_seconds
+from app.errors import Unauthenticated
+from app.security.keys import hash_key, key_id_of
+from app.security.principals import Principal, Role
+from app.store.api_keys import ApiKeys
+from app.store.engine import Database
+
+CACHE_SECONDS = 5.0
+"""How long a key that was found good is believed without asking again: a revoked key is refused after this at the latest."""
+
+_CACHE_LIMIT = 10_000
+
+
+class Authenticator:
+    """Knows the keys of one database. Safe to share between threads."""
+
+    def __init__(self, database: Database, *, clock: Callable[[], float] = monotonic_seconds) -> None:
+        self._database = database
+        self._clock = clock
+        self._known: dict[bytes, tuple[Principal, float]] = {}
+
+    def authenticate(self, authorization: str | None) -> Principal:
+        """The principal of `Bearer <key>`, or of `Basic` with the key as the password and any user name.
+
+        Raises:
+            Unauthenticated: no key was sent, or it is unknown or revoked.
+            Unavailable: the database does not answer.
+        """
+        text, secret_hash = _sent_key(authorization)
+        return self._remembered(secret_hash) or self._looked_up(text, secret_hash)
+
+    async def authenticate_async(self, authorization: str | None) -> Principal:
+        """The same for the event loop: a key seen lately costs no thread.
+
+        Raises:
+            Unauthenticated: no key was sent, or it is unknown or revoked.
+            Unavailable: the database does not answer.
+        """
+        text, secret_hash = _sent_key(authorization)
+        known = self._remembered(secret_hash)
+        return known if known is not None else await asyncio.to_thread(self._looked_up, text, secret_hash)
+
+    def _remembered(self, secret_hash: bytes) -> Principal | None:
+        found = self._known.get(secret_hash)
+        return found[0] if found and self._clock() < found[1] else None
+
+    def _looked_up(self, text: str, secret_hash: bytes) -> Principal:
+        asked_at = self._clock()  # before the question: a key revoked while it is answered must not live longer
+        with self._database.transaction() as session:
+            key = ApiKeys(session).find(str(key_id_of(text)))
+        if key is None or not hmac.compare_digest(key.secret_hash, secret_hash):
+            raise Unauthenticated("This API key is not known here.")
+        if key.revoked_at is not None:
+            raise Unauthenticated("This API key was revoked.")
+        principal = Principal(key_id=key.id, role=Role(key.role), deployment_no=key.deployment_no)
+        if len(self._known) >= _CACHE_LIMIT:
+            self._known = {}
+        self._known[secret_hash] = (principal, asked_at + CACHE_SECONDS)
+        return principal
+
+
+def _sent_key(authorization: str | None) -> tuple[str, bytes]:
+    """The key's text and its hash; what cannot be a key never reaches the database."""
+    text = _key_text((authorization or "").strip())
+    if not text:
+        raise Unauthenticated("Send an API key as `Authorization: Bearer evk_…`, or as the password of HTTP Basic.")
+    if key_id_of(text) is None:
+        raise Unauthenticated("This is no API key: one begins with evk_ and has 56 characters.")
+    return text, hash_key(text)
+
+
+def _key_text(authorization: str) -> str:
+    scheme, _, rest = authorization.partition(" ")
+    match scheme.lower():
+        case "bearer":
+            return rest.strip()
+        case "basic":
+            return _basic_password(rest.strip())
+        case _:
+            return ""
+
+
+def _basic_password(encoded: str) -> str:
+    try:
+        return base64.b64decode(encoded, validate=True).decode().partition(":")[2]
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return ""

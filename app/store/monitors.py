@@ -1,0 +1,105 @@
+"""Stored fairness monitors: the domain's Monitor to JSON and back."""
+
+from typing import Any
+
+from sqlalchemy import delete, func, or_, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from app.domain.monitors import Limits, Monitor, MonitoredAttribute, Schedule
+from app.domain.outcomes import OutcomeRule
+from app.domain.values import GroupValue, Range
+from app.store.tables import CheckRow, MonitorRow
+
+
+def monitor_of(session: Session, deployment_no: int) -> Monitor | None:
+    """The deployment's monitor, if it has one."""
+    row = session.get(MonitorRow, deployment_no)
+    return None if row is None else _monitor(row)
+
+
+def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monitor:
+    """Stores the configuration and gives it back with its version, which grows only if the content differs.
+
+    A monitor that was deleted and is made anew goes on counting behind its last check, so that a version never means two things.
+    """
+    last_used = select(func.coalesce(func.max(CheckRow.monitor_version), 0)).where(CheckRow.deployment_no == deployment_no)
+    insertion = insert(MonitorRow).values(
+        deployment_no=deployment_no, version=last_used.scalar_subquery() + 1, schedule=monitor.schedule.value, config=_config(monitor)
+    )
+    new = insertion.excluded
+    session.execute(
+        insertion.on_conflict_do_update(
+            index_elements=[MonitorRow.deployment_no],
+            set_={"version": MonitorRow.version + 1, "schedule": new.schedule, "config": new.config, "updated_at": func.now()},
+            where=or_(MonitorRow.schedule != new.schedule, MonitorRow.config != new.config),
+        )
+    )
+    row = session.scalars(select(MonitorRow).where(MonitorRow.deployment_no == deployment_no).execution_options(populate_existing=True))
+    return _monitor(row.one())
+
+
+def delete_monitor(session: Session, deployment_no: int) -> bool:
+    """Forgets the configuration (checks and measurements stay); says whether there was one."""
+    gone = delete(MonitorRow).where(MonitorRow.deployment_no == deployment_no).returning(MonitorRow.version)
+    return session.scalar(gone) is not None
+
+
+def _config(monitor: Monitor) -> dict[str, Any]:
+    return {
+        "favourable": _listed(monitor.outcomes.favourable),
+        "unfavourable": _listed(monitor.outcomes.unfavourable),
+        "attributes": [_attribute_json(attribute) for attribute in monitor.attributes],
+        "intersections": [list(features) for features in monitor.intersections],
+        "min_records": monitor.min_records,
+        "max_records": monitor.max_records,
+        "draws": monitor.draws,
+        "seed": monitor.seed,
+    }
+
+
+def _attribute_json(attribute: MonitoredAttribute) -> dict[str, Any]:
+    return {
+        "feature": attribute.feature,
+        "monitored": _listed(attribute.monitored),
+        "reference": None if attribute.reference is None else _listed(attribute.reference),
+        "threshold": attribute.threshold,
+        "upper_threshold": attribute.upper_threshold,
+        "metric_limits": {metric: [limits.lower, limits.upper] for metric, limits in attribute.metric_limits},
+    }
+
+
+def _listed(values: tuple[GroupValue, ...]) -> list[Any]:
+    return [[value.lo, value.hi] if isinstance(value, Range) else value for value in values]
+
+
+def _monitor(row: MonitorRow) -> Monitor:
+    config = row.config
+    return Monitor(
+        outcomes=OutcomeRule(favourable=_values(config["favourable"]), unfavourable=_values(config["unfavourable"])),
+        attributes=tuple(_attribute(attribute) for attribute in config["attributes"]),
+        intersections=tuple(tuple(features) for features in config["intersections"]),
+        min_records=config["min_records"],
+        max_records=config["max_records"],
+        schedule=Schedule(row.schedule),
+        draws=config["draws"],
+        seed=config["seed"],
+        version=row.version,
+    )
+
+
+def _attribute(config: dict[str, Any]) -> MonitoredAttribute:
+    return MonitoredAttribute(
+        feature=config["feature"],
+        monitored=_values(config["monitored"]),
+        reference=None if config["reference"] is None else _values(config["reference"]),
+        threshold=config["threshold"],
+        upper_threshold=config["upper_threshold"],
+        metric_limits=tuple(
+            (metric, Limits(lower=limits[0], upper=limits[1])) for metric, limits in sorted(config["metric_limits"].items())
+        ),
+    )
+
+
+def _values(listed: list[Any]) -> tuple[GroupValue, ...]:
+    return tuple(Range(value[0], value[1]) if isinstance(value, list) else value for value in listed)

@@ -1,0 +1,43 @@
+"""How the stored state is doing, in a few numbers."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from alembic.script import ScriptDirectory
+from sqlalchemy import func, select, text
+from sqlalchemy.orm import Session
+
+from app.domain.checks import CheckState
+from app.store.migrate import alembic_config
+from app.store.tables import CheckRow, DeploymentRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vitals:
+    """Counts of the moment. `queue_age_seconds` is how long the check that waits longest has been claimable; 0 if none is."""
+
+    deployments: int
+    checks: dict[str, int]
+    queue_age_seconds: float
+
+
+def vitals(session: Session, now: datetime) -> Vitals:
+    """The numbers, read from the database."""
+    counted = session.execute(select(CheckRow.state, func.count()).group_by(CheckRow.state))
+    oldest = session.scalar(select(func.min(CheckRow.claimable_at)))
+    return Vitals(
+        deployments=session.scalars(select(func.count()).select_from(DeploymentRow)).one(),
+        checks={state.value: 0 for state in CheckState} | dict(counted.all()),
+        queue_age_seconds=max(0.0, (now - oldest).total_seconds()) if oldest else 0.0,
+    )
+
+
+def is_migrated(session: Session) -> bool:
+    """Whether the database has the schema that this version of the program expects."""
+    if session.scalar(text("SELECT to_regclass('alembic_version')")) is None:
+        return False
+    return bool(session.scalar(text("SELECT version_num FROM alembic_version")) == _head())
+
+
+def _head() -> str | None:
+    return ScriptDirectory.from_config(alembic_config()).get_current_head()

@@ -1,0 +1,65 @@
+"""What one request asks to be written, ready for COPY, and what became of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PayloadBatch:
+    """Checked payload records of one deployment.
+
+    `keys` and `records` are COPY lines in the columns of `payload_writer`, one per record and in the same order; `numbers` are
+    their record numbers, ascending. `scored_at_sent[i]` says that the client stated when record i was scored.
+    `row_version` is that of the deployment's row under which the records were checked.
+    """
+
+    deployment_no: int
+    row_version: str
+    numbers: Sequence[int]
+    keys: bytes
+    records: bytes
+    scored_at_sent: Sequence[bool]
+    historical: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FeedbackBatch:
+    """Checked feedback records of one deployment; the columns of `lines` are in `feedback_writer`."""
+
+    deployment_no: int
+    row_version: str
+    numbers: Sequence[int]
+    lines: bytes
+    historical: bool = False
+
+
+Batch: TypeAlias = PayloadBatch | FeedbackBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Positions within the batch of the records that were not stored anew; all others were. Each ascending."""
+
+    duplicates: Sequence[int] = ()
+    conflicts: Sequence[int] = ()
+
+
+NOTHING_SPECIAL = Outcome()
+"""All records were stored anew."""
+
+
+class StaleTarget(Exception):
+    """The deployment was changed or deleted since the records were checked; nothing of these batches was written."""
+
+    def __init__(self, batches: Sequence[Batch]) -> None:
+        super().__init__("the deployment has changed")
+        self.batches = batches
+
+
+class Refused(Exception):
+    """Postgres refused the rows themselves; nothing was written. Asking again with the same rows is of no use."""
+
+
+class NoPartition(Refused):
+    """There is no partition for the month of some record. Make it, then write again."""

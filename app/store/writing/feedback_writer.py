@@ -1,0 +1,56 @@
+"""Writes feedback batches, each id once, and joins each label to its payload record where that is there already."""
+
+from collections.abc import Sequence
+
+from app.store.writing import freshness
+from app.store.writing.batches import NOTHING_SPECIAL, FeedbackBatch, Outcome
+from app.store.writing.link import Link
+
+COLUMNS = ("deployment_no", "feedback_no", "feedback_id", "schema_version", "features", "meta", "label")
+"""Of the lines of a batch; those of historical ones have `logged_at` behind, others get the transaction's time."""
+
+_STAGE = b"CREATE TEMP TABLE IF NOT EXISTS feedback_staged (LIKE feedback_records INCLUDING DEFAULTS) ON COMMIT DELETE ROWS;"
+
+_ALL_COLUMNS = ", ".join((*COLUMNS, "logged_at"))
+
+# A number that is stored already is ours, from an attempt whose commit was not confirmed.
+_MERGE = f"""
+INSERT INTO feedback_records ({_ALL_COLUMNS}, record_no, record_logged_at, usable_at)
+SELECT {", ".join(f"s.{column}" for column in _ALL_COLUMNS.split(", "))}, k.record_no, k.logged_at,
+       CASE WHEN k.record_no IS NOT NULL THEN greatest(s.logged_at, k.logged_at) WHEN s.features IS NOT NULL THEN s.logged_at END
+FROM (SELECT DISTINCT ON (deployment_no, feedback_id) * FROM feedback_staged ORDER BY deployment_no, feedback_id, feedback_no) s
+LEFT JOIN payload_keys k ON (k.deployment_no, k.record_id) = (s.deployment_no, s.feedback_id)
+ORDER BY s.deployment_no, s.feedback_id
+ON CONFLICT DO NOTHING;
+SELECT s.feedback_no, f.label = s.label
+FROM feedback_staged s JOIN feedback_records f USING (deployment_no, feedback_id)
+WHERE f.feedback_no <> s.feedback_no;
+""".encode()  # noqa: S608 - nothing of it comes from outside
+
+
+async def write_feedback(link: Link, batches: Sequence[FeedbackBatch]) -> list[Outcome]:
+    """One outcome per batch, after the durable commit of all of them. The batches are all historical, or none is.
+
+    Raises:
+        StaleTarget: some were checked against another state of their deployment; nothing was written.
+        StatementFailed: Postgres refused; nothing was written.
+        LinkLost: the connection broke; the same batches may be written again, their numbers tell what was stored.
+    """
+    columns = (*COLUMNS, "logged_at") if batches[0].historical else COLUMNS
+    await link.run(_STAGE)
+    script = freshness.begin(batches) + f"COPY feedback_staged ({', '.join(columns)}) FROM STDIN;".encode() + _MERGE
+    lines = b"".join([batch.lines for batch in batches])
+    found = await link.run(script, (lines,), veto=freshness.veto_stale(batches))
+    await link.commit()
+    same = {int(number or 0): equal == b"t" for number, equal in found[-1]}
+    return [_outcome(batch, same) for batch in batches]
+
+
+def _outcome(batch: FeedbackBatch, same: dict[int, bool]) -> Outcome:
+    clashing = [(position, same[number]) for position, number in enumerate(batch.numbers) if number in same]
+    if not clashing:
+        return NOTHING_SPECIAL
+    return Outcome(
+        duplicates=[position for position, is_equal in clashing if is_equal],
+        conflicts=[position for position, is_equal in clashing if not is_equal],
+    )

@@ -1,0 +1,201 @@
+"""Group commit: what concurrent requests want written shares transactions, and each is answered after its own commit."""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from app.errors import Unavailable
+from app.store.writing.batches import Batch, Outcome, Refused, StaleTarget
+from app.store.writing.writer import Writer
+
+WRITERS = 3
+"""Connections that write at the same time."""
+
+PARALLEL_RECORDS = 500
+"""While a write is under way, another begins once this many records wait: fewer do better to wait and share the next commit."""
+
+LONGEST_WAIT_SECONDS = 0.05
+"""… or once one has waited this long: a write may be held up by another process that holds the same ids."""
+
+FLUSH_RECORDS = 10_000
+"""Records that share a commit at most (a single larger batch is written alone)."""
+
+PENDING_RECORDS = 200_000
+"""Records that wait at most; more are turned away, so that a slow disk shows as 503 and not as memory."""
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class _Pending:
+    batch: Batch
+    done: "asyncio.Future[Outcome]"
+
+
+class GroupCommit:
+    """Writes batches through a few connections. Belongs to one event loop."""
+
+    def __init__(self, url: str, *, writers: int = WRITERS, pending_records: int = PENDING_RECORDS) -> None:
+        self._writers = [Writer(url) for _ in range(writers)]
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._limit = pending_records
+        self._queue: deque[_Pending] = deque()
+        self._waiting_records = 0
+        self._busy = 0
+        self._impatience: asyncio.TimerHandle | None = None
+        self._idle: deque[asyncio.Future[None]] = deque()
+        self._is_closing = False
+
+    def start(self) -> None:
+        """Begins to write. Connections are made when they are first needed."""
+        for writer in self._writers:
+            self._employ(writer)
+
+    async def stop(self) -> None:
+        """Writes what was submitted, then closes the connections."""
+        self._is_closing = True
+        for idle in self._idle:
+            _resolve(idle)
+        if self._impatience is not None:
+            self._impatience.cancel()
+        await asyncio.gather(*self._tasks)
+        for writer in self._writers:
+            writer.close()
+
+    @property
+    def is_saturated(self) -> bool:
+        """Whether anything more would be turned away."""
+        return self._waiting_records >= self._limit
+
+    async def write(self, batch: Batch) -> Outcome:
+        """What became of each record, after the durable commit.
+
+        Raises:
+            Unavailable: too much is waiting already, or Postgres does not answer: the outcome may be unknown then.
+            StaleTarget: the deployment changed since the records were checked; nothing was written.
+            Refused: Postgres refused the rows; nothing was written.
+        """
+        count = len(batch.numbers)
+        if self._is_closing:
+            raise Unavailable("The service is stopping. Send the records again in a moment.")
+        if self._waiting_records and self._waiting_records + count > self._limit:
+            raise Unavailable(f"{self._waiting_records:,} records are waiting to be written already. Send these again in a moment.")
+        pending = _Pending(batch, asyncio.get_running_loop().create_future())
+        self._queue.append(pending)
+        self._waiting_records += count
+        if self._busy == 0:
+            self._wake_one()
+        else:
+            self._call_for_help()
+        return await pending.done
+
+    def _employ(self, writer: Writer) -> None:
+        task = asyncio.create_task(self._serve(writer))
+        self._tasks.add(task)
+        task.add_done_callback(lambda ended: self._replace(writer, ended))
+
+    def _replace(self, writer: Writer, task: "asyncio.Task[None]") -> None:
+        """A writer that died of a fault in the program must not take its share of the work with it."""
+        self._tasks.discard(task)
+        if not self._is_closing and not task.cancelled():
+            log.error("writer_died", exc_info=task.exception())
+            self._employ(writer)
+
+    async def _serve(self, writer: Writer) -> None:
+        while True:
+            while not self._queue:
+                if self._is_closing:
+                    return
+                idle = asyncio.get_running_loop().create_future()
+                self._idle.append(idle)
+                await idle
+            group = self._next_group()
+            self._busy += 1
+            try:
+                await self._flush(writer, group)
+            finally:
+                self._busy -= 1
+                # All are answered by now, unless something raised that nobody foresaw.
+                _fail(group, Unavailable("The write failed. Send the records again in a moment."))
+
+    def _next_group(self) -> list[_Pending]:
+        """The oldest pending batch and, up to the limit, those behind it that can share its transaction."""
+        first = self._queue.popleft()
+        group, records = [first], len(first.batch.numbers)
+        others: list[_Pending] = []
+        while self._queue and records < FLUSH_RECORDS:
+            pending = self._queue.popleft()
+            count = len(pending.batch.numbers)
+            if _kind(pending.batch) == _kind(first.batch) and records + count <= FLUSH_RECORDS:
+                group.append(pending)
+                records += count
+            else:
+                others.append(pending)
+        self._queue.extendleft(reversed(others))
+        self._waiting_records -= records
+        if self._queue:
+            self._call_for_help()
+        return group
+
+    def _call_for_help(self) -> None:
+        """Another writer, now or, where waiting is better, a little later."""
+        if self._waiting_records >= PARALLEL_RECORDS:
+            self._wake_one()
+        elif self._impatience is None:
+            self._impatience = asyncio.get_running_loop().call_later(LONGEST_WAIT_SECONDS, self._lose_patience)
+
+    def _lose_patience(self) -> None:
+        self._impatience = None
+        if self._queue:
+            self._wake_one()
+
+    def _wake_one(self) -> None:
+        if self._idle:
+            _resolve(self._idle.popleft())
+
+    async def _flush(self, writer: Writer, group: list[_Pending]) -> None:
+        """Writes a group; where its rows cannot be written together, each batch alone, so that none fails for another."""
+        try:
+            outcomes = await writer.write([pending.batch for pending in group])
+        except StaleTarget as stale:
+            _fail([pending for pending in group if pending.batch in stale.batches], stale)
+            fresh = [pending for pending in group if pending.batch not in stale.batches]
+            if fresh:
+                await self._flush(writer, fresh)
+        except Refused as error:
+            if len(group) == 1:
+                _fail(group, error)
+            else:
+                await self._flush_apart(writer, group)
+        except Unavailable as error:
+            _fail(group, error)
+        else:
+            _answer(group, outcomes)
+
+    async def _flush_apart(self, writer: Writer, group: list[_Pending]) -> None:
+        for pending in group:
+            await self._flush(writer, [pending])
+
+
+def _kind(batch: Batch) -> tuple[type[Batch], bool]:
+    return type(batch), batch.historical
+
+
+def _answer(group: Sequence[_Pending], outcomes: Sequence[Outcome]) -> None:
+    for pending, outcome in zip(group, outcomes, strict=True):
+        if not pending.done.done():
+            pending.done.set_result(outcome)
+
+
+def _fail(group: Sequence[_Pending], error: Exception) -> None:
+    for pending in group:
+        if not pending.done.done():
+            pending.done.set_exception(error)
+
+
+def _resolve(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)

@@ -1,0 +1,216 @@
+"""One asynchronous connection for writing: a whole transaction as one script, its COPY data fed in between.
+
+Speaks through psycopg's libpq wrapper, because several statements with a COPY among them go to the server in one message:
+a small write takes three round trips instead of seven. Knows nothing of tables.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import psycopg
+from psycopg import pq
+
+from app.store.engine import SESSION_OPTIONS
+
+STATEMENT_TIMEOUT_SECONDS = 10
+"""No statement of a write takes longer, nor does a write commit later than this after its start: an hour's check waits
+30 seconds for writes that began in the hour."""
+
+_OPTIONS = f"{SESSION_OPTIONS} -c statement_timeout={STATEMENT_TIMEOUT_SECONDS}s -c client_min_messages=error"
+_CONNECT_SECONDS = 5
+
+Rows: TypeAlias = list[tuple[bytes | None, ...]]
+Veto: TypeAlias = Callable[[list[Rows]], Exception | None]
+
+
+class LinkLost(Exception):
+    """The connection is gone or cannot be made. Whether a commit that was under way took place is unknown."""
+
+
+class StatementFailed(Exception):
+    """Postgres refused a statement; the transaction was rolled back. `sqlstate` is its five-character code."""
+
+    def __init__(self, sqlstate: str, message: str) -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
+
+
+class Link:
+    """One connection. For one transaction at a time; not for threads."""
+
+    def __init__(self, connection: psycopg.AsyncConnection[tuple[object, ...]]) -> None:
+        self._connection = connection  # owns the socket; closing happens through it
+        self._pg = connection.pgconn
+        self._pg.nonblocking = 1
+        self._loop = asyncio.get_running_loop()
+        self._socket = self._pg.socket
+        self._readable: asyncio.Future[None] | None = None
+        self._writable: asyncio.Future[None] | None = None
+        self._deadline = 0.0
+        self._is_lost = False
+        self._loop.add_reader(self._socket, self._on_readable)
+
+    @classmethod
+    async def open(cls, url: str, *, preparation: bytes = b"") -> "Link":
+        """A connection on which `preparation` has been run.
+
+        Raises:
+            LinkLost: Postgres cannot be reached.
+            StatementFailed: the preparation was refused.
+        """
+        try:
+            connection = await psycopg.AsyncConnection.connect(
+                url, autocommit=True, options=_OPTIONS, application_name="evenhand ingest", connect_timeout=_CONNECT_SECONDS
+            )
+        except psycopg.OperationalError as error:
+            raise LinkLost(str(error)) from error
+        link = cls(connection)
+        if preparation:
+            await link.run(preparation)
+        return link
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it is of no more use."""
+        return self._is_lost
+
+    async def run(self, script: bytes, feeds: Sequence[bytes] = (), *, veto: Veto | None = None) -> list[Rows]:
+        """The rows of each query in the script; `feeds` answer its `COPY … FROM STDIN`s in order.
+
+        `veto` is shown what came before the first COPY; what it gives is raised, with everything rolled back.
+
+        Raises:
+            StatementFailed: with everything rolled back, also where the script took too long to be committed.
+            LinkLost: the connection broke.
+        """
+        try:
+            return await self._run(script, feeds, veto)
+        except (psycopg.OperationalError, OSError) as error:
+            self.close()
+            raise LinkLost(str(error)) from error
+        except BaseException:
+            # Whatever raised in between (a cancelled task, say) left a conversation half finished: the server rolls back.
+            if self._pg.transaction_status != pq.TransactionStatus.IDLE:
+                self.close()
+            raise
+
+    async def commit(self) -> None:
+        """Ends the transaction that the last `run` left open.
+
+        Raises:
+            StatementFailed: it took too long and was rolled back.
+            LinkLost: the connection broke; whether the commit took place is unknown.
+        """
+        if self._loop.time() > self._deadline:
+            await self.run(b"ROLLBACK")
+            raise _too_late()
+        await self.run(b"COMMIT")
+
+    def close(self) -> None:
+        """Ends the connection; the server rolls back what is open."""
+        if self._is_lost:
+            return
+        self._is_lost = True
+        self._loop.remove_reader(self._socket)
+        with contextlib.suppress(OSError, ValueError):
+            self._loop.remove_writer(self._socket)
+        self._pg.finish()
+        _resolve(self._readable)
+        _resolve(self._writable)
+
+    async def _run(self, script: bytes, feeds: Sequence[bytes], veto: Veto | None) -> list[Rows]:
+        if self._is_lost:
+            raise psycopg.OperationalError("the connection is closed")
+        self._deadline = self._loop.time() + STATEMENT_TIMEOUT_SECONDS
+        found: list[Rows] = []
+        failure: Exception | None = None
+        remaining = iter(feeds)
+        self._pg.send_query(script)
+        await self._flush()
+        while (result := await self._result()) is not None:
+            status = result.status
+            if status == pq.ExecStatus.TUPLES_OK:
+                found.append(_rows(result))
+            elif status == pq.ExecStatus.COPY_IN:
+                failure = veto(found) if veto else None
+                veto = None
+                failure = await self._feed(next(remaining)) if failure is None else await self._refuse(failure)
+            elif status != pq.ExecStatus.COMMAND_OK:
+                failure = failure or _failure(result)
+        if failure is None:
+            return found
+        await self._roll_back()
+        raise failure
+
+    async def _feed(self, lines: bytes) -> Exception | None:
+        self._pg.put_copy_data(lines)
+        await self._flush()
+        if self._loop.time() > self._deadline:
+            return await self._refuse(_too_late())
+        self._pg.put_copy_end()
+        await self._flush()
+        return None
+
+    async def _refuse(self, failure: Exception) -> Exception:
+        """Makes the server end the COPY, and with it the transaction, in an error."""
+        self._pg.put_copy_end(b"refused by the sender")
+        await self._flush()
+        return failure
+
+    async def _roll_back(self) -> None:
+        if self._pg.transaction_status == pq.TransactionStatus.IDLE:
+            return
+        self._pg.send_query(b"ROLLBACK")
+        await self._flush()
+        while await self._result() is not None:
+            pass
+
+    async def _result(self) -> pq.abc.PGresult | None:
+        while self._pg.is_busy():
+            self._readable = self._loop.create_future()
+            await self._readable
+            if self._is_lost:
+                raise psycopg.OperationalError("the server closed the connection")
+        result = self._pg.get_result()
+        if self._pg.status == pq.ConnStatus.BAD:
+            raise psycopg.OperationalError("the server closed the connection")
+        return result
+
+    async def _flush(self) -> None:
+        while self._pg.flush():
+            self._writable = self._loop.create_future()
+            self._loop.add_writer(self._socket, _resolve, self._writable)
+            await self._writable
+            if self._is_lost:
+                raise psycopg.OperationalError("the server closed the connection")
+            self._loop.remove_writer(self._socket)
+
+    def _on_readable(self) -> None:
+        try:
+            self._pg.consume_input()
+            if self._pg.is_busy():
+                return
+        except psycopg.OperationalError:
+            self.close()
+        _resolve(self._readable)
+
+
+def _resolve(future: "asyncio.Future[None] | None") -> None:
+    if future is not None and not future.done():
+        future.set_result(None)
+
+
+def _rows(result: pq.abc.PGresult) -> Rows:
+    return [tuple(result.get_value(row, column) for column in range(result.nfields)) for row in range(result.ntuples)]
+
+
+def _failure(result: pq.abc.PGresult) -> StatementFailed:
+    sqlstate = result.error_field(pq.DiagnosticField.SQLSTATE) or b"XX000"
+    message = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message
+    return StatementFailed(sqlstate.decode(), message.decode(errors="replace"))
+
+
+def _too_late() -> StatementFailed:
+    return StatementFailed("57014", f"the write took longer than {STATEMENT_TIMEOUT_SECONDS} seconds")

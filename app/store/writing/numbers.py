@@ -1,0 +1,79 @@
+"""Record numbers: reserved from the sequence in blocks, handed out from memory."""
+
+import asyncio
+
+from sqlalchemy import func, select
+
+from app.store.engine import Database
+from app.store.tables.payload import RECORD_NO_BLOCK, record_no_seq
+
+BLOCKS = 20
+"""Reserved at once. What is left when the process ends is never used; the sequence has enough."""
+
+_LOW_WATER = BLOCKS * RECORD_NO_BLOCK // 2
+
+
+class RecordNumbers:
+    """Numbers that no other process has. Belongs to one event loop."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._ranges: list[range] = []
+        self._left = 0
+        self._refill: asyncio.Task[None] | None = None
+
+    async def take(self, count: int) -> list[int] | range:
+        """`count` ascending numbers.
+
+        Raises:
+            Unavailable: more must be reserved, and the database does not answer.
+        """
+        while self._left < count:
+            await self._refilling()
+        if self._left - count < _LOW_WATER:
+            self._refilling()
+        self._left -= count
+        first = self._ranges[0]
+        if len(first) > count:
+            self._ranges[0] = first[count:]
+            return first[:count]
+        return self._take_across(count)
+
+    async def stop(self) -> None:
+        """Waits for a reservation that is under way."""
+        if self._refill is not None:
+            await asyncio.gather(self._refill, return_exceptions=True)
+
+    def _take_across(self, count: int) -> list[int]:
+        taken: list[int] = []
+        while len(taken) < count:
+            first = self._ranges[0]
+            part = first[: count - len(taken)]
+            taken.extend(part)
+            if len(part) == len(first):
+                self._ranges.pop(0)
+            else:
+                self._ranges[0] = first[len(part) :]
+        return taken
+
+    def _refilling(self) -> "asyncio.Task[None]":
+        if self._refill is None or self._refill.done():
+            self._refill = asyncio.create_task(self._reserve())
+            self._refill.add_done_callback(_seen)
+        return self._refill
+
+    async def _reserve(self) -> None:
+        starts = await asyncio.to_thread(_reserve, self._database)
+        self._ranges.extend(range(start, start + RECORD_NO_BLOCK) for start in starts)
+        self._left += len(starts) * RECORD_NO_BLOCK
+
+
+def _reserve(database: Database) -> list[int]:
+    with database.transaction() as session:
+        return sorted(session.scalars(select(record_no_seq.next_value()).select_from(func.generate_series(1, BLOCKS))))
+
+
+def _seen(task: "asyncio.Task[None]") -> None:
+    # A reservation ahead of need may fail with nobody waiting; who needs the numbers asks again and gets the error.
+    if not task.cancelled():
+        task.exception()

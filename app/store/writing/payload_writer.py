@@ -1,0 +1,109 @@
+"""Writes payload batches, each record id once.
+
+First by plain COPY, as if no id were taken; only when one is, by way of a staging table.
+"""
+
+from collections.abc import Sequence
+
+from app.store.writing import freshness
+from app.store.writing.batches import NOTHING_SPECIAL, Outcome, PayloadBatch
+from app.store.writing.link import Link, Rows, StatementFailed
+
+KEY_COLUMNS = ("deployment_no", "record_id", "record_no")
+RECORD_COLUMNS = (
+    "deployment_no",
+    "record_no",
+    "record_id",
+    "schema_version",
+    "model_revision",
+    "scored_at",
+    "features",
+    "meta",
+    "prediction",
+    "probability",
+    "label",
+)
+"""Of the lines of a batch; those of historical ones have `logged_at` behind, others get the transaction's time."""
+
+_CLASH = {"23505", "40P01"}
+"""An id is taken, or two writes of the same ids in another order waited for each other."""
+
+_SAME = " AND ".join(f"r.{column} IS NOT DISTINCT FROM s.{column}" for column in ("features", "meta", "prediction", "probability", "label"))
+
+_STAGE = b"CREATE TEMP TABLE IF NOT EXISTS payload_staged (LIKE payload_records INCLUDING DEFAULTS) ON COMMIT DELETE ROWS;"
+
+_ALL_COLUMNS = ", ".join((*RECORD_COLUMNS, "logged_at"))
+
+# In the order of ids, so that two such writes never wait for each other; of an id that comes twice the first is taken. A number that
+# is stored already is ours, from an attempt whose commit was not confirmed. The record of a taken id may be past its retention.
+_MERGE = f"""
+INSERT INTO payload_keys (deployment_no, record_id, record_no, logged_at)
+SELECT DISTINCT ON (deployment_no, record_id) deployment_no, record_id, record_no, logged_at
+FROM payload_staged ORDER BY deployment_no, record_id, record_no
+ON CONFLICT DO NOTHING;
+INSERT INTO payload_records ({_ALL_COLUMNS})
+SELECT {", ".join(f"s.{column}" for column in _ALL_COLUMNS.split(", "))}
+FROM payload_staged s JOIN payload_keys k USING (deployment_no, record_id)
+WHERE k.record_no = s.record_no AND k.logged_at = s.logged_at
+ON CONFLICT DO NOTHING;
+SELECT s.deployment_no, s.record_no, r.record_no IS NULL OR ({_SAME}), r.record_no IS NULL OR r.scored_at = s.scored_at
+FROM payload_staged s
+JOIN payload_keys k USING (deployment_no, record_id)
+LEFT JOIN payload_records r ON (r.deployment_no, r.logged_at, r.record_no) = (k.deployment_no, k.logged_at, k.record_no)
+WHERE k.record_no <> s.record_no;
+""".encode()  # noqa: S608 - nothing of it comes from outside
+
+
+async def write_payload(link: Link, batches: Sequence[PayloadBatch]) -> list[Outcome]:
+    """One outcome per batch, after the durable commit of all of them. The batches are all historical, or none is.
+
+    Raises:
+        StaleTarget: some were checked against another state of their deployment; nothing was written.
+        StatementFailed: Postgres refused; nothing was written.
+        LinkLost: the connection broke; the same batches may be written again, their numbers tell what was stored.
+    """
+    try:
+        await _write_new(link, batches)
+    except StatementFailed as failure:
+        if failure.sqlstate not in _CLASH:
+            raise
+        return await _merge(link, batches)
+    return [NOTHING_SPECIAL] * len(batches)
+
+
+async def _write_new(link: Link, batches: Sequence[PayloadBatch]) -> None:
+    extra = ("logged_at",) if batches[0].historical else ()
+    script = (
+        freshness.begin(batches) + _copy("payload_keys", KEY_COLUMNS + extra) + _copy("payload_records", RECORD_COLUMNS + extra) + b"COMMIT"
+    )
+    keys, records = b"".join([batch.keys for batch in batches]), b"".join([batch.records for batch in batches])
+    await link.run(script, (keys, records), veto=freshness.veto_stale(batches))
+
+
+async def _merge(link: Link, batches: Sequence[PayloadBatch]) -> list[Outcome]:
+    extra = ("logged_at",) if batches[0].historical else ()
+    await link.run(_STAGE)
+    script = freshness.begin(batches) + _copy("payload_staged", RECORD_COLUMNS + extra) + _MERGE
+    found = await link.run(script, (b"".join(batch.records for batch in batches),), veto=freshness.veto_stale(batches))
+    await link.commit()
+    return _outcomes(batches, found[-1])
+
+
+def _copy(table: str, columns: Sequence[str]) -> bytes:
+    return f"COPY {table} ({', '.join(columns)}) FROM STDIN;".encode()
+
+
+def _outcomes(batches: Sequence[PayloadBatch], clashes: Rows) -> list[Outcome]:
+    known = {int(number or 0): (same == b"t", same_time == b"t") for _, number, same, same_time in clashes}
+    return [_outcome(batch, known) for batch in batches]
+
+
+def _outcome(batch: PayloadBatch, known: dict[int, tuple[bool, bool]]) -> Outcome:
+    clashing = [(position, known[number]) for position, number in enumerate(batch.numbers) if number in known]
+    if not clashing:
+        return NOTHING_SPECIAL
+    equal = {position: same and (same_time or not batch.scored_at_sent[position]) for position, (same, same_time) in clashing}
+    return Outcome(
+        duplicates=[position for position, is_equal in equal.items() if is_equal],
+        conflicts=[position for position, is_equal in equal.items() if not is_equal],
+    )

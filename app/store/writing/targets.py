@@ -1,0 +1,60 @@
+"""What a deployment's records are checked against, with the version of the row that said so."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import String, literal_column, select
+
+from app.domain.deployments import OutputFields, ProblemType, RecordSchema
+from app.store.deployments import columns_of
+from app.store.engine import Database
+from app.store.tables import DeploymentRow, DeploymentSchemaRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A deployment as ingestion sees it. `row_version` changes with every change of its row, whatever it is."""
+
+    no: int
+    id: str
+    row_version: str
+    problem_type: ProblemType
+    schema: RecordSchema
+    outputs: OutputFields
+    model_revision: str
+
+
+ROW_VERSION = "xmin"
+"""The transaction that wrote the row: Postgres' own version number of it, to be compared for equality only."""
+
+
+def read_target(database: Database, deployment_id: str) -> Target | None:
+    """The deployment of that public id, if there is one.
+
+    Raises:
+        Unavailable: the database does not answer.
+    """
+    if "\0" in deployment_id or not deployment_id.isprintable():
+        return None  # Postgres could not even be asked
+    version = literal_column(f"deployments.{ROW_VERSION}::text", String)
+    statement = (
+        select(DeploymentRow, DeploymentSchemaRow, version)
+        .join(
+            DeploymentSchemaRow,
+            (DeploymentSchemaRow.deployment_no == DeploymentRow.no) & (DeploymentSchemaRow.version == DeploymentRow.schema_version),
+        )
+        .where(DeploymentRow.id == deployment_id)
+    )
+    with database.transaction() as session:
+        found = session.execute(statement).one_or_none()
+        if found is None:
+            return None
+        row, schema, row_version = found
+        return Target(
+            no=row.no,
+            id=row.id,
+            row_version=row_version,
+            problem_type=ProblemType(row.problem_type),
+            schema=RecordSchema(version=schema.version, features=columns_of(schema.features), meta=columns_of(schema.meta)),
+            outputs=OutputFields(**row.outputs),
+            model_revision=row.model_revision,
+        )

@@ -1,0 +1,103 @@
+"""One writer: a connection that comes back by itself, and what to make of what goes wrong on it."""
+
+import asyncio
+from collections.abc import Sequence
+
+import structlog
+
+from app.clock import monotonic_seconds
+from app.errors import Unavailable
+from app.store.writing import freshness
+from app.store.writing.batches import Batch, FeedbackBatch, NoPartition, Outcome, PayloadBatch, Refused
+from app.store.writing.feedback_writer import write_feedback
+from app.store.writing.link import Link, LinkLost, StatementFailed
+from app.store.writing.payload_writer import write_payload
+from app.telemetry.metrics import flush_records, flush_seconds
+
+PATIENCE_SECONDS = 5.0
+"""How long a write waits for Postgres to come back (a restart takes less); while it stays away, each asks once."""
+
+_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)
+_ATTEMPTS = 4
+_TRY_AGAIN = {"40P01", "40001", "55P03"}
+_DATA = ("22", "54", "23502")
+"""Codes of errors that lie in the rows: malformed or too large values."""
+
+_NO_PARTITION = "23514"
+
+log = structlog.get_logger()
+
+
+class Writer:
+    """Writes groups of batches of one kind, one group at a time."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._link: Link | None = None
+        self._is_down = False
+
+    async def write(self, batches: Sequence[Batch]) -> list[Outcome]:
+        """One outcome per batch, after the durable commit of all of them.
+
+        A write whose connection broke is repeated, even if its commit may have taken place: record numbers tell.
+
+        Raises:
+            Unavailable: Postgres does not answer, or not in time; after a broken connection the outcome is unknown.
+            StaleTarget: some batches were checked against another state of their deployment; nothing was written.
+            Refused: the rows cannot be stored; nothing was written.
+        """
+        started = monotonic_seconds()
+        for attempt in range(_ATTEMPTS):
+            link = await self._connected()
+            try:
+                outcomes = await _write(link, batches)
+            except LinkLost as lost:
+                log.warning("write_connection_lost", reason=str(lost), attempt=attempt)
+            except StatementFailed as failure:
+                if failure.sqlstate not in _TRY_AGAIN:
+                    raise _translated(failure) from failure
+                log.info("write_repeated", reason=str(failure), attempt=attempt)
+            else:
+                flush_records.observe(sum(len(batch.numbers) for batch in batches))
+                flush_seconds.observe(monotonic_seconds() - started)
+                return outcomes
+        raise Unavailable("The database could not finish the write. Send the records again in a moment.")
+
+    def close(self) -> None:
+        """Ends the connection."""
+        if self._link is not None:
+            self._link.close()
+
+    async def _connected(self) -> Link:
+        if self._link is not None and not self._link.is_lost:
+            return self._link
+        give_up = monotonic_seconds() + (0 if self._is_down else PATIENCE_SECONDS)
+        pauses = iter(_PAUSES)
+        while True:
+            try:
+                self._link = await Link.open(self._url, preparation=freshness.PREPARATION)
+            except (LinkLost, StatementFailed) as error:
+                if monotonic_seconds() >= give_up:
+                    self._is_down = True
+                    log.warning("database_unreachable", reason=str(error))
+                    raise Unavailable("The database does not answer. Send the records again in a moment.") from error
+                await asyncio.sleep(next(pauses, _PAUSES[-1]))
+            else:
+                self._is_down = False
+                return self._link
+
+
+async def _write(link: Link, batches: Sequence[Batch]) -> list[Outcome]:
+    payload = [batch for batch in batches if isinstance(batch, PayloadBatch)]
+    if payload:
+        return await write_payload(link, payload)
+    return await write_feedback(link, [batch for batch in batches if isinstance(batch, FeedbackBatch)])
+
+
+def _translated(failure: StatementFailed) -> Refused | Unavailable:
+    if failure.sqlstate == _NO_PARTITION:
+        return NoPartition(str(failure))
+    if failure.sqlstate.startswith(_DATA):
+        return Refused(str(failure))
+    log.error("write_failed", sqlstate=failure.sqlstate, reason=str(failure))
+    return Unavailable("The database could not take the write now. Send the records again in a moment.")

@@ -1,0 +1,98 @@
+"""What the pages of the documentation say, as data: blocks, tables, links and addresses."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DOCS = REPOSITORY / "docs"
+PAGES = sorted([*DOCS.rglob("*.md"), *REPOSITORY.glob("*.md")])
+
+RUN = ("sh", "python")
+OUTPUT = "output"
+
+_FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_ADDRESS = re.compile(r"(?:\b(?P<method>GET|POST|PUT|PATCH|DELETE) |\$EVENHAND|(?<=[\"'`(]))(?P<path>/(?:v1|health|metrics|docs|openapi)[\w/{}.-]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One fenced block: its language, the word behind it, and its lines."""
+
+    language: str
+    word: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One block to run, and the block with its output, if the page shows one."""
+
+    run: Block
+    output: Block | None
+
+
+def name_of(page: Path) -> str:
+    """The page's path within the repository."""
+    return page.relative_to(REPOSITORY).as_posix()
+
+
+def blocks(page: Path) -> list[Block]:
+    """Every fenced block, in order."""
+    found = []
+    for match in _FENCE.finditer(page.read_text(encoding="utf-8")):
+        language, _, word = match["info"].partition(" ")
+        found.append(Block(language, word.strip(), match["body"]))
+    return found
+
+
+def steps(page: Path) -> list[Step]:
+    """The blocks to run, in order."""
+    every = blocks(page)
+    behind = [*every[1:], None]
+    return [
+        Step(block, after if after is not None and after.word == OUTPUT else None)
+        for block, after in zip(every, behind, strict=True)
+        if block.language in RUN
+    ]
+
+
+def pages_before(page: Path) -> list[Path]:
+    """The pages that must have been gone through first, as the page's sentence `Before: …` names them."""
+    sentence = re.search(r"\bBefore: (.*?\))\.(?:\s|$)", page.read_text(encoding="utf-8"), re.DOTALL)
+    return [(page.parent / link).resolve() for link in _LINK.findall(sentence[1])] if sentence else []
+
+
+def links(page: Path) -> list[str]:
+    """Every link that is not in a block."""
+    return _LINK.findall(_prose(page))
+
+
+def anchors(page: Path) -> set[str]:
+    """The fragments that headings of the page give."""
+    headings = re.findall(r"^#+ (.*)$", _prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def addresses(page: Path) -> Iterator[tuple[str | None, str]]:
+    """Each HTTP method (None where none is named) and path that the page speaks of."""
+    for match in _ADDRESS.finditer(page.read_text(encoding="utf-8")):
+        yield match["method"], match["path"].rstrip(".")
+
+
+def table(page: Path, heading: str) -> list[list[str]]:
+    """The rows of the table whose first column is headed so, code marks taken off."""
+    lines = _prose(page).splitlines()
+    start = next(no for no, line in enumerate(lines) if line.startswith(f"| {heading} |"))
+    rows = []
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip().strip("`") for cell in line.strip("|").split(" | ")])
+    return rows
+
+
+def _prose(page: Path) -> str:
+    return _FENCE.sub("", page.read_text(encoding="utf-8"))

@@ -1,0 +1,220 @@
+"""The documentation against the code: blocks are run against a real service, and tables, links and addresses are looked up."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from app.api.problems import INTERNAL, KINDS
+from app.checks.check import perform_check
+from app.metrics import CATALOGUE
+from app.schedule.worker import Worker
+from app.security.secrets import open_secret_box
+from app.settings import Settings
+from app.store.engine import Database
+from tests.contract.docs_pages import DOCS, PAGES, REPOSITORY, RUN, Step, addresses, anchors, blocks, links, name_of, pages_before, steps, table
+from tests.models.rules import RuleScorer
+from tests.models.serving import serve
+from tests.service import RunningService, running_service
+
+LANGUAGES = {*RUN, "json", "text", "yaml"}
+OUTSIDE_THE_DOCUMENT = ("/docs", "/openapi.json")
+"""Addresses for browsers, which the OpenAPI document leaves out."""
+
+TOOLS = ("bash", "curl", "gzip")
+SECONDS = 60
+
+RUNNABLE = [page for page in PAGES if page.is_relative_to(DOCS) and steps(page)]
+
+
+@contextmanager
+def everything(database: Database, folder: Path) -> Iterator[dict[str, str]]:
+    """A service, a worker and a model; the environment in which a reader of the pages works."""
+    with serve(RuleScorer()) as model, running_service(database, folder) as service, _worker(database, folder):
+        yield {
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(REPOSITORY),
+            "DATABASE_URL": database.url,
+            "EVENHAND_DATA_DIR": str(folder),
+            "EVENHAND": service.base_url,
+            "KEY": service.admin_key,
+            "MODEL": model.base,
+        }
+
+
+@contextmanager
+def _worker(database: Database, folder: Path) -> Iterator[None]:
+    perform = partial(perform_check, database=database, sealer=open_secret_box(Settings(data_dir=folder)), allowlist=())
+    stop = threading.Event()
+    thread = threading.Thread(target=Worker(database, perform, concurrency=1).run, args=(stop,))
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def run(step: Step, environment: dict[str, str], folder: Path) -> str:
+    """What the block prints."""
+    command = [sys.executable, "-c"] if step.run.language == "python" else ["bash", "-euo", "pipefail", "-c"]
+    ended = subprocess.run(
+        [*command, step.run.body], env=environment, cwd=folder, check=False, capture_output=True, text=True, timeout=SECONDS
+    )
+    assert ended.returncode == 0, f"{step.run.body}\n{ended.stdout}\n{ended.stderr}"
+    return ended.stdout
+
+
+@pytest.mark.parametrize("page", RUNNABLE, ids=name_of)
+def test_every_block_runs_and_prints_what_the_page_shows(page: Path, database: Database, tmp_path: Path) -> None:
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"the page's blocks need {', '.join(missing)}")
+    with everything(database, tmp_path) as environment:
+        for earlier in pages_before(page):
+            for step in steps(earlier):
+                run(step, environment, tmp_path)
+        for step in steps(page):
+            printed = run(step, environment, tmp_path)
+
+            if step.output is not None and step.output.language == "json":
+                assert json.loads(printed) == json.loads(step.output.body)
+            elif step.output is not None:
+                assert printed == step.output.body
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_block_is_of_a_known_language_and_json_is_json(page: Path) -> None:
+    for block in blocks(page):
+        assert page.name == "README.md" or not page.is_relative_to(DOCS) or block.language in LANGUAGES, block
+        if block.language == "json":
+            json.loads(block.body)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = []
+    for link in links(page):
+        path, _, fragment = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if re.match(r"[a-z]+:", link):
+            continue
+        if not target.exists() or (fragment and fragment not in anchors(target)):
+            broken.append(link)
+
+    assert broken == []
+
+
+def test_every_page_of_the_documentation_is_reached_from_its_beginning() -> None:
+    seen: set[Path] = set()
+    waiting = [DOCS / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in seen or page.suffix != ".md":
+            continue
+        seen.add(page)
+        waiting += [(page.parent / link.partition("#")[0]).resolve() for link in links(page) if link.partition("#")[0] and ":" not in link]
+
+    assert [name_of(page) for page in PAGES if page.is_relative_to(DOCS) and page not in seen] == []
+
+
+def test_addresses_exist(database: Database, tmp_path: Path) -> None:
+    with running_service(database, tmp_path) as service:
+        paths: dict[str, dict[str, Any]] = service.client.get("/openapi.json").json()["paths"]
+    templates = {re.compile(re.sub(r"\{\w+\}", r"[^/]+", path)): item for path, item in paths.items()}
+
+    unknown = []
+    for page in PAGES:
+        for method, path in addresses(page):
+            item = next((item for template, item in templates.items() if template.fullmatch(path)), None)
+            known = path.startswith(OUTSIDE_THE_DOCUMENT) or (item is not None and (method is None or method.lower() in item))
+            if not known:
+                unknown.append((name_of(page), method, path))
+    assert unknown == []
+
+
+def test_the_settings_table_is_that_of_the_code() -> None:
+    expected = {}
+    for name, field in Settings.model_fields.items():
+        variable = str(field.validation_alias or f"EVENHAND_{name.upper()}")
+        expected[variable] = "" if field.default in (None, "") else str(field.default)
+
+    assert {row[0]: row[1] for row in table(DOCS / "operations" / "settings.md", "Variable")} == expected
+
+
+def test_the_telemetry_table_is_what_the_service_exposes(database: Database, tmp_path: Path) -> None:
+    with running_service(database, tmp_path) as service:
+        service.client.get("/health/ready")
+        text = service.client.get("/metrics").text
+    families = {family.name: family for family in text_string_to_metric_families(text) if family.name.startswith("evenhand_")}
+    written = {row[0]: row[1] for row in table(DOCS / "operations" / "monitoring.md", "Name")}
+
+    assert written == {f"{name}_total" if family.type == "counter" else name: family.type for name, family in families.items()}
+
+
+def test_the_table_of_errors_is_that_of_the_code() -> None:
+    written = {(int(row[0]), row[1]) for row in table(DOCS / "concepts" / "errors.md", "Status")}
+
+    assert written <= {(kind.status, kind.type) for kind in (*KINDS.values(), INTERNAL)}
+
+
+def test_the_table_of_metrics_is_the_catalogue() -> None:
+    written = {row[0]: (row[2], row[3]) for row in table(DOCS / "concepts" / "checks.md", "Key")}
+
+    assert written == {metric.key: (", ".join(metric.data), ", ".join(metric.scopes)) for metric in CATALOGUE.values()}
+
+
+def test_the_rooms_are_those_of_the_import_contract() -> None:
+    page = DOCS / "ARCHITECTURE.md"
+    contracts = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    layers = next(block for block in blocks(page) if block.word == "layers").body.splitlines()
+    rooms = {row[0].strip("/").removesuffix(".py") for row in table(page, "Room")}
+
+    assert layers == next(contract["layers"] for contract in contracts if contract["id"] == "rooms")
+    assert rooms == {room for layer in layers for room in layer.split(" | ")}
+
+
+def test_every_refusal_of_a_monitor_is_as_its_page_says(database: Database, tmp_path: Path) -> None:
+    page = DOCS / "how-to" / "set-a-monitor.md"
+    accepted = json.loads(re.search(r"<<'JSON'\n(.*?)\nJSON", steps(page)[0].run.body, re.DOTALL)[1])  # type: ignore[index]
+    with everything(database, tmp_path) as environment:
+        for earlier in pages_before(page):
+            run(steps(earlier)[0], environment, tmp_path)
+        headers = {"Authorization": f"Bearer {environment['KEY']}"}
+        with httpx.Client(base_url=environment["EVENHAND"], headers=headers) as client:
+            for change, field, message in table(page, "Change"):
+                answer = client.put("/v1/deployments/credit-risk/fairness-monitor", json=_changed(accepted, json.loads(change)))
+
+                assert answer.status_code == 422, change
+                assert {"field": field, "message": message} in answer.json()["errors"], (change, answer.json()["errors"])
+
+
+def _changed(monitor: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    changed: dict[str, Any] = json.loads(json.dumps(monitor))
+    for name, value in change.items():
+        place = re.fullmatch(r"attributes\[(\d)\]", name)
+        if place:
+            changed["attributes"][int(place[1])] |= value
+        else:
+            changed[name] = value
+    return changed
+
+
+@pytest.fixture
+def service(database: Database, tmp_path: Path) -> Iterator[RunningService]:
+    with running_service(database, tmp_path) as running:
+        yield running

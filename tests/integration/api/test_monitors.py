@@ -1,0 +1,109 @@
+from typing import Any
+
+from sqlalchemy import text
+
+from tests.integration.api.bodies import deployment, monitor
+from tests.service import RunningService
+
+PATH = "/v1/deployments/credit-risk/fairness-monitor"
+
+
+def test_a_monitor_is_read_back_with_its_defaults(service: RunningService) -> None:
+    service.client.post("/v1/deployments", json=deployment())
+
+    put = service.client.put(PATH, json=monitor())
+
+    assert put.status_code == 200
+    assert service.client.get(PATH).json() == put.json()
+    assert {key: put.json()[key] for key in ("version", "min_records", "max_records", "schedule", "draws", "seed")} == {
+        "version": 1,
+        "min_records": 100,
+        "max_records": 10_000,
+        "schedule": "hourly",
+        "draws": 2,
+        "seed": 0,
+    }
+    assert put.json()["attributes"][1]["monitored"] == [[18, 25]]
+    assert put.json()["attributes"][1]["threshold"] == 0.8
+
+
+def test_the_version_grows_only_when_the_content_changes(service: RunningService) -> None:
+    service.client.post("/v1/deployments", json=deployment())
+
+    versions = [
+        service.client.put(PATH, json=body).json()["version"]
+        for body in (monitor(), monitor(), monitor(seed=1), monitor(seed=1, schedule="off"), monitor(seed=1, schedule="off"), monitor())
+    ]
+
+    assert versions == [1, 1, 2, 3, 3, 4]
+
+
+def test_a_monitor_made_anew_never_takes_a_version_that_a_check_has_recorded(service: RunningService) -> None:
+    service.client.post("/v1/deployments", json=deployment())
+    service.client.put(PATH, json=monitor())
+    with service.database.transaction() as session:
+        session.execute(
+            text(
+                "INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, attempts, cancel_requested, created_by,"
+                " monitor_version) SELECT 'c', no, 'request', 'succeeded', now(), now(), 1, false, 'test', 7 FROM deployments"
+            )
+        )
+
+    assert service.client.delete(PATH).status_code == 204
+    assert service.client.delete(PATH).status_code == 404
+    assert service.client.get(PATH).status_code == 404
+    assert service.client.put(PATH, json=monitor()).json()["version"] == 8
+
+
+def test_limits_of_single_metrics_come_back_as_they_were_sent(service: RunningService) -> None:
+    service.client.post("/v1/deployments", json=deployment())
+    attribute: dict[str, Any] = {
+        "feature": "Sex",
+        "monitored": ["female"],
+        "metric_limits": {"statistical_parity_difference": {"lower": -0.1, "upper": 0.1}, "flip_rate": {"upper": 0.05}},
+    }
+
+    stored = service.client.put(PATH, json=monitor(attributes=[attribute], intersections=[])).json()["attributes"][0]
+
+    assert stored["reference"] is None
+    assert stored["metric_limits"] == {
+        "flip_rate": {"lower": None, "upper": 0.05},
+        "statistical_parity_difference": {"lower": -0.1, "upper": 0.1},
+    }
+
+
+def test_refusals_name_each_field_of_the_body(service: RunningService) -> None:
+    service.client.post("/v1/deployments", json=deployment())
+    spoiled = monitor(
+        attributes=[{"feature": "Sex", "monitored": ["female", None], "reference": [{}], "threshold": "high"}],
+        draws=2.5,
+        unheard_of=1,
+    )
+    types = service.client.put(PATH, json=spoiled)
+    rules = service.client.put(
+        PATH, json=monitor(attributes=[{"feature": "Sex", "monitored": ["female", " "], "threshold": 0}], intersections=[["Sex"]])
+    )
+
+    assert {problem["field"] for problem in types.json()["errors"]} == {
+        "attributes[0].monitored[1]",
+        "attributes[0].reference[0]",
+        "attributes[0].threshold",
+        "draws",
+        "unheard_of",
+    }
+    assert {problem["field"] for problem in rules.json()["errors"]} == {
+        "attributes[0].monitored[1]",
+        "attributes[0].threshold",
+        "intersections[0]",
+    }
+
+
+def test_numbers_that_no_column_can_hold_are_refused(service: RunningService) -> None:
+    service.client.post("/v1/deployments", json=deployment())
+
+    for listed in ("[[1, 1e999]]", f"[[1, {10**400}]]", f"[{10**400}]", "[NaN]", "[1e999]"):
+        attributes = '[{"feature": "Age", "monitored": ' + listed + ', "reference": [[30, 40]]}]'
+        body = '{"favourable": ["a"], "unfavourable": ["b"], "attributes": ' + attributes + "}"
+        answer = service.client.put(PATH, content=body.encode(), headers={"content-type": "application/json"})
+        assert answer.status_code == 422, listed
+        assert answer.json()["errors"][0]["field"].startswith("attributes[0].monitored[0]")

@@ -1,0 +1,73 @@
+import json
+
+import pytest
+
+from app.errors import InvalidInput
+from app.ingest.checked import CheckedFeedback
+from app.ingest.requests import LogRequest, read_feedback
+from tests.unit.ingest.plans import MOMENTS, features, plan
+
+PLAN = plan()
+CELLS = [33, 12.5, "female", True]
+
+
+def read(body: object, *, is_csv: bool = False, label_column: str = "label") -> CheckedFeedback:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return read_feedback(raw, LogRequest(body=b"", is_csv=is_csv, label_column=label_column), PLAN, MOMENTS)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"records": [{"id": "a", "features": features(), "label": "Risk"}]},
+        [{"id": "a", **features(), "label": "Risk", "_original_prediction": 1}],
+        [{"record_id": "a", **features(), "label": "Risk"}],
+        [{"fields": ["id", *features(), "label", "Extra"], "values": [["a", *CELLS, "Risk", 5]]}],
+        {"fields": ["id", *features(), "label"], "values": [["a", *CELLS, "Risk"]]},
+    ],
+)
+def test_every_json_form_gives_the_same_record(body: object) -> None:
+    checked = read(body)
+
+    assert checked.ids == ["a"]
+    assert checked.features == [CELLS]
+    assert checked.labels == ["Risk"]
+
+
+def test_csv_is_read_by_the_types_of_the_schema_and_other_columns_are_passed_over() -> None:
+    body = (
+        "\ufeffAge,Sex,Loan amount,Owner,Note,Outcome,id\r\n"
+        '33,"a ""b"", c",12.50,TRUE,x,Risk,r1\r\n,,,,,1,r2\r\nold,male,1,false,x,Risk,r3\r\n44,male,1e3,false,x,,r4\r\n1,2\r\n'
+    ).encode()
+
+    checked = read(body, is_csv=True, label_column="Outcome")
+
+    assert checked.ids == ["r1", "r2"]
+    assert repr(checked.features) == "[[33, 12.5, 'a \"b\", c', True], [None, None, None, None]]"
+    assert checked.labels == ["Risk", 1]
+    assert [(r.index, r.field) for r in checked.rejections] == [(2, "features.Age"), (3, "Outcome"), (4, "line")]
+
+
+def test_a_label_by_id_needs_no_features_and_a_label_without_either_is_rejected() -> None:
+    checked = read({"records": [{"id": "a", "label": 1}, {"label": 1}, {"id": "b"}, {"id": "c", "features": {"Age": 1}, "label": 1}]})
+
+    assert checked.features == [None]
+    assert [(r.index, r.field) for r in checked.rejections] == [(1, "features"), (2, "label"), (3, "features.Loan amount")]
+
+
+def test_native_feedback_knows_no_other_columns() -> None:
+    checked = read({"records": [{"features": features(Height=1), "label": 1}, {"id": "x", "label": 1, "other": 2}]})
+
+    assert [r.field for r in checked.rejections] == ["features.Height", "other"]
+
+
+@pytest.mark.parametrize("body", [{}, [], {"records": []}, 5, {"fields": ["a"]}, b"\xff", b"{", b"[" * 100_000])
+def test_a_body_of_another_shape_is_refused_as_a_whole(body: object) -> None:
+    with pytest.raises(InvalidInput):
+        read(body)
+
+
+@pytest.mark.parametrize("body", [b"", b"Age,Sex\n1,x\n", b"label,label\n1,2\n", b"\xff\xfe", b'label\n"open', b"label\n"])
+def test_csv_without_a_usable_header_or_line_is_refused_as_a_whole(body: bytes) -> None:
+    with pytest.raises(InvalidInput):
+        read(body, is_csv=True)

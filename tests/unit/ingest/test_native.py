@@ -1,0 +1,194 @@
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.deployments import FieldType, ProblemType
+from app.ingest.checked import CheckedPayload
+from app.ingest.native import check_payload
+from app.ingest.requests import LogRequest, read_payload
+from tests.unit.ingest.plans import FEATURES, HISTORICAL, MOMENTS, NOW, column, features, plan, record
+
+PLAN = plan()
+
+plain_text = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
+cells = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.sampled_from([0, 1, -1, 2**53, 2**53 + 1, -(2**63), 2**63 - 1, 2**63]),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from([0.0, -0.0, 3.0, 1e15, 1e16, 2.0**53, 1e300]),
+    st.text(max_size=4, alphabet=st.characters(codec="utf-8")),
+)
+times = st.sampled_from(
+    [
+        None,
+        "2030-01-31T12:00:00Z",
+        "2030-01-31T12:00:00.123456+02:00",
+        "2030-01-31 12:00:00Z",
+        "1999-12-31T23:59:59Z",
+        "2031-01-01T00:00:00Z",
+    ]
+) | st.text(max_size=4)
+good_features = st.fixed_dictionaries(
+    {
+        "Age": st.none() | st.integers(-(2**63), 2**63 - 1),
+        "Loan amount": st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**53), 2**53),
+        "Sex": st.none() | plain_text,
+        "Owner": st.none() | st.booleans(),
+    }
+)
+shares = st.floats(0, 1)
+good_records = st.fixed_dictionaries(
+    {"features": good_features, "prediction": st.sampled_from([0, 1, 1.0, 0.5, "Risk", True])},
+    optional={
+        "id": st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1, max_size=9),
+        "meta": st.none() | st.fixed_dictionaries({}, optional={"Postcode": st.none() | plain_text, "Score": st.none() | shares}),
+        "probability": st.none() | shares | st.lists(shares, max_size=3),
+        "label": st.none() | st.sampled_from(["Risk", 1, 0.0, False]),
+        "scored_at": st.sampled_from([None, "2030-01-31T12:00:00Z", "2030-01-31T12:00:00.123456+02:00"]),
+    },
+)
+spoiled_records = st.fixed_dictionaries(
+    {"features": st.dictionaries(st.sampled_from([c.name for c in FEATURES] + ["other"]), cells) | good_features},
+    optional={
+        "prediction": cells,
+        "id": cells,
+        "meta": st.none() | st.dictionaries(st.sampled_from(["Postcode", "Score", "other"]), cells),
+        "probability": cells | st.lists(cells, max_size=3),
+        "label": cells,
+        "scored_at": times,
+        "other": cells,
+    },
+)
+
+
+@given(st.lists(good_records | spoiled_records, min_size=1, max_size=4))
+def test_the_fast_way_and_the_exact_way_agree_on_every_batch_that_the_fast_way_takes(records: list[Any]) -> None:
+    body = msgspec.json.encode({"records": records})
+    assert PLAN.fast is not None
+
+    fast = PLAN.fast.read(body, MOMENTS)
+    exact = check_payload(records, PLAN, MOMENTS)
+
+    if fast is not None:
+        assert _stored(fast) == _stored(exact)
+        assert not exact.rejections
+
+
+@given(st.lists(good_records, min_size=1, max_size=4))
+def test_good_records_are_taken_whole_and_each_keeps_its_values(records: list[Any]) -> None:
+    checked = read_payload(msgspec.json.encode({"records": records}), LogRequest(body=b""), PLAN, MOMENTS)
+
+    assert not checked.rejections
+    assert [list(cells) for cells in checked.features] == [[r["features"][column.name] for column in FEATURES] for r in records]
+    assert checked.predictions == [r["prediction"] for r in records]
+    assert checked.ids == [r.get("id") for r in records]
+
+
+@given(st.lists(good_records | spoiled_records, min_size=1, max_size=5))
+def test_every_record_is_either_taken_or_rejected_once(records: list[Any]) -> None:
+    checked = check_payload(records, PLAN, MOMENTS)
+
+    indexes = sorted([*checked.indexes, *(rejection.index for rejection in checked.rejections)])
+    assert indexes == list(range(len(records)))
+
+
+@pytest.mark.parametrize(
+    ("spoiled", "field", "words"),
+    [
+        (record(features=features(Age="old")), "features.Age", "whole number, found 'old'"),
+        (record(features=features(Age=True)), "features.Age", "whole number, found true"),
+        (record(features=features(Age=3.5)), "features.Age", "whole number, found 3.5"),
+        (record(features=features(Age=2**63)), "features.Age", "64 bits"),
+        (record(features=features(**{"Loan amount": False})), "features.Loan amount", "must be a number, found false"),
+        (record(features=features(**{"Loan amount": float("nan")})), "features.Loan amount", "finite"),
+        (record(features=features(**{"Loan amount": float("inf")})), "features.Loan amount", "finite"),
+        (record(features=features(Sex=1)), "features.Sex", "must be text, found 1"),
+        (record(features=features(Sex="a\0b")), "features.Sex", "NUL"),
+        (record(features=features(Sex="\ud800")), "features.Sex", "surrogate"),
+        (record(features=features(Owner="true")), "features.Owner", "true or false"),
+        (record(features=features(Height=1.8)), "features.Height", "not a column"),
+        (record(features={"Age": 1}), "features.Loan amount", "is missing"),
+        (record(features=[1]), "features", "must be an object"),
+        ({"prediction": 1}, "features", "is missing"),
+        (record(meta={"Street": "x"}), "meta.Street", "not a column"),
+        (record(prediction=None), "prediction", "is missing"),
+        (record(prediction=[1]), "prediction", "text, a number or a boolean"),
+        (record(probability=1.5), "probability", "within [0, 1]"),
+        (record(probability=["x"]), "probability", "must be a number"),
+        (record(label={}), "label", "an object"),
+        (record(id=""), "id", "1 to 256 characters"),
+        (record(id="x" * 257), "id", "1 to 256 characters"),
+        (record(id="a\nb"), "id", "control characters"),
+        (record(id=5), "id", "must be text"),
+        (record(scored_at="yesterday"), "scored_at", "ISO 8601"),
+        (record(scored_at="2030-05-31T12:00:00"), "scored_at", "offset"),
+        (record(scored_at="1970-01-01T00:00:00Z"), "scored_at", "must lie between"),
+        (record(scored_at="2030-06-03T00:00:00Z"), "scored_at", "must lie between"),
+        (record(scored_at=1893456000), "scored_at", "ISO 8601 text"),
+        (record(extra=1), "extra", "not a member"),
+        ("text", "record", "must be an object"),
+    ],
+)
+def test_a_spoiled_record_is_rejected_with_its_reason_and_its_neighbours_are_kept(
+    spoiled: object, field: str, words: str
+) -> None:
+    body = json.dumps({"records": [record(id="before"), spoiled, record(id="after")]}).encode()
+
+    checked = read_payload(body, LogRequest(body=b""), PLAN, MOMENTS)
+
+    assert checked.ids == ["before", "after"]
+    assert [(rejection.index, rejection.field) for rejection in checked.rejections] == [(1, field)]
+    assert words in checked.rejections[0].reason
+
+
+def test_whole_numbers_are_stored_alike_however_they_are_written() -> None:
+    body = json.dumps({"records": [record(features=features(Age=3.0, **{"Loan amount": 5.0}), prediction=1.0, probability=1.0, label=0.0)]})
+
+    checked = read_payload(body.encode(), LogRequest(body=b""), PLAN, MOMENTS)
+
+    assert repr(list(checked.features[0])) == "[3, 5, 'female', True]"
+    assert repr((checked.predictions, checked.probabilities, checked.labels)) == "([1], [1], [0])"
+
+
+def test_a_regression_predicts_numbers_only() -> None:
+    body = json.dumps({"records": [record(prediction="high"), record(prediction=2.5)]}).encode()
+
+    checked = read_payload(body, LogRequest(body=b""), plan(ProblemType.REGRESSION), MOMENTS)
+
+    assert checked.predictions == [2.5]
+    assert checked.rejections[0].field == "prediction"
+
+
+def test_historical_records_must_state_a_time_that_is_hardly_ahead() -> None:
+    ahead = (NOW + timedelta(minutes=11)).isoformat()
+    records = [record(), record(scored_at="2029-01-01T00:00:00+01:00"), record(scored_at=ahead)]
+
+    checked = read_payload(json.dumps({"records": records}).encode(), LogRequest(body=b""), PLAN, HISTORICAL)
+
+    assert [rejection.index for rejection in checked.rejections] == [0, 2]
+    assert checked.times == [datetime(2028, 12, 31, 23, tzinfo=UTC)]
+
+
+def test_columns_whose_names_need_escapes_in_json_are_read_too() -> None:
+    odd = plan(features=(column('a "quoted"\\name', FieldType.STRING),))
+    body = json.dumps({"records": [{"features": {'a "quoted"\\name': "x"}, "prediction": 0}]}).encode()
+
+    checked = read_payload(body, LogRequest(body=b""), odd, MOMENTS)
+
+    assert odd.fast is None
+    assert checked.features == [["x"]]
+
+
+def _stored(checked: CheckedPayload) -> str:
+    """The checked values in a form that tells 1, 1.0 and true apart."""
+    rows = [list(cells or ()) for cells in checked.features]
+    metas = [None if cells is None else list(cells) for cells in checked.meta]
+    moments = [None if time is None else time.astimezone(UTC) for time in checked.times]
+    return repr((checked.ids, moments, rows, metas, checked.predictions, checked.probabilities, checked.labels))

@@ -1,0 +1,47 @@
+import pytest
+
+from app.errors import Forbidden, NotFound
+from app.security.keys import hash_key, key_id_of, make_key
+from app.security.principals import Permission, Principal, Role
+
+
+def test_a_key_shows_its_public_part_and_no_two_are_alike() -> None:
+    keys = [make_key() for _ in range(100)]
+
+    assert len(set(keys)) == len({key_id_of(key) for key in keys}) == 100
+    assert all(len(key) == 56 and key.startswith(f"evk_{key_id_of(key)}_") for key in keys)
+    assert len(hash_key(keys[0])) == 32
+
+
+@pytest.mark.parametrize("text", ["", "evk_", "evk_aaaaaaaa_", "evk_AAAAAAAA_" + "x" * 43, "evk_aaaaaaaa_" + "x" * 44, "\ud800", "é" * 56])
+def test_text_of_another_form_is_no_key(text: str) -> None:
+    assert key_id_of(text) is None
+
+
+@pytest.mark.parametrize(
+    ("role", "permissions"),
+    [
+        (Role.INGEST, {Permission.LOG}),
+        (Role.READ, {Permission.READ}),
+        (Role.MANAGE, {Permission.LOG, Permission.READ, Permission.MANAGE}),
+        (Role.ADMIN, set(Permission)),
+    ],
+)
+def test_a_role_has_its_permissions_and_no_other(role: Role, permissions: set[Permission]) -> None:
+    for permission in Permission:
+        if permission in permissions:
+            Principal("k", role).require(permission)
+            Principal("k", role).require(permission, 7)
+        else:
+            with pytest.raises(Forbidden):
+                Principal("k", role).require(permission)
+
+
+def test_a_bound_key_may_act_on_its_deployment_only() -> None:
+    bound = Principal("k", Role.MANAGE, deployment_no=7)
+
+    bound.require(Permission.MANAGE, 7)
+    with pytest.raises(NotFound):
+        bound.require(Permission.MANAGE, 8)
+    with pytest.raises(Forbidden):
+        bound.require(Permission.MANAGE)
