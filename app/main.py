@@ -7,6 +7,7 @@ from fastapi import Depends, FastAPI
 from starlette.types import ASGIApp
 
 from app.api import checks, deployments, docs, health, keys, measurements, monitors, openapi, problems
+from app.api.gate import KeyGate
 from app.api.ingestion import IngestionRoutes
 from app.api.ingestion_paths import ingestion_paths
 from app.api.media import json_only
@@ -40,7 +41,8 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     for router in _ROUTERS:
         api.include_router(router)
     openapi.install(api, ingestion_paths())
-    inner = RequestContext(BodyLimit(api, max_bytes=problems.MAX_BODY_BYTES))
+    limited = BodyLimit(api, max_bytes=problems.MAX_BODY_BYTES)
+    inner = RequestContext(KeyGate(limited, authenticator=services.authenticator))
     return IngestionRoutes(inner, authenticator=services.authenticator, ingestion=services.ingestion)
 
 

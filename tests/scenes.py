@@ -115,7 +115,7 @@ class Scene:
             no = session.scalar(
                 insert(CheckRow)
                 .values(
-                    id=uuid.uuid4().hex,
+                    id=str(uuid.uuid4()),
                     deployment_no=self.deployment.no,
                     trigger=trigger,
                     state=CheckState.RUNNING,

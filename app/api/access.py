@@ -60,9 +60,10 @@ async def now() -> datetime:
 NowIn = Annotated[datetime, Depends(now)]
 
 
-async def principal_of(request: Request, services: ServicesIn) -> Principal:
-    """The holder of the key that was sent."""
-    return await services.authenticator.authenticate_async(request.headers.get("authorization"))
+async def principal_of(request: Request) -> Principal:
+    """The holder of the key that was sent, as the gate found it."""
+    principal: Principal = request.state.principal
+    return principal
 
 
 AnyKey = Annotated[Principal, Depends(principal_of)]

@@ -1,19 +1,17 @@
 """The API's documentation page: Swagger UI from an installed package, so that it works without any network but this service.
 
-Every file of it needs a key. The challenge is HTTP Basic, so that a browser asks for the key by its own log-in prompt.
+Every file of it needs a key, which a browser asks for by its own log-in prompt (see `gate.py`).
 """
 
 from collections.abc import Mapping
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
 
-from app.api.access import ServicesIn, principal_of
+from app.api.access import AnyKey
 from app.errors import NotFound
-from app.security.principals import Principal
 
 router = APIRouter(include_in_schema=False)
 
@@ -59,23 +57,14 @@ _ASSETS: Mapping[str, tuple[bytes, str]] = MappingProxyType(
 )
 
 
-async def browser_principal(request: Request, services: ServicesIn) -> Principal:
-    """The holder of the key; without one the answer makes a browser ask for it."""
-    request.state.challenge = 'Basic realm="Evenhand: any name, an API key as the password", charset="UTF-8"'
-    return await principal_of(request, services)
-
-
-AnyBrowserKey = Annotated[Principal, Depends(browser_principal)]
-
-
 @router.get("/docs")
-async def docs(_principal: AnyBrowserKey) -> HTMLResponse:
+async def docs(_principal: AnyKey) -> HTMLResponse:
     """The page."""
     return HTMLResponse(_PAGE, headers={"Content-Security-Policy": _CONTENT_POLICY})
 
 
 @router.get("/docs/{name}")
-async def docs_asset(name: str, _principal: AnyBrowserKey) -> Response:
+async def docs_asset(name: str, _principal: AnyKey) -> Response:
     """A file of the page."""
     if name not in _ASSETS:
         raise NotFound("file of the documentation", name)
@@ -84,6 +73,6 @@ async def docs_asset(name: str, _principal: AnyBrowserKey) -> Response:
 
 
 @router.get("/openapi.json")
-async def openapi(request: Request, _principal: AnyBrowserKey) -> JSONResponse:
+async def openapi(request: Request, _principal: AnyKey) -> JSONResponse:
     """The OpenAPI document."""
     return JSONResponse(request.app.openapi())

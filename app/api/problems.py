@@ -127,11 +127,7 @@ def _request_id(request: Request) -> str | None:
 def _own(request: Request, error: Exception) -> Response:
     if not isinstance(error, EvenhandError):
         return _unexpected(request, error)
-    response = problem_response(error, _request_id(request))
-    challenge = getattr(request.state, "challenge", None)
-    if challenge and response.status_code == HTTPStatus.UNAUTHORIZED:
-        response.headers["WWW-Authenticate"] = challenge
-    return response
+    return problem_response(error, _request_id(request))
 
 
 def _validation(request: Request, error: Exception) -> Response:

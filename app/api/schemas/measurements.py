@@ -32,7 +32,7 @@ _EXAMPLE: dict[str, Any] = {
         "reference_favourable": 2671,
         "reference_n": 10147,
     },
-    "check_id": "6f1c2d3e4b5a49788c9d0e1f2a3b4c5d",
+    "check_id": "6f1c2d3e-4b5a-4978-8c9d-0e1f2a3b4c5d",
     "hours": None,
 }
 

@@ -1,0 +1,106 @@
+"""Series over HTTP: filters, pages, roll-ups, and what is refused."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.domain.deployments import Endpoint
+from app.security.principals import Role
+from app.store.engine import Database
+from tests.integration.checks.conftest import APPLICANT, applicants, monitor_of
+from tests.models.rules import RuleScorer
+from tests.models.serving import serve
+from tests.scenes import HOUR, NOON, scene
+from tests.service import RunningService, running_service
+
+ADDRESS = "/v1/deployments/a-model/measurements"
+
+
+@pytest.fixture
+def measured(database: Database, tmp_path: Path) -> Iterator[RunningService]:
+    """The service over a deployment with three checked hours, the last without records."""
+    with serve(RuleScorer()) as server:
+        stage = scene(database, APPLICANT, monitor_of(), endpoint=Endpoint(url=server.url))
+        for hour in range(2):
+            stage.log(applicants(20, 20, 2 + hour, prefix=str(hour)), NOON + hour * HOUR)
+        for hour in range(3):
+            stage.check(NOON + hour * HOUR, trigger="schedule")  # type: ignore[arg-type]
+    with running_service(database, tmp_path) as service:
+        yield service
+
+
+def found(service: RunningService, **filters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+    answer = service.client.get(ADDRESS, params=filters)
+    assert answer.status_code == 200, answer.text
+    return list(answer.json()["measurements"])
+
+
+def test_a_series_is_filtered_oldest_first_and_every_point_can_be_traced(measured: RunningService) -> None:
+    points = found(measured, metric="disparate_impact", data="payload", attribute="sex", group="female")
+
+    assert [point["value"] for point in points] == pytest.approx([0.1, 0.15, 0.15])
+    assert [point["at"] for point in points] == ["2026-03-02T13:00:00Z", "2026-03-02T14:00:00Z", "2026-03-02T15:00:00Z"]
+    assert [point["carried_forward"] for point in points] == [False, False, True]
+    for point in points:
+        assert point["lower"] <= point["value"] <= point["upper"]
+        assert point["verdict"] == "unfair"
+        assert point["details"]["monitored_n"] == 20
+        assert measured.client.get(f"/v1/deployments/a-model/checks/{point['check_id']}").json()["state"] == "succeeded"
+
+
+def test_times_are_half_open(measured: RunningService) -> None:
+    points = found(measured, metric="perfect_equality", since="2026-03-02T14:00:00+00:00", until="2026-03-02T16:00:00+01:00")
+
+    assert [point["at"] for point in points] == ["2026-03-02T14:00:00Z"]
+
+
+def test_pages_follow_each_other_without_a_gap_or_a_double(measured: RunningService) -> None:
+    everything = found(measured, limit=1000)
+    pages: list[dict[str, Any]] = []
+    cursor: dict[str, str] = {}
+    while True:
+        page = measured.client.get(ADDRESS, params={"limit": 7, **cursor}).json()
+        pages += page["measurements"]
+        if page["next_cursor"] is None:
+            break
+        cursor = {"cursor": page["next_cursor"]}
+
+    assert pages == everything
+    assert len(pages) > 21
+
+
+def test_a_day_sums_up_its_hours_counts(measured: RunningService) -> None:
+    day = found(measured, rollup="day", metric="disparate_impact", data="payload", scope="group")
+
+    assert [(point["value"], point["n"], point["hours"], point["at"]) for point in day] == [
+        (pytest.approx(5 / 40), 80, 2, "2026-03-02T00:00:00Z")
+    ]
+    assert day[0]["details"]["monitored_favourable"] == 5
+
+
+@pytest.mark.parametrize(
+    ("filters", "field"),
+    [
+        ({"metric": "fairness"}, "metric"),
+        ({"data": "training"}, "data"),
+        ({"since": "2026-03-02T14:00:00"}, "since"),
+        ({"until": "yesterday"}, "until"),
+        ({"until": "0001-01-01T00:00:00+14:00"}, "until"),
+        ({"rollup": "hour"}, "rollup"),
+        ({"limit": "0"}, "limit"),
+        ({"cursor": "???"}, "cursor"),
+        ({"attribute": "\x00"}, "attribute"),
+    ],
+)
+def test_a_filter_that_cannot_be_meant_is_refused_by_name(measured: RunningService, filters: dict[str, str], field: str) -> None:
+    answer = measured.client.get(ADDRESS, params=filters)
+
+    assert answer.status_code == 422
+    assert [problem["field"] for problem in answer.json()["errors"]] == [field]
+
+
+def test_reading_takes_the_permission_to_read(measured: RunningService) -> None:
+    assert measured.client.get(ADDRESS, headers=measured.as_(Role.INGEST)).status_code == 403
+    assert measured.client.get(ADDRESS, headers=measured.as_(Role.READ)).status_code == 200
