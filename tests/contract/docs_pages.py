@@ -14,7 +14,9 @@ OUTPUT = "output"
 
 _FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-_ADDRESS = re.compile(r"(?:\b(?P<method>GET|POST|PUT|PATCH|DELETE) |\$EVENHAND|(?<=[\"'`(]))(?P<path>/(?:v1|health|metrics|docs|openapi)[\w/{}.-]*)")
+_ADDRESS = re.compile(
+    r"(?:\b(?P<method>GET|POST|PUT|PATCH|DELETE) |\$EVENHAND|(?<=[\"'`(]))(?P<path>/(?:v1|health|metrics|docs|openapi)[\w/{}.-]*)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def blocks(page: Path) -> list[Block]:
 def steps(page: Path) -> list[Step]:
     """The blocks to run, in order."""
     every = blocks(page)
-    behind = [*every[1:], None]
+    behind = [*every, None][1:]
     return [
         Step(block, after if after is not None and after.word == OUTPUT else None)
         for block, after in zip(every, behind, strict=True)
@@ -90,7 +92,7 @@ def table(page: Path, heading: str) -> list[list[str]]:
     for line in lines[start + 2 :]:
         if not line.startswith("|"):
             break
-        rows.append([cell.strip().strip("`") for cell in line.strip("|").split(" | ")])
+        rows.append([cell.strip().strip("`") for cell in line.strip("|").split("|")])
     return rows
 
 
