@@ -104,10 +104,17 @@ def _fits(place: str, value: GroupValue, column: Column) -> Iterator[FieldProble
     if isinstance(value, Range):
         if column.kind is not FieldKind.NUMERIC:
             yield FieldProblem(place, f"{column.name!r} is categorical; ranges are for numeric features only")
+        elif column.type is FieldType.INTEGER and value.lo <= value.hi and not _holds_whole_number(value):
+            yield FieldProblem(place, f"{_shown(value)} holds no whole number, and {column.name!r} has no others")
         return
     fitting = isinstance(value, _FITTING[column.type]) and isinstance(value, bool) == (column.type is FieldType.BOOLEAN)
     if not fitting or (column.type is FieldType.INTEGER and isinstance(value, float) and not value.is_integer()):
         yield FieldProblem(place, f"must be of the type {column.type.value} like the column {column.name!r}, found {_shown(value)}")
+
+
+def _holds_whole_number(value: Range) -> bool:
+    # Ends that are not finite are refused in another place.
+    return not (math.isfinite(value.lo) and math.isfinite(value.hi)) or math.ceil(value.lo) <= value.hi
 
 
 def _thresholds(place: str, attribute: MonitoredAttribute) -> Iterator[FieldProblem]:

@@ -10,6 +10,7 @@ from app.scoring.credentials import header_of, redacted
 from app.scoring.egress import parse_url
 from app.scoring.failures import Failure, excerpt, failure_of_error, failure_of_status, oversized, slow
 from app.scoring.pacing import Pacer, Timing, backoff_seconds, retry_after_seconds
+from app.telemetry.metrics import model_calls
 
 MAX_ATTEMPTS = 4
 """Per page. The first page to use them up ends the whole, so a dead endpoint sees at most this times the concurrency."""
@@ -53,9 +54,12 @@ class Asker:
             await self._pacer.turn()
             outcome = await self._attempt(http, body)
             if isinstance(outcome, bytes):
+                model_calls.labels("answered").inc()
                 return outcome
             if not outcome.may_pass or attempt == MAX_ATTEMPTS:
+                model_calls.labels("failed").inc()
                 raise self._given_up(outcome, attempt)
+            model_calls.labels("retried").inc()
             await self._rest(outcome, attempt, page)
             attempt += 1
 

@@ -16,6 +16,7 @@ from app.scoring.formats.registry import codec_for
 from app.scoring.formats.wire import Rows
 from app.scoring.pacing import Timing
 from app.scoring.transport import PinnedTransport, Resolver, resolve
+from app.telemetry.metrics import model_rows
 
 OnPage: TypeAlias = Callable[[int, int], None]
 """Told after each page: rows scored so far, rows in all."""
@@ -80,6 +81,7 @@ class ScoringClient:
     async def _lane(self, http: httpx.AsyncClient, job: "_Job") -> None:
         for page, rows in job.remaining:
             job.check_stop()
+            model_rows.inc(len(rows))
             answer = await self._asker.ask(http, self._codec.encode_request(self._columns, rows), page=page)
             try:
                 predictions = self._codec.decode_response(answer, outputs=self._outputs, expected_rows=len(rows))

@@ -1,5 +1,6 @@
 """What went wrong with a request to a model, whether it may pass by itself, and the sentence for people. Sends nothing."""
 
+import os
 import socket
 import ssl
 from dataclasses import dataclass
@@ -108,7 +109,8 @@ def _root(error: BaseException | None) -> str | None:
     found = None
     while error is not None:
         if isinstance(error, OSError) and error.strerror and not isinstance(error, socket.gaierror):
-            found = error.strerror
+            # asyncio writes words of its own over the system's ("Connect call failed").
+            found = error.strerror if isinstance(error, ssl.SSLError) else os.strerror(error.errno or 0)
         error = error.__cause__ or error.__context__
     return found
 

@@ -61,7 +61,10 @@ def store_label_predictions(session: Session, deployment_no: int, predictions: d
             "UPDATE feedback_records SET predicted = %s, predicted_label = %s, predicted_probability = %s, predicted_revision = %s"
             " WHERE deployment_no = %s AND feedback_id = %s",
             [
-                (_json(normalised(p.prediction)), _json(p.label), _json(p.probability), model_revision, deployment_no, feedback_id)
+                (
+                    *(_json(normalised(p.prediction)), _json(None if p.label is None else normalised(p.label)), _json(p.probability)),
+                    *(model_revision, deployment_no, feedback_id),
+                )
                 for feedback_id, p in predictions.items()
             ],
         )

@@ -1,11 +1,18 @@
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from app.domain.definitions import definition_of
+from app.domain.deployments import Endpoint, OutputFields
+from app.store.deployments import Deployments
 from app.store.engine import Database
 from tests.integration.checks.conftest import APPLICANT, applicants, monitor_of
-from tests.models.serving import ModelServer
-from tests.scenes import HOUR, NOON, Scene, scene
+from tests.models.rules import RuleScorer
+from tests.models.serving import ModelServer, serve
+from tests.scenes import HOUR, NOON, PlainSealer, Scene, scene
 
 
 def test_labels_by_record_id_give_accuracy_overall_and_per_group(stage: Scene) -> None:
@@ -68,3 +75,26 @@ def test_accuracy_does_not_depend_on_how_a_label_spells_a_number(stage: Scene) -
     stage.label([(row["id"], "1") for row in rows], NOON)
 
     assert stage.check(NOON).value("accuracy", "feedback", scope="overall") == 1.0
+
+
+class FloatScorer(RuleScorer):
+    """The rule with 1.0 and 0.0 for its predictions."""
+
+    def predict(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[Any, Any]]:
+        return [(float(prediction), float(prediction)) for prediction, _ in super().predict(columns, rows)]
+
+
+def test_a_label_of_the_model_is_read_as_it_was_answered(database: Database) -> None:
+    """1.0 and 1 are one label, whether it was just asked for or stored by an earlier check."""
+    with serve(FloatScorer()) as server:
+        stage = scene(database, APPLICANT, monitor_of(), endpoint=Endpoint(url=server.url))
+        outputs = OutputFields(prediction="probability", label="prediction")
+        with database.transaction() as session:
+            changed = replace(definition_of(stage.deployment), outputs=outputs)
+            stage.deployment = Deployments(session, PlainSealer()).change(stage.deployment, changed)
+        stage.log(applicants(20, 20, 5), NOON)
+        stage.label_features([{"sex": "male", "income": 0, "age": 40, "label": 1}], NOON)
+
+        first, second = stage.check(NOON), stage.check(NOON)
+
+    assert first.value("accuracy", "feedback", scope="overall") == second.value("accuracy", "feedback", scope="overall") == 1.0

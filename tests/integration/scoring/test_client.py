@@ -7,10 +7,11 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 
 from app.domain.deployments import Credentials, CredentialsKind
 from app.domain.values import Scalar
-from app.errors import CheckCancelled, LeaseLost
+from app.errors import CheckCancelled, LeaseLost, ScoringFailed
 from tests.integration.scoring.asking import MAN, POOR_WOMAN, RICH_WOMAN, client_of
 from tests.models.faulty import Fault, faulty
 from tests.models.rules import RuleScorer
@@ -179,3 +180,20 @@ def test_pages_name_the_columns_in_the_order_of_the_rows() -> None:
         client_of(server.url).score([MAN])
 
     assert json.loads(server.counts.bodies[0]) == {"fields": ["sex", "income", "age"], "values": [MAN]}
+
+
+def test_calls_and_rows_are_counted_for_operators() -> None:
+    def counted(name: str, **labels: str) -> float:
+        return REGISTRY.get_sample_value(name, labels) or 0.0
+
+    def counts() -> list[float]:
+        outcomes = ("answered", "retried", "failed")
+        return [*(counted("evenhand_model_calls_total", outcome=outcome) for outcome in outcomes), counted("evenhand_model_rows_total")]
+
+    before = counts()
+    with faulty(Fault.STATUS_500, left=1) as server:
+        client_of(server.url, page_size=2, concurrency=1).score([MAN, POOR_WOMAN, RICH_WOMAN])
+    with faulty(Fault.STATUS_422) as server, suppress(ScoringFailed):
+        client_of(server.url).score([MAN])
+
+    assert [now - then for now, then in zip(counts(), before, strict=True)] == [2, 1, 1, 4]

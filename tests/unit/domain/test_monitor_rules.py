@@ -69,6 +69,7 @@ def test_good_configurations_have_no_problem() -> None:
         (attribute("sex", ("female",), ("male", "female")), "attributes[0].reference[1]"),
         (attribute("code", (1,), (1.0,)), "attributes[0].reference[0]"),
         (attribute("age", (Range(25, 18),), (Range(26, 75),)), "attributes[0].monitored[0]"),
+        (attribute("age", (Range(18.2, 18.8),), (Range(26, 75),)), "attributes[0].monitored[0]"),
         (attribute("age", (Range(18, 25), Range(20, 22)), (Range(26, 75),)), "attributes[0].monitored[1]"),
         (attribute("age", (Range(18, 25), Range(25, 25.5)), (Range(26, 75),)), "attributes[0].monitored[1]"),
         (attribute("age", (Range(18, 26),), (Range(26, 75),)), "attributes[0].reference[0]"),
