@@ -9,7 +9,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from pydantic import Field
 
-from app.api.access import NowIn, Reader, SessionIn
+from app.api.access import NowIn, Reader, ServicesIn, SessionIn
 from app.api.answers import Answers, answers, problems
 from app.api.schemas.base import Out
 from app.errors import Unavailable
@@ -41,9 +41,11 @@ async def live() -> HealthOut:
 
 
 @router.get("/health/ready", tags=["health"], operation_id="ready", responses=answers(Unavailable))
-def ready(session: SessionIn) -> HealthOut:
-    """The database answers and is migrated, so requests can be served. Needs no key."""
-    if not is_migrated(session):
+def ready(services: ServicesIn) -> HealthOut:
+    """The database answers and is migrated, so requests can be served. Needs no key, and waits behind no other request."""
+    with services.database.transaction() as session:
+        migrated = is_migrated(session)
+    if not migrated:
         raise Unavailable("The database is not migrated to this version; run `evenhand migrate`.")
     return HealthOut(status="ok")
 

@@ -65,7 +65,8 @@ def list_measurements(
     """Measurements oldest first, `since` <= `at` < `until`; `value` is null with its `reason` where undefined.
 
     A roll-up is computed anew from the count tables of the hours, so its intervals are right too. It takes one check per hour
-    (the newest) and leaves out records that were added from earlier hours: nothing is counted twice.
+    (the newest) and leaves out records that were added from earlier hours: nothing is counted twice. Hours that were counted
+    under other favourable outcomes than the monitor's present ones are left out.
     """
     if rollup is None:
         page, next_cursor = cut(series(session, deployment.no, wanted, after_no=after_no, limit=limit + 1), limit, lambda point: point.no)
@@ -79,7 +80,7 @@ def _rolled_up(session: SessionIn, deployment: Deployment, wanted: SeriesFilter,
     monitor = monitor_of(session, deployment.no)
     if monitor is None:
         raise Conflict(f"Deployment {deployment.id} has no fairness monitor, whose limits a roll-up is held against; put one first.")
-    tables = hour_tables(session, deployment.no, wanted, most=MOST_TABLES + 1)
+    tables = hour_tables(session, deployment.no, wanted, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
     if len(tables) > MOST_TABLES:
         raise InvalidInput.of("since", f"leaves more than {MOST_TABLES} hourly tables to add up; narrow since, until, data or attribute")
     chosen = (wanted.metric, wanted.scope, wanted.group)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from app.checks.classifying import outcome_codes
 from app.checks.grouping import Grouping, group_records
-from app.checks.outcomes_of_copies import CopyOutcomes, fill_stored, fill_unchanged, plan_copies, target_key
+from app.checks.outcomes_of_copies import CopyOutcomes, fill_stored, plan_copies, target_key
 from app.checks.subject import Subject
 from app.checks.window import PayloadWindow, Window, read_feedback_window, read_payload_window
 from app.store.arrow import ArrowReader
@@ -39,21 +39,25 @@ def read_evidence(reader: ArrowReader, subject: Subject) -> Evidence:
     groupings = tuple(
         group_records(attribute, subject.column(attribute.feature), window.values(no)) for no, attribute in enumerate(monitor.attributes)
     )
-    copies = tuple(plan_copies(grouping, outcomes, monitor) for grouping in groupings) if deployment.endpoint else ()
-    evidence = Evidence(
-        window, read_feedback_window(reader, query, span, monitor), outcomes, groupings, copies, stored_targets(reader, deployment.no)
+    copies = tuple(
+        plan_copies(grouping, outcomes, monitor, seen_by_model=subject.is_feature(grouping.column.name)) for grouping in groupings
     )
-    for attribute in copies:
+    evidence = Evidence(
+        window,
+        read_feedback_window(reader, query, span, monitor),
+        outcomes,
+        groupings,
+        copies if deployment.endpoint else (),
+        stored_targets(reader, deployment.no),
+    )
+    for attribute in evidence.copies:
         _fill(reader, subject, evidence, attribute)
     return evidence
 
 
 def _fill(reader: ArrowReader, subject: Subject, evidence: Evidence, copies: CopyOutcomes) -> None:
     """Fills in the outcomes of copies that need no model call."""
-    if not subject.is_feature(copies.grouping.column.name):
-        fill_unchanged(copies, evidence.outcomes)
-        return
-    if not len(evidence.window):
+    if not copies.needed.any():
         return
     record_nos, deployment = evidence.window.record_nos(), subject.deployment
     for position, target in enumerate(copies.targets):

@@ -1,11 +1,11 @@
 """From count tables to measurements: metrics with intervals, held against the monitor's limits."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
-from app.checks.tabulation import EVERYBODY, Table
+from app.checks.tabulation import EVERYBODY, TOGETHER, Table
 from app.domain.checks import DataSet, Measurement, Scope
 from app.domain.monitors import Limits, Monitor, MonitoredAttribute
 from app.metrics.balanced import measure_balanced
@@ -71,9 +71,26 @@ def _measured(table: Table, limits: Limits, seed: int) -> Sequence[Measured]:
 
 
 def _attribute(monitor: Monitor, name: str) -> MonitoredAttribute | None:
-    """The configuration of an attribute; an intersection is held against the strictest of its attributes' limits."""
-    members = [attribute for attribute in monitor.attributes if attribute.feature in name.split(" × ")]
-    return max(members, key=lambda attribute: attribute.threshold, default=None)
+    """The configuration of an attribute; an intersection is held against the strictest limits of its members."""
+    together = {TOGETHER.join(features): features for features in monitor.intersections}
+    members = [attribute for attribute in monitor.attributes if attribute.feature in together.get(name, (name,))]
+    if not members:
+        return None
+    uppers = [attribute.upper_threshold for attribute in members if attribute.upper_threshold is not None]
+    limited = sorted({metric for attribute in members for metric, _ in attribute.metric_limits})
+    return replace(
+        members[0],
+        threshold=max(attribute.threshold for attribute in members),
+        upper_threshold=min(uppers, default=None),
+        metric_limits=tuple((metric, _strictest(metric, members)) for metric in limited),
+    )
+
+
+def _strictest(metric: str, members: Sequence[MonitoredAttribute]) -> Limits:
+    limits = [dict(attribute.metric_limits).get(metric, NO_LIMITS) for attribute in members]
+    lowers = [limit.lower for limit in limits if limit.lower is not None]
+    uppers = [limit.upper for limit in limits if limit.upper is not None]
+    return Limits(lower=max(lowers, default=None), upper=min(uppers, default=None))
 
 
 def _measurement(result: Measured, data: DataSet, attribute: str | None, *, limits: Limits, at: datetime) -> Measurement:

@@ -51,17 +51,14 @@ class CopyOutcomes:
         return int(sum(self.needed[:, no].sum() * target.draws for no, target in enumerate(self.targets)))
 
 
-def plan_copies(grouping: Grouping, outcomes: npt.NDArray[np.int64], monitor: Monitor) -> CopyOutcomes:
-    """The copies an attribute asks for, none of them known yet."""
+def plan_copies(grouping: Grouping, outcomes: npt.NDArray[np.int64], monitor: Monitor, *, seen_by_model: bool) -> CopyOutcomes:
+    """The copies an attribute asks for, none of them known yet.
+
+    A column that the model never sees has none: changing it changes no answer, so its balanced data is its payload.
+    """
     targets = tuple(copy_target(group, grouping.column, draws=monitor.draws, seed=monitor.seed) for group in grouping.groups)
-    return CopyOutcomes(grouping, targets, copies_needed(grouping, outcomes))
-
-
-def fill_unchanged(copies: CopyOutcomes, outcomes: npt.NDArray[np.int64]) -> None:
-    """For an attribute that the model never sees: every copy has the outcome of its record."""
-    for no, target in enumerate(copies.targets):
-        records = np.repeat(np.flatnonzero(copies.needed[:, no]), target.draws)
-        copies.add(no, records, outcomes[records])
+    needed = copies_needed(grouping, outcomes)
+    return CopyOutcomes(grouping, targets, needed if seen_by_model else np.zeros_like(needed))
 
 
 def fill_stored(copies: CopyOutcomes, target: int, stored: pa.Table, *, record_nos: npt.NDArray[np.int64], rule: OutcomeRule) -> None:

@@ -26,6 +26,9 @@ TABLE_TYPES: dict[DataSet, type[GroupCounts] | type[BalancedCells] | type[Feedba
 }
 
 OWN, ADDITIONAL = "span", "additional"
+TOGETHER = " × "
+"""Joins the names of attributes that are watched together, and the labels of their groups."""
+
 EVERYBODY = ""
 """The attribute of the table that has no groups: accuracy overall."""
 
@@ -91,4 +94,4 @@ def _parts(window: Window) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]
 
 
 def _name(groupings: Sequence[Grouping]) -> str:
-    return " × ".join(grouping.column.name for grouping in groupings) or EVERYBODY
+    return TOGETHER.join(grouping.column.name for grouping in groupings) or EVERYBODY

@@ -5,7 +5,7 @@ import numpy as np
 from app.checks.evidence import Evidence
 from app.checks.grouping import NEITHER
 from app.checks.subject import Subject
-from app.domain.outcomes import Outcome
+from app.domain.outcomes import Outcome, outcome_texts
 
 
 def describe_window(subject: Subject, evidence: Evidence) -> dict[str, object]:
@@ -26,6 +26,8 @@ def describe_window(subject: Subject, evidence: Evidence) -> dict[str, object]:
         "newest_record_at": reach.end.isoformat() if len(window) else None,
         "labelled_records": evidence.feedback.own,
         "additional_labelled_records": evidence.feedback.additional,
+        "favourable": outcome_texts(subject.monitor.outcomes.favourable),
+        "unfavourable": outcome_texts(subject.monitor.outcomes.unfavourable),
         "min_records": subject.monitor.min_records,
         "max_records": subject.monitor.max_records,
     }

@@ -17,7 +17,7 @@ from rich.console import Console
 from app.cli.children import ChildSpec
 from app.cli.service import run_service
 from app.cli.startup import python_module, service_settings, stop_signal
-from app.errors import SetupError
+from app.errors import EvenhandError, SetupError
 from app.example.client import Stopped
 from app.example.keys import fresh_key
 from app.example.model_server import model_listener
@@ -42,11 +42,14 @@ def example(
     settings = service_settings()
     stop = stop_signal()
     console = Console(highlight=False)
-    told = False
     with _log_file(settings.data_dir) as log, model_listener(settings.data_dir) as listener:
         model_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         performance = Performance(console, stop, service_url=_service_url(settings), model_url=model_url, log=log)
-        told = _run(settings, stop, performance, listener, hours=hours, once=once)
+        try:
+            told = _run(settings, stop, performance, listener, hours=hours, once=once)
+        except EvenhandError:
+            console.print(f"It did not work out. The log is {log}.")
+            raise
     console.print("Everything has stopped.")
     raise typer.Exit(1 if once and not told else 0)
 
@@ -67,6 +70,7 @@ def _run(settings: Settings, stop: threading.Event, performance: Performance, li
             run_service(settings, stop, companions=lambda _url: [model], say=lambda database: keys.put(fresh_key(database)))
         finally:
             stop.set()
+            listener.close()  # whoever still waits to be let in is told that nobody will come
     try:
         told.result()
     except Stopped:

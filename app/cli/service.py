@@ -14,7 +14,9 @@ from app.cli.startup import python_module
 from app.cli.supervisor import Supervisor
 from app.embedded import EmbeddedPostgres
 from app.errors import SetupError
+from app.security.secrets import open_secret_box
 from app.settings import Settings
+from app.store.deployments import Deployments
 from app.store.engine import Database
 from app.telemetry.metrics import SHARED_FOLDER
 
@@ -37,14 +39,14 @@ def run_service(
     processes to run beside the service. Call it from the main thread.
 
     Raises:
-        SetupError: the address is taken, or the database does not start.
+        SetupError: the address is taken, the database does not start, or stored secrets were encrypted with another key.
         Unavailable: the database of DATABASE_URL does not answer.
     """
     with _listening(settings.host, settings.port) as listener, tempfile.TemporaryDirectory(prefix="evenhand-counters-") as counters:
         postgres = None if settings.database_url else EmbeddedPostgres(settings.data_dir)
         try:
             url = _url(settings, postgres)
-            _prepare(url, say)
+            _prepare(url, settings, say)
             shared = {"DATABASE_URL": url, SHARED_FOLDER: counters}
             specs = [
                 ChildSpec(
@@ -68,10 +70,13 @@ def _url(settings: Settings, postgres: EmbeddedPostgres | None) -> str:
     return settings.database_url.get_secret_value() if settings.database_url else ""
 
 
-def _prepare(url: str, say: Callable[[Database], None]) -> None:
+def _prepare(url: str, settings: Settings, say: Callable[[Database], None]) -> None:
     database = Database(url, pool_size=1)
     try:
         migrate(database)
+        with database.transaction() as session:
+            # Now, and once: the API would find it out too, but only to die and be started again for ever.
+            Deployments(session, open_secret_box(settings)).verify_sealer()
         say(database)
     finally:
         database.close()

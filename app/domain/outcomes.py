@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import IntEnum
 
-from app.domain.values import GroupValue, Range, Scalar, canonical, number_of
+from app.domain.values import GroupValue, Range, Scalar, canonical, label_of, number_of
 
 
 class Outcome(IntEnum):
@@ -37,3 +37,8 @@ def lists(members: tuple[GroupValue, ...], value: Scalar) -> bool:
     number = number_of(value)
     text = canonical(value)
     return any((number is not None and number in member) if isinstance(member, Range) else canonical(member) == text for member in members)
+
+
+def outcome_texts(members: tuple[GroupValue, ...]) -> list[str]:
+    """A list of outcomes as it is stored with what was counted under it, in an order of its own."""
+    return sorted(label_of(member) for member in members)

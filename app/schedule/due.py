@@ -17,7 +17,7 @@ MISSED_HOURS_LIMIT = 72
 def queue_due_checks(session: Session, now: datetime) -> int:
     """Queues what is due at `now` on the database's clock, oldest hour first, and says how many checks that was.
 
-    Every hourly monitor gets each ended hour once, from the hour it was made in. Asking again, or twice at once,
+    Every hourly monitor gets each ended hour once, from the hour its schedule was switched on in. Asking again, or twice at once,
     queues nothing twice.
     """
     latest = hour_of(now - GRACE) - HOUR

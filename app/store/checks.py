@@ -23,7 +23,7 @@ _QUEUE_SCHEDULED = text("""
             SELECT max(span_start) AS hour FROM checks c WHERE c.deployment_no = d.no AND c.trigger = 'schedule'
         ) AS last
         CROSS JOIN LATERAL generate_series(
-            greatest(date_trunc('hour', m.created_at, 'UTC'), last.hour + interval '1 hour', :earliest), :latest, interval '1 hour'
+            greatest(date_trunc('hour', m.scheduled_since, 'UTC'), last.hour + interval '1 hour', :earliest), :latest, interval '1 hour'
         ) AS ended(hour)
         WHERE m.schedule = 'hourly'
         ORDER BY d.no, ended.hour
@@ -43,7 +43,7 @@ def current_time(session: Session) -> datetime:
 def queue_scheduled(session: Session, *, earliest: datetime, latest: datetime, grace: timedelta) -> int:
     """Queues the hours from `earliest` to `latest` (starts of hours) that no hourly monitor has been checked for.
 
-    Each deployment's begin behind its last scheduled hour, and not before the hour its monitor was made in. They
+    Each deployment's begin behind its last scheduled hour, and not before the hour its schedule was switched on in. They
     become claimable `grace` after their end. Says how many were queued.
     """
     return len(session.scalars(_QUEUE_SCHEDULED, {"earliest": earliest, "latest": latest, "grace": grace}).all())

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.orm import Session, sessionmaker
 

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, select, text, tuple_
-from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy import ColumnElement, cast, select, text, tuple_
+from sqlalchemy.dialects.postgresql import JSONB, distinct_on
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from app.domain.checks import CheckState, DataSet, Measurement, Scope
+from app.domain.outcomes import OutcomeRule, outcome_texts
 from app.store.results import measurement_from
 from app.store.tables import CheckRow, CheckTableRow, MeasurementRow
 
@@ -61,10 +62,11 @@ def series(session: Session, deployment_no: int, wanted: SeriesFilter, *, after_
     return [Point(row.no, check_id, measurement_from(row)) for row, check_id in rows]
 
 
-def hour_tables(session: Session, deployment_no: int, wanted: SeriesFilter, *, most: int) -> list[HourTable]:
+def hour_tables(session: Session, deployment_no: int, wanted: SeriesFilter, *, outcomes: OutcomeRule, most: int) -> list[HourTable]:
     """At most `most` tables of the whole hours that were checked, one check an hour (the newest), oldest hour first.
 
-    Checks of other spans are left out: they overlap hours, and their records would be counted twice.
+    Checks of other spans are left out: they overlap hours, and their records would be counted twice. So are hours counted under
+    other favourable and unfavourable outcomes: what was counted as favourable then may be the opposite now.
     """
     newest = (
         select(CheckRow.no, CheckRow.span_start)
@@ -75,6 +77,8 @@ def hour_tables(session: Session, deployment_no: int, wanted: SeriesFilter, *, m
             CheckRow.state == CheckState.SUCCEEDED,
             text("span_end = span_start + interval '1 hour' AND span_start = date_trunc('hour', span_start, 'UTC')"),
             *_between(CheckRow.span_start, wanted),
+            CheckRow.window["favourable"] == cast(outcome_texts(outcomes.favourable), JSONB),
+            CheckRow.window["unfavourable"] == cast(outcome_texts(outcomes.unfavourable), JSONB),
         )
         .order_by(CheckRow.span_start, CheckRow.no.desc())
         .subquery()

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import delete, func, or_, select
+from sqlalchemy import case, delete, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -31,7 +31,13 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
     session.execute(
         insertion.on_conflict_do_update(
             index_elements=[MonitorRow.deployment_no],
-            set_={"version": MonitorRow.version + 1, "schedule": new.schedule, "config": new.config, "updated_at": func.now()},
+            set_={
+                "version": MonitorRow.version + 1,
+                "schedule": new.schedule,
+                "scheduled_since": case((MonitorRow.schedule == new.schedule, MonitorRow.scheduled_since), else_=func.now()),
+                "config": new.config,
+                "updated_at": func.now(),
+            },
             where=or_(MonitorRow.schedule != new.schedule, MonitorRow.config != new.config),
         )
     )

@@ -10,7 +10,7 @@ import psycopg
 from sqlalchemy import insert, select, text
 from sqlalchemy.orm import Session
 
-from app.domain.checks import CheckState, DataSet, Measurement, Scope
+from app.domain.checks import CheckState, DataSet, Measurement, Scope, Trigger
 from app.domain.records import Prediction
 from app.domain.values import normalised
 from app.store.tables import CheckRow, CheckTableRow, MeasurementRow
@@ -93,10 +93,18 @@ def measurement_from(row: MeasurementRow) -> Measurement:
 
 
 def newest_success_before(session: Session, deployment_no: int, moment: datetime) -> EarlierCheck | None:
-    """The succeeded check whose span ends last, at or before `moment`."""
+    """The succeeded check of the schedule, or "now", whose span ends last, at or before `moment`.
+
+    Checks of ranges that somebody asked for are no part of the hourly series.
+    """
     row = session.scalars(
         select(CheckRow)
-        .where(CheckRow.deployment_no == deployment_no, CheckRow.state == CheckState.SUCCEEDED, CheckRow.span_end <= moment)
+        .where(
+            CheckRow.deployment_no == deployment_no,
+            CheckRow.state == CheckState.SUCCEEDED,
+            CheckRow.trigger != Trigger.RANGE,
+            CheckRow.span_end <= moment,
+        )
         .order_by(CheckRow.span_end.desc(), CheckRow.no.desc())
         .limit(1)
     ).first()

@@ -69,7 +69,7 @@ def newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: i
 
 
 def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-    """The newest observed labels that became usable in the span, newest first.
+    """The newest observed labels that became usable in the span, newest first; those whose payload record is gone are left out.
 
     Columns: feedback_no, feedback_id, label and predicted (canonical texts; predicted is NULL where the model has not been asked
     yet), value_0 ….
@@ -82,7 +82,8 @@ def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: 
             FROM feedback_records f
             LEFT JOIN payload_records p
               ON p.deployment_no = f.deployment_no AND p.logged_at = f.record_logged_at AND p.record_no = f.record_no
-            WHERE f.deployment_no = $1 AND coalesce(p.schema_version, f.schema_version) = $2 AND f.usable_at >= $3 AND f.usable_at < $4
+            WHERE f.deployment_no = $1 AND (f.record_no IS NULL OR p.record_no IS NOT NULL)
+              AND coalesce(p.schema_version, f.schema_version) = $2 AND f.usable_at >= $3 AND f.usable_at < $4
             ORDER BY f.usable_at DESC, f.feedback_no DESC LIMIT $5""",  # noqa: S608 - see above
         _parameters(query, span, limit),
     )

@@ -44,6 +44,7 @@ STATEMENTS = (
         version INTEGER NOT NULL,
         schedule VARCHAR NOT NULL,
         config JSONB NOT NULL,
+        scheduled_since TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
         created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
         updated_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
         CONSTRAINT monitors_pkey PRIMARY KEY (deployment_no),

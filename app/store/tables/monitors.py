@@ -10,7 +10,10 @@ from app.store.tables.base import Row
 
 
 class MonitorRow(Row):
-    """One monitor; `schedule` stands apart from `config` because the tick asks for it."""
+    """One monitor; `schedule` stands apart from `config` because the tick asks for it.
+
+    `scheduled_since` is when the schedule was last switched on: hours before it are nobody's business.
+    """
 
     __tablename__ = "monitors"
 
@@ -18,5 +21,6 @@ class MonitorRow(Row):
     version: Mapped[int]
     schedule: Mapped[str]
     config: Mapped[dict[str, Any]]
+    scheduled_since: Mapped[datetime] = mapped_column(server_default=func.now())
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now())

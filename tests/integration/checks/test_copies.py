@@ -60,16 +60,19 @@ def test_values_added_to_the_monitor_cost_calls_for_the_new_copies_only(stage: S
     assert server.counts.rows == 40 + 20
 
 
-def test_a_meta_field_changes_no_outcome_and_costs_no_call_and_the_check_says_so(database: Database, server: ModelServer) -> None:
+def test_the_balanced_data_of_a_meta_field_is_its_payload_at_no_call_and_the_check_says_so(database: Database, server: ModelServer) -> None:
     attribute = MonitoredAttribute(feature="region", monitored=("north",), reference=("south",))
     stage = scene(database, APPLICANT, monitor_of(attribute), endpoint=Endpoint(url=server.url), meta=(REGION,))
-    stage.log(({**row, "region": "north" if no % 2 else "south"} for no, row in enumerate(applicants(20, 20, 5))), NOON)
+    # 15 of 30 in the north are approved, 10 of 10 in the south.
+    stage.log(({**row, "region": "north" if no >= 10 else "south"} for no, row in enumerate(applicants(20, 20, 5))), NOON)
 
     result = stage.check(NOON)
 
     assert server.counts.rows == 0
-    assert result.value("flip_rate", "balanced", "region", scope="attribute") == 0.0
-    # Balanced equals payload where both groups are of one size: the copies only mirror the other group.
+    for data in ("payload", "balanced"):
+        assert result.value("disparate_impact", data, "region", "north") == pytest.approx(0.5)
+    assert result.value("perfect_equality", "balanced", "region") == 1.0
+    assert result.get("flip_rate", "balanced", "region", scope="attribute").reason == "no copy of a record was classified"
     assert result.run.window is not None
     assert result.run.window["attributes_unseen_by_model"] == ["region"]
 

@@ -9,6 +9,7 @@ from app.domain.definitions import definition_of
 from app.domain.deployments import Endpoint, OutputFields
 from app.store.deployments import Deployments
 from app.store.engine import Database
+from app.store.window import match_pending_feedback
 from tests.integration.checks.conftest import APPLICANT, applicants, monitor_of
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
@@ -98,3 +99,16 @@ def test_a_label_of_the_model_is_read_as_it_was_answered(database: Database) -> 
         first, second = stage.check(NOON), stage.check(NOON)
 
     assert first.value("accuracy", "feedback", scope="overall") == second.value("accuracy", "feedback", scope="overall") == 1.0
+
+
+def test_a_label_whose_record_is_gone_takes_no_part(stage: Scene) -> None:
+    rows = applicants(20, 20, 5)
+    stage.log(rows, NOON - 24 * HOUR)
+    stage.log(applicants(20, 20, 5, prefix="new"), NOON)
+    stage.label([(row["id"], 1) for row in rows], NOON)
+    with stage.database.transaction() as session:
+        match_pending_feedback(session, stage.deployment.no)
+    with stage.database.engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM payload_records WHERE logged_at < '2026-03-02'")
+
+    assert stage.check(NOON).get("accuracy", "feedback", scope="overall").value is None

@@ -1,9 +1,11 @@
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from app.checks.rollups import Period, period_start, roll_up
 from app.domain.checks import DataSet, Trigger
+from app.domain.outcomes import OutcomeRule
 from app.store.measurements import SeriesFilter, hour_tables
 from tests.integration.checks.conftest import applicants, monitor_of
 from tests.scenes import HOUR, NOON, Scene
@@ -12,7 +14,7 @@ from tests.scenes import HOUR, NOON, Scene
 def rolled(stage: Scene, period: Period, metric: str, data: DataSet = DataSet.PAYLOAD) -> list[tuple[float | None, int, int]]:
     """(value, n, hours) of the women's metric in each period."""
     with stage.database.transaction() as session:
-        tables = hour_tables(session, stage.deployment.no, SeriesFilter(data=data), most=1000)
+        tables = hour_tables(session, stage.deployment.no, SeriesFilter(data=data), outcomes=stage.monitor().outcomes, most=1000)
     found = [(r.hours, r.measurement) for r in roll_up(tables, period, stage.monitor())]
     return [(m.value, m.n, hours) for hours, m in found if (m.metric, m.group) == (metric, "female")]
 
@@ -59,3 +61,13 @@ def test_periods_start_at_midnight_on_monday_and_on_the_first() -> None:
     sunday_night = NOON + timedelta(days=6, hours=11)
 
     assert [period_start(sunday_night, period).isoformat()[:13] for period in Period] == ["2026-03-08T00", "2026-03-02T00", "2026-03-01T00"]
+
+
+def test_hours_counted_under_other_favourable_outcomes_are_left_out(stage: Scene) -> None:
+    stage.log(applicants(20, 20, 2), NOON)
+    stage.log(applicants(10, 20, 5, prefix="b"), NOON + HOUR)
+    stage.check(NOON)
+    stage.watch(replace(stage.monitor(), outcomes=OutcomeRule(favourable=(0,), unfavourable=(1,))))
+    stage.check(NOON + HOUR)
+
+    assert rolled(stage, Period.DAY, "favourable_rate") == [(0.75, 20, 1)]

@@ -118,3 +118,16 @@ def test_a_check_whose_lease_was_lost_stores_nothing(stage: Scene) -> None:
     with pytest.raises(LeaseLost):
         stage.check(NOON)
     assert [stage.count(table) for table in ("counterfactuals", "copy_targets", "check_tables", "measurements")] == [0, 0, 0, 0]
+
+
+def test_a_range_that_somebody_asked_for_is_never_carried_into_the_hourly_series(stage: Scene) -> None:
+    stage.log(applicants(20, 20, 5, prefix="old"), NOON - 24 * HOUR)
+    stage.log(applicants(20, 20, 10), NOON)
+    hourly = stage.check(NOON, trigger=Trigger.SCHEDULE)
+    stage.check(NOON - 24 * HOUR, NOON + HOUR)
+
+    carried = stage.check(NOON + HOUR, trigger=Trigger.SCHEDULE)
+
+    assert carried.run.window is not None
+    assert carried.run.window["carried_from"] == hourly.run.id
+    assert carried.get("disparate_impact", "payload", "sex", "female").n == 40

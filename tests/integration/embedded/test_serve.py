@@ -12,7 +12,15 @@ from pathlib import Path
 import httpx
 import pytest
 
+from app.domain.definitions import Definition
+from app.domain.deployments import Column, Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
+from app.embedded import embedded_postgres
 from app.embedded.postmaster import postmaster_of
+from app.security.secrets import open_secret_box
+from app.settings import Settings
+from app.store.deployments import Deployments
+from app.store.engine import Database
+from app.store.migrate import upgrade
 from tests.integration.embedded.servers import eventually, running_on
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -69,6 +77,40 @@ def test_a_taken_port_is_told_in_a_sentence(folder: Path) -> None:
 
     assert ended.returncode == 1
     assert "EVENHAND_PORT" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_another_secret_key_than_the_stored_credentials_ends_it_with_a_sentence(folder: Path) -> None:
+    with embedded_postgres(folder / "data") as url:
+        database = Database(url)
+        upgrade(database)
+        credentials = Credentials(kind=CredentialsKind.BEARER, secret="token")  # noqa: S106 - of a test
+        with database.transaction() as session:
+            sealer = open_secret_box(Settings(data_dir=folder / "elsewhere"))
+            definition = Definition(
+                name="A model",
+                problem_type=ProblemType.BINARY,
+                features=(Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL),),
+                meta=(),
+                outputs=OutputFields(),
+                model_revision="1",
+                endpoint=Endpoint(url="http://127.0.0.1:9/score", credentials=credentials),
+            )
+            Deployments(session, sealer).create("a-model", definition)
+        database.close()
+
+    ended = subprocess.run(
+        [*EVENHAND, "serve"],
+        env=_environment(folder, _free_port()),
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert ended.returncode == 1
+    assert "secret key" in ended.stderr
     assert "Traceback" not in ended.stderr
 
 

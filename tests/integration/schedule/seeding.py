@@ -25,7 +25,8 @@ def add_deployments(database: Database, count: int = 1, *, schedule: str = "hour
             for no in range(first, first + count)
         ]
         nos = session.scalars(insert(DeploymentRow).returning(DeploymentRow.no), deployments).all()
-        monitors = [{"deployment_no": no, "version": 1, "schedule": schedule, "config": {}, "created_at": monitored_since} for no in nos]
+        common = {"version": 1, "schedule": schedule, "config": {}, "scheduled_since": monitored_since}
+        monitors = [{"deployment_no": no, **common} for no in nos]
         session.execute(insert(MonitorRow), monitors)
     return nos
 

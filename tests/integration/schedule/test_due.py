@@ -1,13 +1,17 @@
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import select, text
 
-from app.clock import HOUR
+from app.clock import HOUR, hour_of
+from app.domain.monitors import Monitor
+from app.domain.outcomes import OutcomeRule
 from app.schedule.due import MISSED_HOURS_LIMIT, queue_due_checks
 from app.schedule.ticker import started_ticker, tick
 from app.store.engine import Database
-from app.store.tables import CheckRow, DeploymentRow
+from app.store.monitors import put_monitor
+from app.store.tables import CheckRow, DeploymentRow, MonitorRow
 from tests.integration.schedule.seeding import add_deployments, wait_until
 
 NOON = datetime(2030, 5, 5, 12, tzinfo=UTC)
@@ -100,3 +104,19 @@ def test_the_ticker_ticks_at_its_start(database: Database) -> None:
     tick(database)
 
     assert len(hours(database)) == MISSED_HOURS_LIMIT
+
+
+def test_hours_that_passed_while_the_schedule_was_off_are_not_made_up_for(database: Database) -> None:
+    hourly = Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=())
+    (deployment_no,) = add_deployments(database, schedule="off")
+    with database.transaction() as session:
+        put_monitor(session, deployment_no, hourly)
+        switched_on = session.scalars(select(MonitorRow.scheduled_since)).one()
+        put_monitor(session, deployment_no, replace(hourly, min_records=1))
+        unchanged = session.scalars(select(MonitorRow.scheduled_since)).one()
+    next_hour = hour_of(switched_on) + HOUR
+
+    queue(database, next_hour + 30 * SECOND)
+
+    assert hours(database) == [next_hour - HOUR]
+    assert unchanged == switched_on

@@ -21,7 +21,7 @@ def test_two_workers_do_two_hundred_due_checks_once_each(database: Database, dat
     make_side_tables(database)
     with database.transaction() as session:
         hour = current_time(session).replace(minute=0, second=0, microsecond=0)
-        session.execute(text("UPDATE monitors SET created_at = :hour - interval '1 hour'"), {"hour": hour})
+        session.execute(text("UPDATE monitors SET scheduled_since = :hour - interval '1 hour'"), {"hour": hour})
         assert queue_due_checks(session, hour.replace(minute=1)) == DUE
         session.execute(text("UPDATE checks SET claimable_at = now()"))  # however few seconds old this hour may be
 
