@@ -1,0 +1,89 @@
+"""Made-up loan applicants. Nobody in here exists: every value is drawn from the few lines below, by a seeded generator.
+
+Two things are known of each applicant. *The past decision* is what a clerk would have said: he looked at the applicant's means
+and then, without a reason, wanted more of women and a little more of people under 26. The model is trained on such decisions,
+so it learns both. *The outcome* is whether the loan was paid back, which in this made-up world depends on means alone, and is
+known for those who were refused, too.
+"""
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Applicant: TypeAlias = dict[str, str | int]
+"""One applicant's features by name."""
+
+FEATURES = {
+    "checking_status": "string",
+    "savings": "string",
+    "housing": "string",
+    "sex": "string",
+    "age": "integer",
+    "employment_years": "integer",
+    "loan_amount": "integer",
+    "loan_duration": "integer",
+}
+"""What the model is asked with, in this order, with each column's type as the API calls it."""
+
+GOOD, BAD = "No Risk", "Risk"
+
+HARDER_FOR_WOMEN = 1.9
+HARDER_FOR_THE_YOUNG = 0.6
+"""What the clerks wanted more, in log-odds. 1.9 turns a chance of 80 % into one of 37 %."""
+
+_YOUNGEST, _OLDEST, _STILL_YOUNG = 18, 75, 25
+_SHARE_OF_WOMEN = 0.45
+_STATUS = {"none": (0.40, 1.6), "below_0": (0.25, -1.8), "0_to_200": (0.25, -0.2), "above_200": (0.10, 1.2)}
+_SAVINGS = {"below_100": (0.55, -0.6), "100_to_500": (0.20, 0.2), "above_500": (0.15, 1.4), "unknown": (0.10, 0.6)}
+_HOUSING = {"own": (0.65, 0.6), "rent": (0.25, -0.6), "free": (0.10, 0.0)}
+"""Of each value: how often it occurs, and what it adds to the log-odds of paying back."""
+
+
+def applicants(count: int, random: np.random.Generator) -> list[Applicant]:
+    """`count` applicants; the same ones from a generator in the same state."""
+    age = (_YOUNGEST + (_OLDEST - _YOUNGEST) * random.beta(1.4, 3.2, count)).round().astype(int)
+    columns = {
+        "checking_status": _draw(_STATUS, count, random),
+        "savings": _draw(_SAVINGS, count, random),
+        "housing": _draw(_HOUSING, count, random),
+        "sex": np.where(random.random(count) < _SHARE_OF_WOMEN, "female", "male"),
+        "age": age,
+        "employment_years": (random.beta(1.2, 2.0, count) * np.minimum(age - _YOUNGEST + 1, 30)).astype(int),
+        "loan_amount": (random.lognormal(7.9, 0.6, count) / 100).round().astype(int) * 100,
+        "loan_duration": random.choice([6, 12, 18, 24, 36, 48], count, p=[0.1, 0.25, 0.2, 0.25, 0.12, 0.08]),
+    }
+    rows = zip(*(columns[name].tolist() for name in FEATURES), strict=True)
+    return [dict(zip(FEATURES, row, strict=True)) for row in rows]
+
+
+def past_decisions(people: list[Applicant], random: np.random.Generator) -> list[str]:
+    """What a clerk would have decided of each: `No Risk` or `Risk`."""
+    handicap = [HARDER_FOR_WOMEN * (one["sex"] == "female") + HARDER_FOR_THE_YOUNG * (int(one["age"]) <= _STILL_YOUNG) for one in people]
+    return _labels(_means(people) - np.array(handicap), random)
+
+
+def outcomes(people: list[Applicant], random: np.random.Generator) -> list[str]:
+    """Whether each paid back (`No Risk`) or not (`Risk`)."""
+    return _labels(_means(people), random)
+
+
+def _draw(values: Mapping[str, tuple[float, float]], count: int, random: np.random.Generator) -> NDArray[np.str_]:
+    return random.choice(list(values), count, p=[share for share, _ in values.values()])
+
+
+def _means(people: list[Applicant]) -> NDArray[np.float64]:
+    """The log-odds of paying back."""
+    return np.array([_log_odds(one) for one in people], dtype=np.float64)
+
+
+def _log_odds(one: Applicant) -> float:
+    known = _STATUS[str(one["checking_status"])][1] + _SAVINGS[str(one["savings"])][1] + _HOUSING[str(one["housing"])][1]
+    burden = 0.06 * (int(one["loan_duration"]) - 20) + 0.00024 * (int(one["loan_amount"]) - 3000)
+    return 1.5 + known - burden + 0.12 * (min(int(one["employment_years"]), 15) - 5)
+
+
+def _labels(log_odds: NDArray[np.float64], random: np.random.Generator) -> list[str]:
+    chances = 1.0 / (1.0 + np.exp(-log_odds))
+    return [GOOD if is_good else BAD for is_good in random.random(len(chances)) < chances]

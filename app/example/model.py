@@ -1,0 +1,45 @@
+"""The model that is watched: a plain scikit-learn pipeline, trained at every start on the same past decisions."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from app.example.applicants import BAD, FEATURES, GOOD, applicants, past_decisions
+
+SEED = 20_260_101
+TRAINING_ROWS = 5_000
+
+LABELS = (GOOD, BAD)
+"""The decoded form of the predictions 0 and 1."""
+
+
+class CreditRiskModel:
+    """Predicts 0 (No Risk) or 1 (Risk), with the probability of each."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+
+    def predict(self, fields: Sequence[str], values: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        """`[prediction, probabilities, decoded label]` for each row."""
+        probabilities = self._pipeline.predict_proba(pd.DataFrame(values, columns=list(fields))[list(FEATURES)])
+        predictions = probabilities.argmax(axis=1)
+        return [[int(no), row, LABELS[no]] for no, row in zip(predictions, probabilities.tolist(), strict=True)]
+
+
+def train() -> CreditRiskModel:
+    """The model; the same one every time."""
+    random = np.random.default_rng(SEED)
+    people = applicants(TRAINING_ROWS, random)
+    decided = [LABELS.index(label) for label in past_decisions(people, random)]
+    categories = [name for name, kind in FEATURES.items() if kind == "string"]
+    numbers = [name for name in FEATURES if name not in categories]
+    prepare = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), categories), (StandardScaler(), numbers))
+    pipeline = make_pipeline(prepare, LogisticRegression())
+    pipeline.fit(pd.DataFrame(people), decided)
+    return CreditRiskModel(pipeline)

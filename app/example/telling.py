@@ -1,0 +1,29 @@
+"""What is shown while the example works: a tick for every step done, a bar for the one at work."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+
+class Steps:
+    """Writes to one console."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def done(self, what: str) -> None:
+        """A step is over."""
+        self.console.print(f"[green]✓[/] {what}", highlight=False)
+
+    @contextlib.contextmanager
+    def bar(self, doing: str, total: int | None = None) -> Iterator[Callable[[], None]]:
+        """Shows that something is at work until the block ends; call what it gives once for each of `total` parts."""
+        columns = [SpinnerColumn(), TextColumn("{task.description}"), *([] if total is None else [BarColumn(), MofNCompleteColumn()])]
+        if not self.console.is_terminal:
+            yield lambda: None
+            return
+        with Progress(*columns, TimeElapsedColumn(), console=self.console, transient=True) as progress:
+            task = progress.add_task(doing, total=total)
+            yield lambda: progress.advance(task)
