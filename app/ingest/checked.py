@@ -1,9 +1,10 @@
 """The records of one request after checking: the good ones column by column, ready to be encoded, and why the others are not among them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from app.domain.records import Rejection
 from app.ingest.cells import CellRefused, Check, Json
@@ -25,8 +26,7 @@ class RecordRefused(Exception):
         return Rejection(index, self.field, self.reason)
 
 
-@dataclass(slots=True, kw_only=True)
-class Checked:
+class Checked(Struct, kw_only=True):
     """Checked records; position i of every list is the same record, `indexes[i]` its position in the request.
 
     An id of None is to be generated; a time of None is that of the receipt. Feedback without features is a label for the
@@ -34,26 +34,24 @@ class Checked:
     """
 
     sent: int
-    indexes: list[int] = field(default_factory=list)
-    ids: list[str | None] = field(default_factory=list)
-    times: list[datetime | None] = field(default_factory=list)
-    features: list[Cells | None] = field(default_factory=list)
-    meta: list[Cells | None] = field(default_factory=list)
-    labels: list[Any] = field(default_factory=list)
-    rejections: list[Rejection] = field(default_factory=list)
+    indexes: list[int] = []
+    ids: list[str | None] = []
+    times: list[datetime | None] = []
+    features: list[Cells | None] = []
+    meta: list[Cells | None] = []
+    labels: list[Any] = []
+    rejections: list[Rejection] = []
 
 
-@dataclass(slots=True, kw_only=True)
-class CheckedFeedback(Checked):
+class CheckedFeedback(Checked, kw_only=True):
     """Feedback records; times are those of the labels."""
 
 
-@dataclass(slots=True, kw_only=True)
-class CheckedPayload(Checked):
+class CheckedPayload(Checked, kw_only=True):
     """Payload records; times are those of scoring, labels the decoded forms of the predictions."""
 
-    predictions: list[Any] = field(default_factory=list)
-    probabilities: list[Any] = field(default_factory=list)
+    predictions: list[Any] = []
+    probabilities: list[Any] = []
 
 
 def checked_cell(where: str, check: Check, value: Json) -> Json:

@@ -78,7 +78,8 @@ def _optional(values: list[Any]) -> list[str]:
 
 
 def _moments(times: list[datetime | None], now: datetime) -> list[str]:
-    default = now.astimezone(UTC).isoformat()
-    if times.count(None) == len(times):
-        return [default] * len(times)
+    absent = times.count(None)
+    default = now.astimezone(UTC).isoformat() if absent else ""
+    if absent == len(times):
+        return [default] * absent
     return [default if cell == "null" else cell[1:-1] for cell in json_lines(times)]

@@ -1,7 +1,8 @@
 """One request's body in whatever form it came, read and checked."""
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from app.errors import InvalidInput, TooLarge
 from app.ingest.bodies import decoded_json
@@ -17,8 +18,7 @@ _PAYLOAD_FORMS = "must be {records: […]}, or a logged pair {request, response}
 _FEEDBACK_FORMS = "must be {records: […]}, an array of objects of columns, or {fields, values} or an array of them"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogRequest:
+class LogRequest(Struct, frozen=True, kw_only=True):
     """What was sent. `encoding` is the body's Content-Encoding; `label_column` is for feedback in the forms that name columns."""
 
     body: bytes

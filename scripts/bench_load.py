@@ -1,0 +1,80 @@
+"""An HTTP load client that costs little: requests made beforehand, a few keep-alive connections, one request in flight on each."""
+
+import asyncio
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import cast
+
+_HEAD_END = b"\r\n\r\n"
+_LENGTH = b"content-length:"
+
+
+@dataclass
+class Load:
+    """What came of a run: answers in the order they came, latencies in milliseconds."""
+
+    requests: int
+    seconds: float = 0.0
+    bodies: list[bytes] = field(default_factory=list)
+    latencies_ms: list[float] = field(default_factory=list)
+
+
+async def drive(port: int, requests: list[bytes], connections: int) -> Load:
+    """Sends every request once, as fast as they are answered."""
+    load = Load(len(requests))
+    queue = deque(requests)
+    done = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    opened = [await loop.create_connection(lambda: _Client(queue, load, done), "127.0.0.1", port) for _ in range(connections)]
+    began = time.perf_counter()
+    for _, client in opened:
+        client.send_next()
+    await done.wait()
+    load.seconds = time.perf_counter() - began
+    for transport, _ in opened:
+        transport.close()
+    return load
+
+
+class _Client(asyncio.Protocol):
+    def __init__(self, queue: deque[bytes], load: Load, done: asyncio.Event) -> None:
+        self._queue = queue
+        self._load = load
+        self._done = done
+        self._received = b""
+        self._sent_at = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Called by the event loop."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def send_next(self) -> None:
+        """Sends the next request, if any is left."""
+        if self._queue:
+            request = self._queue.popleft()
+            self._sent_at = time.perf_counter()
+            self._transport.write(request)
+
+    def data_received(self, data: bytes) -> None:
+        """Called by the event loop."""
+        self._received = self._received + data if self._received else data
+        end = self._received.find(_HEAD_END)
+        if end < 0:
+            return
+        start = self._received.lower().find(_LENGTH, 0, end) + len(_LENGTH)
+        length = int(self._received[start : self._received.find(b"\r\n", start)])
+        body = self._received[end + len(_HEAD_END) :]
+        if len(body) < length:
+            return
+        self._received = b""
+        self._load.latencies_ms.append((time.perf_counter() - self._sent_at) * 1000)
+        self._load.bodies.append(body)
+        if len(self._load.bodies) == self._load.requests:
+            self._done.set()
+        self.send_next()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Called by the event loop; a connection lost under load would falsify the figures."""
+        if not self._done.is_set():
+            raise ConnectionError(f"the service closed a connection: {exc}")

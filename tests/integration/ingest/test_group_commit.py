@@ -1,0 +1,182 @@
+import asyncio
+import random
+from collections import Counter
+from typing import Any
+
+import psycopg
+import pytest
+
+from app.domain.records import Receipt
+from app.errors import NotFound, Unavailable
+from app.ingest import Ingestion
+from app.store.deployments import Deployments
+from app.store.engine import Database
+from app.store.writing import GroupCommit, Outcome, Refused, StaleTarget
+from tests.integration.ingest.batches import NOW, batch, make_target, request, with_commits, with_ingestions
+from tests.integration.ingest.logging import rows, stored_ids
+from tests.scenes import PlainSealer
+
+
+def test_concurrent_batches_share_commits(database: Database) -> None:
+    targets = [make_target(database, name) for name in ("d", "e")]
+
+    async def work(commits: GroupCommit) -> list[Outcome]:
+        return await asyncio.gather(*(commits.write(batch(targets[n % 2], f"r{n}")) for n in range(50)))
+
+    outcomes = with_commits(database, work)
+
+    assert outcomes == [Outcome()] * 50
+    assert len(stored_ids(database)) == 50
+    assert rows(database, "SELECT count(DISTINCT logged_at) <= 3 FROM payload_keys") == [(True,)]
+
+
+def test_an_id_that_two_clients_send_at_once_is_stored_once_and_each_is_told_the_truth(database: Database) -> None:
+    target = make_target(database)
+
+    async def work(commits: GroupCommit) -> list[Outcome]:
+        sent = [batch(target, "a", "b"), batch(target, "b", "c"), batch(target, "a", "d", features="[2]"), batch(target, "e")]
+        return await asyncio.gather(*map(commits.write, sent))
+
+    outcomes = with_commits(database, work)
+
+    assert [(list(o.duplicates), list(o.conflicts)) for o in outcomes] == [([], []), ([0], []), ([], [0]), ([], [])]
+    assert stored_ids(database) == ["a", "b", "c", "d", "e"]
+
+
+def test_a_poisonous_batch_fails_alone(database: Database) -> None:
+    target = make_target(database)
+
+    async def work(commits: GroupCommit) -> list[Any]:
+        sent = [batch(target, "a"), batch(target, "b", features="[no json"), batch(target, "c")]
+        return await asyncio.gather(*map(commits.write, sent), return_exceptions=True)
+
+    outcomes = with_commits(database, work)
+
+    assert [type(outcome) for outcome in outcomes] == [Outcome, Refused, Outcome]
+    assert stored_ids(database) == ["a", "c"]
+
+
+def test_a_batch_that_was_checked_against_an_older_deployment_is_handed_back_alone(database: Database) -> None:
+    target = make_target(database)
+
+    async def work(commits: GroupCommit) -> list[Any]:
+        sent = [batch(target, "a"), batch(target, "b", row_version="1"), batch(target, "c")]
+        return await asyncio.gather(*map(commits.write, sent), return_exceptions=True)
+
+    outcomes = with_commits(database, work)
+
+    assert [type(outcome) for outcome in outcomes] == [Outcome, StaleTarget, Outcome]
+    assert stored_ids(database) == ["a", "c"]
+
+
+def test_more_than_may_wait_is_turned_away_and_what_waits_is_still_written(database: Database) -> None:
+    target = make_target(database)
+
+    async def work(commits: GroupCommit) -> Counter[type]:
+        with psycopg.connect(database.url) as blocker:  # an uncommitted record of the same id holds the first write up
+            blocker.execute("INSERT INTO payload_keys (deployment_no, record_id, record_no) VALUES (%s, 'a', 0)", [target.no])
+            writes = [asyncio.create_task(commits.write(batch(target, name, f"{name}2"))) for name in "a"]
+            await asyncio.sleep(0.2)
+            writes += [asyncio.create_task(commits.write(batch(target, name, f"{name}2"))) for name in "bcdef"]
+            await asyncio.sleep(0)
+            blocker.rollback()
+        return Counter(type(result) for result in await asyncio.gather(*writes, return_exceptions=True))
+
+    found = with_commits(database, work, writers=1, pending_records=4)
+
+    assert found == {Outcome: 3, Unavailable: 3}
+    assert len(stored_ids(database)) == 6
+
+
+def test_a_write_that_another_process_holds_up_does_not_hold_up_the_others(database: Database) -> None:
+    target = make_target(database)
+
+    async def work(commits: GroupCommit) -> tuple[Outcome, bool]:
+        with psycopg.connect(database.url) as blocker:
+            blocker.execute("INSERT INTO payload_keys (deployment_no, record_id, record_no) VALUES (%s, 'a', 0)", [target.no])
+            held = asyncio.create_task(commits.write(batch(target, "a")))
+            await asyncio.sleep(0.2)
+            free = await commits.write(batch(target, "b"))
+            was_held = not held.done()
+            blocker.rollback()
+        await held
+        return free, was_held
+
+    assert with_commits(database, work) == (Outcome(), True)
+
+
+def test_services_side_by_side_store_each_id_once_and_their_receipts_add_up(database: Database) -> None:
+    make_target(database)
+    shuffled = random.Random(7)
+    sent = [[f"r{shuffled.randrange(60)}" for _ in range(5)] for _ in range(120)]
+
+    async def work(ingestions: list[Ingestion]) -> list[Receipt]:
+        return await asyncio.gather(*(ingestions[n % 2].log_payload("d", request(*ids), now=NOW) for n, ids in enumerate(sent)))
+
+    receipts = with_ingestions(database, 2, work)
+
+    assert all((r.accepted + r.duplicate, r.rejected) == (5, 0) for r in receipts)
+    assert sum(r.accepted for r in receipts) == len({name for ids in sent for name in ids}) == len(stored_ids(database))
+
+
+def test_connections_that_are_cut_under_load_lose_and_double_nothing(database: Database) -> None:
+    make_target(database)
+
+    async def work(ingestions: list[Ingestion]) -> list[Receipt]:
+        async def client(number: int) -> list[Receipt]:
+            return [await ingestions[0].log_payload("d", request(f"{number}-{n}"), now=NOW) for n in range(30)]
+
+        clients = asyncio.gather(*map(client, range(16)))
+        with psycopg.connect(database.url, autocommit=True) as killer:
+            while not clients.done():
+                killer.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'evenhand ingest' LIMIT 1")
+                await asyncio.sleep(0.02)
+        return [receipt for receipts in await clients for receipt in receipts]
+
+    receipts = with_ingestions(database, 1, work)
+
+    assert {(r.accepted, r.duplicate, r.rejected) for r in receipts} == {(1, 0, 0)}
+    assert len(stored_ids(database)) == len(receipts) == 480
+
+
+def test_a_deployment_that_is_deleted_under_load_leaves_no_record_behind(database: Database) -> None:
+    make_target(database)
+
+    async def work(ingestions: list[Ingestion]) -> list[str]:
+        async def client(number: int) -> str:
+            for n in range(10_000):
+                try:
+                    await ingestions[0].log_payload("d", request(f"{number}-{n}"), now=NOW)
+                except NotFound:
+                    return "not found"
+                except Unavailable:
+                    continue
+            return "never told"
+
+        clients = asyncio.gather(*map(client, range(8)))
+        await asyncio.sleep(0.3)
+        await asyncio.to_thread(_delete, database)
+        return await clients
+
+    assert with_ingestions(database, 1, work) == ["not found"] * 8
+    assert rows(database, "SELECT (SELECT count(*) FROM payload_keys), (SELECT count(*) FROM payload_records)") == [(0, 0)]
+
+
+def test_what_was_submitted_is_written_before_the_service_stops(database: Database) -> None:
+    target = make_target(database)
+
+    async def work(commits: GroupCommit) -> Outcome:
+        write = asyncio.create_task(commits.write(batch(target, "a")))
+        await asyncio.sleep(0)
+        await commits.stop()
+        with pytest.raises(Unavailable):
+            await commits.write(batch(target, "b"))
+        return await write
+
+    assert with_commits(database, work) == Outcome()
+    assert stored_ids(database) == ["a"]
+
+
+def _delete(database: Database) -> None:
+    with database.transaction() as session:
+        Deployments(session, PlainSealer()).delete("d")
