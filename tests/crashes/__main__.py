@@ -1,0 +1,56 @@
+"""`scripts/crash`: the stories of failure at full length, one after the other; status 1 if anything was not as it must be."""
+
+import argparse
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.crashes.failing import models_fail
+from tests.crashes.report import Report
+from tests.crashes.sharing import due_at_once
+from tests.crashes.stage import Stage, stage
+from tests.crashes.stories import api_killed, everything_killed, postgres_killed, worker_killed
+
+_KILLED: dict[str, tuple[Callable[[Stage, int], Report], int]] = {
+    "A": (api_killed, 20),
+    "B": (worker_killed, 20),
+    "C": (postgres_killed, 20),
+    "D": (everything_killed, 6),
+}
+
+
+def main() -> int:
+    """Runs the stories named on the command line, all by default."""
+    parser = argparse.ArgumentParser(prog="scripts/crash", description=__doc__)
+    parser.add_argument("stories", nargs="*", metavar="STORY", default=[*_KILLED, "E", "F"], help="A to F; all by default")
+    parser.add_argument("--kills", type=int, help="how often something is killed in each of A to D (default 20; 6 in D)")
+    parser.add_argument("--checks", type=int, default=200, help="how many checks are due at once in E (default 200)")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="of the moments and the load (default: the time)")
+    parser.add_argument("--keep-logs", type=Path, metavar="FOLDER", help="copy the logs of service and Postgres of A to D there")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(143))  # so that what was started is ended
+    sys.stdout.write(f"seed {options.seed}\n")
+    failed = False
+    for name in options.stories:
+        report = _told(name, options)
+        sys.stdout.write(report.text() + "\n")
+        sys.stdout.flush()
+        failed |= bool(report.violations)
+    return int(failed)
+
+
+def _told(name: str, options: argparse.Namespace) -> Report:
+    if name == "E":
+        return due_at_once(options.checks)
+    if name == "F":
+        return models_fail()
+    story, usual = _KILLED[name]
+    keep_logs = options.keep_logs / name if options.keep_logs else None
+    with stage(seed=options.seed, keep_logs=keep_logs) as made:
+        return story(made, options.kills or usual)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

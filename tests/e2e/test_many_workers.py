@@ -1,0 +1,9 @@
+"""Any number of services and workers may run beside each other. `scripts/crash E` does it with 200 checks."""
+
+from tests.crashes.sharing import due_at_once
+
+
+def test_two_services_and_two_workers_do_each_due_check_once() -> None:
+    report = due_at_once(24)
+
+    assert report.violations == [], report.text()
