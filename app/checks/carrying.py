@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy.orm import Session
 
 from app.checks.subject import Subject
+from app.checks.window_details import described_setting
 from app.domain.checks import Measurement, Trigger
 from app.store.results import logged_between, measurements_of, newest_success_before
 
@@ -20,14 +21,16 @@ class Carried:
 def carried_forward(session: Session, subject: Subject) -> Carried | None:
     """What the last check found, if it still holds; None where the check has to look for itself.
 
-    A check of a range that somebody asked for always looks for itself, and so does the first one after the monitor or the
-    model's revision changed.
+    A check of a range that somebody asked for always looks for itself, and so does the first one after the monitor, the
+    model's revision, the schema, or the presence of an endpoint changed.
     """
     check, deployment = subject.check, subject.deployment
     if check.trigger is Trigger.RANGE:
         return None
     last = newest_success_before(session, deployment.no, check.span.end)
     if last is None or (last.monitor_version, last.model_revision) != (subject.monitor.version, deployment.model_revision):
+        return None
+    if any(last.window.get(name) != now for name, now in described_setting(subject).items()):
         return None
     if logged_between(session, deployment.no, min(last.span_end, check.span.start), check.span.end):
         return None

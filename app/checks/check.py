@@ -17,8 +17,9 @@ from app.checks.rescoring import Answers, Report, Rescorer
 from app.checks.subject import Subject, read_subject
 from app.checks.tabulation import ADDITIONAL, OWN, Tabulated, tabulate_balanced, tabulate_feedback, tabulate_payload
 from app.checks.window import Window
-from app.checks.window_details import describe_window
+from app.checks.window_details import describe_answers, describe_window
 from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Progress
+from app.errors import ScoringFailed
 from app.metrics.catalogue import metrics_on
 from app.scoring.client import ScoringClient
 from app.store.arrow import arrow_reader
@@ -31,6 +32,7 @@ from app.store.window import match_pending_feedback
 
 NO_ENDPOINT = "the deployment has no endpoint, so copies of its records cannot be scored"
 NO_LABELS = "no labelled record is there"
+UNSCORED_LABELS = "the labelled records have no prediction, and the deployment has no endpoint to ask for one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +81,13 @@ def _findings(subject: Subject, database: Database, allowlist: tuple[str, ...], 
         reason = f"{len(evidence.window)} records are there up to the end of the span; {subject.monitor.min_records} are needed."
         return Findings(CheckState.INSUFFICIENT_DATA, details, reason)
     answers, feedback, predictions = _ask_the_model(subject, evidence, database, (allowlist, report))
+    _require_outcomes(evidence, answers)
+    details |= describe_answers(evidence.copies)
     report(Progress(step="computing the metrics"))
     tables = _tabulate(subject, replace(evidence, feedback=feedback))
     at, monitor = subject.at, subject.monitor
     measured = [measure_table(table.data, table.attribute, table.whole, monitor=monitor, at=at) for table in tables]
-    absent = [not_measured(gap, monitor, at) for gap in _gaps(subject, feedback)]
+    absent = [not_measured(gap, monitor, at) for gap in _gaps(subject, evidence, feedback)]
     return Findings(CheckState.SUCCEEDED, details, None, tuple(tables), tuple(chain(*measured, *absent)), answers, predictions)
 
 
@@ -99,6 +103,18 @@ def _ask_the_model(
     rescorer = Rescorer(database, deployment, client, rule=subject.monitor.outcomes, report=report)
     answers = rescorer.rescore(evidence.window, evidence.copies, evidence.known_targets)
     return answers, *predict_unscored(evidence.feedback, database, deployment, client, report)
+
+
+def _require_outcomes(evidence: Evidence, answers: Answers) -> None:
+    """A model that speaks of other outcomes than the monitor leaves nothing to compare; silence would look like fairness."""
+    for copies in evidence.copies:
+        asked = copies.needed.sum(axis=0)
+        if ((asked > 0) & (copies.classified.sum(axis=0) == 0)).any():
+            example = "" if answers.unclassified is None else f" (it answered {answers.unclassified!r}, for instance)"
+            raise ScoringFailed(
+                f"The model's answers to copies changed in {copies.grouping.column.name} are in neither outcome list{example}. "
+                "Compare the endpoint's prediction, or its decoded label, with the monitor's favourable and unfavourable outcomes."
+            )
 
 
 def _tabulate(subject: Subject, evidence: Evidence) -> list[Tabulated]:
@@ -123,13 +139,14 @@ def _tabulate(subject: Subject, evidence: Evidence) -> list[Tabulated]:
     return tables
 
 
-def _gaps(subject: Subject, feedback: Window) -> list[NotMeasured]:
+def _gaps(subject: Subject, evidence: Evidence, feedback: Window) -> list[NotMeasured]:
     gaps = []
     if subject.deployment.endpoint is None:
         keys = ("disparate_impact", "perfect_equality", "flip_rate")
         gaps += [NotMeasured(DataSet.BALANCED, attribute.feature, keys, NO_ENDPOINT) for attribute in subject.monitor.attributes]
     if not len(feedback):
-        gaps.append(NotMeasured(DataSet.FEEDBACK, None, tuple(metric.key for metric in metrics_on("feedback")), NO_LABELS))
+        reason = UNSCORED_LABELS if len(evidence.feedback) else NO_LABELS
+        gaps.append(NotMeasured(DataSet.FEEDBACK, None, tuple(metric.key for metric in metrics_on("feedback")), reason))
     return gaps
 
 

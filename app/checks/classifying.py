@@ -1,5 +1,6 @@
 """Outcome codes of many predictions at once, by the same rule that `OutcomeRule.classify` states for one."""
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -7,13 +8,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from app.domain.outcomes import Outcome, OutcomeRule
-from app.domain.values import Range, Scalar
+from app.domain.values import Range, Scalar, number_of
 
 
 def outcome_codes(texts: pa.ChunkedArray, rule: OutcomeRule) -> npt.NDArray[np.int64]:
     """The outcome of each canonical text [records]; a missing one is unclassified."""
     if any(isinstance(member, Range) for member in (*rule.favourable, *rule.unfavourable)):
-        numbers = texts.cast(pa.float64()).to_numpy()
+        numbers = _numbers(texts)
         return np.select(
             [_in_any(numbers, rule.favourable), _in_any(numbers, rule.unfavourable)],
             [int(Outcome.FAVOURABLE), int(Outcome.UNFAVOURABLE)],
@@ -37,6 +38,14 @@ class OutcomeClassifier:
     def __call__(self, value: Scalar) -> Outcome:
         """The outcome of one prediction."""
         return self.classify(value)
+
+
+def _numbers(texts: pa.ChunkedArray) -> npt.NDArray[np.float64]:
+    """The texts as numbers; NaN, which is in no range, where one is none."""
+    try:
+        return np.asarray(texts.cast(pa.float64()).to_numpy(), dtype=np.float64)
+    except pa.ArrowInvalid:
+        return np.array([math.nan if text is None else number_of(text) for text in texts.to_pylist()], dtype=np.float64)
 
 
 def _in_any(numbers: npt.NDArray[np.float64], members: tuple[object, ...]) -> npt.NDArray[np.bool_]:

@@ -1,12 +1,12 @@
 """All that is read from the database for one check, at one moment of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from app.checks.classifying import outcome_codes
-from app.checks.grouping import Grouping, group_records
+from app.checks.grouping import NEITHER, Grouping, group_records
 from app.checks.outcomes_of_copies import CopyOutcomes, fill_stored, plan_copies, target_key
 from app.checks.subject import Subject
 from app.checks.window import PayloadWindow, Window, read_feedback_window, read_payload_window
@@ -19,7 +19,8 @@ from app.store.window import WindowQuery
 class Evidence:
     """A check's records in their groups, their outcomes, and what is known already of their copies.
 
-    `copies` has one entry per attribute, or none where the deployment has no endpoint to score copies.
+    `copies` has one entry per attribute, or none where the deployment has no endpoint to score copies. Records of other model
+    revisions are in no group there: what the present model says of a copy cannot be held against what another said of the record.
     """
 
     window: PayloadWindow
@@ -39,8 +40,10 @@ def read_evidence(reader: ArrowReader, subject: Subject) -> Evidence:
     groupings = tuple(
         group_records(attribute, subject.column(attribute.feature), window.values(no)) for no, attribute in enumerate(monitor.attributes)
     )
+    of_present_model = np.array(window.rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision
+    comparable = [replace(grouping, codes=np.where(of_present_model, grouping.codes, NEITHER)) for grouping in groupings]
     copies = tuple(
-        plan_copies(grouping, outcomes, monitor, seen_by_model=subject.is_feature(grouping.column.name)) for grouping in groupings
+        plan_copies(grouping, outcomes, monitor, seen_by_model=subject.is_feature(grouping.column.name)) for grouping in comparable
     )
     evidence = Evidence(
         window,

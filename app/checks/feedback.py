@@ -1,6 +1,7 @@
 """The observed labels of a check's window, each with what the model said. Source: spec of the fairness check, section 9."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -49,10 +50,12 @@ def predict_unscored(
     asked: LabelPredictions = {}
     for start in range(0, len(unscored), CHUNK):
         chunk = unscored[start : start + CHUNK]
-        report(Progress(step="asking the model about labelled records", done=start, total=len(unscored)))
+        progress = Progress(step="asking the model about labelled records", done=start, total=len(unscored))
+        report(progress)
         with database.transaction() as session:
             features = feedback_features(session, deployment.no, [ids[position] for position in chunk])
-        answers = client.score([cast("Row", features[ids[position]]) for position in chunk])
+        rows = [cast("Row", features[ids[position]]) for position in chunk]
+        answers = client.score(rows, should_stop=partial(report, progress))
         for position, answer in zip(chunk, answers, strict=True):
             asked[ids[position]] = answer
             predicted[position] = canonical(answer.outcome_value)

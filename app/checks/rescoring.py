@@ -15,9 +15,10 @@ from app.checks.perturbation import CopyTarget
 from app.checks.window import PayloadWindow
 from app.domain.checks import Progress
 from app.domain.deployments import Deployment
-from app.domain.outcomes import OutcomeRule
+from app.domain.outcomes import Outcome, OutcomeRule
 from app.domain.records import Prediction
-from app.domain.values import Scalar
+from app.domain.values import Scalar, canonical
+from app.errors import InvalidInput
 from app.scoring.client import ScoringClient
 from app.store.arrow import arrow_reader
 from app.store.counterfactuals import CounterfactualLines, TargetKey, reserve_target_numbers
@@ -26,6 +27,9 @@ from app.store.window import features_of
 
 CHUNK = 50_000
 """Copies that are built, scored and counted at a time: enough to keep the model busy, little enough to hold."""
+
+MOST_COPIES = 5_000_000
+"""What one check scores at most: about 600 MB of bookkeeping, and a day of asking an ordinary model."""
 
 Row: TypeAlias = "list[Scalar | None]"
 Report: TypeAlias = Callable[[Progress], None]
@@ -47,6 +51,8 @@ class Answers:
 
     lines: CounterfactualLines
     new_targets: dict[TargetKey, int]
+    unclassified: str | None = None
+    """One answer that is in neither outcome list, if there was one."""
 
 
 class Rescorer:
@@ -58,6 +64,7 @@ class Rescorer:
         self._client = client
         self._classify = OutcomeClassifier(rule)
         self._report = report
+        self._unclassified: str | None = None
         self._positions = {column.name: position for position, column in enumerate(deployment.schema.features)}
 
     def rescore(self, window: PayloadWindow, attributes: Sequence[CopyOutcomes], known_targets: dict[TargetKey, int]) -> Answers:
@@ -65,7 +72,9 @@ class Rescorer:
 
         Raises:
             ScoringFailed: the model gave no usable answer to some page; nothing is kept.
+            InvalidInput: the monitor asks for more copies than one check scores.
         """
+        _require_feasible(attributes)
         copies = [copy for no, attribute in enumerate(attributes) for copy in _missing(no, attribute)]
         # By record, so that a record's features are read once for all its copies.
         copies.sort(key=lambda copy: copy.record)
@@ -77,7 +86,7 @@ class Rescorer:
             record_nos = window.record_nos()
             lines.add([(numbers[copy.attribute, copy.target], int(record_nos[copy.record]), copy.draw) for copy in chunk], answers)
             self._count(attributes, chunk, answers)
-        return Answers(lines, new_targets)
+        return Answers(lines, new_targets, self._unclassified)
 
     def _score(
         self, window: PayloadWindow, attributes: Sequence[CopyOutcomes], chunk: Sequence[_Copy], progress: Progress
@@ -85,7 +94,9 @@ class Rescorer:
         def on_page(done: int, _total: int) -> None:
             self._report(Progress(step=progress.step, done=progress.done + done, total=progress.total))
 
-        return self._client.score(list(self._rows(window, attributes, chunk)), on_page=on_page)
+        rows = list(self._rows(window, attributes, chunk))
+        # Asked about once a second, also while a slow model keeps a page waiting: it raises when the check must stop.
+        return self._client.score(rows, on_page=on_page, should_stop=lambda: self._report(progress))
 
     def _rows(self, window: PayloadWindow, attributes: Sequence[CopyOutcomes], chunk: Sequence[_Copy]) -> Iterator[Row]:
         record_nos, record_ids = window.record_nos(), window.rows["record_id"]
@@ -101,6 +112,9 @@ class Rescorer:
 
     def _count(self, attributes: Sequence[CopyOutcomes], chunk: Sequence[_Copy], answers: Sequence[Prediction]) -> None:
         outcomes = np.array([self._classify(answer.outcome_value) for answer in answers], dtype=np.int64)
+        odd = np.flatnonzero(outcomes == Outcome.UNCLASSIFIED)
+        if len(odd):
+            self._unclassified = canonical(answers[odd[0]].outcome_value)
         places = np.array([(copy.attribute, copy.target, copy.record) for copy in chunk], dtype=np.int64)
         for attribute, target in np.unique(places[:, :2], axis=0):
             mine = (places[:, 0] == attribute) & (places[:, 1] == target)
@@ -119,6 +133,14 @@ class Rescorer:
 
     def _key(self, target: CopyTarget) -> TargetKey:
         return target_key(target, model_revision=self._deployment.model_revision, schema_version=self._deployment.schema.version)
+
+
+def _require_feasible(attributes: Sequence[CopyOutcomes]) -> None:
+    missing = sum(len(records) * attribute.targets[no].draws for attribute in attributes for no, records in attribute.missing())
+    if missing > MOST_COPIES:
+        raise InvalidInput.of(
+            "max_records", f"asks for {missing:,} copies in one check, and {MOST_COPIES:,} are the most; reduce it, or watch fewer values"
+        )
 
 
 def _missing(number: int, attribute: CopyOutcomes) -> Iterator[_Copy]:

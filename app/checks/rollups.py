@@ -4,12 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from itertools import groupby
+from itertools import groupby, product
+from typing import cast
 
 from app.checks.measuring import measure_table
-from app.checks.tabulation import TABLE_TYPES, merged
+from app.checks.tabulation import EVERYBODY, TABLE_TYPES, TOGETHER, merged
 from app.domain.checks import Measurement
-from app.domain.monitors import Monitor
+from app.domain.monitors import Monitor, MonitoredAttribute
+from app.domain.values import label_of
 from app.store.measurements import HourTable
 
 
@@ -30,8 +32,13 @@ class RolledUp:
 
 
 def roll_up(tables: Sequence[HourTable], period: Period, monitor: Monitor) -> list[RolledUp]:
-    """Every metric of every period that has a checked hour, oldest period first, under the monitor's present limits."""
-    ordered = sorted(tables, key=lambda table: (period_start(table.hour, period), table.data, table.attribute))
+    """Every metric of every period that has a checked hour, oldest period first, under the monitor's present limits.
+
+    Tables of attributes that are watched no more, or were divided into other groups, are left out: their sum with the present
+    ones would compare nobody with anybody.
+    """
+    present = [table for table in tables if _is_of_present_groups(table, monitor)]
+    ordered = sorted(present, key=lambda table: (period_start(table.hour, period), table.data, table.attribute))
     groups = groupby(ordered, key=lambda table: (period_start(table.hour, period), table.data, table.attribute))
     return [result for (start, _data, _attribute), members in groups for result in _measured(start, list(members), monitor)]
 
@@ -46,6 +53,30 @@ def period_start(hour: datetime, period: Period) -> datetime:
             return day - timedelta(days=day.weekday())
         case Period.MONTH:
             return day.replace(day=1)
+
+
+def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
+    names = {TOGETHER.join(features): features for features in monitor.intersections}.get(table.attribute, (table.attribute,))
+    members = [attribute for name in names for attribute in monitor.attributes if attribute.feature == name]
+    if table.attribute == EVERYBODY:
+        return True
+    if len(members) != len(names):
+        return False
+    counted = {(label, role) for label, role in cast("list[tuple[str, str]]", table.cells["groups"])}
+    if any(member.reference is None for member in members):
+        # Reference groups are whatever was seen; what can be told are the monitored ones of a single attribute.
+        monitored = {label for label, role in counted if role == "monitored"}
+        return len(members) > 1 or monitored == {label_of(value) for value in members[0].monitored}
+    combinations = product(*(_named_groups(member) for member in members))
+    return counted == {
+        (TOGETHER.join(label for label, _ in groups), "reference" if all(role == "reference" for _, role in groups) else "monitored")
+        for groups in combinations
+    }
+
+
+def _named_groups(attribute: MonitoredAttribute) -> list[tuple[str, str]]:
+    monitored = [(label_of(value), "monitored") for value in attribute.monitored]
+    return [*monitored, *((label_of(value), "reference") for value in attribute.reference or ())]
 
 
 def _measured(start: datetime, tables: Sequence[HourTable], monitor: Monitor) -> Iterable[RolledUp]:

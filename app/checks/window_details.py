@@ -1,9 +1,13 @@
 """The description of a window that is stored and shown with every check. Source: spec of the fairness check, section 2."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from app.checks.classifying import outcome_codes
 from app.checks.evidence import Evidence
 from app.checks.grouping import NEITHER
+from app.checks.outcomes_of_copies import CopyOutcomes
 from app.checks.subject import Subject
 from app.domain.outcomes import Outcome, outcome_texts
 
@@ -11,6 +15,7 @@ from app.domain.outcomes import Outcome, outcome_texts
 def describe_window(subject: Subject, evidence: Evidence) -> dict[str, object]:
     """Counts and times of what a check read; JSON-safe."""
     window, reach = evidence.window, evidence.window.reach()
+    unclassified_labels = int((outcome_codes(evidence.feedback.rows["label"], subject.monitor.outcomes) == Outcome.UNCLASSIFIED).sum())
     revisions = np.array(window.rows["model_revision"].to_pylist(), dtype=object)
     return {
         "records": window.own,
@@ -28,6 +33,18 @@ def describe_window(subject: Subject, evidence: Evidence) -> dict[str, object]:
         "additional_labelled_records": evidence.feedback.additional,
         "favourable": outcome_texts(subject.monitor.outcomes.favourable),
         "unfavourable": outcome_texts(subject.monitor.outcomes.unfavourable),
+        "unclassified_labels": unclassified_labels,
+        **described_setting(subject),
         "min_records": subject.monitor.min_records,
         "max_records": subject.monitor.max_records,
     }
+
+
+def described_setting(subject: Subject) -> dict[str, object]:
+    """What the figures depend on beside the records, the monitor and the model."""
+    return {"schema_version": subject.deployment.schema.version, "with_endpoint": subject.deployment.endpoint is not None}
+
+
+def describe_answers(copies: Sequence[CopyOutcomes]) -> dict[str, object]:
+    """What became of the copies, once all have been answered: how many are in neither outcome list, per attribute."""
+    return {"unclassified_copies": {one.grouping.column.name: int(one.known.sum() - one.classified.sum()) for one in copies}}

@@ -12,7 +12,7 @@ from app.errors import SetupError
 
 POLL_SECONDS = 0.1
 FIRST_DELAY_SECONDS = 0.2
-LONGEST_DELAY_SECONDS = 30.0
+LONGEST_DELAY_SECONDS = 5.0
 STEADY_SECONDS = 30.0  # whoever ran this long gets the shortest delay again
 
 log = structlog.get_logger()

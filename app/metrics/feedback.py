@@ -6,7 +6,7 @@ from app.metrics.tables import FeedbackCells
 from app.metrics.values import Measured
 from app.metrics.worst import RatioLimits
 
-CORRECT = Words(noun="correct", empty="no record{of} has both a label and a prediction")
+CORRECT = Words(noun="correct", empty="no record{of} has a label and a prediction that are both among the outcomes")
 
 
 def measure_feedback(table: FeedbackCells) -> list[Measured]:
@@ -18,5 +18,6 @@ def measure_feedback(table: FeedbackCells) -> list[Measured]:
 
 
 def _rates(table: FeedbackCells) -> dict[str, Estimate]:
-    cells = table.counts.sum(axis=(1, 2))
+    # A label spelt otherwise than the outcomes would count as a mistake of the model: what is in neither list is in no rate.
+    cells = table.counts[:, :2, :2].sum(axis=(1, 2))
     return {"correct": Counted(CORRECT, cells[:, 1], cells.sum(axis=1))}

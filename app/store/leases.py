@@ -31,10 +31,12 @@ _COLLISIONS = 5
 
 _NEXT = text("""
     WITH heads AS (
-        SELECT DISTINCT ON (deployment_no, trigger) no
-        FROM checks
-        WHERE claimable_at <= now()
-        ORDER BY deployment_no, trigger, CASE trigger WHEN 'schedule' THEN span_start END, no
+        (SELECT DISTINCT ON (deployment_no, trigger) no
+         FROM checks
+         WHERE claimable_at <= now() AND state <> 'running'
+         ORDER BY deployment_no, trigger, CASE trigger WHEN 'schedule' THEN span_start END, no)
+        UNION ALL
+        SELECT no FROM checks WHERE claimable_at <= now() AND state = 'running'
     )
     SELECT c.no
     FROM heads JOIN checks c ON c.no = heads.no
@@ -42,7 +44,8 @@ _NEXT = text("""
       AND c.no <> ALL(:tried)
       AND (c.state = 'running'
            OR NOT EXISTS (SELECT FROM checks r WHERE r.deployment_no = c.deployment_no AND r.state = 'running'))
-    ORDER BY CASE c.trigger WHEN 'request' THEN 0 WHEN 'schedule' THEN 1 ELSE 2 END,
+    ORDER BY c.state <> 'running',
+             CASE c.trigger WHEN 'request' THEN 0 WHEN 'schedule' THEN 1 ELSE 2 END,
              CASE c.trigger WHEN 'schedule' THEN c.span_start END, c.no
     LIMIT 1
     FOR UPDATE OF c SKIP LOCKED
@@ -50,8 +53,10 @@ _NEXT = text("""
 """The next check to run: those for now first (somebody waits), then the oldest hour, then ranges (they may be thousands).
 
 Only the head of each deployment's line is looked at, locked or not, so that nobody overtakes within a deployment.
-A check that waits for its retry is not yet claimable, hence in nobody's way. The condition on `claimable_at` is
-repeated because Postgres checks it again on a row that changed before it could be locked.
+A check whose worker went silent stands in no line and comes before all others: as long as it counts as running,
+everything else of its deployment waits for it. A check that waits for its retry is not yet claimable, hence in nobody's
+way. The condition on `claimable_at` is repeated because Postgres checks it again on a row that changed before it could
+be locked.
 """
 
 _END_ABANDONED = text("""

@@ -1,18 +1,23 @@
 import json
+import time
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from app.domain.checks import Progress
 from app.domain.definitions import definition_of
 from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitors import MonitoredAttribute
 from app.domain.values import Range
-from app.errors import InvalidInput, ScoringFailed
+from app.errors import CheckCancelled, InvalidInput, ScoringFailed
 from app.store.deployments import Deployments
 from app.store.engine import Database
 from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
 from tests.models.faulty import Fault, closed_url, faulty
-from tests.models.serving import ModelServer
+from tests.models.rules import RuleScorer
+from tests.models.serving import ModelServer, serve
 from tests.scenes import HOUR, NOON, PlainSealer, Scene, scene
 
 REGION = Column(name="region", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
@@ -37,18 +42,70 @@ def test_every_flip_is_found_gained_and_lost_apart(stage: Scene) -> None:
     assert result.value("disparate_impact", "balanced", "sex", "female") == pytest.approx(5 / 40)
 
 
-def test_a_new_model_revision_is_asked_about_every_copy_again_and_the_old_records_are_counted(stage: Scene, server: ModelServer) -> None:
+def test_balanced_figures_are_of_the_present_model_alone(stage: Scene, server: ModelServer) -> None:
     stage.log(applicants(20, 20, 5), NOON)
     stage.check(NOON)
     change(stage, model_revision="2")
-    stage.log(applicants(1, 1, prefix="new"), NOON + HOUR)
-    stage.watch(monitor_of(min_records=42))
+    stage.log(applicants(12, 12, 12, prefix="new"), NOON + HOUR)
+    stage.watch(monitor_of(min_records=64))
 
     result = stage.check(NOON + HOUR)
 
-    assert server.counts.rows == 40 + 42
+    # What revision 1 said of its records cannot be held against what revision 2 says of their copies.
+    assert server.counts.rows == 40 + 24
+    assert result.get("disparate_impact", "balanced", "sex", "female").n == 24
+    assert result.value("disparate_impact", "balanced", "sex", "female") == pytest.approx(12 / 24)
+    assert result.get("disparate_impact", "payload", "sex", "female").n == 64
     assert result.run.window is not None
     assert result.run.window["records_of_other_revisions"] == 40
+
+
+def test_without_a_record_of_the_present_revision_balanced_figures_are_null(stage: Scene, server: ModelServer) -> None:
+    stage.log(applicants(20, 20, 5), NOON)
+    change(stage, model_revision="2")
+
+    result = stage.check(NOON)
+
+    assert result.get("disparate_impact", "balanced", "sex", scope="worst").verdict == "not_computable"
+    assert result.value("disparate_impact", "payload", "sex", "female") == pytest.approx(0.25)
+    assert server.counts.rows == 0
+
+
+class OtherWords(RuleScorer):
+    """The rule, answering yes and no."""
+
+    def predict(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[Any, Any]]:
+        return [("yes" if prediction else "no", probability) for prediction, probability in super().predict(columns, rows)]
+
+
+def test_a_model_that_speaks_of_other_outcomes_fails_the_check_with_an_example(stage: Scene) -> None:
+    stage.log(applicants(20, 20, 5), NOON)
+    with serve(OtherWords()) as other:
+        change(stage, endpoint=Endpoint(url=other.url))
+        with pytest.raises(ScoringFailed, match=r"in neither outcome list \(it answered '(yes|no)'"):
+            stage.check(NOON)
+
+    assert stage.count("counterfactuals") == 0
+
+
+def test_the_order_to_stop_is_heard_while_a_slow_model_keeps_a_page_waiting(stage: Scene) -> None:
+    stage.log(applicants(20, 20, 5), NOON)
+    heard: list[str] = []
+
+    def stop_when_asking(progress: Progress) -> None:
+        heard.append(progress.step)
+        if heard.count("asking the model about copies") > 1:
+            raise CheckCancelled("stop")
+
+    stage.report = stop_when_asking
+    with faulty(Fault.SLOW, delay_seconds=30) as slow:
+        change(stage, endpoint=Endpoint(url=slow.url, timeout_seconds=60))
+        began = time.monotonic()
+        with pytest.raises(CheckCancelled):
+            stage.check(NOON)
+
+    # Not a measure of speed: without the order the wait is the model's thirty seconds.
+    assert time.monotonic() - began < 20
 
 
 def test_values_added_to_the_monitor_cost_calls_for_the_new_copies_only(stage: Scene, server: ModelServer) -> None:

@@ -67,7 +67,9 @@ def test_without_an_endpoint_labelled_features_wait(database: Database) -> None:
     stage.log(applicants(20, 20, 5), NOON)
     stage.label_features([{"sex": "female", "income": 90_000, "age": 40, "label": 1}], NOON)
 
-    assert stage.check(NOON).get("accuracy", "feedback", scope="overall").value is None
+    accuracy = stage.check(NOON).get("accuracy", "feedback", scope="overall")
+
+    assert accuracy.reason == "the labelled records have no prediction, and the deployment has no endpoint to ask for one"
 
 
 def test_accuracy_does_not_depend_on_how_a_label_spells_a_number(stage: Scene) -> None:
@@ -112,3 +114,17 @@ def test_a_label_whose_record_is_gone_takes_no_part(stage: Scene) -> None:
         connection.exec_driver_sql("DELETE FROM payload_records WHERE logged_at < '2026-03-02'")
 
     assert stage.check(NOON).get("accuracy", "feedback", scope="overall").value is None
+
+
+def test_labels_spelt_otherwise_than_the_outcomes_give_no_accuracy_instead_of_a_wrong_one(stage: Scene) -> None:
+    rows = applicants(20, 20, 5)
+    stage.log(rows, NOON)
+    stage.label([(row["id"], "approved" if row["prediction"] else "refused") for row in rows], NOON)
+
+    result = stage.check(NOON)
+    accuracy = result.get("accuracy", "feedback", scope="overall")
+
+    assert (accuracy.value, accuracy.verdict) == (None, "not_computable")
+    assert accuracy.reason == "no record has a label and a prediction that are both among the outcomes"
+    assert result.run.window is not None
+    assert result.run.window["unclassified_labels"] == 40

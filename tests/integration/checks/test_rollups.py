@@ -5,9 +5,11 @@ import pytest
 
 from app.checks.rollups import Period, period_start, roll_up
 from app.domain.checks import DataSet, Trigger
+from app.domain.monitors import MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
+from app.domain.values import Range
 from app.store.measurements import SeriesFilter, hour_tables
-from tests.integration.checks.conftest import applicants, monitor_of
+from tests.integration.checks.conftest import SEX, applicants, monitor_of
 from tests.scenes import HOUR, NOON, Scene
 
 
@@ -71,3 +73,22 @@ def test_hours_counted_under_other_favourable_outcomes_are_left_out(stage: Scene
     stage.check(NOON + HOUR)
 
     assert rolled(stage, Period.DAY, "favourable_rate") == [(0.75, 20, 1)]
+
+
+def test_hours_of_other_groups_are_left_out(stage: Scene) -> None:
+    ages = MonitoredAttribute(feature="age", monitored=(Range(18, 39),), reference=(Range(40, 75),))
+    stage.watch(monitor_of(SEX, ages, intersections=(("sex", "age"),)))
+    stage.log(applicants(40, 40, 2), NOON)
+    stage.log(applicants(40, 40, 5, prefix="b"), NOON + HOUR)
+    stage.check(NOON)
+    changed = replace(ages, monitored=(Range(18, 44),), reference=(Range(45, 75),))
+    stage.watch(monitor_of(SEX, changed, intersections=(("sex", "age"),)))
+    stage.check(NOON + HOUR)
+
+    with stage.database.transaction() as session:
+        tables = hour_tables(session, stage.deployment.no, SeriesFilter(data=DataSet.PAYLOAD), outcomes=stage.monitor().outcomes, most=1000)
+    hours = {(r.measurement.attribute, r.measurement.group): r.hours for r in roll_up(tables, Period.DAY, stage.monitor())}
+
+    assert hours["sex", "female"] == 2
+    assert hours["age", "18-44"] == hours["sex × age", "female × 18-44"] == 1
+    assert ("age", "18-39") not in hours

@@ -1,12 +1,15 @@
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from app.domain.checks import Trigger
+from app.domain.definitions import definition_of
 from app.errors import LeaseLost
+from app.store.deployments import Deployments
 from tests.integration.checks.conftest import applicants, monitor_of
 from tests.models.serving import ModelServer
-from tests.scenes import HOUR, NOON, Scene
+from tests.scenes import HOUR, NOON, PlainSealer, Scene
 
 
 def test_records_of_the_hour_are_topped_up_with_the_newest_before_until_the_minimum_is_met(stage: Scene) -> None:
@@ -131,3 +134,18 @@ def test_a_range_that_somebody_asked_for_is_never_carried_into_the_hourly_series
     assert carried.run.window is not None
     assert carried.run.window["carried_from"] == hourly.run.id
     assert carried.get("disparate_impact", "payload", "sex", "female").n == 40
+
+
+@pytest.mark.parametrize("change", ["schema", "endpoint"])
+def test_nothing_is_carried_forward_over_a_changed_schema_or_endpoint(stage: Scene, change: str) -> None:
+    stage.log(applicants(20, 20, 5), NOON)
+    stage.check(NOON, trigger=Trigger.SCHEDULE)
+    definition = definition_of(stage.deployment)
+    changed = replace(definition, endpoint=None) if change == "endpoint" else replace(definition, features=definition.features[:2])
+    with stage.database.transaction() as session:
+        Deployments(session, PlainSealer()).change(stage.deployment, changed)
+
+    result = stage.check(NOON + HOUR, trigger=Trigger.SCHEDULE)
+
+    assert not any(m.carried_forward for m in result.measurements)
+    assert result.run.state == ("insufficient_data" if change == "schema" else "succeeded")

@@ -275,3 +275,13 @@ def test_of_a_backlog_the_oldest_hour_of_every_deployment_is_claimed_first(datab
 
     assert {check.span.start for check in claimed} == {now - timedelta(hours=72)}
     assert take(database) is None
+
+
+def test_a_check_left_by_a_dead_worker_is_taken_over_even_behind_an_older_one_that_waits_for_it(database: Database) -> None:
+    (no,) = add_deployments(database)
+    add_hours(database, no, 3)
+    break_down(database, taken(database))
+    second = taken(database, "dies")
+    let_pass(database, timedelta(minutes=10))  # meanwhile no worker lived: the first waits to be tried again, the second is abandoned
+
+    assert taken(database, "heir").no == second.no
