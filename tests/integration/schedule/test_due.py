@@ -2,7 +2,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import select, text
+from sqlalchemy import select
 
 from app.clock import HOUR, hour_of
 from app.domain.monitors import Monitor
@@ -12,7 +12,7 @@ from app.schedule.ticker import started_ticker, tick
 from app.store.engine import Database
 from app.store.monitors import put_monitor
 from app.store.tables import CheckRow, DeploymentRow, MonitorRow
-from tests.integration.schedule.seeding import add_deployments, wait_until
+from tests.integration.schedule.seeding import add_deployments
 
 NOON = datetime(2030, 5, 5, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -85,13 +85,11 @@ def test_ticks_at_once_queue_nothing_twice(database: Database) -> None:
 def test_a_deployment_that_is_being_deleted_does_not_stop_the_others(database: Database) -> None:
     gone, *_ = add_deployments(database, 3, monitored_since=NOON - HOUR)
 
-    with ThreadPoolExecutor(1) as pool:
-        with database.transaction() as session:
-            session.delete(session.get_one(DeploymentRow, gone, with_for_update=True))
-            session.flush()
-            queued = pool.submit(queue, database, NOON + 30 * SECOND)
-            wait_until(lambda: bool(session.scalar(text("SELECT count(*) FROM pg_locks WHERE NOT granted"))))
-        count = queued.result(timeout=10)
+    with database.transaction() as session:
+        session.delete(session.get_one(DeploymentRow, gone, with_for_update=True))
+        session.flush()
+        with ThreadPoolExecutor(1) as pool:
+            count = pool.submit(queue, database, NOON + 30 * SECOND).result(timeout=10)
 
     assert count == 2
 
@@ -120,3 +118,17 @@ def test_hours_that_passed_while_the_schedule_was_off_are_not_made_up_for(databa
 
     assert hours(database) == [next_hour - HOUR]
     assert unchanged == switched_on
+
+
+def test_a_deployment_that_is_being_deleted_is_left_out_and_nobody_waits_for_it(database: Database) -> None:
+    gone, kept = add_deployments(database, 2, monitored_since=NOON - HOUR)
+    with database.transaction() as deleting:
+        deleting.execute(select(DeploymentRow.no).where(DeploymentRow.no == gone).with_for_update())
+
+        with database.transaction() as session:
+            session.execute(text("SET LOCAL lock_timeout = '2s'"))
+            count = queue_due_checks(session, NOON + 31 * SECOND)
+
+    assert count == 1
+    with database.transaction() as session:
+        assert session.scalars(select(CheckRow.deployment_no)).all() == [kept]

@@ -162,7 +162,9 @@ def test_accuracy_counts_everybody_overall_and_each_group_apart() -> None:
     assert value(results, "accuracy", "overall").value == 3 / 5
     assert value(results, "accuracy", "pooled").value == 1 / 2
     assert value(results, "accuracy", "reference").value == 1 / 2
-    assert reason(results, "accuracy", "group", "Asian") == "no record of Asian has a label and a prediction that are both among the outcomes"
+    assert (
+        reason(results, "accuracy", "group", "Asian") == "no record of Asian has a label and a prediction that are both among the outcomes"
+    )
     assert found(results, "accuracy", "overall").details == {"formula": "correct(g) / n(g)", "correct": 3, "n": 5}
 
 
@@ -184,3 +186,12 @@ def test_every_row_of_the_catalogue_stands_under_its_key_and_keeps_its_ideal_in_
         assert key == row.key
         assert row.ideal is None or row.lowest <= row.ideal <= (np.inf if row.highest is None else row.highest)
         assert row.worst_by is None or row.worst_by in CATALOGUE
+
+
+def test_every_one_of_a_thousand_groups_is_measured_and_a_missing_reference_is_named_by_its_first() -> None:
+    groups: list[tuple[str, Role]] = [(f"g{no}", "monitored" if no < 500 else "reference") for no in range(1_000)]
+
+    results = measure_payload(payload(*[(1, 1)] * 500, *[(0, 0)] * 500, groups=groups))
+
+    assert len([result for result in results if (result.metric, result.scope) == ("favourable_rate", "group")]) == 1_000
+    assert reason(results, "disparate_impact", "group", "g499") == ("no record of the reference group (g500, g501, g502, …) was classified")
