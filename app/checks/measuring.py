@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
-from app.checks.tabulation import EVERYBODY, TOGETHER, Table
+from app.checks.tabulation import EVERYBODY, Table
 from app.domain.checks import DataSet, Measurement, Scope
 from app.domain.monitors import Limits, Monitor, MonitoredAttribute
+from app.domain.texts import TOGETHER
 from app.metrics.balanced import measure_balanced
 from app.metrics.feedback import measure_feedback
 from app.metrics.payload import measure_payload

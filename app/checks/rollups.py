@@ -8,9 +8,10 @@ from itertools import groupby, product
 from typing import cast
 
 from app.checks.measuring import measure_table
-from app.checks.tabulation import EVERYBODY, TABLE_TYPES, TOGETHER, merged
+from app.checks.tabulation import EVERYBODY, TABLE_TYPES, merged
 from app.domain.checks import Measurement
 from app.domain.monitors import Monitor, MonitoredAttribute
+from app.domain.texts import TOGETHER
 from app.domain.values import label_of
 from app.store.measurements import HourTable
 

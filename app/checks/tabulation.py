@@ -16,6 +16,7 @@ from app.checks.grouping import NEITHER, Grouping, intersect
 from app.checks.outcomes_of_copies import CopyOutcomes
 from app.checks.window import Window
 from app.domain.checks import DataSet
+from app.domain.texts import TOGETHER
 from app.metrics.tables import BalancedCells, FeedbackCells, GroupCounts
 
 Table: TypeAlias = GroupCounts | BalancedCells | FeedbackCells
@@ -26,9 +27,6 @@ TABLE_TYPES: dict[DataSet, type[GroupCounts] | type[BalancedCells] | type[Feedba
 }
 
 OWN, ADDITIONAL = "span", "additional"
-TOGETHER = " × "
-"""Joins the names of attributes that are watched together, and the labels of their groups."""
-
 EVERYBODY = ""
 """The attribute of the table that has no groups: accuracy overall."""
 

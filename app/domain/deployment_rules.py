@@ -1,12 +1,11 @@
 """What a deployment's definition may not say. Pure: gives the problems, raises nothing, asks nobody."""
 
-import math
 import re
 from collections.abc import Iterator
 
 from app.domain.definitions import Definition
 from app.domain.deployments import Column, Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, OutputFields
-from app.domain.texts import character_problem, name_problem
+from app.domain.texts import character_problem, joining_problem, name_problem
 from app.errors import FieldProblem
 
 MAX_PAGE_SIZE = 10_000
@@ -14,9 +13,20 @@ MAX_CONCURRENCY = 64
 MIN_TIMEOUT_SECONDS = 0.1
 MAX_TIMEOUT_SECONDS = 600.0
 
+MIN_REQUESTS_PER_SECOND = 0.01
+MAX_REQUESTS_PER_SECOND = 10_000.0
+
 MAX_SECRET = 10_000
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
+_OWN_HEADERS = frozenset(
+    {
+        *("accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect", "host", "keep-alive"),
+        *("te", "trailer", "transfer-encoding", "upgrade"),
+    }
+)
+"""They say how a request is sent, not by whom: with a secret in one of them it would be read wrongly, or go to another place."""
+
 _CATEGORIES_ONLY = {FieldType.STRING, FieldType.BOOLEAN}
 
 
@@ -45,6 +55,9 @@ def _columns(definition: Definition) -> Iterator[FieldProblem]:
 
 def _column(place: str, column: Column) -> Iterator[FieldProblem]:
     yield from _text(f"{place}.name", column.name)
+    joining = joining_problem(column.name)
+    if joining:
+        yield FieldProblem(f"{place}.name", joining)
     if column.type in _CATEGORIES_ONLY and column.kind is not FieldKind.CATEGORICAL:
         yield FieldProblem(
             f"{place}.kind", f"a {column.type.value} column must be categorical; only integer and number columns can be numeric"
@@ -76,8 +89,9 @@ def _endpoint(endpoint: Endpoint) -> Iterator[FieldProblem]:
             "endpoint.timeout_seconds", f"must be between {MIN_TIMEOUT_SECONDS} and {MAX_TIMEOUT_SECONDS:.0f} seconds, {found}"
         )
     rate = endpoint.requests_per_second
-    if rate is not None and not (math.isfinite(rate) and rate > 0):
-        yield FieldProblem("endpoint.requests_per_second", f"must be a number above 0, found {rate}; leave it out for no limit")
+    if rate is not None and not MIN_REQUESTS_PER_SECOND <= rate <= MAX_REQUESTS_PER_SECOND:
+        bounds = f"{MIN_REQUESTS_PER_SECOND} and {MAX_REQUESTS_PER_SECOND:,.0f}"
+        yield FieldProblem("endpoint.requests_per_second", f"must be between {bounds}, found {rate}; leave it out for no limit")
     if endpoint.credentials is not None:
         yield from _credentials(endpoint.credentials)
 
@@ -86,8 +100,11 @@ def _credentials(credentials: Credentials) -> Iterator[FieldProblem]:
     name, secret = "endpoint.credentials.name", "endpoint.credentials.secret"
     if credentials.kind is CredentialsKind.BASIC and (not credentials.name or ":" in credentials.name):
         yield FieldProblem(name, "must be the user's name, without a colon, for credentials of the kind basic")
-    if credentials.kind is CredentialsKind.HEADER and not _HEADER_NAME.fullmatch(credentials.name):
-        yield FieldProblem(name, "must be the name of an HTTP header for credentials of the kind header")
+    if credentials.kind is CredentialsKind.HEADER:
+        if not _HEADER_NAME.fullmatch(credentials.name):
+            yield FieldProblem(name, "must be the name of an HTTP header for credentials of the kind header")
+        elif credentials.name.lower() in _OWN_HEADERS or credentials.name.lower().startswith("proxy-"):
+            yield FieldProblem(name, f"must not be {credentials.name}, a header that says how a request is sent and not by whom")
     for field, text in ((name, credentials.name), (secret, credentials.secret)):
         problem = character_problem(text)
         if problem:

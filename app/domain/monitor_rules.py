@@ -5,20 +5,28 @@ The known metric keys are handed in, because the domain does not know the metric
 """
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
+from math import prod
 
 from app.domain.deployments import Column, FieldKind, FieldType, ProblemType, RecordSchema
 from app.domain.monitors import Limits, Monitor, MonitoredAttribute
-from app.domain.texts import name_problem
+from app.domain.texts import joining_problem, name_problem
 from app.domain.values import GroupValue, Range, canonical, label_of
 from app.errors import FieldProblem
 
 MAX_RECORDS = 1_000_000
 MAX_DRAWS = 10
 MAX_ATTRIBUTES = 100
+MAX_GROUPS = 100
+"""Monitored or reference values or ranges of one attribute. Each is measured by itself."""
+MAX_OUTCOMES = 1_000
+"""Favourable or unfavourable class values."""
 MAX_RANGES = 100
-"""Of one list. Each is compared with each other one, so there must be an end."""
+"""Of one list of outcomes, as of groups. Each is compared with each other one, so there must be an end."""
+MAX_INTERSECTIONS = 20
+MAX_GROUPS_TOGETHER = 1_000
+"""Of one intersection. Three attributes of 200 would make eight million groups, nearly all of them empty."""
 INTERSECTION_SIZES = (2, 3)
 _INT64 = 2**63
 
@@ -45,6 +53,10 @@ def monitor_problems(
 def _outcomes(monitor: Monitor, problem_type: ProblemType) -> Iterator[FieldProblem]:
     sides = (("favourable", monitor.outcomes.favourable), ("unfavourable", monitor.outcomes.unfavourable))
     wants_ranges = problem_type is ProblemType.REGRESSION
+    too_long = [problem for part, values in sides for problem in _too_long(part, values, MAX_OUTCOMES)]
+    if too_long:
+        yield from too_long
+        return
     for part, values in sides:
         yield from _listed(part, values)
         for index, value in enumerate(values):
@@ -78,13 +90,27 @@ def _attributes(monitor: Monitor, schema: RecordSchema, known_metrics: Collectio
 
 def _groups(place: str, attribute: MonitoredAttribute, column: Column | None) -> Iterator[FieldProblem]:
     reference = attribute.reference
-    for part, values in (("monitored", attribute.monitored), ("reference", reference)):
-        if values is None:
-            continue
-        yield from _listed(f"{place}.{part}", values)
+    lists = [
+        (f"{place}.{part}", values) for part, values in (("monitored", attribute.monitored), ("reference", reference)) if values is not None
+    ]
+    too_long = [problem for part, values in lists for problem in _too_long(part, values, MAX_GROUPS)]
+    if too_long:
+        yield from too_long
+        return
+    for part, values in lists:
+        yield from _listed(part, values)
         for index, value in enumerate(values):
+            joining = joining_problem(value) if isinstance(value, str) else None
+            if joining:
+                yield FieldProblem(f"{part}[{index}]", joining)
             if column is not None:
-                yield from _fits(f"{place}.{part}[{index}]", value, column)
+                yield from _fits(f"{part}[{index}]", value, column)
+    yield from _one_form(place, attribute)
+
+
+def _one_form(place: str, attribute: MonitoredAttribute) -> Iterator[FieldProblem]:
+    """Problems of an attribute's two lists together."""
+    reference = attribute.reference
     kinds = {isinstance(value, Range) for value in (*attribute.monitored, *(reference or ()))}
     if len(kinds) > 1:
         yield FieldProblem(f"{place}.monitored", "mixes ranges and values between or within the groups; use one form for the attribute")
@@ -144,7 +170,10 @@ def _limits_problem(limits: Limits) -> str | None:
 
 
 def _intersections(monitor: Monitor) -> Iterator[FieldProblem]:
-    configured = {attribute.feature for attribute in monitor.attributes}
+    configured = {attribute.feature: attribute for attribute in monitor.attributes}
+    if len(monitor.intersections) > MAX_INTERSECTIONS:
+        yield FieldProblem("intersections", f"must list at most {MAX_INTERSECTIONS} intersections, found {len(monitor.intersections)}")
+        return
     seen: set[frozenset[str]] = set()
     for index, features in enumerate(monitor.intersections):
         place = f"intersections[{index}]"
@@ -158,6 +187,16 @@ def _intersections(monitor: Monitor) -> Iterator[FieldProblem]:
         if frozenset(features) in seen:
             yield FieldProblem(place, "is listed twice")
         seen.add(frozenset(features))
+        yield from _many_together(place, [configured[feature] for feature in features if feature in configured])
+
+
+def _many_together(place: str, attributes: Sequence[MonitoredAttribute]) -> Iterator[FieldProblem]:
+    # Where the reference is left out its values are known only at the check, which counts again.
+    counts = [len(attribute.monitored) + len(attribute.reference or ()) for attribute in attributes]
+    if len(counts) in INTERSECTION_SIZES and prod(counts) > MAX_GROUPS_TOGETHER:
+        each = " × ".join(f"{count} of {attribute.feature}" for count, attribute in zip(counts, attributes, strict=True))
+        message = f"has {prod(counts):,} groups ({each}) where at most {MAX_GROUPS_TOGETHER:,} are measured"
+        yield FieldProblem(place, f"{message}; list fewer values or ranges for its attributes")
 
 
 def _sizes(monitor: Monitor) -> Iterator[FieldProblem]:
@@ -192,6 +231,11 @@ def _listed(place: str, values: tuple[GroupValue, ...]) -> Iterator[FieldProblem
             yield FieldProblem(
                 f"{place}[{index}]", f"{_shown(later)} overlaps {_shown(earlier)} in the same list (both ends belong to a range)"
             )
+
+
+def _too_long(place: str, values: tuple[GroupValue, ...], most: int) -> Iterator[FieldProblem]:
+    if len(values) > most:
+        yield FieldProblem(place, f"must list at most {most:,} values or ranges, found {len(values):,}")
 
 
 def _value_problem(value: GroupValue) -> str | None:

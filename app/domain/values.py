@@ -5,10 +5,14 @@ JSON, CSV and numpy disagree about `1`, `1.0` and `"1"`; a group or an outcome m
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TypeAlias
 
 Scalar: TypeAlias = str | int | float | bool
 """One cell of a record; a missing cell is None."""
+
+_EXPONENT_FROM = 1e16
+"""From here on Python and JSON encoders write floats with an exponent; below they write every digit, and `.0`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +40,21 @@ GroupValue: TypeAlias = Scalar | Range
 
 
 def canonical(value: Scalar) -> str:
-    """The text under which a value is compared and shown: integral floats lose `.0`, booleans are `true`/`false`."""
+    """The text under which a value is compared and shown, which is how Postgres prints the stored JSON.
+
+    Booleans are `true`/`false`; integral floats lose `.0`; no number has an exponent (`0.00001`, not `1e-05`).
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+        text = repr(normalised(value))
+        return f"{Decimal(text):f}" if "e" in text else text
     return str(value)
 
 
 def normalised(value: Scalar) -> Scalar:
     """The value as it is stored: integral floats become integers, so that the stored text is `canonical()`."""
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < _EXPONENT_FROM else value
 
 
 def label_of(value: GroupValue) -> str:
@@ -63,3 +71,12 @@ def number_of(value: Scalar | None) -> float | None:
     except (ValueError, OverflowError):  # no number, or an integer larger than any float
         return None
     return number if math.isfinite(number) else None
+
+
+def exact_number(value: Scalar) -> int | float | None:
+    """The value as `number_of()` gives it, except that a whole number is an int: beyond 2**53 a float would be another one."""
+    number = number_of(value)
+    if number is None:
+        return None
+    exact = Decimal(value)
+    return int(exact) if exact == exact.to_integral_value() else number

@@ -57,12 +57,13 @@ def _rate(metric: Metric, estimate: Estimate, scope: Scope, label: str | None, o
 def _pairs(metric: Metric, comparison: Comparison, estimate: Estimate, groups: Groups) -> list[Measured]:
     """The comparison of each monitored value, and of all pooled, with the reference."""
     against = of_role(groups, "reference")
-    other = estimate.share(against)
+    # Once, not for each group: it goes through all of them.
+    other, other_name = estimate.share(against), f" of {_named(groups, 'reference')}"
     monitored = set(of_role(groups, "monitored"))
     results = []
     for scope, label, of, name in (entry for entry in _whose(("group", "pooled"), groups) if monitored.issuperset(entry[2])):
         share = estimate.share(of)
-        reason = _missing(comparison, estimate, (share, name), (other, f" of {_named(groups, 'reference')}"))
+        reason = _missing(comparison, estimate, (share, name), (other, other_name))
         number = Undefined(reason, estimate.records(of, against)) if reason else _compared(comparison, estimate, of, against)
         results.append(
             Measured(

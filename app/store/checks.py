@@ -27,7 +27,7 @@ _QUEUE_SCHEDULED = text("""
         ) AS ended(hour)
         WHERE m.schedule = 'hourly'
         ORDER BY d.no, ended.hour
-        FOR KEY SHARE OF d
+        FOR KEY SHARE OF d SKIP LOCKED
     ) AS due
     ON CONFLICT DO NOTHING
     RETURNING no

@@ -33,6 +33,9 @@ from app.store.tables import (
     PayloadRecordRow,
 )
 
+_MAX_SCHEMA_VERSION = 2**15 - 1
+"""What the column of two bytes holds, which stands in every record."""
+
 
 class Sealer(Protocol):
     """Encrypts what must be stored but never shown."""
@@ -104,13 +107,21 @@ class Deployments:
         return [self._deployment(row, schema) for row, schema in self._session.execute(statement)]
 
     def change(self, deployment: Deployment, definition: Definition) -> Deployment:
-        """Gives the deployment other content; other columns make a new schema version, and stored records keep theirs."""
+        """Gives the deployment other content; other columns make a new schema version, and stored records keep theirs.
+
+        Raises:
+            Conflict: the columns have changed as often as versions can be counted.
+        """
         before = definition_of(deployment)
         if before == definition:
             return deployment
         version = deployment.schema.version
         if (before.features, before.meta) != (definition.features, definition.meta):
             version += 1
+            if version > _MAX_SCHEMA_VERSION:
+                raise Conflict(
+                    f"The columns of {deployment.id} have changed {version - 2:,} times, which is the most; register another deployment."
+                )
             self._add_schema(deployment.no, version, definition)
         values = {**self._values(definition), "schema_version": version, "updated_at": func.now()}
         self._session.execute(update(DeploymentRow).where(DeploymentRow.no == deployment.no).values(values))

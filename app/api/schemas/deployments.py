@@ -9,7 +9,14 @@ from pydantic_core import to_jsonable_python
 
 from app.api.schemas.base import ID_PATTERN, NOT_BLANK, In, Out, Patch
 from app.domain.definitions import Definition, definition_of
-from app.domain.deployment_rules import MAX_CONCURRENCY, MAX_PAGE_SIZE, MAX_TIMEOUT_SECONDS, MIN_TIMEOUT_SECONDS
+from app.domain.deployment_rules import (
+    MAX_CONCURRENCY,
+    MAX_PAGE_SIZE,
+    MAX_REQUESTS_PER_SECOND,
+    MAX_TIMEOUT_SECONDS,
+    MIN_REQUESTS_PER_SECOND,
+    MIN_TIMEOUT_SECONDS,
+)
 from app.domain.deployments import (
     Column,
     Credentials,
@@ -95,7 +102,7 @@ class EndpointIn(In):
     timeout_seconds: float = Field(default=30.0, ge=MIN_TIMEOUT_SECONDS, le=MAX_TIMEOUT_SECONDS)
     page_size: int = Field(default=1000, ge=1, le=MAX_PAGE_SIZE, description="Rows in one request.")
     concurrency: int = Field(default=4, ge=1, le=MAX_CONCURRENCY, description="Requests at the same time.")
-    requests_per_second: float | None = Field(default=None, gt=0)
+    requests_per_second: float | None = Field(default=None, ge=MIN_REQUESTS_PER_SECOND, le=MAX_REQUESTS_PER_SECOND)
 
 
 class DeploymentIn(In):
@@ -144,7 +151,7 @@ class EndpointPatch(Patch):
     timeout_seconds: float = Field(default=30.0, ge=MIN_TIMEOUT_SECONDS, le=MAX_TIMEOUT_SECONDS)
     page_size: int = Field(default=1000, ge=1, le=MAX_PAGE_SIZE)
     concurrency: int = Field(default=4, ge=1, le=MAX_CONCURRENCY)
-    requests_per_second: float | None = Field(default=None, gt=0)
+    requests_per_second: float | None = Field(default=None, ge=MIN_REQUESTS_PER_SECOND, le=MAX_REQUESTS_PER_SECOND)
 
 
 class DeploymentPatch(Patch):

@@ -117,6 +117,20 @@ def test_other_columns_make_a_new_schema_version_and_the_old_one_stays(service: 
         assert session.scalars(text("SELECT version FROM deployment_schemas ORDER BY version")).all() == [1, 2]
 
 
+def test_after_the_last_schema_version_other_columns_are_refused_and_the_rest_can_still_change(service: RunningService) -> None:
+    service.client.post("/v1/deployments", json=deployment())
+    with service.database.transaction() as session:
+        session.execute(text("UPDATE deployment_schemas SET version = 32767"))
+        session.execute(text("UPDATE deployments SET schema_version = 32767"))
+
+    columns = service.client.patch("/v1/deployments/credit-risk", json={"meta": []})
+    name = service.client.patch("/v1/deployments/credit-risk", json={"name": "Another name"})
+
+    assert columns.status_code == 409
+    assert "register another deployment" in columns.json()["detail"]
+    assert (name.status_code, name.json()["schema_version"]) == (200, 32767)
+
+
 def test_null_forgets_credentials_and_endpoint(service: RunningService) -> None:
     service.client.post("/v1/deployments", json=deployment())
 
@@ -233,6 +247,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"endpoint": {"url": "http://m/", "timeout_seconds": 0.01}}, "endpoint.timeout_seconds"),
     ({"endpoint": {"url": "http://m/", "timeout_seconds": "30"}}, "endpoint.timeout_seconds"),
     ({"endpoint": {"url": "http://m/", "requests_per_second": 0}}, "endpoint.requests_per_second"),
+    ({"endpoint": {"url": "http://m/", "requests_per_second": 1e-12}}, "endpoint.requests_per_second"),
     ({"endpoint": {"url": "http://m/", "credentials": {"kind": "basic", "secret": "s"}}}, "endpoint.credentials.name"),
     ({"endpoint": {"url": "http://m/", "credentials": {"kind": "header", "name": "a b", "secret": "s"}}}, "endpoint.credentials.name"),
     ({"endpoint": {"url": "http://m/", "credentials": {"kind": "bearer"}}}, "endpoint.credentials.secret"),

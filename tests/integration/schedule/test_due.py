@@ -118,17 +118,3 @@ def test_hours_that_passed_while_the_schedule_was_off_are_not_made_up_for(databa
 
     assert hours(database) == [next_hour - HOUR]
     assert unchanged == switched_on
-
-
-def test_a_deployment_that_is_being_deleted_is_left_out_and_nobody_waits_for_it(database: Database) -> None:
-    gone, kept = add_deployments(database, 2, monitored_since=NOON - HOUR)
-    with database.transaction() as deleting:
-        deleting.execute(select(DeploymentRow.no).where(DeploymentRow.no == gone).with_for_update())
-
-        with database.transaction() as session:
-            session.execute(text("SET LOCAL lock_timeout = '2s'"))
-            count = queue_due_checks(session, NOON + 31 * SECOND)
-
-    assert count == 1
-    with database.transaction() as session:
-        assert session.scalars(select(CheckRow.deployment_no)).all() == [kept]

@@ -78,6 +78,13 @@ def test_good_configurations_have_no_problem() -> None:
         (attribute("income", (float("nan"),), (1.0,)), "attributes[0].monitored[0]"),
         (attribute("code", (2**63,), (1,)), "attributes[0].monitored[0]"),
         (attribute("age", (18.5,), (20,)), "attributes[0].monitored[0]"),
+        (attribute("sex", ("female × young",), ("male",)), "attributes[0].monitored[0]"),
+        (attribute("sex", ("female",), ("male", "× old")), "attributes[0].reference[1]"),
+        (attribute("code", tuple(range(101)), (-1,)), "attributes[0].monitored"),
+        (attribute("code", (-1,), tuple(range(101))), "attributes[0].reference"),
+        (replace(MONITOR, intersections=(("sex", "age"),) * 21), "intersections"),
+        (outcomes(tuple(map(str, range(1_001))), ("no",)), "favourable"),
+        (outcomes(("yes",), tuple(map(str, range(1_001)))), "unfavourable"),
         (sex(threshold=0.0), "attributes[0].threshold"),
         (sex(threshold=1.01), "attributes[0].threshold"),
         (sex(threshold=80), "attributes[0].threshold"),
@@ -137,3 +144,34 @@ def test_very_long_lists_end_in_a_refusal_soon() -> None:
 
     assert fields(attribute("age", ranges, (Range(-2, -1),))) == ["attributes[0].monitored"]
     assert fields(replace(MONITOR, attributes=(SEX,) * 101, intersections=())) == ["attributes"]
+
+
+def test_lists_of_the_greatest_length_are_accepted() -> None:
+    many = tuple(map(str, range(1_000)))
+
+    assert fields(attribute("code", tuple(range(100)), tuple(range(100, 200)))) == []
+    assert fields(outcomes(many, ("no",))) == []
+    assert fields(attribute("sex", ("male×female",), ("male",))) == []
+
+
+def test_the_groups_of_an_intersection_are_counted_together() -> None:
+    code = MonitoredAttribute(feature="code", monitored=tuple(range(40)), reference=tuple(range(40, 50)))
+    age = MonitoredAttribute(feature="age", monitored=tuple(range(19)), reference=(19,))
+    fitting = replace(MONITOR, attributes=(code, age), intersections=(("code", "age"),))
+    sex = replace(SEX, monitored=("female",), reference=None)
+
+    found = monitor_problems(
+        replace(fitting, attributes=(code, replace(age, reference=(19, 20)))),
+        schema=SCHEMA,
+        problem_type=ProblemType.BINARY,
+        known_metrics=(),
+    )
+
+    assert fields(fitting) == []
+    assert fields(replace(fitting, attributes=(code, age, sex), intersections=(("code", "age", "sex"),))) == []
+    assert [(problem.field, problem.message) for problem in found] == [
+        (
+            "intersections[0]",
+            "has 1,050 groups (50 of code × 21 of age) where at most 1,000 are measured; list fewer values or ranges for its attributes",
+        )
+    ]

@@ -1,0 +1,81 @@
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from app.checks.grouping import NEITHER, Group, Grouping, group_records, intersect, typed_value
+from app.domain.deployments import Column, FieldKind, FieldType
+from app.domain.monitors import MonitoredAttribute
+from app.domain.values import GroupValue, Range
+from app.errors import InvalidInput
+
+BEYOND = 2**53 + 1
+"""No float is this number."""
+
+
+def column(kind: FieldType, name: str = "code") -> Column:
+    return Column(name=name, type=kind, kind=FieldKind.CATEGORICAL)
+
+
+def codes(kind: FieldType, monitored: tuple[GroupValue, ...], reference: tuple[GroupValue, ...] | None, *texts: str | None) -> list[int]:
+    attribute = MonitoredAttribute(feature="code", monitored=monitored, reference=reference)
+    found: list[int] = group_records(attribute, column(kind), pa.chunked_array([pa.array(texts, pa.string())])).codes.tolist()
+    return found
+
+
+def grouping(name: str, *labels: str) -> Grouping:
+    """Groups of those labels, the last one reference; one record in the first."""
+    roles: list[Literal["monitored", "reference"]] = [*(["monitored"] * (len(labels) - 1)), "reference"]  # type: ignore[list-item]
+    groups = tuple(Group(label, role, label) for label, role in zip(labels, roles, strict=True))
+    return Grouping(column(FieldType.STRING, name), groups, np.zeros(1, dtype=np.int64))
+
+
+def test_whole_numbers_beyond_double_precision_are_in_their_own_group() -> None:
+    assert codes(FieldType.INTEGER, (BEYOND,), (BEYOND - 1,), str(BEYOND), str(BEYOND - 1), str(BEYOND + 1)) == [0, 1, NEITHER]
+    assert codes(FieldType.INTEGER, (BEYOND,), None, str(BEYOND), str(BEYOND - 1), None) == [0, 1, NEITHER]
+    assert typed_value(BEYOND, FieldType.INTEGER) == BEYOND
+
+
+def test_the_text_of_an_integer_column_may_have_an_empty_fraction() -> None:
+    assert codes(FieldType.INTEGER, (3,), (4.0,), "3.0", "3", "4") == [0, 0, 1]
+    assert typed_value("3.0", FieldType.INTEGER) == 3
+
+
+def test_small_and_great_numbers_are_found_as_postgres_writes_them() -> None:
+    assert codes(FieldType.NUMBER, (1e-05,), (1e16,), "0.00001", "10000000000000000") == [0, 1]
+    assert codes(FieldType.NUMBER, (2**60,), (1.5,), "1152921504606847000", "1.50") == [0, 1]
+
+
+def test_the_first_range_that_holds_a_number_is_its_group() -> None:
+    attribute = MonitoredAttribute(feature="age", monitored=(Range(18, 25),), reference=(Range(26, 75),))
+    ages = pa.chunked_array([pa.array([18.0, 25.0, 25.5, 26.0, None])])
+
+    found = group_records(attribute, Column(name="age", type=FieldType.NUMBER, kind=FieldKind.NUMERIC), ages)
+
+    assert found.codes.tolist() == [0, 0, NEITHER, 1, NEITHER]
+
+
+def test_too_many_groups_together_are_refused_with_their_counts() -> None:
+    many = [grouping(name, *(f"{name}{no}" for no in range(40))) for name in ("sex", "race")]
+
+    with pytest.raises(InvalidInput) as refused:
+        intersect(many)
+
+    problem = refused.value.problems[0]
+    assert problem.field == "intersections.sex × race"
+    assert problem.message.startswith("has 1,600 groups (40 of sex × 40 of race) where at most 1,000 are measured; list fewer values")
+
+
+def test_groups_that_would_be_called_alike_are_refused_with_their_name() -> None:
+    # Values that were merely seen: the reference is left out.
+    left, right = grouping("x", "a × b", "a"), grouping("y", "c", "b × c")
+
+    with pytest.raises(InvalidInput, match="has two groups called 'a × b × c'"):
+        intersect([left, right])
+
+
+def test_a_thousand_groups_together_are_measured() -> None:
+    named, _ = intersect([grouping("x", *map(str, range(40))), grouping("y", *map(str, range(25)))])
+
+    assert len(named) == 1_000
