@@ -5,6 +5,7 @@ client sees of them (keys, request ids, problem documents, headers) is as everyw
 per request would cost as much as storing its record.
 """
 
+import itertools
 import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
@@ -41,6 +42,10 @@ _CSV = "text/csv"
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 log = structlog.get_logger("evenhand.http")
+
+_PROCESS = os.urandom(8).hex()
+_requests = itertools.count()
+"""Together the ids of this process' requests: unique as random ones are, and without a call to the system for each."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -203,7 +208,7 @@ def _request_id(headers: Mapping[bytes, bytes]) -> str:
     sent = headers.get(b"x-request-id")
     if sent is not None and SANE_REQUEST_ID.fullmatch(text := sent.decode("latin-1")):
         return text
-    return os.urandom(16).hex()
+    return f"{_PROCESS}{next(_requests):016x}"
 
 
 def _text(headers: Mapping[bytes, bytes], name: bytes) -> str:

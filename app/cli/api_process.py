@@ -6,6 +6,7 @@ import sys
 
 import uvicorn
 
+from app.cli.http_protocol import HttpProtocol
 from app.cli.startup import service_settings
 from app.main import create_app
 
@@ -22,11 +23,12 @@ def main() -> None:
     config = uvicorn.Config(
         create_app(settings),
         loop="uvloop",
-        http="httptools",
+        http=HttpProtocol,
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # nothing here depends on where a request came from
         timeout_graceful_shutdown=STOP_SECONDS,
     )
     gc.set_threshold(GARBAGE_THRESHOLD)

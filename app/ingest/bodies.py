@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from app.errors import InvalidInput, TooLarge, UnsupportedMediaType
-from app.ingest.limits import MAX_BODY_BYTES
+from app.ingest.limits import MAX_BODY_BYTES, MAX_COMMAS, MAX_CONTAINERS
 
 _GZIP = zlib.MAX_WBITS | 16
 _MOST_MEMBERS = 16
@@ -60,6 +60,20 @@ def decompressed(body: bytes, encoding: str) -> bytes:
     if room <= 0:
         raise too_large()
     return b"".join(parts)
+
+
+def require_decodable(body: bytes) -> None:
+    """Returns if the body's JSON, whatever it is, decodes into an amount of memory that is in proportion to honest records.
+
+    Raises:
+        TooLarge: it is made of more arrays, objects or values than records are.
+    """
+    if len(body) <= MAX_CONTAINERS:
+        return  # nor can it hold more of anything
+    if body.count(b"[") + body.count(b"{") > MAX_CONTAINERS:
+        raise TooLarge(f"The body holds more than {MAX_CONTAINERS:,} arrays and objects (`[` and `{{`). Send fewer records at once.")
+    if body.count(b",") > MAX_COMMAS:
+        raise TooLarge(f"The body holds more than {MAX_COMMAS:,} values (commas). Send fewer records at once.")
 
 
 def decoded_json(body: bytes) -> Decoded:

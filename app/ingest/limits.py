@@ -9,6 +9,12 @@ MAX_BODY_BYTES = 64 * 1024 * 1024
 MAX_RECORDS = 10_000
 """In one request."""
 
+MAX_CONTAINERS = 1_000_000
+"""Arrays and objects in one body of JSON. Each takes memory many times its two characters, so they are counted before they are made."""
+
+MAX_COMMAS = 10_000_000
+"""In one body of JSON: about as many values may be in it."""
+
 MAX_ID_CHARACTERS = 256
 
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)

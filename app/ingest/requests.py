@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import Struct
 
 from app.errors import InvalidInput, TooLarge
-from app.ingest.bodies import decoded_json
+from app.ingest.bodies import decoded_json, decompressed, require_decodable
 from app.ingest.checked import CheckedFeedback, CheckedPayload
 from app.ingest.feedback_forms import is_table, records_of_csv, records_of_objects, records_of_tables
 from app.ingest.limits import MAX_RECORDS, Moments
@@ -28,15 +28,18 @@ class LogRequest(Struct, frozen=True, kw_only=True):
     label_column: str = "label"
 
 
-def read_payload(body: bytes, request: LogRequest, plan: Plan, moments: Moments) -> CheckedPayload:
-    """The payload records of a decompressed body.
+def read_payload(request: LogRequest, plan: Plan, moments: Moments) -> CheckedPayload:
+    """The payload records that were sent.
 
     Raises:
         InvalidInput: the body as a whole cannot be read; the field says where.
-        TooLarge: it holds more records than one request may.
+        TooLarge: it holds more than one request may.
+        UnsupportedMediaType: it is compressed with something other than gzip.
     """
+    body = decompressed(request.body, request.encoding)
     if request.is_csv:
         raise InvalidInput.of("body", "payload records are taken as JSON only")
+    require_decodable(body)
     checked = plan.fast.read(body, moments) if plan.fast else None
     if checked is None:
         checked = _read_payload(body, plan, moments)
@@ -44,13 +47,15 @@ def read_payload(body: bytes, request: LogRequest, plan: Plan, moments: Moments)
     return checked
 
 
-def read_feedback(body: bytes, request: LogRequest, plan: Plan, moments: Moments) -> CheckedFeedback:
-    """The feedback records of a decompressed body.
+def read_feedback(request: LogRequest, plan: Plan, moments: Moments) -> CheckedFeedback:
+    """The feedback records that were sent.
 
     Raises:
-        InvalidInput: the body as a whole cannot be read; the field says where.
-        TooLarge: it holds more records than one request may.
+        InvalidInput, TooLarge, UnsupportedMediaType: as `read_payload`.
     """
+    body = decompressed(request.body, request.encoding)
+    if not request.is_csv:
+        require_decodable(body)
     label_field, records = _feedback_records(body, request, plan)
     _check_count(len(records))
     return check_feedback(records, plan, moments, label_field=label_field)

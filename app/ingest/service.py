@@ -9,7 +9,6 @@ from typing import Generic, TypeVar, cast
 
 from app.domain.records import Receipt, RecordConflict
 from app.errors import InvalidInput, NotFound, Unavailable
-from app.ingest.bodies import decompressed
 from app.ingest.checked import Checked, CheckedFeedback, CheckedPayload
 from app.ingest.encode import feedback_batch, payload_batch
 from app.ingest.limits import Moments
@@ -27,10 +26,12 @@ _PAUSE_SECONDS = 0.05
 _MOST_PLANS = 1000
 
 _INLINE_BYTES = 2 * 1024 * 1024
-"""Bodies up to this are read on the event loop (a few milliseconds); larger ones in a thread, so that others get their turn."""
+"""Bodies below this are read on the event loop (a few milliseconds); larger and compressed ones in a thread: others get their turn."""
+
+_LARGE_AT_ONCE = 2
+"""Of those that are read in threads: one may take hundreds of megabytes while it is."""
 
 _C = TypeVar("_C", bound=Checked)
-_R = TypeVar("_R")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +39,7 @@ class _Kind(Generic[_C]):
     """What differs between payload and feedback."""
 
     name: str
-    read: Callable[[bytes, LogRequest, Plan, Moments], _C]
+    read: Callable[[LogRequest, Plan, Moments], _C]
     encode: Callable[[_C, Plan, Moments, list[str], "list[int] | range"], Batch]
     conflict: str
 
@@ -66,6 +67,7 @@ class Ingestion:
         self._numbers = RecordNumbers(database)
         self._plans: dict[str, Plan] = {}
         self._months: set[tuple[int, int]] = set()
+        self._large = asyncio.Semaphore(_LARGE_AT_ONCE)
 
     async def start(self) -> None:
         """Begins to take records. The database need not answer yet."""
@@ -108,14 +110,11 @@ class Ingestion:
     async def _log(self, kind: _Kind[_C], deployment_id: str, request: LogRequest, now: datetime) -> Receipt:
         if self._commits.is_saturated:
             raise Unavailable("Too many records are waiting to be written. Send these again in a moment.")
-        body = request.body
-        if request.encoding:
-            body = await _run(len(body), decompressed, body, request.encoding)
         moments = Moments(now, request.historical)
         for _ in range(_ATTEMPTS):
             plan = self._plans.get(deployment_id) or await self._fresh_plan(deployment_id)
             try:
-                return await self._check_and_store(kind, body, request, plan, moments)
+                return await self._check_and_store(kind, request, plan, moments)
             except StaleTarget:
                 self._plans.pop(deployment_id, None)
                 await asyncio.sleep(_PAUSE_SECONDS)
@@ -126,13 +125,13 @@ class Ingestion:
                 raise InvalidInput.of("records", f"the database cannot hold one of them ({error})") from error
         raise Unavailable("The deployment is being changed or deleted. Send the records again in a moment.")
 
-    async def _check_and_store(self, kind: _Kind[_C], body: bytes, request: LogRequest, plan: Plan, moments: Moments) -> Receipt:
+    async def _check_and_store(self, kind: _Kind[_C], request: LogRequest, plan: Plan, moments: Moments) -> Receipt:
         try:
-            checked = (
-                kind.read(body, request, plan, moments)
-                if len(body) < _INLINE_BYTES
-                else await asyncio.to_thread(kind.read, body, request, plan, moments)
-            )
+            if len(request.body) < _INLINE_BYTES and not request.encoding:
+                checked = kind.read(request, plan, moments)
+            else:
+                async with self._large:
+                    checked = await asyncio.to_thread(kind.read, request, plan, moments)
         except InvalidInput:
             await self._require_current(plan)
             raise
@@ -173,11 +172,6 @@ class Ingestion:
         if missing:
             await asyncio.to_thread(_ensure_months, self._database, missing)
             self._months |= missing
-
-
-async def _run(size: int, function: Callable[..., _R], *arguments: object) -> _R:
-    """The function's result, computed here or in a thread by the size of what it works on."""
-    return await asyncio.to_thread(function, *arguments) if size > _INLINE_BYTES else function(*arguments)
 
 
 def _with_fresh_ids(ids: list[str | None], now: datetime) -> list[str]:

@@ -26,6 +26,7 @@ class Authenticator:
         self._database = database
         self._clock = clock
         self._known: dict[bytes, tuple[Principal, float]] = {}
+        self._under_way: dict[bytes, tuple[asyncio.Task[Principal], float]] = {}
 
     def authenticate(self, authorization: str | None) -> Principal:
         """The principal of `Bearer <key>`, or of `Basic` with the key as the password and any user name.
@@ -38,7 +39,7 @@ class Authenticator:
         return self._remembered(secret_hash) or self._looked_up(text, secret_hash)
 
     async def authenticate_async(self, authorization: str | None) -> Principal:
-        """The same for the event loop: a key seen lately costs no thread.
+        """The same for the event loop: a key seen lately costs no thread, and those who wait for the same key share one look-up.
 
         Raises:
             Unauthenticated: no key was sent, or it is unknown or revoked.
@@ -46,11 +47,27 @@ class Authenticator:
         """
         text, secret_hash = _sent_key(authorization)
         known = self._remembered(secret_hash)
-        return known if known is not None else await asyncio.to_thread(self._looked_up, text, secret_hash)
+        return known if known is not None else await asyncio.shield(self._looking_up(text, secret_hash))
 
     def _remembered(self, secret_hash: bytes) -> Principal | None:
         found = self._known.get(secret_hash)
         return found[0] if found and self._clock() < found[1] else None
+
+    def _looking_up(self, text: str, secret_hash: bytes) -> "asyncio.Task[Principal]":
+        """The look-up of that key: the one under way, or a new one where that began so long ago that its answer would be too old."""
+        found = self._under_way.get(secret_hash)
+        if found is not None and self._clock() < found[1]:
+            return found[0]
+        task = asyncio.create_task(asyncio.to_thread(self._looked_up, text, secret_hash))
+        self._under_way[secret_hash] = task, self._clock() + CACHE_SECONDS
+        task.add_done_callback(lambda ended: self._has_ended(secret_hash, ended))
+        return task
+
+    def _has_ended(self, secret_hash: bytes, task: "asyncio.Task[Principal]") -> None:
+        if not task.cancelled():
+            task.exception()  # seen, also where everyone who waited has gone
+        if self._under_way.get(secret_hash, (None,))[0] is task:
+            del self._under_way[secret_hash]
 
     def _looked_up(self, text: str, secret_hash: bytes) -> Principal:
         asked_at = self._clock()  # before the question: a key revoked while it is answered must not live longer

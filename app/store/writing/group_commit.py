@@ -14,7 +14,7 @@ from app.store.writing.writer import Writer
 WRITERS = 3
 """Connections that write at the same time."""
 
-PARALLEL_RECORDS = 500
+PARALLEL_RECORDS = 32
 """While a write is under way, another begins once this many records wait: fewer do better to wait and share the next commit."""
 
 LONGEST_WAIT_SECONDS = 0.05
@@ -50,7 +50,8 @@ class GroupCommit:
         self._is_closing = False
 
     def start(self) -> None:
-        """Begins to write. Connections are made when they are first needed."""
+        """Begins to write, on the running event loop. Connections are made when they are first needed."""
+        self._loop = asyncio.get_running_loop()  # asked once: it costs a call to the system each time
         for writer in self._writers:
             self._employ(writer)
 
@@ -83,7 +84,7 @@ class GroupCommit:
             raise Unavailable("The service is stopping. Send the records again in a moment.")
         if self._waiting_records and self._waiting_records + count > self._limit:
             raise Unavailable(f"{self._waiting_records:,} records are waiting to be written already. Send these again in a moment.")
-        pending = _Pending(batch, asyncio.get_running_loop().create_future())
+        pending = _Pending(batch, self._loop.create_future())
         self._queue.append(pending)
         self._waiting_records += count
         if self._busy == 0:
@@ -109,7 +110,7 @@ class GroupCommit:
             while not self._queue:
                 if self._is_closing:
                     return
-                idle = asyncio.get_running_loop().create_future()
+                idle = self._loop.create_future()
                 self._idle.append(idle)
                 await idle
             group = self._next_group()
@@ -145,7 +146,7 @@ class GroupCommit:
         if self._waiting_records >= PARALLEL_RECORDS:
             self._wake_one()
         elif self._impatience is None:
-            self._impatience = asyncio.get_running_loop().call_later(LONGEST_WAIT_SECONDS, self._lose_patience)
+            self._impatience = self._loop.call_later(LONGEST_WAIT_SECONDS, self._lose_patience)
 
     def _lose_patience(self) -> None:
         self._impatience = None

@@ -21,6 +21,9 @@ STATEMENT_TIMEOUT_SECONDS = 10
 _OPTIONS = f"{SESSION_OPTIONS} -c statement_timeout={STATEMENT_TIMEOUT_SECONDS}s -c client_min_messages=error"
 _CONNECT_SECONDS = 5
 
+LOOK_SECONDS = 1.0
+"""The longest that the event loop is trusted to tell that a socket has broken."""
+
 Rows: TypeAlias = list[tuple[bytes | None, ...]]
 Veto: TypeAlias = Callable[[list[Rows]], Exception | None]
 
@@ -170,7 +173,7 @@ class Link:
     async def _result(self) -> pq.abc.PGresult | None:
         while self._pg.is_busy():
             self._readable = self._loop.create_future()
-            await self._readable
+            await self._awaited(self._readable, self._on_readable)
             if self._is_lost:
                 raise psycopg.OperationalError("the server closed the connection")
         result = self._pg.get_result()
@@ -182,10 +185,26 @@ class Link:
         while self._pg.flush():
             self._writable = self._loop.create_future()
             self._loop.add_writer(self._socket, _resolve, self._writable)
-            await self._writable
+            await self._awaited(self._writable)
             if self._is_lost:
                 raise psycopg.OperationalError("the server closed the connection")
             self._loop.remove_writer(self._socket)
+
+    async def _awaited(self, event: "asyncio.Future[None]", look: Callable[[], None] = lambda: None) -> None:
+        """Waits for the socket's event, or for `LOOK_SECONDS`: then it looks for itself, and the caller waits again if there is nothing.
+
+        A socket that breaks in the wrong moment is dropped by the event loop without a word, and the wait would have no end.
+        """
+
+        def look_and_go_on() -> None:
+            look()
+            _resolve(event)
+
+        timer = self._loop.call_later(LOOK_SECONDS, look_and_go_on)
+        try:
+            await event
+        finally:
+            timer.cancel()
 
     def _on_readable(self) -> None:
         try:

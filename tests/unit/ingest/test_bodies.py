@@ -1,11 +1,16 @@
 import gzip
+import json
 import zlib
 
 import pytest
 
 from app.errors import InvalidInput, TooLarge, UnsupportedMediaType
-from app.ingest.bodies import decoded_json, decompressed
-from app.ingest.limits import MAX_BODY_BYTES
+from app.ingest.bodies import decoded_json, decompressed, require_decodable
+from app.ingest.limits import MAX_BODY_BYTES, MAX_COMMAS, MAX_CONTAINERS, MAX_RECORDS
+from app.ingest.requests import LogRequest, read_feedback, read_payload
+from tests.unit.ingest.plans import MOMENTS, plan
+
+PLAN = plan()
 
 
 def test_gzip_is_unpacked_also_when_it_came_in_several_members() -> None:
@@ -36,3 +41,20 @@ def test_what_pythons_json_writes_of_nan_is_let_through_to_the_records() -> None
 
     assert not decoded.is_plain
     assert decoded.value[1] == "\ud800"
+
+
+@pytest.mark.parametrize(("body", "names"), [(b"[],", "arrays and objects"), (b'{"":[', "arrays and objects"), (b"0,", "commas")])
+def test_json_of_more_parts_than_records_have_is_refused_before_anything_is_made_of_it(body: bytes, names: str) -> None:
+    bomb = gzip.compress(body * (MAX_COMMAS + 1 if names == "commas" else MAX_CONTAINERS + 1))
+
+    with pytest.raises(TooLarge, match=names):
+        read_payload(LogRequest(body=bomb, encoding="gzip"), PLAN, MOMENTS)
+    with pytest.raises(TooLarge, match=names):
+        read_feedback(LogRequest(body=bomb, encoding="gzip"), PLAN, MOMENTS)
+
+
+def test_a_full_batch_of_wide_records_is_let_through() -> None:
+    record = {"features": {f"column_{position}": position for position in range(200)}, "probability": [0.25, 0.75], "meta": {}}
+    body = json.dumps({"records": [record] * MAX_RECORDS}).encode()
+
+    require_decodable(body)

@@ -13,7 +13,7 @@ CELLS = [33, 12.5, "female", True]
 
 def read(body: object, *, is_csv: bool = False, label_column: str = "label") -> CheckedFeedback:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return read_feedback(raw, LogRequest(body=b"", is_csv=is_csv, label_column=label_column), PLAN, MOMENTS)
+    return read_feedback(LogRequest(body=raw, is_csv=is_csv, label_column=label_column), PLAN, MOMENTS)
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_the_fast_way_and_the_exact_way_agree_on_every_batch_that_the_fast_way_t
 
 @given(st.lists(good_records, min_size=1, max_size=4))
 def test_good_records_are_taken_whole_and_each_keeps_its_values(records: list[Any]) -> None:
-    checked = read_payload(msgspec.json.encode({"records": records}), LogRequest(body=b""), PLAN, MOMENTS)
+    checked = read_payload(LogRequest(body=msgspec.json.encode({"records": records})), PLAN, MOMENTS)
 
     assert not checked.rejections
     assert [list(cells) for cells in checked.features] == [[r["features"][column.name] for column in FEATURES] for r in records]
@@ -136,12 +136,10 @@ def test_every_record_is_either_taken_or_rejected_once(records: list[Any]) -> No
         ("text", "record", "must be an object"),
     ],
 )
-def test_a_spoiled_record_is_rejected_with_its_reason_and_its_neighbours_are_kept(
-    spoiled: object, field: str, words: str
-) -> None:
+def test_a_spoiled_record_is_rejected_with_its_reason_and_its_neighbours_are_kept(spoiled: object, field: str, words: str) -> None:
     body = json.dumps({"records": [record(id="before"), spoiled, record(id="after")]}).encode()
 
-    checked = read_payload(body, LogRequest(body=b""), PLAN, MOMENTS)
+    checked = read_payload(LogRequest(body=body), PLAN, MOMENTS)
 
     assert checked.ids == ["before", "after"]
     assert [(rejection.index, rejection.field) for rejection in checked.rejections] == [(1, field)]
@@ -151,7 +149,7 @@ def test_a_spoiled_record_is_rejected_with_its_reason_and_its_neighbours_are_kep
 def test_whole_numbers_are_stored_alike_however_they_are_written() -> None:
     body = json.dumps({"records": [record(features=features(Age=3.0, **{"Loan amount": 5.0}), prediction=1.0, probability=1.0, label=0.0)]})
 
-    checked = read_payload(body.encode(), LogRequest(body=b""), PLAN, MOMENTS)
+    checked = read_payload(LogRequest(body=body.encode()), PLAN, MOMENTS)
 
     assert repr(list(checked.features[0])) == "[3, 5, 'female', True]"
     assert repr((checked.predictions, checked.probabilities, checked.labels)) == "([1], [1], [0])"
@@ -160,7 +158,7 @@ def test_whole_numbers_are_stored_alike_however_they_are_written() -> None:
 def test_a_regression_predicts_numbers_only() -> None:
     body = json.dumps({"records": [record(prediction="high"), record(prediction=2.5)]}).encode()
 
-    checked = read_payload(body, LogRequest(body=b""), plan(ProblemType.REGRESSION), MOMENTS)
+    checked = read_payload(LogRequest(body=body), plan(ProblemType.REGRESSION), MOMENTS)
 
     assert checked.predictions == [2.5]
     assert checked.rejections[0].field == "prediction"
@@ -170,7 +168,7 @@ def test_historical_records_must_state_a_time_that_is_hardly_ahead() -> None:
     ahead = (NOW + timedelta(minutes=11)).isoformat()
     records = [record(), record(scored_at="2029-01-01T00:00:00+01:00"), record(scored_at=ahead)]
 
-    checked = read_payload(json.dumps({"records": records}).encode(), LogRequest(body=b""), PLAN, HISTORICAL)
+    checked = read_payload(LogRequest(body=json.dumps({"records": records}).encode()), PLAN, HISTORICAL)
 
     assert [rejection.index for rejection in checked.rejections] == [0, 2]
     assert checked.times == [datetime(2028, 12, 31, 23, tzinfo=UTC)]
@@ -180,7 +178,7 @@ def test_columns_whose_names_need_escapes_in_json_are_read_too() -> None:
     odd = plan(features=(column('a "quoted"\\name', FieldType.STRING),))
     body = json.dumps({"records": [{"features": {'a "quoted"\\name': "x"}, "prediction": 0}]}).encode()
 
-    checked = read_payload(body, LogRequest(body=b""), odd, MOMENTS)
+    checked = read_payload(LogRequest(body=body), odd, MOMENTS)
 
     assert odd.fast is None
     assert checked.features == [["x"]]

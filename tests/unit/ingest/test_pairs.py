@@ -27,7 +27,7 @@ def pair(**changes: object) -> dict[str, Any]:
 
 
 def read(body: object, moments: Moments = MOMENTS) -> CheckedPayload:
-    return read_payload(json.dumps(body).encode(), LogRequest(body=b""), PLAN, moments)
+    return read_payload(LogRequest(body=json.dumps(body).encode()), PLAN, moments)
 
 
 def test_each_row_becomes_a_record_with_a_numbered_id() -> None:

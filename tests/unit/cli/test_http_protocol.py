@@ -1,0 +1,124 @@
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import httpx
+import uvicorn
+from starlette.types import Receive, Scope, Send
+
+from app.cli.http_protocol import HttpProtocol, JoinedWrites
+
+Found = TypeVar("Found")
+
+
+class Recorder(asyncio.Transport):
+    """A transport that keeps what was written to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[bytes] = []
+        self.closed = False
+
+    def write(self, data: "bytes | bytearray | memoryview[Any]") -> None:
+        assert not self.closed
+        self.written.append(bytes(data))
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def _written(act: Callable[[JoinedWrites, Recorder], Awaitable[None]]) -> list[bytes]:
+    async def run() -> list[bytes]:
+        recorder = Recorder()
+        await act(JoinedWrites(recorder, asyncio.get_running_loop()), recorder)
+        await asyncio.sleep(0)
+        return recorder.written
+
+    return asyncio.run(run())
+
+
+def test_two_writes_in_a_row_go_out_as_one() -> None:
+    async def act(transport: JoinedWrites, recorder: Recorder) -> None:
+        transport.write(b"head ")
+        transport.write(b"body")
+        assert recorder.written == [b"head body"]
+
+    assert _written(act) == [b"head body"]
+
+
+def test_a_single_write_goes_out_when_the_event_loop_comes_round() -> None:
+    async def act(transport: JoinedWrites, recorder: Recorder) -> None:
+        transport.write(b"head ")
+        assert recorder.written == []
+        await asyncio.sleep(0)
+        transport.write(b"body")
+
+    assert _written(act) == [b"head ", b"body"]
+
+
+def test_what_is_held_goes_out_before_the_connection_is_closed() -> None:
+    async def act(transport: JoinedWrites, _recorder: Recorder) -> None:
+        transport.write(b"head")
+        transport.close()
+
+    assert _written(act) == [b"head"]
+
+
+def test_what_is_held_is_dropped_with_a_connection_that_is_gone() -> None:
+    async def act(transport: JoinedWrites, recorder: Recorder) -> None:
+        transport.write(b"head")
+        recorder.close()
+
+    assert _written(act) == []
+
+
+async def _app(scope: Scope, _receive: Receive, send: Send) -> None:
+    """Answers with the path: in parts, where it says so."""
+    path = scope["path"].encode()
+    headers = [] if b"parts" in path else [(b"content-length", b"%d" % len(path))]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    if not headers:
+        for byte in path:
+            await asyncio.sleep(0)
+            await send({"type": "http.response.body", "body": bytes([byte]), "more_body": True})
+        path = b""
+    await send({"type": "http.response.body", "body": path})
+
+
+async def _exchange(ask: Callable[[int], Awaitable[Found]]) -> Found:
+    config = uvicorn.Config(_app, http=HttpProtocol, lifespan="off", log_config=None, access_log=False, ws="none")
+    config.load()
+    server = uvicorn.Server(config)
+    loop = asyncio.get_running_loop()
+    listening = await loop.create_server(
+        lambda: HttpProtocol(config=config, server_state=server.server_state, app_state={}), "127.0.0.1", 0
+    )
+    async with listening:
+        return await ask(listening.sockets[0].getsockname()[1])
+
+
+def test_answers_of_one_connection_are_whole_also_in_parts_and_without_a_body() -> None:
+    async def ask(port: int) -> list[tuple[int, str]]:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+            answers = [await client.request(method, path) for path in ("/one", "/parts", "/two") for method in ("GET", "HEAD")]
+        return [(answer.status_code, answer.text) for answer in answers]
+
+    assert asyncio.run(_exchange(ask)) == [(200, "/one"), (200, ""), (200, "/parts"), (200, ""), (200, "/two"), (200, "")]
+
+
+def test_pipelined_requests_are_answered_in_order() -> None:
+    async def ask(port: int) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(
+            b"".join(b"GET /%d HTTP/1.1\r\nhost: a\r\n\r\n" % n for n in range(3)) + b"GET /3 HTTP/1.1\r\nconnection: close\r\n\r\n"
+        )
+        answer = await reader.read()
+        writer.close()
+        return answer
+
+    answer = asyncio.run(_exchange(ask))
+
+    assert [part[-2:] for part in answer.split(b"HTTP/1.1 200")[1:]] == [b"/0", b"/1", b"/2", b"/3"]
