@@ -152,8 +152,8 @@ class Worker:
                 finish(session, check, state=CheckState.CANCELLED, window=None, reason="Cancelled on request.")
         except EvenhandError as error:
             self._fail(check, str(error))
-        except Exception:
-            log.exception("check_broke")  # a fault of ours in one check must not stop the others
+        except Exception:  # a fault of ours in one check must not stop the others: logged with its traceback, told by the check's id
+            log.exception("check_broke")
             self._fail(check, f"Evenhand itself failed on this check. The worker's log has the details under check {check.id}.")
 
     def _fail(self, check: CheckRun, reason: str) -> None:
