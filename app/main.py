@@ -6,18 +6,29 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from fastapi import Depends, FastAPI
 from starlette.types import ASGIApp
 
-from app.api import checks, deployments, docs, health, keys, measurements, monitors, openapi, problems
+from app.api import checks, deployments, docs, health, keys, measurements, metrics, monitors, openapi, problems, training_data
 from app.api.gate import KeyGate
 from app.api.ingestion import IngestionRoutes
 from app.api.ingestion_paths import ingestion_paths
-from app.api.media import json_only
+from app.api.media import understood_only
 from app.api.middleware import BodyLimit, RequestContext
+from app.api.uploads import is_upload
 from app.errors import SetupError
 from app.services import Services, open_services
 from app.settings import Settings, load_settings
 from app.telemetry.logs import configure_logging
 
-_ROUTERS = (deployments.router, monitors.router, checks.router, measurements.router, keys.router, health.router, docs.router)
+_ROUTERS = (
+    deployments.router,
+    monitors.router,
+    training_data.router,
+    checks.router,
+    measurements.router,
+    metrics.router,
+    keys.router,
+    health.router,
+    docs.router,
+)
 
 
 def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
@@ -33,7 +44,7 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
-        dependencies=[Depends(json_only)],
+        dependencies=[Depends(understood_only)],
         lifespan=_lifespan(services),
     )
     api.state.services = services
@@ -41,7 +52,7 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     for router in _ROUTERS:
         api.include_router(router)
     openapi.install(api, ingestion_paths())
-    limited = BodyLimit(api, max_bytes=problems.MAX_BODY_BYTES)
+    limited = BodyLimit(api, max_bytes=problems.MAX_BODY_BYTES, exempt=is_upload)
     inner = RequestContext(KeyGate(limited, authenticator=services.authenticator))
     return IngestionRoutes(inner, authenticator=services.authenticator, ingestion=services.ingestion)
 

@@ -12,12 +12,11 @@ from app.api.answers import Answers, problems, problems_of_deployment, problems_
 from app.api.paging import Limit, cut, number_behind
 from app.api.problems import field_problems
 from app.api.schemas.deployments import DeploymentIn, DeploymentOut, DeploymentPage, DeploymentPatch, definition_json
+from app.checks.picking import problems_of
 from app.domain.definitions import Definition, definition_of
 from app.domain.deployment_rules import definition_problems
 from app.domain.deployments import Deployment, Endpoint
-from app.domain.monitor_rules import monitor_problems
 from app.errors import Conflict, EndpointRefused, InvalidInput, NotFound
-from app.metrics.catalogue import CATALOGUE
 from app.scoring.egress import check_url, parse_url
 from app.security.principals import Permission
 from app.services import Services
@@ -72,7 +71,7 @@ def change_deployment(
     _keeps_secret(deployment.endpoint, changed.endpoint, body)
     stored = deployments.change(deployment, changed)
     monitor = monitor_of(session, stored.no)
-    broken = monitor and monitor_problems(monitor, schema=stored.schema, problem_type=stored.problem_type, known_metrics=CATALOGUE.keys())
+    broken = monitor and problems_of(monitor, stored.schema, stored.problem_type)
     if broken:
         raise Conflict(f"The fairness monitor would no longer fit: {InvalidInput(broken)}. Change or delete the monitor first.")
     return DeploymentOut.of(stored)

@@ -13,6 +13,7 @@ from app.api.schemas.measurements import MeasurementOut, MeasurementPage
 from app.checks.rollups import Period, RolledUp, roll_up
 from app.domain.checks import DataSet, Scope
 from app.domain.deployments import Deployment
+from app.domain.monitor_rules import unknown_metric
 from app.errors import Conflict, InvalidInput
 from app.metrics.catalogue import CATALOGUE
 from app.store.measurements import SeriesFilter, hour_tables, series
@@ -43,7 +44,7 @@ def wanted_series(
         InvalidInput: an unknown metric, or a time that cannot be expressed in UTC.
     """
     if metric is not None and metric not in CATALOGUE:
-        raise InvalidInput.of("metric", f"is none of {', '.join(CATALOGUE)}")
+        raise InvalidInput.of("metric", unknown_metric(metric, CATALOGUE))
     times = {"since": _utc("since", since), "until": _utc("until", until)}
     return SeriesFilter(metric=metric, data=data, scope=scope, attribute=attribute, group=group, **times)
 
@@ -66,7 +67,8 @@ def list_measurements(
 
     A roll-up is computed anew from the count tables of the hours, so its intervals are right too. It takes one check per hour
     (the newest) and leaves out records that were added from earlier hours: nothing is counted twice. Hours that were counted
-    under other favourable outcomes than the monitor's present ones are left out.
+    under other favourable outcomes than the monitor's present ones are left out. Metrics that read the records themselves are in
+    no roll-up.
     """
     if rollup is None:
         page, next_cursor = cut(series(session, deployment.no, wanted, after_no=after_no, limit=limit + 1), limit, lambda point: point.no)

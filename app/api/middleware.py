@@ -5,6 +5,7 @@ Pure ASGI, so that it costs little and does not buffer what passes through.
 
 import re
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -64,15 +65,22 @@ class RequestContext:
 
 
 class BodyLimit:
-    """Answers 413 to a body over the limit: at once where its length is announced, else as soon as it has been exceeded."""
+    """Answers 413 to a body over the limit: at once where its length is announced, else as soon as it has been exceeded.
 
-    def __init__(self, app: ASGIApp, *, max_bytes: int) -> None:
+    Requests that are `exempt` limit their bodies themselves.
+    """
+
+    def __init__(self, app: ASGIApp, *, max_bytes: int, exempt: Callable[[Scope], bool]) -> None:
         self._app = app
         self._max_bytes = max_bytes
+        self._exempt = exempt
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes the request on while its body is small enough."""
-        announced = Headers(scope=scope).get("content-length", "0") if scope["type"] == "http" else "0"
+        if scope["type"] != "http" or self._exempt(scope):
+            await self._app(scope, receive, send)
+            return
+        announced = Headers(scope=scope).get("content-length", "0")
         if announced.isdecimal() and int(announced) > self._max_bytes:
             await problem_response(body_too_large(), scope["state"]["request_id"])(scope, receive, send)
             return

@@ -5,9 +5,11 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from pydantic.json_schema import models_json_schema
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from app.api.schemas.base import Problem
+from app.api.schemas.training_data import TrainingDistributionsIn
 
 API_VERSION = "1"
 
@@ -20,9 +22,11 @@ Every request needs an API key (`Authorization: Bearer evk_…`, or HTTP Basic w
 _TAGS = [
     {"name": "deployments", "description": "The watched models, the columns of their records, and where they can be asked again."},
     {"name": "fairness monitor", "description": "Which outcomes are favourable, and who is compared with whom."},
+    {"name": "training data", "description": "What the model was trained on: how values and labels are distributed, before any model."},
     {"name": "records", "description": "Logging what a model was asked and answered, and what came of it."},
     {"name": "checks", "description": "Evaluations of a deployment's fairness, scheduled or asked for."},
     {"name": "measurements", "description": "The series that checks leave."},
+    {"name": "metrics", "description": "What can be measured, and what each figure means."},
     {"name": "API keys", "description": "For admins."},
     {"name": "health", "description": "For operators."},
 ]
@@ -40,8 +44,9 @@ def install(app: FastAPI, more_paths: Mapping[str, Any]) -> None:
     document = get_openapi(title="Evenhand", version=API_VERSION, description=_DESCRIPTION, tags=_TAGS, routes=app.routes)
     document["paths"].update(more_paths)
     components = document.setdefault("components", {})
-    _, problem = models_json_schema([(Problem, "serialization")], ref_template="#/components/schemas/{model}")
-    components.setdefault("schemas", {}).update(problem["$defs"])
+    unknown: list[tuple[type[BaseModel], JsonSchemaMode]] = [(Problem, "serialization"), (TrainingDistributionsIn, "validation")]
+    _, schemas = models_json_schema(unknown, ref_template="#/components/schemas/{model}")
+    components.setdefault("schemas", {}).update(schemas["$defs"])
     components["securitySchemes"] = _SECURITY_SCHEMES
     for path, operation in _operations(document):
         operation["security"] = [] if path in _OPEN_PATHS else [{name: []} for name in _SECURITY_SCHEMES]

@@ -5,22 +5,23 @@
 Nothing is stored before the last step, and no transaction is open while the model is asked.
 """
 
-from dataclasses import dataclass, replace
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from app.checks.carrying import carried_forward
 from app.checks.evidence import Evidence, read_evidence
-from app.checks.feedback import LabelPredictions, compare, only_scored, predict_unscored
-from app.checks.grouping import group_records
-from app.checks.measuring import NotMeasured, measure_table, not_measured
+from app.checks.feedback import LabelPredictions, only_scored, predict_unscored
+from app.checks.gaps import gaps
+from app.checks.labelled import Labelled, labelled
+from app.checks.measuring import measure_table, measured_rows, not_measured
 from app.checks.rescoring import Answers, Report, Rescorer
+from app.checks.rows import measure_records
 from app.checks.subject import Subject, read_subject
-from app.checks.tabulation import ADDITIONAL, OWN, Tabulated, tabulate_balanced, tabulate_feedback, tabulate_payload
+from app.checks.tabulation import Tabulated, tabulate
 from app.checks.window import Window
 from app.checks.window_details import describe_answers, describe_window
-from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Progress
+from app.domain.checks import CheckRun, CheckState, Measurement, Progress
 from app.errors import ScoringFailed
-from app.metrics.catalogue import metrics_on
 from app.scoring.client import ScoringClient
 from app.store.arrow import arrow_reader
 from app.store.counterfactuals import CounterfactualLines, store_targets
@@ -29,10 +30,6 @@ from app.store.engine import Database
 from app.store.leases import finish
 from app.store.results import StoredTable, store_label_predictions, store_measurements, store_tables
 from app.store.window import match_pending_feedback
-
-NO_ENDPOINT = "the deployment has no endpoint, so copies of its records cannot be scored"
-NO_LABELS = "no labelled record is there"
-UNSCORED_LABELS = "the labelled records have no prediction, and the deployment has no endpoint to ask for one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +81,23 @@ def _findings(subject: Subject, database: Database, allowlist: tuple[str, ...], 
     _require_outcomes(evidence, answers)
     details |= describe_answers(evidence.copies)
     report(Progress(step="computing the metrics"))
-    tables = _tabulate(subject, replace(evidence, feedback=feedback))
-    at, monitor = subject.at, subject.monitor
-    measured = [measure_table(table.data, table.attribute, table.whole, monitor=monitor, at=at) for table in tables]
-    absent = [not_measured(gap, monitor, at) for gap in _gaps(subject, evidence, feedback)]
-    return Findings(CheckState.SUCCEEDED, details, None, tuple(tables), tuple(chain(*measured, *absent)), answers, predictions)
+    labels = labelled(subject, evidence.groupings, feedback)
+    tables = tabulate(evidence, labels, subject.monitor)
+    measurements = _measure(subject, (evidence, labels), tables, report)
+    return Findings(CheckState.SUCCEEDED, details, None, tuple(tables), tuple(measurements), answers, predictions)
+
+
+def _measure(
+    subject: Subject, read: tuple[Evidence, Labelled | None], tables: Sequence[Tabulated], report: Report
+) -> Iterator[Measurement]:
+    """From the tables, then from the records themselves; then what could not be measured, with the reason."""
+    (evidence, labels), at, monitor = read, subject.at, subject.monitor
+    for table in tables:
+        yield from measure_table(table.data, table.attribute, table.whole, monitor=monitor, at=at, lacking=table.lacking)
+    for found in measure_records(subject, evidence, labels, report):
+        yield from measured_rows(found, monitor=monitor, at=at)
+    for gap in gaps(subject, evidence, labels):
+        yield from not_measured(gap, monitor=monitor, at=at)
 
 
 def _ask_the_model(
@@ -117,39 +126,6 @@ def _require_outcomes(evidence: Evidence, answers: Answers) -> None:
             )
 
 
-def _tabulate(subject: Subject, evidence: Evidence) -> list[Tabulated]:
-    window, outcomes, feedback = evidence.window, evidence.outcomes, evidence.feedback
-    of_feature = {grouping.column.name: grouping for grouping in evidence.groupings}
-    together = [[of_feature[name] for name in names] for names in subject.monitor.intersections]
-    sets = [*([grouping] for grouping in evidence.groupings), *together]
-    tables = [tabulate_payload(window, outcomes, groupings) for groupings in sets]
-    tables += [tabulate_balanced(window, outcomes, copies) for copies in evidence.copies]
-    if len(feedback):
-        comparison = compare(feedback, subject.monitor.outcomes, subject.deployment.problem_type)
-        of_label = {
-            name: group_records(subject.fixed(grouping), grouping.column, feedback.values(no))
-            for no, (name, grouping) in enumerate(of_feature.items())
-        }
-        label_sets = [
-            [],
-            *([grouping] for grouping in of_label.values()),
-            *([of_label[n] for n in names] for names in subject.monitor.intersections),
-        ]
-        tables += [tabulate_feedback(feedback, comparison, groupings) for groupings in label_sets]
-    return tables
-
-
-def _gaps(subject: Subject, evidence: Evidence, feedback: Window) -> list[NotMeasured]:
-    gaps = []
-    if subject.deployment.endpoint is None:
-        keys = ("disparate_impact", "perfect_equality", "flip_rate")
-        gaps += [NotMeasured(DataSet.BALANCED, attribute.feature, keys, NO_ENDPOINT) for attribute in subject.monitor.attributes]
-    if not len(feedback):
-        reason = UNSCORED_LABELS if len(evidence.feedback) else NO_LABELS
-        gaps.append(NotMeasured(DataSet.FEEDBACK, None, tuple(metric.key for metric in metrics_on("feedback")), reason))
-    return gaps
-
-
 def _store(subject: Subject, findings: Findings, database: Database) -> None:
     """Everything in one transaction, which fails as a whole when the lease is gone."""
     check, deployment = subject.check, subject.deployment
@@ -163,8 +139,8 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             monitor_version=subject.monitor.version,
             model_revision=deployment.model_revision,
         )
-        parts = [(table, part, cells) for table in findings.tables for part, cells in ((OWN, table.own), (ADDITIONAL, table.additional))]
-        store_tables(session, check.no, [StoredTable(table.data, table.attribute, part, cells.to_json()) for table, part, cells in parts])
+        parts = [(table, part, cells) for table in findings.tables for part, cells in table.parts()]
+        store_tables(session, check.no, [StoredTable(table.data, table.attribute, part, cells) for table, part, cells in parts])
         store_measurements(session, check.no, deployment.no, findings.measurements)
         if findings.answers is not None:
             store_targets(session, deployment.no, findings.answers.new_targets)

@@ -8,8 +8,10 @@ import numpy.typing as npt
 from app.checks.classifying import outcome_codes
 from app.checks.grouping import NEITHER, Grouping, group_records
 from app.checks.outcomes_of_copies import CopyOutcomes, fill_stored, plan_copies, target_key
+from app.checks.picking import is_needed, picked_on
 from app.checks.subject import Subject
 from app.checks.window import PayloadWindow, Window, read_feedback_window, read_payload_window
+from app.domain.checks import DataSet
 from app.store.arrow import ArrowReader
 from app.store.counterfactuals import TargetKey, stored_outcomes, stored_targets
 from app.store.window import WindowQuery
@@ -19,8 +21,9 @@ from app.store.window import WindowQuery
 class Evidence:
     """A check's records in their groups, their outcomes, and what is known already of their copies.
 
-    `copies` has one entry per attribute, or none where the deployment has no endpoint to score copies. Records of other model
-    revisions are in no group there: what the present model says of a copy cannot be held against what another said of the record.
+    `copies` has one entry per attribute, or none where the deployment has no endpoint to score copies, or no picked metric is of
+    balanced data. Records of other model revisions are in no group there: what the present model says of a copy cannot be held
+    against what another said of the record.
     """
 
     window: PayloadWindow
@@ -34,11 +37,11 @@ class Evidence:
 def read_evidence(reader: ArrowReader, subject: Subject) -> Evidence:
     """Reads the window, groups it, and looks up which copies were scored before."""
     deployment, monitor, span = subject.deployment, subject.monitor, subject.check.span
-    query = WindowQuery(deployment.no, deployment.schema, tuple(attribute.feature for attribute in monitor.attributes))
+    query = WindowQuery(deployment.no, deployment.schema, _columns(subject), is_needed(monitor, "scores"))
     window = read_payload_window(reader, query, span, monitor)
     outcomes = outcome_codes(window.rows["outcome"], monitor.outcomes)
     groupings = tuple(
-        group_records(attribute, subject.column(attribute.feature), window.values(no)) for no, attribute in enumerate(monitor.attributes)
+        group_records(attribute, subject.column(attribute.feature), window.values(attribute.feature)) for attribute in monitor.attributes
     )
     of_present_model = np.array(window.rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision
     comparable = [replace(grouping, codes=np.where(of_present_model, grouping.codes, NEITHER)) for grouping in groupings]
@@ -50,12 +53,23 @@ def read_evidence(reader: ArrowReader, subject: Subject) -> Evidence:
         read_feedback_window(reader, query, span, monitor),
         outcomes,
         groupings,
-        copies if deployment.endpoint else (),
+        copies if deployment.endpoint and picked_on(monitor, DataSet.BALANCED) else (),
         stored_targets(reader, deployment.no),
     )
     for attribute in evidence.copies:
         _fill(reader, subject, evidence, attribute)
     return evidence
+
+
+def _columns(subject: Subject) -> tuple[str, ...]:
+    """The columns that are read: the attributes, the strata, and for the metrics of records what says who is alike."""
+    names = [attribute.feature for attribute in subject.monitor.attributes]
+    if subject.monitor.strata is not None:
+        subject.column(subject.monitor.strata, "strata")
+        names.append(subject.monitor.strata)
+    if is_needed(subject.monitor, "rows"):
+        names += subject.numeric_features()
+    return tuple(dict.fromkeys(names))
 
 
 def _fill(reader: ArrowReader, subject: Subject, evidence: Evidence, copies: CopyOutcomes) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -22,6 +23,9 @@ from app.store.window import feedback_features
 
 CHUNK = 10_000
 """Labels without a stored prediction that are read and scored at a time."""
+
+PROBABILITY = "probability"
+"""The column of the model's probabilities, where they were asked for."""
 
 LabelPredictions = dict[str, Prediction]
 """What the model said of labels that came with features of their own, by feedback id."""
@@ -59,8 +63,21 @@ def predict_unscored(
         for position, answer in zip(chunk, answers, strict=True):
             asked[ids[position]] = answer
             predicted[position] = canonical(answer.outcome_value)
-    column = window.rows.schema.get_field_index("predicted")
-    return replace(window, rows=window.rows.set_column(column, "predicted", pa.array(predicted, pa.string()))), asked
+    rows = _filled(window.rows, "predicted", predicted)
+    if PROBABILITY in rows.column_names:
+        probabilities = rows[PROBABILITY].to_pylist()
+        for position in unscored:
+            probabilities[position] = _json(asked[ids[position]].probability)
+        rows = _filled(rows, PROBABILITY, probabilities)
+    return replace(window, rows=rows), asked
+
+
+def _filled(rows: pa.Table, name: str, texts: list[str | None]) -> pa.Table:
+    return rows.set_column(rows.schema.get_field_index(name), name, pa.array(texts, pa.string()))
+
+
+def _json(probability: float | tuple[float, ...] | None) -> str | None:
+    return None if probability is None else msgspec.json.encode(probability).decode()
 
 
 def only_scored(window: Window) -> Window:

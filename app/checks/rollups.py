@@ -8,7 +8,7 @@ from itertools import groupby, product
 from typing import cast
 
 from app.checks.measuring import measure_table
-from app.checks.tabulation import EVERYBODY, TABLE_TYPES, merged
+from app.checks.tabulation import EVERYBODY, STRATA_OF, TABLE_TYPES, merged
 from app.domain.checks import Measurement
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.texts import TOGETHER
@@ -75,6 +75,12 @@ def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
     }
 
 
+def _of_present_strata(table: HourTable, monitor: Monitor) -> dict[str, object]:
+    """The cells, without strata by another column than the monitor's."""
+    is_alike = monitor.strata is not None and table.cells.get(STRATA_OF) == monitor.strata
+    return {name: part for name, part in table.cells.items() if name != "strata" or is_alike}
+
+
 def _named_groups(attribute: MonitoredAttribute) -> list[tuple[str, str]]:
     monitored = [(label_of(value), "monitored") for value in attribute.monitored]
     return [*monitored, *((label_of(value), "reference") for value in attribute.reference or ())]
@@ -82,6 +88,6 @@ def _named_groups(attribute: MonitoredAttribute) -> list[tuple[str, str]]:
 
 def _measured(start: datetime, tables: Sequence[HourTable], monitor: Monitor) -> Iterable[RolledUp]:
     first = tables[0]
-    whole = merged(first.data, [TABLE_TYPES[table.data].from_json(table.cells) for table in tables])
+    whole = merged(first.data, [TABLE_TYPES[table.data].from_json(_of_present_strata(table, monitor)) for table in tables])
     hours = len({table.hour for table in tables})
     return (RolledUp(hours, measurement) for measurement in measure_table(first.data, first.attribute, whole, monitor=monitor, at=start))

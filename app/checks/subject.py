@@ -5,7 +5,7 @@ from datetime import datetime
 
 from app.checks.grouping import Grouping
 from app.domain.checks import CheckRun
-from app.domain.deployments import Column, Deployment
+from app.domain.deployments import Column, Deployment, FieldKind
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.errors import InvalidInput, NotFound
 from app.store.deployments import Deployments, Sealer
@@ -26,8 +26,8 @@ class Subject:
         """The moment its measurements stand at: the end of its span."""
         return self.check.span.end
 
-    def column(self, feature: str) -> Column:
-        """The schema's column of a monitored attribute.
+    def column(self, feature: str, member: str = "attributes") -> Column:
+        """The schema's column of that name, which that member of the monitor names.
 
         Raises:
             InvalidInput: the schema was changed and has it no more.
@@ -35,13 +35,17 @@ class Subject:
         column = self.deployment.schema.column(feature)
         if column is None:
             raise InvalidInput.of(
-                "attributes", f"{feature} is monitored but no longer a column of {self.deployment.id}; change the monitor"
+                member, f"{feature} is named by the monitor but no longer a column of {self.deployment.id}; change the monitor"
             )
         return column
 
     def is_feature(self, name: str) -> bool:
         """Whether the model sees the column; meta fields it does not."""
         return any(column.name == name for column in self.deployment.schema.features)
+
+    def numeric_features(self) -> list[str]:
+        """The features by which it can be told how alike two records are."""
+        return [column.name for column in self.deployment.schema.features if column.kind is FieldKind.NUMERIC]
 
     def fixed(self, grouping: Grouping) -> MonitoredAttribute:
         """The attribute with the reference values that the payload window showed, so that labels are grouped alike."""

@@ -4,19 +4,23 @@ Each table is made twice: of the records of the span itself, and of the addition
 check read both together; roll-ups read the first alone, so that no record is counted twice.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from app.checks.feedback import Comparison
+from app.checks.evidence import Evidence
 from app.checks.grouping import NEITHER, Grouping, intersect
+from app.checks.labelled import Labelled
 from app.checks.outcomes_of_copies import CopyOutcomes
+from app.checks.strata import Divided, divide
 from app.checks.window import Window
 from app.domain.checks import DataSet
+from app.domain.monitors import Monitor
 from app.domain.texts import TOGETHER
+from app.metrics.groups import FloatArray, IntArray
 from app.metrics.tables import BalancedCells, FeedbackCells, GroupCounts
 
 Table: TypeAlias = GroupCounts | BalancedCells | FeedbackCells
@@ -24,26 +28,41 @@ TABLE_TYPES: dict[DataSet, type[GroupCounts] | type[BalancedCells] | type[Feedba
     DataSet.PAYLOAD: GroupCounts,
     DataSet.BALANCED: BalancedCells,
     DataSet.FEEDBACK: FeedbackCells,
+    DataSet.TRAINING: GroupCounts,
 }
 
 OWN, ADDITIONAL = "span", "additional"
 EVERYBODY = ""
 """The attribute of the table that has no groups: accuracy overall."""
+STRATA_OF = "strata_of"
+"""The member of a stored table that names the column whose values its strata are."""
+
+Sets: TypeAlias = list[tuple[Grouping, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Tabulated:
-    """One table in its two parts. `attribute` is a feature, several joined by ` × `, or EVERYBODY."""
+    """One table in its two parts. `attribute` is a feature, several joined by ` × `, or EVERYBODY.
+
+    `strata` is the column by which it is divided. `lacking` says why the table has no strata or scores, where they are needed.
+    """
 
     data: DataSet
     attribute: str
     own: Table
     additional: Table
+    strata: str | None = None
+    lacking: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def whole(self) -> Table:
         """Both parts together."""
         return merged(self.data, [self.own, self.additional])
+
+    def parts(self) -> list[tuple[str, dict[str, Any]]]:
+        """The parts by name, in the form in which they are stored."""
+        known = {} if self.strata is None else {STRATA_OF: self.strata}
+        return [(name, part.to_json() | known) for name, part in ((OWN, self.own), (ADDITIONAL, self.additional))]
 
 
 def merged(data: DataSet, tables: Sequence[Any]) -> Table:
@@ -51,17 +70,51 @@ def merged(data: DataSet, tables: Sequence[Any]) -> Table:
     return TABLE_TYPES[data].merged(tables)
 
 
-def tabulate_payload(window: Window, outcomes: npt.NDArray[np.int64], groupings: Sequence[Grouping]) -> Tabulated:
+def sets_of(groupings: Sequence[Grouping], monitor: Monitor) -> Sets:
+    """Each attribute by itself, and those that are watched together."""
+    of_feature = {grouping.column.name: grouping for grouping in groupings}
+    together = [tuple(of_feature[name] for name in names) for names in monitor.intersections]
+    return [*((grouping,) for grouping in groupings), *together]
+
+
+def name_of(groupings: Sequence[Grouping]) -> str:
+    """The attribute that the groupings together make up."""
+    return TOGETHER.join(grouping.column.name for grouping in groupings) or EVERYBODY
+
+
+def codes_of(groupings: Sequence[Grouping], records: int) -> tuple[list[Any], IntArray]:
+    """The groups (label, role) that the groupings together make up, and per record its group or NEITHER."""
+    return intersect(groupings) if groupings else ([], np.full(records, NEITHER, dtype=np.int64))
+
+
+def tabulate(evidence: Evidence, labels: Labelled | None, monitor: Monitor) -> list[Tabulated]:
+    """Every table of a check."""
+    strata = _strata(evidence.window, monitor)
+    tables = [_payload(evidence, groupings, strata) for groupings in sets_of(evidence.groupings, monitor)]
+    tables += [_balanced(evidence.window, evidence.outcomes, copies) for copies in evidence.copies]
+    if labels is not None:
+        strata = _strata(labels.window, monitor)
+        tables += [_feedback(labels, groupings, strata) for groupings in [(), *sets_of(labels.groupings, monitor)]]
+    return tables
+
+
+def _strata(window: Window, monitor: Monitor) -> Divided | None:
+    return None if monitor.strata is None else divide(monitor.strata, window.values(monitor.strata))
+
+
+def _payload(evidence: Evidence, groupings: Sequence[Grouping], strata: Divided | None) -> Tabulated:
     """Outcomes by group: of one attribute, or of several together."""
     named, codes = intersect(groupings)
-    parts = [GroupCounts.from_records(named, codes[part], outcomes[part]) for part in _parts(window)]
-    return Tabulated(DataSet.PAYLOAD, _name(groupings), *parts)
+    own, additional = (
+        GroupCounts.from_records(named, codes[part], evidence.outcomes[part], strata=_of(strata, part)) for part in _parts(evidence.window)
+    )
+    return Tabulated(DataSet.PAYLOAD, name_of(groupings), own, additional, *_said(strata))
 
 
-def tabulate_balanced(window: Window, outcomes: npt.NDArray[np.int64], copies: CopyOutcomes) -> Tabulated:
+def _balanced(window: Window, outcomes: npt.NDArray[np.int64], copies: CopyOutcomes) -> Tabulated:
     """Outcomes of records together with those of their copies."""
     grouping = copies.grouping
-    parts = [
+    own, additional = (
         BalancedCells.from_records(
             grouping.named,
             grouping.codes[part],
@@ -70,26 +123,47 @@ def tabulate_balanced(window: Window, outcomes: npt.NDArray[np.int64], copies: C
             copies_classified=copies.classified[part],
         )
         for part in _parts(window)
-    ]
-    return Tabulated(DataSet.BALANCED, grouping.column.name, *parts)
+    )
+    return Tabulated(DataSet.BALANCED, grouping.column.name, own, additional)
 
 
-def tabulate_feedback(window: Window, comparison: Comparison, groupings: Sequence[Grouping]) -> Tabulated:
+def _feedback(labels: Labelled, groupings: Sequence[Grouping], strata: Divided | None) -> Tabulated:
     """Labels against predictions by group; without groupings, of everybody."""
-    named, codes = intersect(groupings) if groupings else ([], np.full(len(window), NEITHER, dtype=np.int64))
-    parts = [
+    named, codes = codes_of(groupings, len(labels.window))
+    comparison, scores = labels.comparison, None if labels.scores is None else labels.scores.values
+    own, additional = (
         FeedbackCells.from_records(
-            named, codes[part], actual=comparison.actual[part], predicted=comparison.predicted[part], correct=comparison.correct[part]
+            named,
+            codes[part],
+            actual=comparison.actual[part],
+            predicted=comparison.predicted[part],
+            correct=comparison.correct[part],
+            strata=_of(strata, part) if groupings else None,
+            scores=_part_of(scores, part),
         )
-        for part in _parts(window)
-    ]
-    return Tabulated(DataSet.FEEDBACK, _name(groupings), *parts)
+        for part in _parts(labels.window)
+    )
+    column, lacking = _said(strata)
+    if labels.scores is not None and labels.scores.values is None:
+        lacking |= {"scores": labels.scores.reason}
+    return Tabulated(DataSet.FEEDBACK, name_of(groupings), own, additional, column, lacking)
+
+
+def _of(strata: Divided | None, part: npt.NDArray[np.bool_]) -> tuple[Sequence[str], IntArray] | None:
+    return None if strata is None or strata.reason else (strata.labels, strata.codes[part])
+
+
+def _part_of(scores: FloatArray | None, part: npt.NDArray[np.bool_]) -> FloatArray | None:
+    return None if scores is None else scores[part]
+
+
+def _said(strata: Divided | None) -> tuple[str | None, dict[str, str]]:
+    """The column of the strata, and why there are none."""
+    if strata is None:
+        return None, {}
+    return strata.column, {"strata": strata.reason} if strata.reason else {}
 
 
 def _parts(window: Window) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     own = window.is_own()
     return own, ~own
-
-
-def _name(groupings: Sequence[Grouping]) -> str:
-    return TOGETHER.join(grouping.column.name for grouping in groupings) or EVERYBODY

@@ -22,10 +22,14 @@ BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The rows of a window, newest first; the first `own` lie in the span, the others were added from before it."""
+    """The rows of a window, newest first; the first `own` lie in the span, the others were added from before it.
+
+    `columns` are the names of the columns that were asked for.
+    """
 
     rows: pa.Table
     own: int
+    columns: tuple[str, ...]
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
@@ -39,9 +43,9 @@ class Window:
         """Per row, whether it lies in the span."""
         return np.arange(len(self)) < self.own
 
-    def values(self, position: int) -> pa.ChunkedArray:
-        """The values of the asked-for column at `position`."""
-        return self.rows[f"{VALUE_PREFIX}{position}"]
+    def values(self, column: str) -> pa.ChunkedArray:
+        """The values of a column that was asked for."""
+        return self.rows[f"{VALUE_PREFIX}{self.columns.index(column)}"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +69,13 @@ def read_payload_window(reader: ArrowReader, query: WindowQuery, span: Span, mon
     """The scoring records the check reads."""
     rows, own = _topped_up(lambda part, limit: newest_payload(reader, query, part, limit), span, monitor)
     logged = count_payload(reader, query, span) if own == monitor.max_records else own
-    return PayloadWindow(rows, own, logged)
+    return PayloadWindow(rows, own, query.columns, logged)
 
 
 def read_feedback_window(reader: ArrowReader, query: WindowQuery, span: Span, monitor: Monitor) -> Window:
     """The observed labels the check reads, by when they became usable, under the same rule as scoring records."""
-    return Window(*_topped_up(lambda part, limit: newest_feedback(reader, query, part, limit), span, monitor))
+    rows, own = _topped_up(lambda part, limit: newest_feedback(reader, query, part, limit), span, monitor)
+    return Window(rows, own, query.columns)
 
 
 def _topped_up(read: Callable[[Span, int], pa.Table], span: Span, monitor: Monitor) -> tuple[pa.Table, int]:

@@ -15,7 +15,7 @@ from app.checks.requests import request_check, request_check_of
 from app.cli.database import ready_database
 from app.cli.startup import command_settings
 from app.clock import monotonic_seconds
-from app.domain.checks import CheckRun, CheckState, Measurement, Span
+from app.domain.checks import CheckRun, CheckState, Measurement, Scope, Span
 from app.errors import InvalidInput, NotFound
 from app.store.checks import get
 from app.store.engine import Database
@@ -110,9 +110,15 @@ def _table(measurements: list[Measurement]) -> Table:
     table = Table("attribute", "group", "data", "metric", "value", "95 % interval", "n", "verdict")
     for one in measurements:
         value = f"{one.value:.4f}" if one.value is not None else one.reason
-        texts = (one.attribute, one.group or one.scope, one.data, one.metric, value, _interval(one), str(one.n), one.verdict)
+        texts = (one.attribute, _whom(one), one.data, one.metric, value, _interval(one), str(one.n), one.verdict)
         table.add_row(*(escape(text or "") for text in texts))
     return table
+
+
+def _whom(one: Measurement) -> str:
+    if one.scope is Scope.WORST_PAIR:
+        return f"{one.details.get('monitored', one.scope)} / {one.details.get('reference', '')}"
+    return one.group or one.scope
 
 
 def _interval(one: Measurement) -> str:

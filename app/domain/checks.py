@@ -30,14 +30,16 @@ class DataSet(StrEnum):
     PAYLOAD = "payload"
     BALANCED = "balanced"
     FEEDBACK = "feedback"
+    TRAINING = "training"
 
 
 class Scope(StrEnum):
-    """Whom a measurement is about: one group, the worst monitored, the monitored pooled, the reference, or everybody."""
+    """Whom a measurement is about: one group, the worst monitored, the monitored pooled, the two groups furthest apart, or everybody."""
 
     GROUP = "group"
     WORST = "worst"
     POOLED = "pooled"
+    WORST_PAIR = "worst_pair"
     REFERENCE = "reference"
     ATTRIBUTE = "attribute"
     OVERALL = "overall"

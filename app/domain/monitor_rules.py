@@ -4,6 +4,7 @@ Pure: gives the problems, each with its place, raises nothing.
 The known metric keys are handed in, because the domain does not know the metrics.
 """
 
+import difflib
 import math
 from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
@@ -28,6 +29,8 @@ MAX_INTERSECTIONS = 20
 MAX_GROUPS_TOGETHER = 1_000
 """Of one intersection. Three attributes of 200 would make eight million groups, nearly all of them empty."""
 INTERSECTION_SIZES = (2, 3)
+SUGGESTED = 3
+"""How many metrics with a like name are suggested for one that does not exist."""
 _INT64 = 2**63
 
 _FITTING = {
@@ -39,15 +42,32 @@ _FITTING = {
 
 
 def monitor_problems(
-    monitor: Monitor, *, schema: RecordSchema, problem_type: ProblemType, known_metrics: Collection[str]
+    monitor: Monitor,
+    *,
+    schema: RecordSchema,
+    problem_type: ProblemType,
+    known_metrics: Collection[str],
+    conditional_metrics: Collection[str] = (),
 ) -> list[FieldProblem]:
-    """Everything wrong with the configuration for a deployment of that schema and type; empty if it may be stored."""
+    """Everything wrong with the configuration for a deployment of that schema and type; empty if it may be stored.
+
+    `conditional_metrics` are those of the known ones that compare within strata.
+    """
     return [
         *_outcomes(monitor, problem_type),
         *_attributes(monitor, schema, known_metrics),
         *_intersections(monitor),
+        *_metrics(monitor, known_metrics),
+        *_strata(monitor, schema, conditional_metrics),
         *_sizes(monitor),
     ]
+
+
+def unknown_metric(key: str, known_metrics: Collection[str]) -> str:
+    """What is said of a key that is no metric's."""
+    near = difflib.get_close_matches(key[:100], list(known_metrics), n=SUGGESTED)
+    meant = f"; did you mean {' or '.join(near)}?" if near else ";"
+    return f"is not a metric{meant} GET /v1/metrics lists them"
 
 
 def _outcomes(monitor: Monitor, problem_type: ProblemType) -> Iterator[FieldProblem]:
@@ -154,7 +174,7 @@ def _thresholds(place: str, attribute: MonitoredAttribute) -> Iterator[FieldProb
 def _metric_limits(place: str, attribute: MonitoredAttribute, known_metrics: Collection[str]) -> Iterator[FieldProblem]:
     for metric, limits in attribute.metric_limits:
         if metric not in known_metrics:
-            yield FieldProblem(f"{place}.{metric}", f"is not a metric; known are {', '.join(sorted(known_metrics))}")
+            yield FieldProblem(f"{place}.{metric}", unknown_metric(metric, known_metrics))
         problem = _limits_problem(limits)
         if problem:
             yield FieldProblem(f"{place}.{metric}", problem)
@@ -197,6 +217,37 @@ def _many_together(place: str, attributes: Sequence[MonitoredAttribute]) -> Iter
         each = " × ".join(f"{count} of {attribute.feature}" for count, attribute in zip(counts, attributes, strict=True))
         message = f"has {prod(counts):,} groups ({each}) where at most {MAX_GROUPS_TOGETHER:,} are measured"
         yield FieldProblem(place, f"{message}; list fewer values or ranges for its attributes")
+
+
+def _metrics(monitor: Monitor, known_metrics: Collection[str]) -> Iterator[FieldProblem]:
+    picked = monitor.metrics
+    if picked is None:
+        return
+    if not picked:
+        yield FieldProblem("metrics", "must list at least one metric; leave it out for the usual ones")
+    if len(picked) > len(known_metrics):
+        yield FieldProblem("metrics", f"must list at most the {len(known_metrics)} metrics there are, found {len(picked):,}")
+        return
+    seen: set[str] = set()
+    for index, key in enumerate(picked):
+        if key not in known_metrics:
+            yield FieldProblem(f"metrics[{index}]", f"{key!r:.100} {unknown_metric(key, known_metrics)}")
+        elif key in seen:
+            yield FieldProblem(f"metrics[{index}]", f"{key!r} is listed twice")
+        seen.add(key)
+
+
+def _strata(monitor: Monitor, schema: RecordSchema, conditional_metrics: Collection[str]) -> Iterator[FieldProblem]:
+    name = monitor.strata
+    if name is None:
+        needy = [key for key in monitor.metrics or () if key in conditional_metrics]
+        if needy:
+            compare = "compares" if len(needy) == 1 else "compare"
+            yield FieldProblem("strata", f"is required by {' and '.join(needy)}, which {compare} within the values of a column")
+    elif schema.column(name) is None:
+        yield FieldProblem("strata", f"{name!r:.100} is neither a feature nor a meta field of the deployment")
+    elif name in {attribute.feature for attribute in monitor.attributes}:
+        yield FieldProblem("strata", f"{name!r} is one of the attributes; each of its values would leave one group only to be compared")
 
 
 def _sizes(monitor: Monitor) -> Iterator[FieldProblem]:

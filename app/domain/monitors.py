@@ -42,7 +42,11 @@ class MonitoredAttribute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Monitor:
-    """A deployment's fairness monitor. `version` grows with every change and is recorded with each check."""
+    """A deployment's fairness monitor. `version` grows with every change and is recorded with each check.
+
+    `metrics` are the keys of what is measured; None = the usual ones. `strata` is the column within whose values the conditional
+    metrics compare.
+    """
 
     outcomes: OutcomeRule
     attributes: tuple[MonitoredAttribute, ...]
@@ -50,6 +54,8 @@ class Monitor:
     min_records: int = 100
     max_records: int = 10_000
     schedule: Schedule = Schedule.HOURLY
+    metrics: tuple[str, ...] | None = None
+    strata: str | None = None
     draws: int = DRAWS_PER_ROW
     seed: int = 0
     version: int = 1

@@ -1,10 +1,10 @@
 """Counts in, numbers out: tables, metrics, intervals and verdicts. No frames, no configuration, no records after the tables."""
 
 from app.metrics.balanced import measure_balanced
-from app.metrics.catalogue import CATALOGUE, Direction, Metric, metrics_on
+from app.metrics.catalogue import CATALOGUE, DEFAULT_METRICS, Data, Direction, Metric, metrics_on
 from app.metrics.feedback import measure_feedback
 from app.metrics.groups import NEITHER, Group
-from app.metrics.payload import measure_payload
+from app.metrics.payload import measure_payload, measure_training
 from app.metrics.tables import BalancedCells, FeedbackCells, GroupCounts
 from app.metrics.values import Measured, Undefined, Value
 from app.metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict, verdict
@@ -12,9 +12,11 @@ from app.metrics.worst import RatioLimits, worst_group
 
 __all__ = [
     "CATALOGUE",
+    "DEFAULT_METRICS",
     "MINIMUM_GROUP_SIZE",
     "NEITHER",
     "BalancedCells",
+    "Data",
     "Direction",
     "FeedbackCells",
     "Group",
@@ -28,6 +30,7 @@ __all__ = [
     "measure_balanced",
     "measure_feedback",
     "measure_payload",
+    "measure_training",
     "metrics_on",
     "verdict",
     "worst_group",

@@ -3,13 +3,14 @@
 A record and its copies are not independent, so rates over both are resampled by record. Flips count each record once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from app.metrics.estimates import DRAWS, Counted, Estimate, Resampled, Words, resample
+from app.metrics.evidence import Evidence
 from app.metrics.groups import IntArray, of_role
 from app.metrics.measure import measure_all
 from app.metrics.tables import BalancedCells
@@ -36,6 +37,7 @@ def measure_balanced(
     table: BalancedCells,
     *,
     seed: int,
+    metrics: Collection[str] | None = None,
     lower_limit: float | None = None,
     upper_limit: float | None = None,
     draws: int = DRAWS,
@@ -52,7 +54,8 @@ def measure_balanced(
         "perfect_equality": favourable.only(PERFECT_EQUALITY, of_role(table.groups, "reference")),
         **_flips(table),
     }
-    return measure_all("balanced", table.groups, estimates, RatioLimits(lower_limit, upper_limit))
+    evidence = Evidence(groups=table.groups, estimates=estimates, limits=RatioLimits(lower_limit, upper_limit))
+    return measure_all("balanced", evidence, metrics)
 
 
 def _favourable(table: BalancedCells, *, seed: int, draws: int) -> Resampled:

@@ -2,32 +2,63 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from app.metrics.groups import FloatArray
 from app.metrics.intervals import Interval, log_ratio, newcombe
-
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """`count` of `total`, synthetic copies included where there are any; `original` counts the records without them."""
+    """`count` of `total` records, synthetic copies included where there are any; `original` counts the records without them.
+
+    Where records are weighed, `weight` is the weight of the counted, `weight_total` of all, and `effective` the size of the
+    whole in records of equal weight; unweighted they follow from the counts.
+    """
 
     count: int
     total: int
     original: int
+    weight: float | None = None
+    weight_total: float | None = None
+    effective: float | None = None
 
     @property
     def rate(self) -> float:
         """The share as a number in [0, 1].
 
         Raises:
-            ZeroDivisionError: the total is zero; ask `original` first.
+            ZeroDivisionError: the total is zero; ask `is_empty` first.
         """
-        return self.count / self.total
+        return self.mass / self.mass_total
+
+    @property
+    def mass(self) -> float:
+        """The weight of the counted."""
+        return self.count if self.weight is None else self.weight
+
+    @property
+    def mass_total(self) -> float:
+        """The weight of all."""
+        return self.total if self.weight_total is None else self.weight_total
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to take a share of: no record, or none that weighs anything."""
+        return self.original == 0 or self.mass_total <= 0
+
+    @property
+    def fewest(self) -> int:
+        """The records that are counted, or those that are not, whichever are fewer."""
+        return min(self.count, self.total - self.count)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """The counted and the whole in records of equal weight, for closed forms."""
+        if self.effective is None:
+            return self.count, self.total
+        return self.rate * self.effective, self.effective
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +68,7 @@ class Comparison:
     name: str
     divides: bool
     point: Callable[[Share, Share], float]
-    interval: Callable[[int, int, int, int], Interval]
+    interval: Callable[[float, float, float, float], Interval]
     over_draws: Callable[[FloatArray, FloatArray], FloatArray]
 
 
@@ -49,3 +80,13 @@ def _over_draws(monitored: FloatArray, reference: FloatArray) -> FloatArray:
 
 RATIO = Comparison("ratio", True, lambda monitored, reference: monitored.rate / reference.rate, log_ratio, _over_draws)
 DIFFERENCE = Comparison("difference", False, lambda monitored, reference: monitored.rate - reference.rate, newcombe, np.subtract)
+
+
+def _reversed(count: float, total: float, other_count: float, other_total: float) -> Interval:
+    return newcombe(other_count, other_total, count, total)
+
+
+REVERSED_DIFFERENCE = Comparison(
+    "reversed_difference", False, lambda monitored, reference: reference.rate - monitored.rate, _reversed, lambda m, r: np.subtract(r, m)
+)
+"""Reference - monitored, as Clarify has it for what is good to have."""

@@ -9,8 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from app.metrics.comparisons import Comparison, FloatArray, Share
-from app.metrics.groups import IntArray
+from app.metrics.comparisons import Comparison, Share
+from app.metrics.groups import FloatArray, IntArray
 from app.metrics.intervals import Interval, wilson
 
 DRAWS = 2000
@@ -42,7 +42,7 @@ class Estimate(Protocol):
     def records(self, *several: Sequence[int]) -> int:
         """How many records the groups' shares rest on together."""
 
-    def counts(self, share: Share) -> dict[str, int]:
+    def counts(self, share: Share) -> dict[str, float]:
         """The share's counts by name, for tracing."""
 
     def rate_interval(self, of: Sequence[int]) -> Interval:
@@ -54,34 +54,42 @@ class Estimate(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted:
-    """A rate whose records count once each, independent of one another. `count` and `total` [columns]."""
+    """A rate whose records count once each, independent of one another. `count` and `total` [columns].
+
+    `weighting` [columns, 3] is there where records weigh differently: the weight of the counted, of all, and its squares' sum.
+    """
 
     words: Words
     count: IntArray
     total: IntArray
+    weighting: FloatArray | None = None
 
     def share(self, of: Sequence[int]) -> Share:
         """The rate's counts over several groups together."""
-        total = int(self.total[list(of)].sum())
-        return Share(int(self.count[list(of)].sum()), total, total)
+        columns = list(of)
+        total = int(self.total[columns].sum())
+        count = int(self.count[columns].sum())
+        if self.weighting is None:
+            return Share(count, total, total)
+        weight, whole, squares = (float(part) for part in self.weighting[columns].sum(axis=0))
+        return Share(count, total, total, weight, whole, whole * whole / squares if squares > 0 else 0.0)
 
     def records(self, *several: Sequence[int]) -> int:
         """How many records the groups' shares rest on together."""
         return sum(self.share(of).total for of in several)
 
-    def counts(self, share: Share) -> dict[str, int]:
-        """The share's counts by name."""
-        return {self.words.noun: share.count, "n": share.total}
+    def counts(self, share: Share) -> dict[str, float]:
+        """The share's counts by name, and its weights where records weigh differently."""
+        weights = {} if share.weight is None else {f"{self.words.noun}_weight": share.mass, "weight": share.mass_total}
+        return {self.words.noun: share.count, "n": share.total, **weights}
 
     def rate_interval(self, of: Sequence[int]) -> Interval:
         """Wilson's interval."""
-        share = self.share(of)
-        return wilson(share.count, share.total)
+        return wilson(*self.share(of).size)
 
     def pair_interval(self, comparison: Comparison, of: Sequence[int], against: Sequence[int]) -> Interval:
         """The comparison's closed form."""
-        share, other = self.share(of), self.share(against)
-        return comparison.interval(share.count, share.total, other.count, other.total)
+        return comparison.interval(*self.share(of).size, *self.share(against).size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,7 +120,7 @@ class Resampled:
         columns = [column for of in several for column in of]
         return int(self.weights[self.total[:, columns].any(axis=1)].sum())
 
-    def counts(self, share: Share) -> dict[str, int]:
+    def counts(self, share: Share) -> dict[str, float]:
         """The share's counts by name; `n` holds the copies, `original_n` does not."""
         return {self.words.noun: share.count, "n": share.total, "original_n": share.original}
 

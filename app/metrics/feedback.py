@@ -1,23 +1,55 @@
 """Measures predictions against the labels that came back."""
 
-from app.metrics.estimates import Counted, Estimate, Words
+from collections.abc import Collection
+
+import numpy as np
+
+from app.metrics.confusion import LABELLED
+from app.metrics.estimates import DRAWS, Counted, Words
+from app.metrics.evidence import Evidence, OfConfusion
 from app.metrics.measure import measure_all
 from app.metrics.tables import FeedbackCells
 from app.metrics.values import Measured
 from app.metrics.worst import RatioLimits
 
-CORRECT = Words(noun="correct", empty="no record{of} has a label and a prediction that are both among the outcomes")
+CORRECT = Words(noun="correct", empty=LABELLED)
 
 
-def measure_feedback(table: FeedbackCells) -> list[Measured]:
-    """Accuracy overall and per group; of a table without groups, overall only.
+def measure_feedback(
+    table: FeedbackCells,
+    *,
+    metrics: Collection[str] | None = None,
+    seed: int = 0,
+    draws: int = DRAWS,
+    lower_limit: float | None = None,
+    upper_limit: float | None = None,
+) -> list[Measured]:
+    """Every metric of labels and predictions, overall and per group; of a table without groups, overall only.
 
-    Overall counts the records of no group too, so it is the same for every attribute of one window.
+    `metrics` picks by key (None: all the table can answer). Overall counts the records of no group too, so it is the same for
+    every attribute of one window. The limits are those of disparate impact, by which its worst value is chosen. The same `seed`
+    (not negative) gives the same intervals.
     """
-    return measure_all("feedback", table.groups, _rates(table), RatioLimits())
+    known = OfConfusion(table.confusion, table.confusion_weighting)
+    strata = table.strata
+    evidence = Evidence(
+        groups=table.groups,
+        estimates=known.estimates() | {"correct": _correct(table)},
+        cells=known.cells(seed=seed, draws=draws),
+        strata={} if strata is None else {"labels": strata.over(-1), "predictions": strata.over(-2)},
+        scores=table.scores,
+        limits=RatioLimits(lower_limit, upper_limit),
+        seed=seed,
+        draws=draws,
+    )
+    return measure_all("feedback", evidence, metrics)
 
 
-def _rates(table: FeedbackCells) -> dict[str, Estimate]:
+def _correct(table: FeedbackCells) -> Counted:
     # A label spelt otherwise than the outcomes would count as a mistake of the model: what is in neither list is in no rate.
     cells = table.counts[:, :2, :2].sum(axis=(1, 2))
-    return {"correct": Counted(CORRECT, cells[:, 1], cells.sum(axis=1))}
+    if table.weighting is None:
+        return Counted(CORRECT, cells[:, 1], cells.sum(axis=1))
+    weights, squares = (part[:, :2, :2].sum(axis=(1, 2)) for part in (table.weighting.weights, table.weighting.squares))
+    weighting = np.stack([weights[:, 1], weights.sum(axis=1), squares.sum(axis=1)], axis=-1)
+    return Counted(CORRECT, cells[:, 1], cells.sum(axis=1), weighting)

@@ -1,13 +1,14 @@
 """The groups of one attribute: labels with their roles, and how tables with different groups are aligned."""
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 Role: TypeAlias = Literal["monitored", "reference"]
 IntArray: TypeAlias = npt.NDArray[np.int64]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 NEITHER = -1
 """The group code of a record that is in no group of the attribute, or whose value is missing."""
@@ -55,6 +56,26 @@ def positions(groups: Groups, within: Groups) -> IntArray:
     """Where each group stands in `within`, which must hold all their labels."""
     place = {group.label: position for position, group in enumerate(within)}
     return np.array([place[group.label] for group in groups], dtype=np.int64)
+
+
+def checked_places(places: npt.ArrayLike, own: int, others: int) -> IntArray:
+    """Where each of so many groups goes among so many others, or NEITHER, as int64 [own].
+
+    Raises:
+        ValueError: another number of places, or one is out of range.
+    """
+    array = checked_codes(places, NEITHER, others)
+    if array.size != own:
+        raise ValueError(f"expected one place for each of {own} groups, found {array.size}")
+    return array
+
+
+def gathered(rows: npt.NDArray[Any], places: IntArray, size: int) -> npt.NDArray[Any]:
+    """The rows added up by their place in `range(size)`."""
+    total = np.zeros((size, *rows.shape[1:]), rows.dtype)
+    for place, row in zip(places.tolist(), rows, strict=True):
+        total[place] += row
+    return total
 
 
 def checked_codes(codes: npt.ArrayLike, least: int, beyond: int) -> IntArray:

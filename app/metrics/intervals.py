@@ -1,4 +1,7 @@
-"""95 % intervals in closed form. Counts in, limits out; every interval holds its point and is finite."""
+"""95 % intervals in closed form. Counts in, limits out; every interval holds its point and is finite.
+
+Counts need not be whole: those of weighted records are in records of equal weight.
+"""
 
 import math
 from typing import NamedTuple
@@ -15,7 +18,7 @@ class Interval(NamedTuple):
     method: str
 
 
-def wilson(count: int, total: int) -> Interval:
+def wilson(count: float, total: float) -> Interval:
     """The score interval of a proportion, within [0, 1]; `total` > 0. Source: Wilson 1927."""
     rate = count / total
     spread = Z * Z / total
@@ -25,7 +28,7 @@ def wilson(count: int, total: int) -> Interval:
     return Interval(min(rate, max(0.0, centre - half)), max(rate, min(1.0, centre + half)), "wilson")
 
 
-def newcombe(count: int, total: int, other_count: int, other_total: int) -> Interval:
+def newcombe(count: float, total: float, other_count: float, other_total: float) -> Interval:
     """The hybrid score interval of `count/total - other_count/other_total`, within [-1, 1].
 
     Source: Newcombe 1998, Statistics in Medicine 17:873, method 10.
@@ -39,7 +42,7 @@ def newcombe(count: int, total: int, other_count: int, other_total: int) -> Inte
     return Interval(max(-1.0, lower), min(1.0, upper), "newcombe")
 
 
-def log_ratio(count: int, total: int, other_count: int, other_total: int) -> Interval:
+def log_ratio(count: float, total: float, other_count: float, other_total: float) -> Interval:
     """The log interval of the ratio `(count/total) / (other_count/other_total)`; `other_count` > 0.
 
     Source: Katz et al. 1978. It has no width, or none that is finite, where a group's records are all alike; there, and for
@@ -55,6 +58,6 @@ def log_ratio(count: int, total: int, other_count: int, other_total: int) -> Int
     return Interval(lower, max(ratio, math.exp(centre + half)), "log_ratio_adjusted" if alike else "log_ratio")
 
 
-def _limits(count: int, total: int) -> tuple[float, float]:
+def _limits(count: float, total: float) -> tuple[float, float]:
     lower, upper, _ = wilson(count, total)
     return lower, 1.0 if upper is None else upper

@@ -4,13 +4,14 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-Scope: TypeAlias = Literal["group", "worst", "pooled", "reference", "attribute", "overall"]
-"""Whom a number is about: one group, the worst monitored, the monitored pooled, the reference pooled, all groups, everybody."""
+Scope: TypeAlias = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]
+"""Whom a number is about: one group, the worst monitored, the monitored pooled, the two groups furthest apart, the reference
+pooled, all groups, everybody."""
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A finite number and its 95 % interval, which holds it; an `upper` of None is unbounded.
+    """A finite number and its 95 % interval, which holds it; an end of None is unbounded.
 
     `n` counts the records the number rests on (never synthetic copies). `method` names how the interval was made.
 
@@ -19,14 +20,14 @@ class Value:
     """
 
     value: float
-    lower: float
+    lower: float | None
     upper: float | None
     method: str
     n: int
 
     def __post_init__(self) -> None:
-        upper = self.value if self.upper is None else self.upper
-        if not all(map(math.isfinite, (self.value, self.lower, upper))) or not self.lower <= self.value <= upper:
+        lower, upper = (self.value if end is None else end for end in (self.lower, self.upper))
+        if not all(map(math.isfinite, (self.value, lower, upper))) or not lower <= self.value <= upper:
             raise ValueError(f"expected finite lower <= value <= upper, found {self.lower}, {self.value}, {self.upper}")
 
 

@@ -46,5 +46,5 @@ def _reaches(value: float | None, limit: float | None) -> bool:
     return value is None or limit is None or value >= limit or math.isclose(value, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
-def _within(value: float, limit: float | None) -> bool:
-    return limit is None or value <= limit or math.isclose(value, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+def _within(value: float | None, limit: float | None) -> bool:
+    return value is None or limit is None or value <= limit or math.isclose(value, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE)

@@ -29,6 +29,19 @@ def worst_group(ratios: Sequence[Measured], limits: RatioLimits) -> str | None:
     return ranked[0][2] if ranked else None
 
 
+def furthest_group(results: Sequence[Measured], ideal: float) -> str | None:
+    """The label whose number lies furthest from the ideal, whichever way; None where there is no number.
+
+    Small groups stand back as above; the first of equals wins.
+    """
+    numbers = [
+        (result.smallest_group < MINIMUM_GROUP_SIZE, -abs(result.number.value - ideal), result.group)
+        for result in results
+        if isinstance(result.number, Value)
+    ]
+    return min(numbers, key=lambda entry: entry[:2])[2] if numbers else None
+
+
 def _violation(ratio: float, limits: RatioLimits) -> float:
     """How far beyond the limits, as the logarithm of a factor; negative inside. A limit of zero limits nothing."""
     log = math.log(ratio) if ratio > 0 else -math.inf

@@ -18,6 +18,9 @@ from app.store.vitals import is_migrated
 REQUESTS_AT_ONCE = 16
 """Requests that may hold a connection at the same time; a few of the pool's 20 stay for looking up keys and for readiness."""
 
+UPLOADS_AT_ONCE = 4
+"""Files of training data that are received or read at the same time; each takes the disk for its body and a processor for its rows."""
+
 log = structlog.get_logger("evenhand.services")
 
 
@@ -31,6 +34,7 @@ class Services:
     secret_box: SecretBox
     ingestion: Ingestion
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(REQUESTS_AT_ONCE))
+    uploads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(UPLOADS_AT_ONCE))
 
     async def start(self) -> None:
         """Begins to work. A database that does not answer yet is waited for by whoever needs it, and shows as not ready.

@@ -61,6 +61,9 @@ def _config(monitor: Monitor) -> dict[str, Any]:
         "max_records": monitor.max_records,
         "draws": monitor.draws,
         "seed": monitor.seed,
+        # Left out where they say nothing, so that what was stored before they existed is still the same content.
+        **({} if monitor.metrics is None else {"metrics": list(monitor.metrics)}),
+        **({} if monitor.strata is None else {"strata": monitor.strata}),
     }
 
 
@@ -81,6 +84,7 @@ def _listed(values: tuple[GroupValue, ...]) -> list[Any]:
 
 def _monitor(row: MonitorRow) -> Monitor:
     config = row.config
+    picked = config.get("metrics")
     return Monitor(
         outcomes=OutcomeRule(favourable=_values(config["favourable"]), unfavourable=_values(config["unfavourable"])),
         attributes=tuple(_attribute(attribute) for attribute in config["attributes"]),
@@ -88,6 +92,8 @@ def _monitor(row: MonitorRow) -> Monitor:
         min_records=config["min_records"],
         max_records=config["max_records"],
         schedule=Schedule(row.schedule),
+        metrics=None if picked is None else tuple(picked),
+        strata=config.get("strata"),
         draws=config["draws"],
         seed=config["seed"],
         version=row.version,

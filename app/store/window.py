@@ -17,21 +17,22 @@ from app.domain.values import Scalar
 from app.store.arrow import ArrowReader, Parameter
 
 VALUE_PREFIX = "value_"
-"""Column `value_0` holds the first asked-for attribute, and so on: names of features never reach the SQL."""
+"""Column `value_0` holds the first asked-for column, and so on: names of features never reach the SQL."""
 
 _DECODER = msgspec.json.Decoder(list[str | float | int | bool | None])
 
 
 @dataclass(frozen=True, slots=True)
 class WindowQuery:
-    """Which records, and which of their columns are wanted as attribute values (in this order)."""
+    """Which records, and which of their columns are wanted (in this order); of labels, whether the model's probabilities are, too."""
 
     deployment_no: int
     schema: RecordSchema
     columns: tuple[str, ...]
+    with_probabilities: bool = False
 
     def values(self, features: str, meta: str) -> str:
-        """The SQL of the attribute columns: numeric columns as float8, others as text, absent values as NULL."""
+        """The SQL of the wanted columns: numeric columns as float8, others as text, absent values as NULL."""
         return "".join(f", {self._value(name, features, meta)} AS {VALUE_PREFIX}{no}" for no, name in enumerate(self.columns))
 
     def _value(self, name: str, features: str, meta: str) -> str:
@@ -72,12 +73,13 @@ def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: 
     """The newest observed labels that became usable in the span, newest first; those whose payload record is gone are left out.
 
     Columns: feedback_no, feedback_id, label and predicted (canonical texts; predicted is NULL where the model has not been asked
-    yet), value_0 ….
+    yet), probability (JSON text, NULL where there is none) if it is wanted, value_0 ….
     """
+    probability = ", coalesce(p.probability, f.predicted_probability)#>>'{}' AS probability" if query.with_probabilities else ""
     return reader.table(
         # As above.
         f"""SELECT f.feedback_no, f.feedback_id, f.label#>>'{{}}' AS label,
-                   coalesce(p.label, p.prediction, f.predicted_label, f.predicted)#>>'{{}}' AS predicted
+                   coalesce(p.label, p.prediction, f.predicted_label, f.predicted)#>>'{{}}' AS predicted {probability}
                    {query.values("coalesce(p.features, f.features)", "coalesce(p.meta, f.meta)")}
             FROM feedback_records f
             LEFT JOIN payload_records p

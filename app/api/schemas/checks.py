@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from app.api.schemas.base import In, Out, Timestamp, example
+from app.api.schemas.measurements import sentence_of
 from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
 from app.store.results import StoredTable
 
@@ -65,7 +66,8 @@ _MEASUREMENT: dict[str, Any] = {
     "lower_limit": 0.95,
     "upper_limit": None,
     "carried_forward": False,
-    "details": {},
+    "sentence": "Of 100 records of female 60 were predicted favourable, of 100 of male 75: a ratio of 0.80 (95 %: 0.70 to 0.91).",
+    "details": {"monitored": "female", "reference": "male"},
 }
 
 
@@ -160,12 +162,14 @@ class MeasurementOut(Out):
     lower_limit: float | None
     upper_limit: float | None
     carried_forward: bool
+    sentence: str = Field(description="What the value says, in words.")
     details: dict[str, Any]
 
     @classmethod
     def of(cls, measurement: Measurement) -> "MeasurementOut":
         """The body of a stored measurement."""
-        return cls(**{name: getattr(measurement, name) for name in cls.model_fields})
+        fields = {name: getattr(measurement, name) for name in Measurement.__dataclass_fields__}
+        return cls(**fields, sentence=sentence_of(measurement))
 
 
 class CheckDetailsOut(CheckOut):

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from app.api.schemas.base import Out, example
 from app.domain.checks import DataSet, Measurement, Scope
+from app.metrics.sentences import sentence
 
 _EXAMPLE: dict[str, Any] = {
     "at": "2026-11-20T15:00:00Z",
@@ -25,8 +26,11 @@ _EXAMPLE: dict[str, Any] = {
     "lower_limit": 0.8,
     "upper_limit": None,
     "carried_forward": False,
+    "sentence": "Of 100 records of female 7.9 were predicted favourable, of 100 of male 26: a ratio of 0.30 (95 %: 0.27 to 0.33).",
     "details": {
         "formula": "favourable_rate(monitored) / favourable_rate(reference)",
+        "monitored": "female",
+        "reference": "male",
         "monitored_favourable": 390,
         "monitored_n": 4913,
         "reference_favourable": 2671,
@@ -44,9 +48,12 @@ class MeasurementOut(Out):
 
     at: datetime = Field(description="The end of the time it speaks of; of a roll-up, the start of the period.")
     metric: str = Field(description="The metric's key in the catalogue.")
-    data: DataSet = Field(description="On what it was computed: payload, balanced (payload and perturbed copies) or feedback.")
+    data: DataSet = Field(
+        description="On what it was computed: payload, balanced (payload and perturbed copies), feedback or training data."
+    )
     scope: Scope = Field(
-        description="Whom it is about: one group, the worst monitored, the monitored pooled, the reference, all groups, or everybody."
+        description="Whom it is about: one group, the worst monitored, the monitored pooled, the two groups furthest apart, the reference,"
+        " all groups, or everybody."
     )
     attribute: str | None = Field(description="The attribute, or several joined by ' × ' for an intersection; null for everybody.")
     group: str | None = Field(description="The value or range, in the scope `group`.")
@@ -60,6 +67,7 @@ class MeasurementOut(Out):
     lower_limit: float | None
     upper_limit: float | None
     carried_forward: bool = Field(description="Nothing was logged since the check before; this is its value.")
+    sentence: str = Field(description="What the value says, in words.")
     details: dict[str, Any] = Field(description="The counts and the formula it was computed from.")
     check_id: str | None = Field(description="The check that measured it; null for a roll-up.")
     hours: int | None = Field(description="Of a roll-up: how many checked hours it sums up.")
@@ -68,7 +76,21 @@ class MeasurementOut(Out):
     def of(cls, measurement: Measurement, *, check_id: str | None = None, hours: int | None = None) -> "MeasurementOut":
         """The measurement as it is answered."""
         fields = {name: getattr(measurement, name) for name in Measurement.__dataclass_fields__}
-        return cls(**fields, check_id=check_id, hours=hours)
+        return cls(**fields, sentence=sentence_of(measurement), check_id=check_id, hours=hours)
+
+
+def sentence_of(measurement: Measurement) -> str:
+    """What the measurement says, in words."""
+    # Older measurements do not say whom they are about among their details.
+    whom = {} if measurement.group is None else {"whom": measurement.group, "monitored": measurement.group}
+    return sentence(
+        measurement.metric,
+        value=measurement.value,
+        lower=measurement.lower,
+        upper=measurement.upper,
+        reason=measurement.reason,
+        details=whom | measurement.details,
+    )
 
 
 class MeasurementPage(Out):

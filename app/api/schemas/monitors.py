@@ -25,6 +25,8 @@ _SOME: dict[str, Any] = {"minItems": 1}
 """Bounds are shown in the documentation but refused by the rules of the domain, whose words are better."""
 
 FeatureName = Annotated[str, Field(examples=["Sex"])]
+ColumnName = Annotated[str, Field(examples=["Job"])]
+MetricKey = Annotated[str, Field(examples=["disparate_impact"])]
 
 
 class LimitsIn(In):
@@ -77,6 +79,14 @@ class MonitorIn(In):
         description="Of more records than this, a check reads the newest.",
     )
     schedule: Annotated[Schedule, Field(strict=False)] = Schedule.HOURLY
+    metrics: list[MetricKey] | None = Field(
+        default=None,
+        json_schema_extra=_SOME,
+        description="Keys of what is measured, see `GET /v1/metrics`. Left out: the usual ones and, with `strata`, the conditional ones.",
+    )
+    strata: ColumnName | None = Field(
+        default=None, description="The column within whose values the conditional metrics compare like with like; none of the attributes."
+    )
     draws: int = Field(
         default=DRAWS_PER_ROW,
         json_schema_extra={"minimum": 1, "maximum": MAX_DRAWS},
@@ -97,6 +107,8 @@ class MonitorIn(In):
             min_records=self.min_records,
             max_records=self.max_records,
             schedule=self.schedule,
+            metrics=None if self.metrics is None else tuple(self.metrics),
+            strata=self.strata,
             draws=self.draws,
             seed=self.seed,
         )
@@ -133,6 +145,8 @@ class MonitorOut(Out):
     min_records: int
     max_records: int
     schedule: Schedule
+    metrics: list[MetricKey] | None
+    strata: ColumnName | None
     draws: int
     seed: int
 
@@ -148,6 +162,8 @@ class MonitorOut(Out):
             min_records=monitor.min_records,
             max_records=monitor.max_records,
             schedule=monitor.schedule,
+            metrics=None if monitor.metrics is None else list(monitor.metrics),
+            strata=monitor.strata,
             draws=monitor.draws,
             seed=monitor.seed,
         )

@@ -7,6 +7,7 @@ from app.store.tables.counterfactuals import CopyTargetRow, CounterfactualRow
 from app.store.tables.deployments import DeploymentRow, DeploymentSchemaRow
 from app.store.tables.monitors import MonitorRow
 from app.store.tables.payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow
+from app.store.tables.training_data import TrainingDataRow, TrainingDistributionRow, TrainingTableRow
 
 __all__ = [
     "RECORD_NO_BLOCK",
@@ -23,4 +24,7 @@ __all__ = [
     "PayloadKeyRow",
     "PayloadRecordRow",
     "Row",
+    "TrainingDataRow",
+    "TrainingDistributionRow",
+    "TrainingTableRow",
 ]

@@ -15,7 +15,16 @@ from tests.service import RunningService
 
 A_KEY_WE_DO_NOT_KNOW = "evk_aaaaaaaa_" + "x" * 43
 
-CLOSED = ["/v1/deployments", "/v1/deployments/credit-risk", "/v1/api-keys", "/metrics", "/openapi.json", "/docs", "/docs/start.js"]
+CLOSED = [
+    "/v1/deployments",
+    "/v1/deployments/credit-risk",
+    "/v1/api-keys",
+    "/v1/metrics",
+    "/metrics",
+    "/openapi.json",
+    "/docs",
+    "/docs/start.js",
+]
 
 
 @pytest.fixture

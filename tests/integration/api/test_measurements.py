@@ -50,6 +50,17 @@ def test_a_series_is_filtered_oldest_first_and_every_point_can_be_traced(measure
         assert measured.client.get(f"/v1/deployments/a-model/checks/{point['check_id']}").json()["state"] == "succeeded"
 
 
+def test_a_measurement_says_in_words_what_its_value_says(measured: RunningService) -> None:
+    point = found(measured, metric="disparate_impact", data="payload", scope="group")[0]
+    listed = measured.client.get(f"/v1/deployments/a-model/checks/{point['check_id']}").json()["measurements"]
+
+    assert point["sentence"].startswith("Of 100 records of female 10 were predicted favourable, of 100 of male 100")
+    assert point["sentence"] in [one["sentence"] for one in listed]
+    assert all(one["sentence"].endswith(".") for one in listed)
+    missing = next(one for one in listed if one["metric"] == "accuracy")
+    assert missing["sentence"] == "Accuracy cannot be computed: no labelled record is there."
+
+
 def test_times_are_half_open(measured: RunningService) -> None:
     points = found(measured, metric="perfect_equality", since="2026-03-02T14:00:00+00:00", until="2026-03-02T16:00:00+01:00")
 
@@ -84,7 +95,7 @@ def test_a_day_sums_up_its_hours_counts(measured: RunningService) -> None:
     ("filters", "field"),
     [
         ({"metric": "fairness"}, "metric"),
-        ({"data": "training"}, "data"),
+        ({"data": "debiased"}, "data"),
         ({"since": "2026-03-02T14:00:00"}, "since"),
         ({"until": "yesterday"}, "until"),
         ({"until": "0001-01-01T00:00:00+14:00"}, "until"),

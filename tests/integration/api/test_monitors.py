@@ -107,3 +107,29 @@ def test_numbers_that_no_column_can_hold_are_refused(service: RunningService) ->
         answer = service.client.put(PATH, content=body.encode(), headers={"content-type": "application/json"})
         assert answer.status_code == 422, listed
         assert answer.json()["errors"][0]["field"].startswith("attributes[0].monitored[0]")
+
+
+def test_picked_metrics_and_strata_come_back_and_make_another_version(service: RunningService) -> None:
+    service.client.post("/v1/deployments", json=deployment())
+    keys = ["roc_auc", "conditional_demographic_disparity_in_labels"]
+
+    bodies = (monitor(), monitor(metrics=None, strata=None), monitor(metrics=keys, strata="Postcode"), monitor(strata="Postcode"))
+    answers = [service.client.put(PATH, json=body).json() for body in bodies]
+
+    assert [(answer["metrics"], answer["strata"], answer["version"]) for answer in answers] == [
+        (None, None, 1),
+        (None, None, 1),
+        (keys, "Postcode", 2),
+        (None, "Postcode", 3),
+    ]
+    assert service.client.get(PATH).json() == answers[-1]
+
+
+def test_a_column_that_holds_the_strata_cannot_be_taken_out_of_the_deployment(service: RunningService) -> None:
+    service.client.post("/v1/deployments", json=deployment())
+    service.client.put(PATH, json=monitor(strata="Postcode"))
+
+    answer = service.client.patch("/v1/deployments/credit-risk", json={"meta": []})
+
+    assert answer.status_code == 409
+    assert "strata: 'Postcode' is neither a feature nor a meta field" in answer.json()["detail"]

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 from app.checks.measuring import limits_of, measure_table
 from app.domain.checks import DataSet
 from app.domain.monitors import Limits, Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
-from app.metrics import GroupCounts
+from app.metrics import CATALOGUE, GroupCounts
 from tests.scenes import NOON
 
 SEX = MonitoredAttribute(
@@ -38,3 +40,32 @@ def test_a_column_whose_name_looks_like_an_intersection_keeps_its_own_limits() -
 def test_a_metric_without_limits_has_none() -> None:
     assert limits_of(SEX, "favourable_rate") == Limits()
     assert limits_of(None, "disparate_impact") == Limits()
+
+
+def test_a_metric_that_the_monitor_says_nothing_about_has_the_limits_of_the_catalogue() -> None:
+    for attribute in (SEX, None):
+        found = limits_of(attribute, "equalized_odds_difference")
+        assert (found.lower, found.upper) == CATALOGUE["equalized_odds_difference"].limits
+
+
+def test_an_intersection_is_held_against_the_catalogue_where_one_of_its_attributes_has_looser_limits() -> None:
+    loose = (("statistical_parity_difference", Limits(lower=-0.5)),)
+    monitor = replace(MONITOR, attributes=(replace(SEX, metric_limits=loose), replace(RACE, metric_limits=())))
+    table = GroupCounts.from_records([("a", "monitored"), ("b", "reference")], [0, 1] * 50, [0, 1] * 50)
+
+    measured = measure_table(DataSet.PAYLOAD, "sex × race × origin", table, monitor=monitor, at=NOON)
+
+    limits = {(m.lower_limit, m.upper_limit) for m in measured if m.metric == "statistical_parity_difference"}
+    assert limits == {CATALOGUE["statistical_parity_difference"].limits}
+
+
+def test_why_there_are_no_strata_is_said_instead_of_that_there_are_none() -> None:
+    key = "conditional_demographic_disparity_in_predicted_labels"
+    table = GroupCounts.from_records([("a", "monitored"), ("b", "reference")], [0, 1] * 50, [0, 0, 1, 1] * 25)
+
+    measured = measure_table(
+        DataSet.PAYLOAD, "sex", table, monitor=replace(MONITOR, metrics=(key,), strata="age"), at=NOON, lacking={"strata": "too many"}
+    )
+
+    assert {m.reason for m in measured} == {"too many"}
+    assert {m.n for m in measured} == {100}

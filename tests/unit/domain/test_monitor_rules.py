@@ -25,7 +25,13 @@ MONITOR = Monitor(outcomes=OutcomeRule(favourable=("yes",), unfavourable=("no",)
 
 
 def fields(monitor: Monitor, problem_type: ProblemType = ProblemType.BINARY) -> list[str]:
-    found = monitor_problems(monitor, schema=SCHEMA, problem_type=problem_type, known_metrics={"disparate_impact", "flip_rate"})
+    found = monitor_problems(
+        monitor,
+        schema=SCHEMA,
+        problem_type=problem_type,
+        known_metrics={"disparate_impact", "flip_rate", "conditional"},
+        conditional_metrics={"conditional"},
+    )
     return sorted({problem.field for problem in found})
 
 
@@ -49,6 +55,9 @@ def test_good_configurations_have_no_problem() -> None:
     assert fields(attribute("owner", (False,), (True,))) == []
     assert fields(attribute("code", (1, 2.0), (3,))) == []
     assert fields(attribute("income", (Range(0, 99.9),), (Range(100, 1e9),))) == []
+    assert fields(replace(MONITOR, metrics=("flip_rate", "conditional"), strata="race")) == []
+    assert fields(replace(MONITOR, metrics=("flip_rate",))) == []
+    assert fields(replace(MONITOR, strata="income")) == []
     assert fields(sex(upper_threshold=1.25, metric_limits=(("flip_rate", Limits(upper=0.1)),))) == []
     assert fields(outcomes((Range(200_000, 500_000),), (Range(35_000, 100_000),)), ProblemType.REGRESSION) == []
 
@@ -59,6 +68,14 @@ def test_good_configurations_have_no_problem() -> None:
         (attribute("height", ("tall",), ("small",)), "attributes[0].feature"),
         (replace(MONITOR, attributes=(SEX, SEX), intersections=()), "attributes[1].feature"),
         (replace(MONITOR, attributes=(), intersections=()), "attributes"),
+        (replace(MONITOR, metrics=()), "metrics"),
+        (replace(MONITOR, metrics=("flip_rate", "flip_rate")), "metrics[1]"),
+        (replace(MONITOR, metrics=("flip_rate", "fairness")), "metrics[1]"),
+        (replace(MONITOR, metrics=("fairness",) * 4), "metrics"),
+        (replace(MONITOR, metrics=("conditional",)), "strata"),
+        (replace(MONITOR, strata="height"), "strata"),
+        (replace(MONITOR, strata=""), "strata"),
+        (replace(MONITOR, strata="age"), "strata"),
         (attribute("sex", (), ("male",)), "attributes[0].monitored"),
         (attribute("sex", ("female",), ()), "attributes[0].reference"),
         (attribute("sex", ("female", " "), ("male",)), "attributes[0].monitored[1]"),

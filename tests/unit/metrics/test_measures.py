@@ -1,7 +1,16 @@
 import numpy as np
 import pytest
 
-from app.metrics import CATALOGUE, BalancedCells, FeedbackCells, GroupCounts, measure_balanced, measure_feedback, measure_payload
+from app.metrics import (
+    CATALOGUE,
+    BalancedCells,
+    FeedbackCells,
+    GroupCounts,
+    measure_balanced,
+    measure_feedback,
+    measure_payload,
+    metrics_on,
+)
 from app.metrics.groups import Role, as_groups
 from tests.unit.metrics.found import found, reason, value
 
@@ -24,10 +33,15 @@ def test_payload_figures_are_those_worked_out_by_hand() -> None:
     assert value(results, "disparate_impact", "group", "Black").n == 300
     assert found(results, "disparate_impact", "group", "Black").details == {
         "formula": "favourable_rate(monitored) / favourable_rate(reference)",
+        "monitored": "Black",
+        "reference": "White",
         "monitored_favourable": 40,
         "monitored_n": 100,
         "reference_favourable": 150,
         "reference_n": 200,
+        "p_value": pytest.approx(3.025e-9, rel=1e-3),
+        "p_value_method": "two_proportion_z",
+        "shortfall": pytest.approx(35),
     }
     assert found(results, "disparate_impact", "group", "Asian").smallest_group == 50
 
@@ -165,13 +179,21 @@ def test_accuracy_counts_everybody_overall_and_each_group_apart() -> None:
     assert (
         reason(results, "accuracy", "group", "Asian") == "no record of Asian has a label and a prediction that are both among the outcomes"
     )
-    assert found(results, "accuracy", "overall").details == {"formula": "correct(g) / n(g)", "correct": 3, "n": 5}
+    assert found(results, "accuracy", "overall").details == {
+        "formula": "correct(g) / n(g)",
+        "correct": 3,
+        "n": 5,
+        "caution": "rests on 5 records in its smallest denominator, fewer than 10: the interval may not hold what it promises",
+    }
 
 
-def test_feedback_without_groups_gives_the_overall_accuracy_alone() -> None:
+def test_feedback_without_groups_is_measured_overall_alone() -> None:
     results = measure_feedback(FeedbackCells.from_records([], [-1, -1], actual=[0, 1], predicted=[0, 0], correct=[1, 0]))
 
-    assert [(result.metric, result.scope) for result in results] == [("accuracy", "overall")]
+    assert {result.scope for result in results} == {"overall"}
+    assert {result.metric for result in results} == {
+        row.key for row in metrics_on("feedback") if "overall" in row.scopes and not {"scores", "rows"} & set(row.needs)
+    }
     assert value(results, "accuracy", "overall").value == 0.5
 
 
@@ -184,7 +206,9 @@ def test_no_feedback_has_a_reason() -> None:
 def test_every_row_of_the_catalogue_stands_under_its_key_and_keeps_its_ideal_in_range() -> None:
     for key, row in CATALOGUE.items():
         assert key == row.key
-        assert row.ideal is None or row.lowest <= row.ideal <= (np.inf if row.highest is None else row.highest)
+        low, high = (-np.inf if row.lowest is None else row.lowest), (np.inf if row.highest is None else row.highest)
+        assert row.ideal is None or low <= row.ideal <= high
+        assert all(limit is None or low <= limit <= high for limit in row.limits)
         assert row.worst_by is None or row.worst_by in CATALOGUE
 
 

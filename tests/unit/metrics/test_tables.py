@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -23,7 +24,7 @@ def test_records_are_counted_by_group_and_outcome() -> None:
     assert table.other == 2
 
 
-@given(records())
+@given(records() | records(weighted=True))
 def test_a_table_comes_back_from_json_as_it_went(sample: Records) -> None:
     for table in (sample.group_counts(), sample.balanced_cells(), sample.feedback_cells()):
         text = json.dumps(table.to_json(), allow_nan=False)
@@ -50,6 +51,84 @@ def test_the_order_of_records_is_irrelevant(sample: Records, random: Random) -> 
     assert shuffled.group_counts().to_json() == sample.group_counts().to_json()
     assert shuffled.balanced_cells().to_json() == sample.balanced_cells().to_json()
     assert shuffled.feedback_cells().to_json() == sample.feedback_cells().to_json()
+
+
+@given(records() | records(weighted=True), st.data())
+def test_tables_of_other_groups_follow_from_the_table_as_if_the_records_were_counted_again(sample: Records, data: st.DataObject) -> None:
+    others: list[tuple[str, Role]] = [("a", "monitored"), ("b", "reference"), ("c", "monitored")]
+    groups = others[: data.draw(st.integers(0, 3))]
+    places = [data.draw(st.integers(-1, len(groups) - 1)) for _ in sample.groups]
+    again = replace(sample, groups=tuple(groups), codes=np.array([*places, -1], dtype=np.int64)[sample.codes])
+
+    assert sample.group_counts().regrouped(groups, places).to_json() == again.group_counts().to_json()
+    assert sample.feedback_cells().regrouped(groups, places).to_json() == again.feedback_cells().to_json()
+
+
+@pytest.mark.parametrize("places", [[0], [0, 2], [0, -2], [0, 1, 0]])
+def test_places_that_mean_nothing_are_refused(places: list[int]) -> None:
+    nobody = np.zeros(0, np.int64)
+    counts = GroupCounts.from_records(SEXES, nobody, nobody)
+    cells = FeedbackCells.from_records(SEXES, nobody, actual=nobody, predicted=nobody, correct=nobody)
+
+    for table in (counts, cells):
+        with pytest.raises(ValueError, match="expected"):
+            table.regrouped(SEXES, places)
+
+
+def test_tables_written_before_there_were_weights_strata_and_scores_are_read() -> None:
+    counts = GroupCounts.from_json({"groups": [["Female", "monitored"]], "counts": [[1, 2]], "unclassified": [0], "other": 3})
+    cells = FeedbackCells.from_json({"groups": [], "counts": np.ones((1, 3, 3, 2), np.int64).tolist()})
+
+    assert (counts.weighting, counts.strata) == (None, None)
+    assert (cells.weighting, cells.strata, cells.scores) == (None, None, None)
+
+
+def test_weights_are_summed_by_cell_with_their_squares() -> None:
+    table = GroupCounts.from_records(SEXES, [0, 0, 1], [1, 1, 0], weights=[0.5, 2, 3])
+
+    assert table.weighting is not None
+    assert table.weighting.weights.tolist() == [[0, 2.5], [3, 0]]
+    assert table.weighting.squares.tolist() == [[0, 4.25], [9, 0]]
+    assert table.counts.tolist() == [[0, 2], [1, 0]]
+
+
+def test_a_record_without_weights_weighs_one_beside_records_that_have_some() -> None:
+    weighed = GroupCounts.from_records(SEXES, [0], [1], weights=[0.5])
+    plain = GroupCounts.from_records(SEXES, [0, 1], [1, 0])
+
+    both = GroupCounts.merged([weighed, plain])
+
+    assert both.mass.tolist() == [[0, 1.5], [1, 0]]
+
+
+def test_strata_hold_only_records_with_a_group_a_stratum_and_an_outcome() -> None:
+    table = GroupCounts.from_records(SEXES, [0, 1, -1, 0, 1], [1, 0, 1, 2, 1], strata=(("a", "b"), [0, 1, 0, 0, -1]))
+
+    assert table.strata is not None
+    assert table.strata.cells.tolist() == [[[0, 1], [0, 0]], [[0, 0], [1, 0]]]
+
+
+def test_strata_are_aligned_by_label_when_tables_are_merged() -> None:
+    monday = GroupCounts.from_records(SEXES, [0], [1], strata=(("a",), [0]))
+    tuesday = GroupCounts.from_records(SEXES, [1, 1], [0, 1], strata=(("b", "a"), [0, 1]))
+
+    week = GroupCounts.merged([monday, tuesday]).strata
+
+    assert week is not None
+    assert week.labels == ("a", "b")
+    assert week.cells.tolist() == [[[0, 1], [0, 1]], [[0, 0], [1, 0]]]
+
+
+def test_a_day_with_an_hour_without_strata_has_none() -> None:
+    with_strata = GroupCounts.from_records(SEXES, [0], [1], strata=(("a",), [0]))
+
+    assert GroupCounts.merged([with_strata, GroupCounts.from_records(SEXES, [0], [1])]).strata is None
+
+
+@pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [1.0, np.nan], [1.0, np.inf]])
+def test_weights_that_mean_nothing_are_refused(weights: list[float]) -> None:
+    with pytest.raises(ValueError, match="weight"):
+        GroupCounts.from_records(SEXES, [0, 1], [0, 1], weights=weights)
 
 
 def test_tables_of_different_groups_are_aligned_by_label() -> None:

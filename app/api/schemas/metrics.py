@@ -1,0 +1,72 @@
+"""The catalogue of metrics as a body."""
+
+from typing import Any
+
+from pydantic import Field
+
+from app.api.schemas.base import Out, example
+from app.domain.checks import DataSet, Scope
+from app.metrics.catalogue import Direction, Metric
+from app.metrics.catalogue.metric import Needs, Order
+
+_METRIC: dict[str, Any] = {
+    "key": "statistical_parity_difference",
+    "title": "Statistical parity difference",
+    "formula": "favourable_rate(monitored) - favourable_rate(reference)",
+    "data": ["payload", "feedback"],
+    "scopes": ["group", "pooled", "worst", "worst_pair"],
+    "needs": ["predictions"],
+    "lowest": -1.0,
+    "highest": 1.0,
+    "ideal": 0.0,
+    "direction": "towards_ideal",
+    "order": "monitored - reference",
+    "lower_limit": -0.1,
+    "upper_limit": 0.1,
+    "is_default": True,
+    "convention": "monitored - reference: below 0 the monitored group is favoured less often",
+    "source": "OpenScale; AIF360",
+    "aliases": ["AIF360 mean_difference", "fairlearn demographic_parity_difference"],
+}
+
+
+class MetricOut(Out):
+    """One metric: how it is computed and what its numbers mean."""
+
+    model_config = example(_METRIC)
+
+    key: str = Field(description="Its name in monitors and series.")
+    title: str
+    formula: str
+    data: list[DataSet] = Field(description="On what it can be measured.")
+    scopes: list[Scope] = Field(description="Whom its values are about.")
+    needs: list[Needs] = Field(
+        description="What must be logged or set: labels, predictions, scores (probabilities), strata (of the monitor), rows (the records"
+        " themselves; it is in no roll-up), copies (an endpoint to score them)."
+    )
+    lowest: float | None = Field(description="The lower end of its range; null is unbounded.")
+    highest: float | None = Field(description="The upper end of its range; null is unbounded.")
+    ideal: float | None = Field(description="The number that means equality or perfection; null where none does.")
+    direction: Direction = Field(description="Which way it gets better.")
+    order: Order = Field(description="Which group is subtracted from, or divided by, which.")
+    lower_limit: float | None = Field(description="What counts as fair where the monitor says nothing; null is an open side.")
+    upper_limit: float | None
+    is_default: bool = Field(description="Whether a monitor measures it that picks no metrics.")
+    convention: str = Field(description="What the sign or size of a number means.")
+    source: str
+    aliases: list[str] = Field(description="Names it has in other tools.")
+
+    @classmethod
+    def of(cls, metric: Metric) -> "MetricOut":
+        """The row of the catalogue as it is answered."""
+        lower, upper = metric.limits
+        fields = {name: getattr(metric, name) for name in cls.model_fields if not name.endswith("_limit")}
+        return cls(**fields, lower_limit=lower, upper_limit=upper)
+
+
+class MetricsOut(Out):
+    """Every metric there is."""
+
+    model_config = example({"metrics": [_METRIC]})
+
+    metrics: list[MetricOut]

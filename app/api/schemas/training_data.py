@@ -1,0 +1,174 @@
+"""Training data as bodies: a ready distribution that is sent, and what is kept of any upload."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import FailFast, Field, PlainSerializer, PlainValidator, WithJsonSchema
+
+from app.api.schemas.base import In, Out, example
+from app.api.schemas.values import group_value, group_value_json
+from app.domain.training_data import Cell, Distribution, TrainingForm, TrainingSummary
+from app.domain.values import GroupValue, Range
+from app.training.limits import LONGEST_VALUE, MOST_COLUMNS
+
+_COUNTS = [
+    {"values": ["female"], "label": "No Risk", "records": 1113},
+    {"values": ["female"], "label": "Risk", "records": 388},
+    {"values": ["male"], "label": "No Risk", "records": 2184},
+    {"values": ["male"], "label": "Risk", "records": 1315},
+]
+_LABELS = [{"label": "No Risk", "records": 3297, "weight": None}, {"label": "Risk", "records": 1703, "weight": None}]
+_SUMMARY: dict[str, Any] = {
+    "form": "csv",
+    "label": "Risk",
+    "weight": None,
+    "records": 5000,
+    "labels": _LABELS,
+    "labels_note": None,
+    "absent": ["Postcode"],
+    "schema_version": 1,
+    "processed_at": "2026-07-01T12:00:00Z",
+    "processing_seconds": 0.18,
+}
+
+
+def _value(sent: object) -> GroupValue | None:
+    return None if sent is None else group_value(sent)
+
+
+def _value_json(value: GroupValue | None) -> object:
+    return None if value is None else group_value_json(value)
+
+
+ValueJson = Annotated[
+    str | int | float | bool | Range | None,
+    PlainValidator(_value),
+    PlainSerializer(_value_json),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "maxLength": LONGEST_VALUE},
+                {"type": "integer"},
+                {"type": "number"},
+                {"type": "boolean"},
+                {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2, "description": "A closed range [lo, hi]."},
+                {"type": "null"},
+            ]
+        }
+    ),
+]
+"""A value or a label: a scalar, a range of numbers, or null where it is missing."""
+
+
+class CountIn(In):
+    """How many records have these values and this label."""
+
+    values: list[ValueJson] = Field(description="One for each of the columns, in their order; null where it is missing.")
+    label: ValueJson = Field(description="Null for records without one. For a regression, a number or a range.")
+    records: int = Field(ge=0)
+
+
+class DistributionIn(In):
+    """How often the values of some columns occur with each label: of all records, those with missing values included."""
+
+    columns: list[str] = Field(
+        json_schema_extra={"minItems": 1, "maxItems": MOST_COLUMNS}, description="Attributes that are watched together, and the strata."
+    )
+    counts: Annotated[list[CountIn], FailFast()]
+
+
+class TrainingDistributionsIn(In):
+    """Training data as a ready distribution."""
+
+    model_config = example({"distributions": [{"columns": ["Sex"], "counts": _COUNTS}]})
+
+    distributions: Annotated[list[DistributionIn], FailFast()] = Field(min_length=1, max_length=1_000)
+
+    def to_domain(self) -> list[Distribution]:
+        """The distributions it stands for; not yet checked."""
+        return [
+            Distribution(tuple(one.columns), tuple(Cell(tuple(c.values), c.label, c.records) for c in one.counts if c.records))
+            for one in self.distributions
+        ]
+
+
+class LabelCountOut(Out):
+    """How many records have this label."""
+
+    label: ValueJson = Field(description="A range where labels are counted in intervals; null for records without one.")
+    records: int
+    weight: float | None = Field(description="The sum of their weights; null where records carry none.")
+
+
+class CountOut(LabelCountOut):
+    """How many records have these values and this label."""
+
+    values: list[ValueJson] = Field(description="A range where a column is counted in intervals; null where a value is missing.")
+
+
+class DistributionOut(Out):
+    """How the values of a column, or of several together, and the labels occur with each other."""
+
+    columns: list[str]
+    note: str | None = Field(description="What is coarse or left out; null where every value stands by itself.")
+    counts: list[CountOut]
+
+
+class TrainingSummaryOut(Out):
+    """What was uploaded."""
+
+    model_config = example(_SUMMARY)
+
+    form: TrainingForm
+    label: str = Field(description="The label's column.")
+    weight: str | None = Field(description="The column of the weights.")
+    records: int
+    labels: list[LabelCountOut]
+    labels_note: str | None = Field(description="What is coarse about the labels; null where each stands by itself.")
+    absent: list[str] = Field(description="Columns of the schema that were not sent.")
+    schema_version: int = Field(description="Of the deployment, as it was then.")
+    processed_at: datetime
+    processing_seconds: float
+
+    @classmethod
+    def of(cls, summary: TrainingSummary) -> "TrainingSummaryOut":
+        """The body of a stored upload."""
+        return cls(**_summary_members(summary))
+
+
+class TrainingDataOut(TrainingSummaryOut):
+    """What was uploaded, and how it is distributed."""
+
+    model_config = example(
+        {**_SUMMARY, "distributions": [{"columns": ["Sex"], "note": None, "counts": [{**count, "weight": None} for count in _COUNTS]}]}
+    )
+
+    distributions: list[DistributionOut]
+
+    @classmethod
+    def whole(cls, summary: TrainingSummary, distributions: tuple[Distribution, ...]) -> "TrainingDataOut":
+        """The body of a stored upload with its distributions."""
+        return cls(**_summary_members(summary), distributions=[_distribution(one) for one in distributions])
+
+
+def _summary_members(summary: TrainingSummary) -> dict[str, Any]:
+    return {
+        "form": summary.form,
+        "label": summary.label,
+        "weight": summary.weight,
+        "records": summary.records,
+        "labels": [LabelCountOut(label=cell.label, records=cell.records, weight=cell.weight) for cell in summary.labels.cells],
+        "labels_note": summary.labels.note,
+        "absent": list(summary.absent),
+        "schema_version": summary.schema_version,
+        "processed_at": summary.processed_at,
+        "processing_seconds": summary.processing_seconds,
+    }
+
+
+def _distribution(one: Distribution) -> DistributionOut:
+    return DistributionOut(
+        columns=list(one.columns),
+        note=one.note,
+        counts=[CountOut(values=list(cell.values), label=cell.label, records=cell.records, weight=cell.weight) for cell in one.cells],
+    )

@@ -1,0 +1,86 @@
+"""Bodies too large for memory: written to a temporary file as they come in, within bounds."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from tempfile import SpooledTemporaryFile
+from typing import BinaryIO, cast
+
+from fastapi import Request
+from fastapi.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+from starlette.types import Scope
+
+from app.errors import InvalidInput, TooLarge, Unavailable, UnsupportedMediaType
+
+IN_MEMORY = 4 * 1024 * 1024
+"""Bytes of a body before it moves to the disk."""
+
+SILENCE_SECONDS = 30
+"""How long a client may send nothing before its place is given to others."""
+
+_UPLOADS = re.compile(r"/v1/deployments/[^/]+/training-data")
+
+
+def is_upload(scope: Scope) -> bool:
+    """Whether the request's body is read by `spooled`, with a limit of its own."""
+    return scope["method"] == "PUT" and _UPLOADS.fullmatch(scope["path"]) is not None
+
+
+def media_type_of(request: Request) -> str:
+    """The content type that was sent, without its parameters; `` where none was.
+
+    Raises:
+        UnsupportedMediaType: the body is compressed.
+    """
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("", "identity"):
+        raise UnsupportedMediaType(f"Send the body without a Content-Encoding; found {encoding!r:.50}. Parquet is compressed by itself.")
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+@asynccontextmanager
+async def spooled(request: Request, *, places: asyncio.Semaphore, max_bytes: int) -> AsyncIterator[BinaryIO]:
+    """The body as a file, from its beginning, until the block ends.
+
+    Raises:
+        TooLarge: it is larger than `max_bytes`.
+        InvalidInput: it never became complete.
+        Unavailable: all places are taken, or the disk is full.
+    """
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > max_bytes:
+        raise _too_large(max_bytes)
+    if places.locked():
+        raise Unavailable("Too many uploads are being received already. Send it again in a moment.")
+    async with places:
+        with SpooledTemporaryFile(max_size=IN_MEMORY) as file:
+            await _receive(request, file.write, max_bytes)
+            await run_in_threadpool(file.seek, 0)
+            yield cast("BinaryIO", file)
+
+
+async def _receive(request: Request, write: Callable[[bytes], int], max_bytes: int) -> None:
+    received = 0
+    stream = request.stream()
+    try:
+        while True:
+            async with asyncio.timeout(SILENCE_SECONDS):
+                part = await anext(stream, None)
+            if part is None:
+                return
+            received += len(part)
+            if received > max_bytes:
+                raise _too_large(max_bytes)
+            await run_in_threadpool(write, part)
+    except TimeoutError as error:
+        raise InvalidInput.of("body", f"did not arrive: nothing came for {SILENCE_SECONDS} seconds") from error
+    except ClientDisconnect as error:
+        raise InvalidInput.of("body", "did not arrive completely") from error
+    except OSError as error:
+        raise Unavailable("There is no room on the disk for the upload. Nothing was changed.") from error
+
+
+def _too_large(max_bytes: int) -> TooLarge:
+    return TooLarge(f"The body is larger than {max_bytes // 2**20} MiB.")

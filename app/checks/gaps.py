@@ -1,0 +1,71 @@
+"""What a check could not measure at all, said as a measurement without a number for each headline that is missing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.checks.evidence import Evidence
+from app.checks.labelled import Labelled
+from app.checks.picking import picked_on
+from app.checks.subject import Subject
+from app.domain.checks import DataSet
+from app.domain.texts import TOGETHER
+from app.metrics.catalogue import Metric
+from app.metrics.values import Measured, Scope, Undefined
+
+NO_ENDPOINT = "the deployment has no endpoint, so copies of its records cannot be scored"
+NO_LABELS = "no labelled record is there"
+UNSCORED_LABELS = "the labelled records have no prediction, and the deployment has no endpoint to ask for one"
+
+_HEADLINES: tuple[Scope, ...] = ("worst", "attribute", "pooled")
+
+
+@dataclass(frozen=True, slots=True)
+class NotMeasured:
+    """A data set of an attribute (None: of everybody) that could not be measured at all, and why."""
+
+    data: DataSet
+    attribute: str | None
+    metrics: tuple[Metric, ...]
+    reason: str
+
+    def results(self) -> list[Measured]:
+        """The headline of each metric without a number."""
+        return [
+            Measured(
+                metric=metric.key,
+                scope=_headline(metric, self.data, self.attribute),
+                group=None,
+                number=Undefined(self.reason, 0),
+                smallest_group=0,
+                details={"formula": metric.formula},
+            )
+            for metric in self.metrics
+        ]
+
+
+def gaps(subject: Subject, evidence: Evidence, labels: Labelled | None) -> list[NotMeasured]:
+    """Each data set of which picked metrics could not be measured."""
+    attributes = [attribute.feature for attribute in subject.monitor.attributes]
+    found = []
+    if subject.deployment.endpoint is None:
+        found += _missing(DataSet.BALANCED, picked_on(subject.monitor, DataSet.BALANCED), attributes, NO_ENDPOINT)
+    if labels is None:
+        reason = UNSCORED_LABELS if len(evidence.feedback) else NO_LABELS
+        attributes += [TOGETHER.join(features) for features in subject.monitor.intersections]
+        found += _missing(DataSet.FEEDBACK, picked_on(subject.monitor, DataSet.FEEDBACK), attributes, reason)
+    return found
+
+
+def _missing(data: DataSet, picked: Sequence[Metric], attributes: Sequence[str], reason: str) -> list[NotMeasured]:
+    """What is of everybody is said once, the rest for each attribute."""
+    of_everybody = tuple(metric for metric in picked if "overall" in metric.scopes_on(data.value))
+    of_groups = tuple(metric for metric in picked if metric not in of_everybody)
+    everybody = [NotMeasured(data, None, of_everybody, reason)] if of_everybody else []
+    return [*everybody, *(NotMeasured(data, attribute, of_groups, reason) for attribute in attributes if of_groups)]
+
+
+def _headline(metric: Metric, data: DataSet, attribute: str | None) -> Scope:
+    if attribute is None:
+        return "overall"
+    scopes = metric.scopes_on(data.value)
+    return next(scope for scope in (*_HEADLINES, *scopes) if scope in scopes)

@@ -1,0 +1,135 @@
+"""Probabilities of the favourable outcome, worked out from what the model answered.
+
+A model answers one number, or one for each class, and nobody says which of them speaks of the favourable outcome. Its own
+predictions do: the number goes with the outcome it leads to. Where it does not, there are no scores rather than wrong ones.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from app.domain.outcomes import Outcome, OutcomeRule
+from app.domain.values import Range
+from app.metrics.groups import FloatArray, IntArray
+
+NO_PROBABILITIES = "no labelled record was logged with a probability"
+REAL_NUMBERS = "the model predicts real numbers, which have no probability"
+MIXED = "some probabilities are one number and others are lists, or lists of different lengths"
+OUTSIDE = "the probabilities are not all between 0 and 1"
+ONE_OUTCOME = "all predictions with a probability have one outcome, so nothing shows which outcome the probability is of"
+UNTIDY = "the probability does not rise or fall with the predicted outcome, so it is not the probability of one of the outcomes"
+CONFIDENCE = "the probability is never below one half, so it may be that of whatever was predicted"
+NO_PLACE = "the largest probability does not stand in the same place for every prediction of a class"
+
+TWO = 2
+HALF = 0.5
+_DECODER = msgspec.json.Decoder(list[float | list[float | None] | None])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """The probability of the favourable outcome per record [records], NaN where a record has none; or why there are none."""
+
+    values: FloatArray | None
+    reason: str = ""
+
+
+def favourable_scores(probabilities: pa.ChunkedArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule) -> Scores:
+    """The scores of records: what was answered as JSON texts, the predictions as canonical texts, and the predictions' outcomes."""
+    if any(isinstance(value, Range) for value in rule.favourable):
+        return Scores(None, REAL_NUMBERS)
+    known = np.asarray(probabilities.is_valid().to_numpy(), dtype=np.bool_)
+    if not known.any():
+        return Scores(None, NO_PROBABILITIES)
+    table = _numbers(probabilities.drop_null())
+    if table is None:
+        return Scores(None, MIXED)
+    found = _of_known(table, predicted.filter(pa.array(known)), outcomes[known], rule)
+    if found.values is None:
+        return found
+    values = np.full(len(known), np.nan)
+    values[known] = found.values
+    return Scores(values)
+
+
+def _of_known(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule) -> Scores:
+    if not ((table >= 0) & (table <= 1)).all():
+        return Scores(None, OUTSIDE)
+    if not {Outcome.FAVOURABLE, Outcome.UNFAVOURABLE} <= set(outcomes.tolist()):
+        return Scores(None, ONE_OUTCOME)
+    return _of_number(table, outcomes) if table.ndim == 1 else _of_list(table, predicted, outcomes, rule)
+
+
+def _numbers(texts: pa.ChunkedArray) -> FloatArray | None:
+    """The answers [records] or [records, classes]; None where they are not all of one form."""
+    try:
+        return np.asarray(texts.cast(pa.float64()).to_numpy(), dtype=np.float64)
+    except pa.ArrowInvalid:
+        decoded = _DECODER.decode(f"[{','.join(texts.to_pylist())}]")
+    try:
+        table = np.asarray(decoded, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    return table if table.ndim in {1, TWO} else None
+
+
+def _of_number(numbers: FloatArray, outcomes: IntArray) -> Scores:
+    """A single number: the probability of the outcome whose predictions have the higher ones."""
+    rises = _rises(numbers, outcomes)
+    if rises is None:
+        return Scores(None, UNTIDY)
+    if numbers[outcomes != Outcome.UNCLASSIFIED].min() >= HALF:
+        return Scores(None, CONFIDENCE)
+    return Scores(numbers if rises else 1 - numbers)
+
+
+def _of_list(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule) -> Scores:
+    """A number for each class: the sum over the places of the favourable classes."""
+    places = _favourable_places(table, predicted, rule)
+    if places is not None:
+        # A sum of parts of one can come out a trifle above it.
+        return Scores(np.minimum(table[:, places].sum(axis=1), 1.0))
+    # With a cut-off other than one half the larger of two numbers is not always that of the predicted class, yet it rises with it.
+    rises = _rises(table[:, 1], outcomes) if table.shape[1] == TWO else None
+    return Scores(None, NO_PLACE) if rises is None else Scores(table[:, 1 if rises else 0])
+
+
+def _rises(numbers: FloatArray, outcomes: IntArray) -> bool | None:
+    """Whether every favourable prediction has a number at least as high as every unfavourable one, or False for the reverse."""
+    favourable, unfavourable = numbers[outcomes == Outcome.FAVOURABLE], numbers[outcomes == Outcome.UNFAVOURABLE]
+    rises, falls = favourable.min() >= unfavourable.max(), favourable.max() <= unfavourable.min()
+    return None if rises == falls else bool(rises)
+
+
+def _favourable_places(table: FloatArray, predicted: pa.ChunkedArray, rule: OutcomeRule) -> list[int] | None:
+    """The places of the favourable classes; None where the predictions do not show them."""
+    encoded = predicted.combine_chunks().dictionary_encode()
+    classes: list[str] = encoded.dictionary.to_pylist()
+    place_of = _places(table, encoded.indices.to_numpy(zero_copy_only=False), len(classes))
+    if place_of is None:
+        return None
+    of_side: dict[Outcome, list[int]] = {outcome: [] for outcome in Outcome}
+    for text, place in zip(classes, place_of, strict=True):
+        if place is not None:
+            of_side[rule.classify(text)].append(place)
+    favourable, unfavourable = of_side[Outcome.FAVOURABLE], of_side[Outcome.UNFAVOURABLE]
+    if len(favourable) == len(rule.favourable):
+        return favourable
+    # A class that nobody was predicted shows no place; but if all classes are listed, what the other side leaves is this side's.
+    if len(unfavourable) == len(rule.unfavourable) and table.shape[1] == len(rule.favourable) + len(rule.unfavourable):
+        return [place for place in range(table.shape[1]) if place not in unfavourable]
+    return None
+
+
+def _places(table: FloatArray, codes: IntArray, classes: int) -> Sequence[int | None] | None:
+    """Where each class's predictions have their largest number, None for a class only seen in ties; None where that is not clear."""
+    largest = table.max(axis=1) if table.shape[1] else np.zeros(len(table))
+    is_clear = (table == largest[:, None]).sum(axis=1) == 1
+    seen = np.zeros((classes, table.shape[1]), dtype=np.bool_)
+    seen[codes[is_clear], table[is_clear].argmax(axis=1) if is_clear.any() else []] = True
+    if (seen.sum(axis=1) > 1).any() or (seen.sum(axis=0) > 1).any():
+        return None
+    return [int(row.argmax()) if row.any() else None for row in seen]

@@ -1,0 +1,122 @@
+"""The report that `evenhand metrics` prints: who was compared, a table of figures, and what they mean in words."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from app.frames import Report, judged, sentence_of
+from app.metrics import CATALOGUE, Measured, Undefined, Value, Verdict
+
+COLOURS = {Verdict.FAIR: "green", Verdict.SUSPECTED: "yellow", Verdict.UNFAIR: "red"}
+SCOPES = {
+    "worst": "worst",
+    "worst_pair": "furthest apart",
+    "pooled": "all monitored",
+    "reference": "reference",
+    "attribute": "all groups",
+    "overall": "everybody",
+}
+"""How a scope without a label of its own is called in the table."""
+
+PAIR = 2
+GROUPS_NAMED = 12
+"""How many groups the heading names before the rest become `…`."""
+
+
+def rendered(report: Report, name: str, console: Console) -> str:
+    """The report under the file's name, as wide as the console and with its colours."""
+    shown = list(_shown(report))
+    with console.capture() as capture:
+        for line in _heading(report, name):
+            console.print(escape(line))
+        console.print(_table(shown))
+        for sentence in _sentences(shown, groups=len(report.groups)):
+            console.print(escape(_wrapped(sentence, console.width)), soft_wrap=True)
+    # Tables fill their lines with spaces, which a file or a page would keep.
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+
+def _heading(report: Report, name: str) -> Iterator[str]:
+    out = f", {report.in_no_group:,} of them in no group" if report.in_no_group else ""
+    yield f"{name}: {report.records:,} records{out}. Favourable: {', '.join(report.favourable)}."
+    groups = [f"{group.label} {group.records:,} ({group.role})" for group in report.groups]
+    # The reference stands last, and must be seen.
+    seen = groups if len(groups) <= GROUPS_NAMED else [*groups[: GROUPS_NAMED - 1], "…", groups[-1]]
+    yield f"{report.attribute}: {', '.join(seen)}."
+    if report.chosen is not None:
+        yield f"{report.chosen[:1].upper()}{report.chosen[1:]}."
+
+
+def _shown(report: Report) -> Iterator[Measured]:
+    """The measurements that say something of their own: with one monitored value the worst and the pooled are that value."""
+    roles = [group.role for group in report.groups]
+    repeated = {"worst", "pooled"} if roles.count("monitored") == 1 else set()
+    repeated |= {"reference"} if roles.count("reference") == 1 else set()
+    repeated |= {"worst_pair"} if len(roles) == PAIR else set()
+    for measured in report.measured:
+        if measured.scope not in repeated:
+            yield measured
+
+
+def _sentences(shown: Sequence[Measured], *, groups: int) -> Iterator[str]:
+    """What the figures mean, without repeating: of many groups the headline of each metric, and each reason for which one is missing."""
+    headline = {"overall", "attribute", "worst", "worst_pair"} | ({"group"} if groups == PAIR else set())
+    with_headline = {measured.metric for measured in shown if measured.scope in headline}
+    told = [
+        measured
+        for measured in shown
+        if measured.scope in headline or measured.metric not in with_headline or isinstance(measured.number, Undefined)
+    ]
+    yield from dict.fromkeys(sentence_of(measured) for measured in told)
+
+
+def _wrapped(sentence: str, width: int) -> str:
+    """The sentence as an item of a list; a percent sign stays with its number."""
+    kept = sentence.replace(" %", "\u00a0%")
+    return textwrap.fill(kept, width, initial_indent="• ", subsequent_indent="  ", break_on_hyphens=False).replace("\u00a0", " ")
+
+
+def _table(shown: Sequence[Measured]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading, justify in (("metric", "left"), ("group", "left"), ("value", "right"), ("95 % interval", "right"), ("n", "right")):
+        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    table.add_column("verdict")
+    before = None
+    for measured in shown:
+        title = CATALOGUE[measured.metric].title if measured.metric != before else ""
+        before = measured.metric
+        number = measured.number
+        value = _figure(number.value) if isinstance(number, Value) else "–"
+        table.add_row(escape(title), escape(_whose(measured)), value, _interval(number), f"{number.n:,}", _verdict(judged(measured)))
+    return table
+
+
+def _whose(measured: Measured) -> str:
+    worst = measured.details.get("worst_group")
+    name = measured.group or SCOPES.get(measured.scope, measured.scope)
+    return f"{name}: {worst}" if measured.group is None and worst else name
+
+
+def _interval(number: Value | Undefined) -> str:
+    if isinstance(number, Undefined):
+        return ""
+    lower, upper = ("open" if end is None else _figure(end) for end in (number.lower, number.upper))
+    return f"{lower} to {upper}"
+
+
+def _figure(value: float) -> str:
+    """Four decimals of what is near 1, fewer of what is large, two digits of what four decimals would make 0."""
+    if abs(value) >= 10:  # noqa: PLR2004 - of a count no decimals are wanted
+        return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
+    return f"{value:.4f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.1e}"  # noqa: PLR2004 - 0.0010 still shows two digits
+
+
+def _verdict(given: Verdict | None) -> str:
+    if given is None:
+        return ""
+    words = given.value.replace("_", " ")
+    return f"[{COLOURS[given]}]{words}[/]" if given in COLOURS else words

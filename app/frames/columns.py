@@ -1,0 +1,232 @@
+"""One column of a frame as arrays: positions in its distinct values, or numbers. Knows no groups and no outcomes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from app.domain.values import Range, Scalar, canonical, exact_number, label_of
+from app.errors import InvalidInput
+from app.metrics.groups import FloatArray, IntArray
+from app.metrics.tables.weighting import slices
+
+Listed: TypeAlias = Scalar | tuple[float, float]
+"""What an argument lists: one value, or a closed range of a numeric column."""
+
+Column: TypeAlias = "pd.Series[Any]"
+
+Codes: TypeAlias = npt.NDArray[np.signedinteger[Any]]
+"""One small number per record, in the narrowest type that holds them all: a million records are a megabyte or two."""
+
+MISSING = -1
+"""The code of a record without a value."""
+
+MOST_DISTINCT = 10_000
+"""A column with more distinct values is no column of categories; to spell out each would take longer than to measure."""
+
+SHOWN, LONGEST = 8, 100
+"""How many values or columns an error names before the rest become `…`, and how many characters of each."""
+
+_TRUE, _FALSE = ("true", "1"), ("false", "0")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Encoded:
+    """A column by its distinct values: `codes` [records] are positions in `texts`, or MISSING.
+
+    The texts are canonical, so that `1`, `1.0` and `"1"` are one value, whatever type the column has.
+    """
+
+    name: str
+    codes: Codes
+    texts: tuple[str, ...]
+    is_numeric: bool
+    is_boolean: bool
+
+    def spelled(self, value: Scalar) -> str:
+        """The text under which the column holds the value: `1.0` is `1` in a column of numbers, `True` is `true` in one of booleans."""
+        if self.is_boolean:
+            text = canonical(value).lower()
+            return "true" if text in _TRUE else "false" if text in _FALSE else text
+        number = exact_number(value) if self.is_numeric and not isinstance(value, bool) else None
+        return canonical(value if number is None else number)
+
+    def described(self) -> str:
+        """The values, most frequent first, as an error names them."""
+        counts = sizes_of(self.codes, len(self.texts))[:-1]
+        return shown([self.texts[place] for place in np.argsort(-counts, kind="stable").tolist()])
+
+
+def column_of(frame: pd.DataFrame, name: str, option: str) -> Column:
+    """The column of that name.
+
+    Raises:
+        InvalidInput: there is none, or several have that name.
+    """
+    if name not in frame.columns:
+        raise InvalidInput.of(option, f"{name!r} is not a column; there are {shown([str(column) for column in frame.columns])}")
+    namesakes = list(frame.columns).count(name)
+    if namesakes > 1:
+        raise InvalidInput.of(option, f"{name!r} is the name of {namesakes} columns; rename all but one")
+    return frame[name]
+
+
+def encode(column: Column, option: str) -> Encoded:
+    """The column by its distinct values, in the order in which they first appear.
+
+    Raises:
+        InvalidInput: it has more than MOST_DISTINCT.
+    """
+    codes, values = _factorized(column, option)
+    spelled = [canonical(value if isinstance(value, str | bool | int | float) else str(value)) for value in values]
+    place = {text: position for position, text in enumerate(dict.fromkeys(spelled))}
+    encoded = codes if len(place) == len(spelled) else looked_up([place[text] for text in spelled], codes, missing=MISSING)
+    return Encoded(
+        name=str(column.name),
+        codes=encoded,
+        texts=tuple(place),
+        is_numeric=is_numeric(column),
+        is_boolean=pd.api.types.is_bool_dtype(column.dtype),
+    )
+
+
+def _factorized(column: Column, option: str) -> tuple[Codes, list[Any]]:
+    """Per record the position of its value among the distinct ones, in the order in which they first appear.
+
+    Piece by piece: pandas makes a number of eight bytes for each record, and more where it must hash text.
+    """
+    places: dict[Any, int] = {}
+    codes = np.empty(len(column), dtype=np.int8)
+    for part in slices(len(column)):
+        own, uniques = pd.factorize(column.iloc[part])
+        of_own = [places.setdefault(value, len(places)) for value in uniques.tolist()]
+        if len(places) > MOST_DISTINCT:
+            count = len(pd.unique(column.dropna()))
+            raise InvalidInput.of(
+                option,
+                f"{column.name!r} holds {count:,} different values where at most {MOST_DISTINCT:,} are expected; divide it into ranges",
+            )
+        codes = codes.astype(narrowest(len(places)), copy=False)
+        codes[part] = np.array([*of_own, MISSING], dtype=codes.dtype)[own]
+    return codes, list(places)
+
+
+def narrowest(beyond: int) -> npt.DTypeLike:
+    """The narrowest type of integers that holds every code below `beyond`, and MISSING."""
+    return np.min_scalar_type(-max(beyond, 1))
+
+
+def looked_up(of_code: Sequence[int] | IntArray, codes: Codes, *, missing: int) -> Codes:
+    """For each record what its code stands for; `missing` for those without."""
+    table = np.array([*of_code, missing], dtype=narrowest(max([*of_code, missing]) + 1))
+    found = np.empty(codes.shape, dtype=table.dtype)
+    # The code of those without is -1, and so the last place. A slice at a time, because numpy widens what it looks up by.
+    for part in slices(codes.size):
+        found[part] = table[codes[part]]
+    return found
+
+
+def sizes_of(codes: Codes, size: int) -> IntArray:
+    """How many records have each code in `range(size)` and, at the end, how many have none."""
+    sizes = np.zeros(size + 1, np.int64)
+    for part in slices(codes.size):
+        sizes += np.roll(np.bincount(codes[part].astype(np.int64) + 1, minlength=size + 1), -1)
+    return sizes
+
+
+def is_numeric(column: Column) -> bool:
+    """Whether the column's type is one of numbers, which booleans are not."""
+    return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+
+
+def numbers_of(column: Column, option: str) -> FloatArray:
+    """The column as float64 [records]; NaN where there is no value. Text that spells a number is one.
+
+    Raises:
+        InvalidInput: a value is no number, or not a finite one.
+    """
+    if is_numeric(column):
+        # What is of that type already must not be copied, which `na_value` does.
+        numbers = column.to_numpy() if column.dtype == np.float64 else column.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        parsed = pd.to_numeric(column, errors="coerce")
+        wrong = parsed.isna() & column.notna()
+        if wrong.any():
+            raise InvalidInput.of(
+                option, f"{column.name!r} must hold numbers, found {column[wrong].iloc[0]!r:.100} in {_where(wrong.to_numpy())}"
+            )
+        numbers = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        raise InvalidInput.of(option, f"{column.name!r} must hold finite numbers, found {numbers[infinite][0]} in {_where(infinite)}")
+    return np.asarray(numbers, dtype=np.float64)
+
+
+def complete_numbers_of(column: Column, option: str) -> FloatArray:
+    """The column as float64 [records], none missing.
+
+    Raises:
+        InvalidInput: a value is missing, no number, or not a finite one.
+    """
+    numbers = numbers_of(column, option)
+    missing = np.isnan(numbers)
+    if missing.any():
+        raise InvalidInput.of(option, f"{column.name!r} must have a number in each record, and has none in {_where(missing)}")
+    return numbers
+
+
+def as_listed(listed: object, option: str) -> tuple[Scalar | Range, ...]:
+    """The values or ranges that an argument lists: one value, one range (lo, hi), or a list of these.
+
+    Raises:
+        InvalidInput: nothing is listed, a range is none, ranges stand beside values, something stands twice, or ranges overlap.
+    """
+    # Two numbers in a tuple are a range; in a list they are two values.
+    several = (
+        list(listed)
+        if isinstance(listed, Sequence | set | frozenset | pd.Index | np.ndarray) and not isinstance(listed, str | tuple)
+        else [listed]
+    )
+    values = tuple(_value(one, option) for one in several)
+    if not values:
+        raise InvalidInput.of(option, "must list at least one value")
+    if len({isinstance(value, Range) for value in values}) > 1:
+        raise InvalidInput.of(option, "mixes values and ranges; use one form")
+    ranges = sorted((value for value in values if isinstance(value, Range)), key=lambda bounds: bounds.lo)
+    for earlier, later in pairwise(ranges):
+        if earlier.overlaps(later):
+            raise InvalidInput.of(option, f"{later.label} overlaps {earlier.label} (both ends belong to a range)")
+    seen: set[str] = set()
+    for text in map(label_of, values):
+        if text in seen:
+            raise InvalidInput.of(option, f"{text!r} is listed twice")
+        seen.add(text)
+    return values
+
+
+def shown(names: Sequence[str]) -> str:
+    """The first names, as an error lists them."""
+    return ", ".join(name[:LONGEST] for name in names[:SHOWN]) + (", …" if len(names) > SHOWN else "") if names else "none"
+
+
+def _value(listed: object, option: str) -> Scalar | Range:
+    one = listed.item() if isinstance(listed, np.generic) else listed
+    if isinstance(one, tuple):
+        ends = [end.item() if isinstance(end, np.generic) else end for end in one]
+        if len(ends) != 2 or not all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends):  # noqa: PLR2004 - its two ends
+            raise InvalidInput.of(option, f"a range must be two numbers (lo, hi), found {one!r}")
+        if not ends[0] <= ends[1]:
+            raise InvalidInput.of(option, f"lo {ends[0]} of a range is above hi {ends[1]}")
+        return Range(*ends)
+    if isinstance(one, str | bool | int | float) and one == one:  # noqa: PLR0124 - NaN is not itself
+        return one
+    raise InvalidInput.of(option, f"must list text, numbers, true/false or ranges (lo, hi), found {one!r}")
+
+
+def _where(marked: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> str:
+    first, count = int(np.argmax(marked)), int(marked.sum())
+    return f"record {first:,}" if count == 1 else f"{count:,} records, the first of them {first:,}"

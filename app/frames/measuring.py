@@ -1,0 +1,338 @@
+"""From a pandas DataFrame to measurements: the columns become codes, the codes a table of counts, the table figures."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from app.domain.values import label_of
+from app.errors import InvalidInput
+from app.frames.columns import Codes, Column, column_of, complete_numbers_of, encode, looked_up, numbers_of, shown
+from app.frames.grouping import Grouping, cross_records, group_records
+from app.frames.outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, Outcomes, outcomes_of, same_label
+from app.frames.report import GroupSize, Report, Table
+from app.metrics import (
+    CATALOGUE,
+    FeedbackCells,
+    GroupCounts,
+    Measured,
+    Metric,
+    measure_feedback,
+    measure_payload,
+    measure_training,
+    metrics_on,
+)
+from app.metrics.groups import NEITHER, FloatArray, Groups, as_groups
+from app.metrics.rows import RowData, measure_rows
+from app.metrics.tables.strata import MOST_STRATA
+from app.metrics.tables.weighting import slices
+
+DEFAULT = "default"
+"""Stands for the metrics that a first look wants: the default ones, and those that a further column was named for."""
+
+USUAL_OF_SCORES = frozenset(
+    {"generalized_equalized_odds_difference", "log_loss", "brier_score", "roc_auc", "calibration_gap", "calibration_error"}
+)
+"""Of the metrics of scores those for a first look: the others are the parts that these are made of."""
+
+MOST_CELLS = 2_000
+"""So many cells of several attributes are counted at once. With more, each of which holds few records, counting again is cheaper."""
+
+_Data = Literal["payload", "feedback", "training"]
+_ARGUMENT = {"scores": "score", "strata": "strata", "rows": "features", "labels": "label", "predictions": "prediction"}
+"""The argument that gives what a metric needs."""
+
+
+def measure_frame(  # noqa: PLR0913 - one keyword for each column, as pandas and seaborn have it
+    frame: pd.DataFrame,
+    *,
+    attribute: str | Sequence[str],
+    label: str | None = None,
+    prediction: str | None = None,
+    score: str | None = None,
+    weight: str | None = None,
+    strata: str | None = None,
+    features: Sequence[str] | None = None,
+    favourable: object = 1,
+    unfavourable: object = None,
+    monitored: object = None,
+    reference: object = None,
+    metrics: Collection[str] | str | None = None,
+    seed: int = 0,
+    draws: int = 2000,
+) -> Report:
+    """Measures one attribute of a frame, or several columns together as their intersection.
+
+    `label` and `prediction` name the columns of what was true and of what was predicted; one of them is enough for the metrics
+    that need no other. `score` holds probabilities of the favourable outcome, `weight` what each record counts, `strata` the
+    classes within which the conditional metrics compare, `features` numbers that say which records are alike.
+
+    `favourable`, `unfavourable`, `monitored` and `reference` take a value, a range `(lo, hi)` of a numeric column (both ends
+    belong to it), or a list of these; the latter two, for several attributes, a mapping from attribute to these. Left out,
+    `unfavourable` is every other value; how groups are chosen that are left out says `group_records`.
+
+    `metrics` are keys of the catalogue; None means every metric that the given columns suffice for, DEFAULT the usual ones and
+    those that `score`, `strata` or `features` were given for. `seed` and `draws` fix the resampling of the intervals.
+
+    Raises:
+        InvalidInput: names the argument that is wrong.
+    """
+    given = _Given(frame, label=label, prediction=prediction, score=score, weight=weight, strata=strata, features=features)
+    asked = _Asked(_chosen(given, metrics), OutcomeLists.of(favourable, unfavourable), seed, draws)
+    grouping = group_records(frame, attribute, monitored, reference)
+    known = _known(given, asked.lists)
+    return _report(given, asked, known, grouping, _table(given, known, grouping.groups, grouping.codes))
+
+
+def measure_attributes(  # noqa: PLR0913 - those of measure_frame
+    frame: pd.DataFrame,
+    *,
+    attributes: Sequence[str],
+    label: str | None = None,
+    prediction: str | None = None,
+    score: str | None = None,
+    weight: str | None = None,
+    strata: str | None = None,
+    features: Sequence[str] | None = None,
+    favourable: object = 1,
+    unfavourable: object = None,
+    monitored: object = None,
+    reference: object = None,
+    metrics: Collection[str] | str | None = None,
+    seed: int = 0,
+    draws: int = 2000,
+) -> dict[str, Report]:
+    """Measures each of several attributes of a frame by itself and, last, all of them together.
+
+    The reports have the figures that `measure_frame` gives for each, by the names that it gives them: `sex`, `race` and
+    `sex × race`. The records are counted once for all of them, so that sums of scores or of weights may differ in their last digit.
+    The other arguments, and the errors, are those of `measure_frame`.
+
+    Raises:
+        InvalidInput: names the argument that is wrong.
+    """
+    given = _Given(frame, label=label, prediction=prediction, score=score, weight=weight, strata=strata, features=features)
+    asked = _Asked(_chosen(given, metrics), OutcomeLists.of(favourable, unfavourable), seed, draws)
+    crossing = cross_records(frame, attributes, monitored, reference)
+    known = _known(given, asked.lists)
+    cells = None
+    if crossing.cells <= MOST_CELLS:
+        cells = _table(given, known, as_groups((str(cell), "monitored") for cell in range(crossing.cells)), crossing.codes)
+    reports = {}
+    for grouping in crossing.groupings:
+        of_records = replace(grouping, codes=looked_up(grouping.codes, crossing.codes, missing=NEITHER))
+        table = (
+            _table(given, known, grouping.groups, of_records.codes) if cells is None else cells.regrouped(grouping.groups, grouping.codes)
+        )
+        reports[grouping.attribute] = _report(given, asked, known, of_records, table)
+    return reports
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """The frame, and which of its columns were named."""
+
+    frame: pd.DataFrame
+    _: KW_ONLY
+    label: str | None
+    prediction: str | None
+    score: str | None
+    weight: str | None
+    strata: str | None
+    features: Sequence[str] | None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.frame, pd.DataFrame):
+            raise InvalidInput.of("frame", f"must be a pandas DataFrame, found {type(self.frame).__name__}")
+        if self.label is None and self.prediction is None:
+            raise InvalidInput.of("prediction", "is needed, or label, or both")
+        if self.score is not None and (self.label is None or self.prediction is None):
+            missing = "label" if self.label is None else "prediction"
+            raise InvalidInput.of(missing, "is needed beside score: scores are compared with what was true and what was predicted")
+
+    @property
+    def data(self) -> _Data:
+        """Of what the metrics speak."""
+        if self.label is None:
+            return "payload"
+        return "training" if self.prediction is None else "feedback"
+
+    @property
+    def on_purpose(self) -> set[str]:
+        """The needs of metrics for which alone a column was named, all of which are wanted."""
+        columns = (("strata", self.strata), ("rows", self.features))
+        return {need for need, column in columns if column is not None}
+
+    def lacking(self, metric: Metric) -> list[str]:
+        """The arguments without which the metric cannot be measured."""
+        present = {
+            "score": self.score,
+            "strata": self.strata,
+            "features": self.features,
+            "label": self.label,
+            "prediction": self.prediction,
+        }
+        return [_ARGUMENT[need] for need in metric.needs if need in _ARGUMENT and present[_ARGUMENT[need]] is None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is to be measured: the keys in catalogue order, which outcomes are favourable, and how intervals are drawn."""
+
+    metrics: list[str]
+    lists: OutcomeLists
+    seed: int
+    draws: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Known:
+    """What the columns say of each record's outcomes."""
+
+    actual: Outcomes | None
+    predicted: Outcomes | None
+
+
+def _chosen(given: _Given, metrics: Collection[str] | str | None) -> list[str]:
+    """The keys to measure, in catalogue order."""
+    here = {row.key for row in metrics_on(given.data)}
+    fitting = [row for row in metrics_on(given.data) if not given.lacking(row)]
+    if metrics == DEFAULT:
+        usual = [row.key for row in fitting if row.is_default or row.key in USUAL_OF_SCORES or given.on_purpose & set(row.needs)]
+        return usual or [row.key for row in fitting]
+    if metrics is None:
+        return [row.key for row in fitting]
+    asked = [metrics] if isinstance(metrics, str) else list(metrics)
+    unknown = [key for key in asked if key not in CATALOGUE]
+    if unknown:
+        raise InvalidInput.of("metrics", f"{shown(unknown)} is not in the catalogue of metrics")
+    for key in asked:
+        lacking = given.lacking(CATALOGUE[key])
+        if lacking:
+            raise InvalidInput.of("metrics", f"{key} needs {' and '.join(lacking)}")
+        if key not in here:
+            raise InvalidInput.of(
+                "metrics", f"{key} is measured on {' and '.join(CATALOGUE[key].data)} data only, and this is {given.data} data"
+            )
+    return [key for key in CATALOGUE if key in asked]
+
+
+def _is_of_rows(key: str) -> bool:
+    return "rows" in CATALOGUE[key].needs
+
+
+def _known(given: _Given, lists: OutcomeLists) -> _Known:
+    def outcomes(name: str | None, option: str) -> Outcomes | None:
+        return None if name is None else outcomes_of(column_of(given.frame, name, option), lists, option)
+
+    return _Known(outcomes(given.label, "label"), outcomes(given.prediction, "prediction"))
+
+
+def _table(given: _Given, known: _Known, groups: Groups, codes: Codes) -> Table:
+    weights = None if given.weight is None else _weights(column_of(given.frame, given.weight, "weight"))
+    strata = None if given.strata is None else _strata(column_of(given.frame, given.strata, "strata"))
+    if known.actual is None or known.predicted is None:
+        return GroupCounts.from_records(groups, codes, _codes(known.actual or known.predicted, codes.size), weights=weights, strata=strata)
+    return FeedbackCells.from_records(
+        groups,
+        codes,
+        actual=known.actual.codes,
+        predicted=known.predicted.codes,
+        correct=same_label(known.actual, known.predicted),
+        weights=weights,
+        strata=strata,
+        scores=None if given.score is None else _scores(column_of(given.frame, given.score, "score"), known.predicted),
+    )
+
+
+def _codes(outcomes: Outcomes | None, records: int) -> Codes:
+    """The outcome of each record, all unclassified where there is no such column."""
+    return np.full(records, UNCLASSIFIED, dtype=np.int8) if outcomes is None else outcomes.codes
+
+
+def _weights(column: Column) -> FloatArray:
+    weights = complete_numbers_of(column, "weight")
+    if weights.size and weights.min() < 0:
+        raise InvalidInput.of("weight", f"{column.name!r} must hold no negative number, found {weights.min()}")
+    return weights
+
+
+def _strata(column: Column) -> tuple[tuple[str, ...], Codes]:
+    encoded = encode(column, "strata")
+    if len(encoded.texts) > MOST_STRATA:
+        raise InvalidInput.of(
+            "strata", f"{column.name!r} holds {len(encoded.texts):,} different values where at most {MOST_STRATA:,} are compared"
+        )
+    return encoded.texts, encoded.codes
+
+
+def _scores(column: Column, predicted: Outcomes) -> FloatArray:
+    scores = numbers_of(column, "score")
+    with np.errstate(invalid="ignore"):
+        outside = (scores < 0) | (scores > 1)
+    if outside.any():
+        raise InvalidInput.of("score", f"{column.name!r} must hold probabilities between 0 and 1, found {scores[outside][0]}")
+    if _are_of_unfavourable(scores, predicted.codes):
+        raise InvalidInput.of(
+            "score",
+            f"{column.name!r} is higher for every unfavourable prediction than for any favourable one: it must be the probability of the"
+            " favourable outcome, so take 1 - score",
+        )
+    return scores
+
+
+def _are_of_unfavourable(scores: FloatArray, outcomes: Codes) -> bool:
+    """Whether every unfavourable prediction has a higher score than any favourable one; not where one side has none at all."""
+    highest, lowest = -np.inf, np.inf
+    for part in slices(scores.size):
+        # Unlike max and min these pass over NaN.
+        highest = np.fmax.reduce(scores[part][outcomes[part] == FAVOURABLE], initial=highest)
+        lowest = np.fmin.reduce(scores[part][outcomes[part] == UNFAVOURABLE], initial=lowest)
+        if highest >= lowest:
+            return False
+    return bool(-np.inf < highest and lowest < np.inf)
+
+
+def _measure(table: Table, data: _Data, asked: _Asked) -> list[Measured]:
+    metrics = [key for key in asked.metrics if not _is_of_rows(key)]
+    if isinstance(table, FeedbackCells):
+        return list(measure_feedback(table, metrics=metrics, seed=asked.seed, draws=asked.draws))
+    measure = measure_training if data == "training" else measure_payload
+    return list(measure(table, metrics=metrics, seed=asked.seed, draws=asked.draws))
+
+
+def _rows(given: _Given, known: _Known, grouping: Grouping) -> RowData:
+    names = [given.features] if isinstance(given.features, str) else list(given.features or ())
+    if not names:
+        raise InvalidInput.of("features", "must name at least one column")
+    columns = [complete_numbers_of(column_of(given.frame, name, "features"), "features") for name in names]
+    return RowData(
+        groups=grouping.groups,
+        codes=grouping.codes.astype(np.int64),
+        features=np.column_stack(columns),
+        feature_names=tuple(names),
+        predicted=None if known.predicted is None else known.predicted.codes.astype(np.int64),
+        actual=None if known.actual is None else known.actual.codes.astype(np.int64),
+    )
+
+
+def _report(given: _Given, asked: _Asked, known: _Known, grouping: Grouping, table: Table) -> Report:
+    measured = _measure(table, given.data, asked)
+    of_rows = {key: CATALOGUE[key].formula for key in asked.metrics if _is_of_rows(key)}
+    if of_rows:
+        measured += measure_rows(given.data, _rows(given, known, grouping), of_rows)
+    *counts, in_no_group = grouping.sizes.tolist()
+    order = {key: place for place, key in enumerate(CATALOGUE)}
+    return Report(
+        data=given.data,
+        attribute=grouping.attribute,
+        favourable=tuple(label_of(value) for value in asked.lists.favourable),
+        groups=tuple(GroupSize(group.label, group.role, count) for group, count in zip(grouping.groups, counts, strict=True)),
+        records=sum(counts, in_no_group),
+        in_no_group=in_no_group,
+        chosen=grouping.chosen,
+        table=table,
+        measured=sorted(measured, key=lambda one: order[one.metric]),
+    )

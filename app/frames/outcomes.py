@@ -1,0 +1,110 @@
+"""Which outcome each label and each prediction of a frame is."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from app.domain.values import Range, Scalar, label_of
+from app.errors import InvalidInput
+from app.frames.columns import MISSING, Codes, Column, Encoded, as_listed, encode, looked_up, numbers_of, shown
+
+UNFAVOURABLE, FAVOURABLE, UNCLASSIFIED = 0, 1, 2
+
+_Listed: TypeAlias = tuple[Scalar | Range, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeLists:
+    """The values, or the ranges of numbers, that are favourable; of the others those that are unfavourable, None for all.
+
+    Raises:
+        InvalidInput: something is listed on both sides.
+    """
+
+    favourable: _Listed
+    unfavourable: _Listed | None
+
+    @classmethod
+    def of(cls, favourable: object, unfavourable: object) -> "OutcomeLists":
+        """The rule that two arguments state.
+
+        Raises:
+            InvalidInput: an argument cannot be read, or something is listed on both sides.
+        """
+        rule = cls(as_listed(favourable, "favourable"), None if unfavourable is None else as_listed(unfavourable, "unfavourable"))
+        for value in rule.unfavourable or ():
+            for other in rule.favourable:
+                if isinstance(value, Range) != isinstance(other, Range):
+                    raise InvalidInput.of(
+                        "unfavourable", "lists values where favourable lists ranges, or the other way round; use one form"
+                    )
+                overlapping = isinstance(value, Range) and isinstance(other, Range) and value.overlaps(other)
+                if overlapping or label_of(value) == label_of(other):
+                    raise InvalidInput.of("unfavourable", f"{label_of(value)} is favourable by {label_of(other)}")
+        return rule
+
+    @property
+    def has_ranges(self) -> bool:
+        """Whether the outcomes are ranges of numbers."""
+        return isinstance(self.favourable[0], Range)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcomes:
+    """Per record its outcome, and the column by its distinct values unless the outcomes are ranges."""
+
+    codes: Codes
+    encoded: Encoded | None
+
+
+def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> Outcomes:
+    """The outcome of each value of the column: 0 unfavourable, 1 favourable, 2 unclassified or missing.
+
+    Raises:
+        InvalidInput: no value of several is favourable, which no data mean; or ranges of a column that holds no numbers.
+    """
+    if rule.has_ranges:
+        return Outcomes(_by_ranges(column, rule, option), None)
+    encoded = encode(column, option)
+    of_text = [_outcome(encoded, text, rule) for text in encoded.texts]
+    if rule.unfavourable is None and len(encoded.texts) > 1 and FAVOURABLE not in of_text:
+        values = shown([repr(encoded.spelled(value)) for value in rule.favourable if not isinstance(value, Range)])
+        raise InvalidInput.of("favourable", f"{values} is not a value of {encoded.name!r}, which holds {encoded.described()}")
+    return Outcomes(looked_up(of_text, encoded.codes, missing=UNCLASSIFIED), encoded)
+
+
+def same_label(actual: Outcomes, predicted: Outcomes) -> npt.NDArray[np.bool_]:
+    """Per record whether the prediction is right: where it is the label itself or, of ranges, of the label's outcome."""
+    if actual.encoded is None or predicted.encoded is None:
+        return np.asarray((actual.codes == predicted.codes) & (actual.codes != UNCLASSIFIED), dtype=np.bool_)
+    place = {text: position for position, text in enumerate(_unboxed(actual.encoded))}
+    # A prediction that is no label at all takes a number that no label has, and so does a missing one, at the end.
+    of_text = [place.get(text, len(place)) for text in _unboxed(predicted.encoded)]
+    right = looked_up(of_text, predicted.encoded.codes, missing=len(place)) == actual.encoded.codes
+    return np.asarray(right & (actual.encoded.codes != MISSING), dtype=np.bool_)
+
+
+def _outcome(encoded: Encoded, text: str, rule: OutcomeLists) -> int:
+    if text in {encoded.spelled(value) for value in rule.favourable if not isinstance(value, Range)}:
+        return FAVOURABLE
+    if rule.unfavourable is None or text in {encoded.spelled(value) for value in rule.unfavourable if not isinstance(value, Range)}:
+        return UNFAVOURABLE
+    return UNCLASSIFIED
+
+
+def _by_ranges(column: Column, rule: OutcomeLists, option: str) -> Codes:
+    numbers = numbers_of(column, option)
+    codes = np.full(numbers.size, UNFAVOURABLE if rule.unfavourable is None else UNCLASSIFIED, dtype=np.int8)
+    codes[np.isnan(numbers)] = UNCLASSIFIED
+    for outcome, listed in ((UNFAVOURABLE, rule.unfavourable or ()), (FAVOURABLE, rule.favourable)):
+        for bounds in listed:
+            if isinstance(bounds, Range):
+                codes[(numbers >= bounds.lo) & (numbers <= bounds.hi)] = outcome
+    return codes
+
+
+def _unboxed(encoded: Encoded) -> list[str]:
+    """The texts, with true and false of a column of booleans as 1 and 0: a label of 1 beside a prediction of True is right."""
+    return [{"true": "1", "false": "0"}.get(text, text) if encoded.is_boolean else text for text in encoded.texts]

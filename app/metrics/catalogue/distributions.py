@@ -1,0 +1,167 @@
+"""How labels, and the sizes of groups, differ before any model: Clarify's pre-training metrics, and the conditional ones."""
+
+from app.metrics.catalogue.metric import Compared, Data, Direction, Metric, OfPair, Order, OverStrata, PairFunction
+from app.metrics.catalogue.needed import LABELS
+from app.metrics.catalogue.selection import PAIRS
+from app.metrics.comparisons import REVERSED_DIFFERENCE
+from app.metrics.formulas import conditional, distributions
+from app.metrics.values import Scope
+
+_LABELLED: tuple[Data, ...] = ("training", "feedback")
+_PAIRS_OF_CELLS: tuple[Scope, ...] = ("group", "pooled", "worst")
+ENDLESS_KL = "no record{of} has one of the labels that the reference group has, so the divergence is infinite"
+
+
+def _distance(  # noqa: PLR0913 - a row of a table
+    key: str, title: str, formula: str, function: PairFunction, *, highest: float | None, limit: float | None, short: str, says: str
+) -> Metric:
+    endless = ENDLESS_KL if short == "KL" else ""
+    return Metric(
+        key=key,
+        title=title,
+        formula=formula,
+        data=_LABELLED,
+        measure=OfPair(function, "labels", LABELS, (distributions.share_difference,), endless),
+        scopes=_PAIRS_OF_CELLS,
+        lowest=0.0,
+        highest=highest,
+        ideal=0.0,
+        direction=Direction.TOWARDS_IDEAL,
+        convention="0 where both groups' labels are favourable equally often; over the union of the outcomes",
+        source=f"Clarify {short}",
+        says=says,
+        needs=("labels",),
+        limits=(None, limit),
+        aliases=(f"Clarify {short}",),
+    )
+
+
+def _conditional(key: str, title: str, data: tuple[Data, ...], how: OverStrata, short: str) -> Metric:
+    what = "labels" if short == "CDDL" else "predictions"
+    return Metric(
+        key=key,
+        title=title,
+        formula="sum over strata i of n_i ((unfavourable_i(m) / unfavourable_i) - (favourable_i(m) / favourable_i)) / n",
+        data=data,
+        measure=how,
+        scopes=_PAIRS_OF_CELLS,
+        lowest=-1.0,
+        highest=1.0,
+        ideal=0.0,
+        direction=Direction.TOWARDS_IDEAL,
+        convention="above 0 the monitored group has a larger share of the unfavourable than of the favourable outcomes, stratum by stratum",
+        source=f"Clarify {short}",
+        says=f"Among like records, {{monitored}} has a share of the unfavourable {what} that is {{points}} percentage points {{higher}}"
+        " than its share of the favourable ones.",
+        order="none",
+        needs=("labels", "strata") if short == "CDDL" else ("predictions", "strata"),
+        limits=(-0.1, 0.1),
+        aliases=(f"Clarify {short}",),
+    )
+
+
+_REVERSED: Order = "reference - monitored"
+
+ROWS = (
+    Metric(
+        key="class_imbalance",
+        title="Class imbalance (CI)",
+        formula="(n(reference) - n(monitored)) / (n(reference) + n(monitored))",
+        data=_LABELLED,
+        measure=OfPair(distributions.class_imbalance, "labels", LABELS),
+        scopes=_PAIRS_OF_CELLS,
+        lowest=-1.0,
+        highest=1.0,
+        ideal=0.0,
+        direction=Direction.TOWARDS_IDEAL,
+        convention="reference - monitored: above 0 the monitored group has fewer records",
+        source="Clarify CI",
+        says="For every 100 labelled records of {reference} there are {balance:.0f} of {monitored}.",
+        order=_REVERSED,
+        needs=("labels",),
+        aliases=("Clarify CI",),
+    ),
+    Metric(
+        key="difference_in_proportions_of_labels",
+        title="Difference in proportions of labels (DPL)",
+        formula="base_rate(reference) - base_rate(monitored)",
+        data=_LABELLED,
+        measure=Compared("base", REVERSED_DIFFERENCE),
+        scopes=PAIRS,
+        lowest=-1.0,
+        highest=1.0,
+        ideal=0.0,
+        direction=Direction.TOWARDS_IDEAL,
+        convention="reference - monitored: above 0 the monitored group's labels are favourable less often",
+        source="Clarify DPL",
+        says="",
+        order=_REVERSED,
+        needs=("labels",),
+        limits=(-0.1, 0.1),
+        aliases=("Clarify DPL",),
+    ),
+    _distance(
+        "kl_divergence",
+        "Kullback-Leibler divergence (KL)",
+        "sum over outcomes of r ln(r / m)",
+        distributions.kl_divergence,
+        highest=None,
+        limit=None,
+        short="KL",
+        says="The labels of {monitored} are distributed {shown} nats away from those of {reference}; 0 would be alike.",
+    ),
+    _distance(
+        "js_divergence",
+        "Jensen-Shannon divergence (JS)",
+        "(KL(r, p) + KL(m, p)) / 2 with p = (r + m) / 2",
+        distributions.js_divergence,
+        highest=0.6931471805599453,
+        limit=None,
+        short="JS",
+        says="The labels of {monitored} and {reference} lie {shown} nats from their average; 0 would be alike, 0.69 opposite.",
+    ),
+    _distance(
+        "lp_norm",
+        "Lp norm (LP)",
+        "sqrt(sum over outcomes of (r - m)^2)",
+        distributions.lp_norm,
+        highest=1.4142135623730951,
+        limit=0.1 * 1.4142135623730951,
+        short="LP",
+        says="The shares of the labels of {monitored} and {reference} lie {shown} apart in the plane; 0 would be alike, 1.41 opposite.",
+    ),
+    _distance(
+        "total_variation_distance",
+        "Total variation distance (TVD)",
+        "(sum over outcomes of abs(r - m)) / 2",
+        distributions.total_variation_distance,
+        highest=1.0,
+        limit=0.1,
+        short="TVD",
+        says="{points} of 100 labels of {monitored} would have to change for it to have the labels of {reference}.",
+    ),
+    _distance(
+        "kolmogorov_smirnov",
+        "Kolmogorov-Smirnov distance (KS)",
+        "max over outcomes of abs(r - m)",
+        distributions.kolmogorov_smirnov,
+        highest=1.0,
+        limit=0.1,
+        short="KS",
+        says="The share of one label differs between {monitored} and {reference} by {points} percentage points.",
+    ),
+    _conditional(
+        "conditional_demographic_disparity_in_labels",
+        "Conditional demographic disparity in labels (CDDL)",
+        _LABELLED,
+        OverStrata(conditional.conditional_demographic_disparity, "labels"),
+        "CDDL",
+    ),
+    _conditional(
+        "conditional_demographic_disparity_in_predicted_labels",
+        "Conditional demographic disparity in predicted labels (CDDPL)",
+        ("payload", "feedback"),
+        OverStrata(conditional.conditional_demographic_disparity, "predictions"),
+        "CDDPL",
+    ),
+)

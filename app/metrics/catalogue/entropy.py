@@ -1,0 +1,169 @@
+"""How unequally the benefit of decisions is spread, over people and over groups, and how far any two groups' chances lie apart."""
+
+import math
+from functools import partial
+
+import numpy as np
+
+from app.metrics.catalogue.metric import Across, Data, Direction, Measure, Metric, Needs, OfPair, OfSet, PairFunction, SetFunction
+from app.metrics.catalogue.needed import parts
+from app.metrics.confusion import PARTS, false_negatives, false_positives
+from app.metrics.formulas import differential, entropy
+from app.metrics.groups import FloatArray
+from app.metrics.values import Scope
+
+_ENDLESS = "every labelled record{of} was wrongly predicted unfavourable, so nobody has a benefit to compare with"
+_BENEFIT = "b = predicted - actual + 1"
+
+
+def _variation(cells: FloatArray) -> FloatArray:
+    return entropy.coefficient_of_variation(entropy.generalized_entropy(cells, 2))
+
+
+def _variation_between(cells: FloatArray) -> FloatArray:
+    return entropy.coefficient_of_variation(entropy.between_groups(cells, 2))
+
+
+def _of_two(function: SetFunction, monitored: FloatArray, reference: FloatArray) -> FloatArray:
+    """An index between groups, of one monitored and the reference."""
+    both = np.broadcast_arrays(monitored, reference)
+    return function(np.stack(both, axis=-3))
+
+
+def _benefit_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
+    return _benefit(monitored) - _benefit(reference)
+
+
+def _benefit(cells: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean: FloatArray = (false_positives(cells) - false_negatives(cells)) / PARTS["records"].of(cells)
+    return mean
+
+
+_INDEXES: tuple[tuple[str, str, str, SetFunction, SetFunction], ...] = (
+    (
+        "generalized_entropy_index",
+        "Generalized entropy index (GE)",
+        "(mean of (b / mean b)^2 - 1) / 2",
+        partial(entropy.generalized_entropy, alpha=2),
+        partial(entropy.between_groups, alpha=2),
+    ),
+    (
+        "theil_index",
+        "Theil index",
+        "mean of (b / mean b) ln(b / mean b)",
+        partial(entropy.generalized_entropy, alpha=1),
+        partial(entropy.between_groups, alpha=1),
+    ),
+    (
+        "coefficient_of_variation",
+        "Coefficient of variation",
+        "sqrt(2 GE)",
+        _variation,
+        _variation_between,
+    ),
+)
+
+
+def _index(key: str, title: str, formula: str, measure: Measure, scope: tuple[Scope, ...], says: str, aliases: tuple[str, ...]) -> Metric:
+    return Metric(
+        key=key,
+        title=title,
+        formula=f"{formula}, {_BENEFIT}",
+        data=("feedback",),
+        measure=measure,
+        scopes=scope,
+        lowest=0.0,
+        highest=None,
+        ideal=0.0,
+        direction=Direction.LOWER,
+        convention="0 where all have the same benefit: 2 for a wrongly favourable prediction, 0 for a wrongly unfavourable one, else 1",
+        source="AIF360; Clarify GE" if key == "generalized_entropy_index" else "AIF360",
+        says=says,
+        needs=("predictions", "labels"),
+        aliases=aliases,
+    )
+
+
+def _family(key: str, title: str, formula: str, individual: SetFunction, between: SetFunction) -> tuple[Metric, ...]:
+    pair: PairFunction = partial(_of_two, between)
+    lower = title[0].lower() + title[1:]
+    return (
+        _index(
+            key,
+            title,
+            formula,
+            OfSet(individual, "confusion", parts("records"), _ENDLESS),
+            ("overall",),
+            "The benefit of right and wrong predictions is spread over people with an index of {shown}; 0 would be equal.",
+            (f"AIF360 {key}", *(("Clarify GE",) if key == "generalized_entropy_index" else ())),
+        ),
+        _index(
+            f"between_group_{key}",
+            f"Between-group {lower}",
+            f"{formula} with each record's b replaced by the mean of its group",
+            OfPair(pair, "confusion", parts("records"), (_benefit_difference,), _ENDLESS),
+            ("group", "pooled", "worst"),
+            "The mean benefits of {monitored} and {reference} are spread with an index of {shown}; 0 would be equal.",
+            (f"AIF360 between_group_{key}",),
+        ),
+        _index(
+            f"between_all_groups_{key}",
+            f"Between-all-groups {lower}",
+            f"{formula} with each record's b replaced by the mean of its group",
+            Across(between, "confusion", power=2 if key == "coefficient_of_variation" else 1),
+            ("attribute",),
+            "The mean benefits of all groups are spread with an index of {shown}; 0 would be equal.",
+            (f"AIF360 between_all_groups_{key}",),
+        ),
+    )
+
+
+def _differential(  # noqa: PLR0913 - a row of a table
+    key: str, title: str, formula: str, *, data: tuple[Data, ...], measure: Across, needs: tuple[Needs, ...], says: str, amplifies: bool
+) -> Metric:
+    return Metric(
+        key=key,
+        title=title,
+        formula=formula,
+        data=data,
+        measure=measure,
+        scopes=("attribute",),
+        lowest=None if amplifies else 0.0,
+        highest=None,
+        ideal=0.0,
+        direction=Direction.LOWER,
+        convention="predictions - labels: above 0 the model widens the gap that the labels have"
+        if amplifies
+        else "of the labels: 0 where every group has the same chances of either outcome",
+        source="AIF360; Foulds et al. 2020",
+        says=says,
+        needs=needs,
+        limits=(None, None) if amplifies else (None, math.log(1.25)),
+        aliases=(f"AIF360 {key}",),
+    )
+
+
+ROWS = (
+    *(row for index in _INDEXES for row in _family(*index)),
+    _differential(
+        "smoothed_empirical_differential_fairness",
+        "Smoothed empirical differential fairness",
+        "max over groups i, j and outcomes y of abs(ln p_i(y) - ln p_j(y)), p = (n + 1/2) / (N + 1)",
+        data=("training", "feedback"),
+        measure=Across(differential.smoothed_empirical_differential_fairness, "labels", limits=differential.limits),
+        needs=("labels",),
+        says="The chances of a favourable or unfavourable label differ between two groups by a factor of up to {factor:.2f}.",
+        amplifies=False,
+    ),
+    _differential(
+        "differential_fairness_bias_amplification",
+        "Differential fairness bias amplification",
+        "differential fairness of the predictions - differential fairness of the labels",
+        data=("feedback",),
+        measure=Across(differential.bias_amplification, "confusion", reach=differential.reach_of_amplification),
+        needs=("predictions", "labels"),
+        says="The model changes the largest ratio of chances between two groups by a factor of {factor:.2f}, against the labels.",
+        amplifies=True,
+    ),
+)

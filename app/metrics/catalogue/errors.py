@@ -1,0 +1,310 @@
+"""How errors, and the treatment of equal merits, differ between groups."""
+
+from functools import partial
+
+import numpy as np
+
+from app.metrics.catalogue.metric import Compared, Direction, Metric, OfPair, Order, PairFunction
+from app.metrics.catalogue.needed import parts
+from app.metrics.catalogue.selection import PAIRS
+from app.metrics.comparisons import DIFFERENCE, RATIO, REVERSED_DIFFERENCE, Comparison
+from app.metrics.formulas import pairs
+from app.metrics.values import Scope
+
+_PAIRS_OF_CELLS: tuple[Scope, ...] = ("group", "pooled", "worst")
+TPR_DIFFERENCE: PairFunction = partial(pairs.rate_difference, "true_positive")
+FPR_DIFFERENCE: PairFunction = partial(pairs.rate_difference, "false_positive")
+_DISTANCES: tuple[PairFunction, ...] = (partial(pairs.rate_distance, "true_positive"), partial(pairs.rate_distance, "false_positive"))
+_DIFFERENCE_LIMITS = (-0.1, 0.1)
+_RATIO_LIMITS = (0.8, 1.25)
+_ODDS = parts("actual_favourable", "actual_unfavourable")
+
+
+def _compared(key: str, title: str, rate: str, by: Comparison, source: str, aliases: tuple[str, ...]) -> Metric:
+    name = _RATE_KEYS.get(rate, f"{rate}_rate")
+    orders: dict[str, tuple[Order, str]] = {
+        DIFFERENCE.name: ("monitored - reference", f"{name}(monitored) - {name}(reference)"),
+        REVERSED_DIFFERENCE.name: ("reference - monitored", f"{name}(reference) - {name}(monitored)"),
+        RATIO.name: ("monitored / reference", f"{name}(monitored) / {name}(reference)"),
+    }
+    order, formula = orders[by.name]
+    return Metric(
+        key=key,
+        title=title,
+        formula=formula,
+        data=("feedback",),
+        measure=Compared(rate, by),
+        scopes=PAIRS,
+        lowest=0.0 if by is RATIO else -1.0,
+        highest=None if by is RATIO else 1.0,
+        ideal=1.0 if by is RATIO else 0.0,
+        direction=Direction.TOWARDS_IDEAL,
+        convention=f"{order}: {'1' if by is RATIO else '0'} where both groups have the same {title_of(name)}",
+        source=source,
+        says="",
+        order=order,
+        needs=("predictions", "labels"),
+        limits=_RATIO_LIMITS if by is RATIO else _DIFFERENCE_LIMITS,
+        aliases=aliases,
+        is_default=key in {"true_positive_rate_difference", "false_positive_rate_difference"},
+    )
+
+
+def title_of(name: str) -> str:
+    """The name of a rate in a sentence."""
+    return name.replace("_", " ")
+
+
+_RATE_KEYS = {"right": "accuracy", "positive_predictive": "positive_predictive_value", "negative_predictive": "negative_predictive_value"}
+
+
+def _of_pair(  # noqa: PLR0913 - a row of a table
+    key: str,
+    title: str,
+    formula: str,
+    how: OfPair,
+    *,
+    bounds: tuple[float | None, float | None],
+    ideal: float,
+    order: Order,
+    convention: str,
+    says: str,
+    limits: tuple[float | None, float | None],
+    source: str,
+    aliases: tuple[str, ...],
+    is_default: bool = False,
+) -> Metric:
+    return Metric(
+        key=key,
+        title=title,
+        formula=formula,
+        data=("feedback",),
+        measure=how,
+        scopes=_PAIRS_OF_CELLS,
+        lowest=bounds[0],
+        highest=bounds[1],
+        ideal=ideal,
+        direction=Direction.TOWARDS_IDEAL,
+        convention=convention,
+        source=source,
+        says=says,
+        order=order,
+        needs=("predictions", "labels"),
+        limits=limits,
+        aliases=aliases,
+        is_default=is_default,
+    )
+
+
+_OPENSCALE_DIFFERENCES = (
+    ("false_positive", "False positive rate difference"),
+    ("false_negative", "False negative rate difference"),
+    ("false_discovery", "False discovery rate difference"),
+    ("false_omission", "False omission rate difference"),
+    ("error", "Error rate difference"),
+)
+
+ROWS = (
+    _compared(
+        "true_positive_rate_difference",
+        "True positive rate difference (equal opportunity)",
+        "true_positive",
+        DIFFERENCE,
+        "AIF360",
+        ("AIF360 true_positive_rate_difference", "AIF360 equal_opportunity_difference", "fairlearn equal_opportunity_difference"),
+    ),
+    *(
+        _compared(
+            f"{rate}_rate_difference",
+            title,
+            rate,
+            DIFFERENCE,
+            "OpenScale; AIF360",
+            (f"OpenScale {rate}_rate_difference", f"AIF360 {rate}_rate_difference"),
+        )
+        for rate, title in _OPENSCALE_DIFFERENCES
+    ),
+    _compared(
+        "true_positive_rate_ratio",
+        "True positive rate ratio",
+        "true_positive",
+        RATIO,
+        "fairlearn",
+        ("fairlearn equal_opportunity_ratio",),
+    ),
+    *(
+        _compared(f"{rate}_rate_ratio", f"{title.removesuffix(' difference')} ratio", rate, RATIO, "AIF360", (f"AIF360 {rate}_rate_ratio",))
+        for rate, title in _OPENSCALE_DIFFERENCES
+    ),
+    _of_pair(
+        "average_odds_difference",
+        "Average odds difference",
+        "((FPR(m) - FPR(r)) + (TPR(m) - TPR(r))) / 2",
+        OfPair(pairs.average_odds_difference, "confusion", _ODDS),
+        bounds=(-1.0, 1.0),
+        ideal=0.0,
+        order="monitored - reference",
+        convention="monitored - reference: below 0 the monitored group is favoured less often than others of the same merit",
+        says="Of records with equal labels, {monitored} is favoured {points} percentage points {less} often than {reference}, on average.",
+        limits=_DIFFERENCE_LIMITS,
+        source="OpenScale; AIF360",
+        aliases=("OpenScale average_odds_difference", "AIF360 average_odds_difference"),
+        is_default=True,
+    ),
+    _of_pair(
+        "average_abs_odds_difference",
+        "Average absolute odds difference",
+        "(abs(FPR(m) - FPR(r)) + abs(TPR(m) - TPR(r))) / 2",
+        OfPair(pairs.average_abs_odds_difference, "confusion", _ODDS, (TPR_DIFFERENCE, FPR_DIFFERENCE), parts=_DISTANCES),
+        bounds=(0.0, 1.0),
+        ideal=0.0,
+        order="none",
+        convention="the average distance of both odds, whichever way they lie",
+        says="Of records with equal labels, {monitored} and {reference} are favoured at rates that lie {points} "
+        "percentage points apart, on average.",
+        limits=(None, 0.1),
+        source="OpenScale; AIF360",
+        aliases=("OpenScale average_abs_odds_difference", "AIF360 average_abs_odds_difference"),
+    ),
+    _of_pair(
+        "average_predictive_value_difference",
+        "Average predictive value difference",
+        "((PPV(m) - PPV(r)) + (FOR(m) - FOR(r))) / 2",
+        OfPair(pairs.average_predictive_value_difference, "confusion", parts("predicted_favourable", "predicted_unfavourable")),
+        bounds=(-1.0, 1.0),
+        ideal=0.0,
+        order="monitored - reference",
+        convention="monitored - reference: above 0 the monitored group's labels are more often favourable than its predictions suggest",
+        says="At equal predictions, the labels of {monitored} are favourable {points} percentage points {less} "
+        "often than those of {reference}, on average.",
+        limits=_DIFFERENCE_LIMITS,
+        source="AIF360 0.6.1",
+        aliases=("AIF360 average_predictive_value_difference",),
+    ),
+    _of_pair(
+        "equalized_odds_difference",
+        "Equalized odds difference",
+        "max(abs(FPR(m) - FPR(r)), abs(TPR(m) - TPR(r)))",
+        OfPair(
+            pairs.equalized_odds_difference,
+            "confusion",
+            _ODDS,
+            (TPR_DIFFERENCE, FPR_DIFFERENCE),
+            parts=_DISTANCES,
+            whole=np.max,
+        ),
+        bounds=(0.0, 1.0),
+        ideal=0.0,
+        order="none",
+        convention="the larger distance of the two odds, whichever way it lies",
+        says="Of records with equal labels, {monitored} and {reference} are favoured at rates up to {points} percentage points apart.",
+        limits=(None, 0.1),
+        source="AIF360 0.6.1; fairlearn",
+        aliases=("AIF360 equalized_odds_difference", "fairlearn equalized_odds_difference"),
+    ),
+    _of_pair(
+        "equalized_odds_ratio",
+        "Equalized odds ratio",
+        "min(smaller FPR / larger FPR, smaller TPR / larger TPR)",
+        OfPair(
+            pairs.equalized_odds_ratio,
+            "confusion",
+            _ODDS,
+            (TPR_DIFFERENCE, FPR_DIFFERENCE),
+            "neither group{of} was ever predicted favourable for one of the labels, so there is no ratio",
+            parts=(partial(pairs.rate_evenness, "true_positive"), partial(pairs.rate_evenness, "false_positive")),
+            whole=np.min,
+        ),
+        bounds=(0.0, 1.0),
+        ideal=1.0,
+        order="none",
+        convention="the smaller ratio of the two odds, always at most 1",
+        says="Of records with equal labels, the one of {monitored} and {reference} that is favoured less often is "
+        "favoured at {value:.0%} of the other's rate.",
+        limits=(0.8, None),
+        source="fairlearn",
+        aliases=("fairlearn equalized_odds_ratio",),
+    ),
+    _compared(
+        "accuracy_difference",
+        "Accuracy difference (AD)",
+        "right",
+        REVERSED_DIFFERENCE,
+        "Clarify AD",
+        ("Clarify AD",),
+    ),
+    _compared(
+        "recall_difference",
+        "Recall difference (RD)",
+        "true_positive",
+        REVERSED_DIFFERENCE,
+        "Clarify RD",
+        ("Clarify RD",),
+    ),
+    _compared(
+        "specificity_difference",
+        "Specificity difference (SD)",
+        "true_negative",
+        DIFFERENCE,
+        "Clarify SD",
+        ("Clarify SD",),
+    ),
+    _compared(
+        "difference_in_acceptance_rates",
+        "Difference in acceptance rates (DAR)",
+        "positive_predictive",
+        REVERSED_DIFFERENCE,
+        "Clarify DAR",
+        ("Clarify DAR",),
+    ),
+    _compared(
+        "difference_in_rejection_rates",
+        "Difference in rejection rates (DRR)",
+        "negative_predictive",
+        DIFFERENCE,
+        "Clarify DRR",
+        ("Clarify DRR",),
+    ),
+    _of_pair(
+        "difference_in_conditional_acceptance",
+        "Difference in conditional acceptance (DCA)",
+        "P(r) / predicted_favourable(r) - P(m) / predicted_favourable(m)",
+        OfPair(pairs.difference_in_conditional_acceptance, "confusion", parts("predicted_favourable")),
+        bounds=(None, None),
+        ideal=0.0,
+        order="reference - monitored",
+        convention="reference - monitored: below 0 the monitored group is accepted less than its labels say, compared with the reference",
+        says="For each favourable prediction, {reference} has {distance} {more} favourable labels than {monitored}.",
+        limits=(None, None),
+        source="Clarify DCA",
+        aliases=("Clarify DCA", "Clarify DCAcc"),
+    ),
+    _of_pair(
+        "difference_in_conditional_rejection",
+        "Difference in conditional rejection (DCR)",
+        "N(m) / predicted_unfavourable(m) - N(r) / predicted_unfavourable(r)",
+        OfPair(pairs.difference_in_conditional_rejection, "confusion", parts("predicted_unfavourable")),
+        bounds=(None, None),
+        ideal=0.0,
+        order="monitored - reference",
+        convention="monitored - reference: below 0 the monitored group is rejected more than its labels say, compared with the reference",
+        says="For each unfavourable prediction, {monitored} has {distance} {more} unfavourable labels than {reference}.",
+        limits=(None, None),
+        source="Clarify DCR",
+        aliases=("Clarify DCR",),
+    ),
+    _of_pair(
+        "treatment_equality",
+        "Treatment equality (TE)",
+        "FN(m) / FP(m) - FN(r) / FP(r)",
+        OfPair(pairs.treatment_equality, "confusion", parts("false_positive")),
+        bounds=(None, None),
+        ideal=0.0,
+        order="monitored - reference",
+        convention="monitored - reference: above 0 errors fall more often to the monitored group's disadvantage",
+        says="For each wrongly favourable prediction, {monitored} has {distance} {more} wrongly unfavourable ones than {reference}.",
+        limits=(None, None),
+        source="Clarify TE",
+        aliases=("Clarify TE",),
+    ),
+)

@@ -1,0 +1,163 @@
+"""What a row of the catalogue says: how a figure is made, and what it means. Nothing here computes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from app.metrics.comparisons import Comparison
+from app.metrics.groups import FloatArray
+from app.metrics.values import Scope
+
+Data: TypeAlias = Literal["payload", "balanced", "feedback", "training"]
+Needs: TypeAlias = Literal["predictions", "labels", "scores", "strata", "rows", "copies"]
+Order: TypeAlias = Literal["monitored - reference", "reference - monitored", "monitored / reference", "none"]
+Over: TypeAlias = Literal["confusion", "labels", "predictions"]
+"""Cells [2, 2] by label and prediction, or [2] by one of them; the favourable outcome last."""
+
+SetFunction: TypeAlias = Callable[[FloatArray], FloatArray]
+PairFunction: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+class Direction(StrEnum):
+    """Which way a number gets better."""
+
+    TOWARDS_IDEAL = "towards_ideal"
+    HIGHER = "higher"
+    LOWER = "lower"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Records without which a figure says nothing: how many there are, or their weight, of cells, and what is said where there are none."""
+
+    of: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+    empty: str
+
+
+@dataclass(frozen=True, slots=True)
+class RateOf:
+    """A rate by itself."""
+
+    rate: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A rate of a monitored group set against that of the reference."""
+
+    rate: str
+    by: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class CountOf:
+    """The number, or weight, of some of the cells."""
+
+    part: str
+
+
+@dataclass(frozen=True, slots=True)
+class OfSet:
+    """A function of one set's cells. `endless` says why where it is not finite."""
+
+    function: SetFunction
+    over: Over
+    needs: tuple[Need, ...]
+    endless: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OfPair:
+    """A function of a monitored group's cells and the reference's. `vanishing` are its signed parts, all zero at equality.
+
+    `parts`, one for each of these, are there where the figure is `whole` of them: np.max, np.min or np.mean over the last axis.
+    """
+
+    function: PairFunction
+    over: Over
+    needs: tuple[Need, ...]
+    vanishing: tuple[PairFunction, ...] = ()
+    endless: str = ""
+    parts: tuple[PairFunction, ...] = ()
+    whole: Callable[..., FloatArray] = np.mean
+
+
+@dataclass(frozen=True, slots=True)
+class Across:
+    """A function of all groups' cells [..., G, …].
+
+    `power` is the power of the figure that is, nearly, a sum of squares over the groups; 0 says that none is. `limits` are those
+    of the interval, where it has a form of its own, from the cells with half a record added to each; `reach` is what it reaches
+    to at least.
+    """
+
+    function: SetFunction
+    over: Over
+    power: int = 0
+    limits: Callable[[FloatArray], tuple[float, float]] | None = None
+    reach: Callable[[FloatArray], tuple[float, float]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OverStrata:
+    """A function of a monitored group's outcomes [..., S, 2] and the reference's, stratum by stratum."""
+
+    function: PairFunction
+    over: Over
+
+
+@dataclass(frozen=True, slots=True)
+class FromScores:
+    """Measured from the table of scores, by `measure_scores`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FromRows:
+    """Measured from the records themselves, by `measure_rows`."""
+
+
+Measure: TypeAlias = RateOf | Compared | CountOf | OfSet | OfPair | Across | OverStrata | FromScores | FromRows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One row.
+
+    `lowest` and `highest` are the range (None = unbounded), `ideal` the number that means equality or perfection, `limits` what
+    counts as fair where a monitor says nothing. `says` is the plain sentence (see sentences.py), `aliases` the names the metric
+    has elsewhere. `worst_by` names the metric by which the worst monitored value is chosen, where it is not the metric itself.
+    """
+
+    key: str
+    title: str
+    formula: str
+    data: tuple[Data, ...]
+    measure: Measure
+    scopes: tuple[Scope, ...]
+    lowest: float | None
+    highest: float | None
+    ideal: float | None
+    direction: Direction
+    convention: str
+    source: str
+    says: str
+    order: Order = "none"
+    needs: tuple[Needs, ...] = ()
+    limits: tuple[float | None, float | None] = (None, None)
+    aliases: tuple[str, ...] = ()
+    is_default: bool = False
+    worst_by: str | None = None
+
+    def scopes_on(self, data: Data) -> tuple[Scope, ...]:
+        """The scopes it has on a data set.
+
+        On balanced data a pair of groups is compared through the reference only; and only feedback knows the outcomes of
+        records that are in no group, without which nothing can be said of everybody.
+        """
+        absent = {"balanced": {"worst_pair", "overall"}, "payload": {"overall"}, "training": {"overall"}}.get(data, set())
+        return tuple(scope for scope in self.scopes if scope not in absent)

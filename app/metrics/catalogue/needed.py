@@ -1,0 +1,22 @@
+"""What figures need: the parts of the cells without which they say nothing."""
+
+from typing import Any
+
+import numpy.typing as npt
+
+from app.metrics.catalogue.metric import Need
+from app.metrics.confusion import PARTS
+
+
+def parts(*names: str) -> tuple[Need, ...]:
+    """Needs of cells [..., 2, 2], by the names of the parts."""
+    return tuple(Need(PARTS[name].of, PARTS[name].empty) for name in names)
+
+
+def _all(outcomes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    total: npt.NDArray[Any] = outcomes.sum(axis=-1)
+    return total
+
+
+LABELS = (Need(_all, "no record{of} has a label among the outcomes"),)
+"""The need of cells [..., 2] by label."""

@@ -1,0 +1,206 @@
+"""How good the predictions are, for everybody and for each group: counts, rates and what is made of them."""
+
+from app.metrics.catalogue.metric import CountOf, Data, Direction, Metric, OfSet, RateOf, SetFunction
+from app.metrics.catalogue.needed import parts
+from app.metrics.catalogue.selection import GROUPS
+from app.metrics.formulas import pairs
+from app.metrics.values import Scope
+
+EVERYONE: tuple[Scope, ...] = ("overall", *GROUPS)
+_LABELLED: tuple[Data, ...] = ("feedback",)
+
+
+def _rate(key: str, title: str, formula: str, rate: str, direction: Direction, aliases: tuple[str, ...]) -> Metric:
+    ideals = {Direction.HIGHER: 1.0, Direction.LOWER: 0.0}
+    return Metric(
+        key=key,
+        title=title,
+        formula=formula,
+        data=("feedback", "training") if rate == "base" else _LABELLED,
+        measure=RateOf(rate),
+        scopes=EVERYONE,
+        lowest=0.0,
+        highest=1.0,
+        ideal=ideals.get(direction),
+        direction=direction,
+        convention=_CONVENTIONS.get(key, "a share of the labelled records of one group; positive means favourable"),
+        source="AIF360; fairlearn",
+        says="",
+        needs=("labels",) if rate == "base" else ("predictions", "labels"),
+        aliases=aliases,
+        is_default=key == "accuracy",
+    )
+
+
+_CONVENTIONS = {
+    "accuracy": "the share of labelled records whose predicted label is the actual one",
+    "error_rate": "the share of labelled records predicted the other outcome; two labels of one outcome count as right",
+}
+
+
+def _count(key: str, title: str, formula: str, part: str, aliases: tuple[str, ...]) -> Metric:
+    return Metric(
+        key=key,
+        title=title,
+        formula=formula,
+        data=_LABELLED,
+        measure=CountOf(part),
+        scopes=EVERYONE,
+        lowest=0.0,
+        highest=None,
+        ideal=None,
+        direction=Direction.NONE,
+        convention="labelled records, or their weights; the interval is of another window with as many labelled records",
+        source="AIF360",
+        says="",
+        needs=("predictions", "labels"),
+        aliases=aliases,
+    )
+
+
+def _made(key: str, title: str, formula: str, function: SetFunction, needs: tuple[str, ...], says: str, aliases: tuple[str, ...]) -> Metric:
+    bounded = key in {"f1", "balanced_accuracy"}
+    return Metric(
+        key=key,
+        title=title,
+        formula=formula,
+        data=_LABELLED,
+        measure=OfSet(function, "confusion", parts(*needs)),
+        scopes=EVERYONE,
+        lowest=0.0,
+        highest=1.0 if bounded else None,
+        ideal=1.0 if bounded else None,
+        direction=Direction.HIGHER if bounded else Direction.NONE,
+        convention="of one group's labelled records; positive means favourable",
+        source="fairlearn; scikit-learn" if bounded else "Clarify",
+        says=says,
+        needs=("predictions", "labels"),
+        aliases=aliases,
+    )
+
+
+ROWS = (
+    _rate(
+        "accuracy", "Accuracy", "correct(g) / n(g)", "correct", Direction.HIGHER, ("AIF360 accuracy", "Clarify ACC", "fairlearn accuracy")
+    ),
+    _rate("error_rate", "Error rate", "(FP + FN) / n", "error", Direction.LOWER, ("AIF360 error_rate",)),
+    _rate("base_rate", "Base rate", "P / n", "base", Direction.NONE, ("AIF360 base_rate", "Clarify q")),
+    _rate(
+        "true_positive_rate",
+        "True positive rate (recall)",
+        "TP / (TP + FN)",
+        "true_positive",
+        Direction.HIGHER,
+        ("AIF360 true_positive_rate", "AIF360 recall", "AIF360 sensitivity", "fairlearn true_positive_rate", "fairlearn recall"),
+    ),
+    _rate(
+        "false_negative_rate",
+        "False negative rate",
+        "FN / (FN + TP)",
+        "false_negative",
+        Direction.LOWER,
+        ("AIF360 false_negative_rate", "fairlearn false_negative_rate"),
+    ),
+    _rate(
+        "false_positive_rate",
+        "False positive rate",
+        "FP / (FP + TN)",
+        "false_positive",
+        Direction.LOWER,
+        ("AIF360 false_positive_rate", "fairlearn false_positive_rate"),
+    ),
+    _rate(
+        "true_negative_rate",
+        "True negative rate (specificity)",
+        "TN / (TN + FP)",
+        "true_negative",
+        Direction.HIGHER,
+        ("AIF360 true_negative_rate", "AIF360 specificity", "fairlearn true_negative_rate"),
+    ),
+    _rate(
+        "positive_predictive_value",
+        "Positive predictive value (precision)",
+        "TP / (TP + FP)",
+        "positive_predictive",
+        Direction.HIGHER,
+        ("AIF360 positive_predictive_value", "AIF360 precision", "fairlearn precision", "Clarify acceptance rate"),
+    ),
+    _rate(
+        "negative_predictive_value",
+        "Negative predictive value",
+        "TN / (TN + FN)",
+        "negative_predictive",
+        Direction.HIGHER,
+        ("AIF360 negative_predictive_value", "Clarify rejection rate"),
+    ),
+    _rate(
+        "false_discovery_rate",
+        "False discovery rate",
+        "FP / (FP + TP)",
+        "false_discovery",
+        Direction.LOWER,
+        ("AIF360 false_discovery_rate",),
+    ),
+    _rate(
+        "false_omission_rate",
+        "False omission rate",
+        "FN / (FN + TN)",
+        "false_omission",
+        Direction.LOWER,
+        ("AIF360 false_omission_rate",),
+    ),
+    _made(
+        "balanced_accuracy",
+        "Balanced accuracy",
+        "(TPR + TNR) / 2",
+        pairs.balanced_accuracy,
+        ("actual_favourable", "actual_unfavourable"),
+        "{Whom}, {value:.0%} of the predictions are right, if favourable and unfavourable labels count alike.",
+        ("fairlearn balanced_accuracy",),
+    ),
+    _made(
+        "f1",
+        "F1 score",
+        "2 TP / (2 TP + FP + FN)",
+        pairs.f1,
+        ("actual_favourable", "predicted_favourable"),
+        "{Whom}, the harmonic mean of precision and recall is {shown}; 1 is perfect.",
+        ("fairlearn f1", "Clarify F1 Score"),
+    ),
+    _made(
+        "conditional_acceptance",
+        "Conditional acceptance",
+        "(TP + FN) / (TP + FP)",
+        pairs.conditional_acceptance,
+        ("predicted_favourable",),
+        "{Whom}, there are {shown} favourable labels for each favourable prediction.",
+        ("Clarify conditional acceptance",),
+    ),
+    _made(
+        "conditional_rejection",
+        "Conditional rejection",
+        "(TN + FP) / (TN + FN)",
+        pairs.conditional_rejection,
+        ("predicted_unfavourable",),
+        "{Whom}, there are {shown} unfavourable labels for each unfavourable prediction.",
+        ("Clarify conditional rejection",),
+    ),
+    _made(
+        "treatment_ratio",
+        "Treatment ratio",
+        "FN / FP",
+        pairs.treatment_ratio,
+        ("false_positive",),
+        "{Whom}, there are {shown} wrongly unfavourable predictions for each wrongly favourable one.",
+        ("Clarify FN/FP",),
+    ),
+    _count("record_count", "Labelled records", "n", "records", ("AIF360 num_instances", "fairlearn count")),
+    _count("actual_favourable_count", "Favourable labels", "P = TP + FN", "actual_favourable", ("AIF360 num_positives",)),
+    _count("actual_unfavourable_count", "Unfavourable labels", "N = FP + TN", "actual_unfavourable", ("AIF360 num_negatives",)),
+    _count("predicted_favourable_count", "Favourable predictions", "TP + FP", "predicted_favourable", ("AIF360 num_pred_positives",)),
+    _count("predicted_unfavourable_count", "Unfavourable predictions", "TN + FN", "predicted_unfavourable", ("AIF360 num_pred_negatives",)),
+    _count("true_positive_count", "True positives", "TP", "true_positive", ("AIF360 num_true_positives", "AIF360 power")),
+    _count("false_positive_count", "False positives", "FP", "false_positive", ("AIF360 num_false_positives",)),
+    _count("true_negative_count", "True negatives", "TN", "true_negative", ("AIF360 num_true_negatives",)),
+    _count("false_negative_count", "False negatives", "FN", "false_negative", ("AIF360 num_false_negatives",)),
+)

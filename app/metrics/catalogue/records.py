@@ -1,0 +1,111 @@
+"""What can be told only from the records themselves: how neighbours are treated, and groups nobody named."""
+
+from app.metrics.catalogue.metric import Data, Direction, FromRows, Metric, Needs, Order
+from app.metrics.values import Scope
+
+
+def _row(  # noqa: PLR0913 - a row of a table
+    key: str,
+    title: str,
+    formula: str,
+    *,
+    data: tuple[Data, ...],
+    scopes: tuple[Scope, ...],
+    bounds: tuple[float, float],
+    ideal: float,
+    direction: Direction,
+    convention: str,
+    source: str,
+    says: str,
+    needs: tuple[Needs, ...],
+    limits: tuple[float | None, float | None],
+    aliases: tuple[str, ...],
+) -> Metric:
+    order: Order = "none"
+    return Metric(
+        key=key,
+        title=title,
+        formula=formula,
+        data=data,
+        measure=FromRows(),
+        scopes=scopes,
+        lowest=bounds[0],
+        highest=bounds[1],
+        ideal=ideal,
+        direction=direction,
+        convention=convention,
+        source=source,
+        says=says,
+        order=order,
+        needs=needs,
+        limits=limits,
+        aliases=aliases,
+    )
+
+
+def _consistency(key: str, title: str, of: str, data: tuple[Data, ...], needs: tuple[Needs, ...], aliases: tuple[str, ...]) -> Metric:
+    return _row(
+        key,
+        title,
+        f"1 - mean of abs(y - mean y of the 5 nearest records), y the {of}",
+        data=data,
+        scopes=("overall", "group"),
+        bounds=(0.0, 1.0),
+        ideal=1.0,
+        direction=Direction.HIGHER,
+        convention="1 where every record has the same outcome as the records most like it; features are standardised",
+        source="AIF360; Zemel et al. 2013",
+        says=f"{{Whom}}, a record's {of} agrees with {{value:.0%}} of those of the records most like it.",
+        needs=needs,
+        limits=(None, None),
+        aliases=aliases,
+    )
+
+
+def _rich(key: str, title: str, rate: str, alias: str) -> Metric:
+    return _row(
+        key,
+        title,
+        f"largest abs({rate}(subgroup) - {rate}) times the subgroup's share, over subgroups a line divides",
+        data=("feedback",),
+        scopes=("overall",),
+        bounds=(0.0, 1.0),
+        ideal=0.0,
+        direction=Direction.LOWER,
+        convention="0 where no subgroup of the protected attributes has another rate; weighted by the size of the subgroup",
+        source="Kearns et al. 2018; AIF360 (whose rate of the other side is not followed)",
+        says="The worst subgroup that could be found by a line through the protected attributes accounts for {points} percentage points.",
+        needs=("predictions", "labels", "rows"),
+        limits=(None, None),
+        aliases=(alias,),
+    )
+
+
+ROWS = (
+    _row(
+        "counterfactual_flip_test",
+        "Counterfactual flip test (FT)",
+        "(F+ - F-) / n(monitored), F+ unfavourable records whose nearest reference records are favourable, F- the reverse",
+        data=("payload", "feedback"),
+        scopes=("group", "pooled", "worst"),
+        bounds=(-1.0, 1.0),
+        ideal=0.0,
+        direction=Direction.TOWARDS_IDEAL,
+        convention="above 0 monitored records are treated worse than reference records like them (AWS's documentation; its library has the "
+        "opposite sign); features are standardised",
+        source="Clarify FT",
+        says="Compared with the records of {reference} most like them, those of {monitored} are treated worse {points} percentage points "
+        "{less} often than better.",
+        needs=("predictions", "rows"),
+        limits=(-0.1, 0.1),
+        aliases=("Clarify FT",),
+    ),
+    _consistency(
+        "consistency", "Consistency of the labels", "label", ("training", "feedback"), ("labels", "rows"), ("AIF360 consistency",)
+    ),
+    _consistency(
+        "prediction_consistency", "Consistency of the predictions", "prediction", ("payload", "feedback"), ("predictions", "rows"), ()
+    ),
+    _rich("rich_subgroup_false_positive", "Rich subgroup, false positives", "FPR", "AIF360 rich_subgroup FP"),
+    _rich("rich_subgroup_false_negative", "Rich subgroup, false negatives", "FNR", "AIF360 rich_subgroup FN"),
+)

@@ -1,0 +1,161 @@
+"""What the probabilities say, beyond the decisions made of them: generalised rates, their loss, ranking and calibration."""
+
+from app.metrics.catalogue.metric import Direction, FromScores, Metric, Order
+from app.metrics.catalogue.quality import EVERYONE
+from app.metrics.values import Scope
+
+
+def _score(  # noqa: PLR0913 - a row of a table
+    key: str,
+    title: str,
+    formula: str,
+    *,
+    says: str,
+    convention: str = "of the probability of the favourable outcome",
+    bounds: tuple[float | None, float | None] = (0.0, 1.0),
+    ideal: float | None = None,
+    direction: Direction = Direction.NONE,
+    source: str = "AIF360",
+    scopes: tuple[Scope, ...] = EVERYONE,
+    limits: tuple[float | None, float | None] = (None, None),
+    order: Order = "none",
+    aliases: tuple[str, ...] = (),
+) -> Metric:
+    return Metric(
+        key=key,
+        title=title,
+        formula=formula,
+        data=("feedback",),
+        measure=FromScores(),
+        scopes=scopes,
+        lowest=bounds[0],
+        highest=bounds[1],
+        ideal=ideal,
+        direction=direction,
+        convention=convention,
+        source=source,
+        says=says,
+        order=order,
+        needs=("labels", "scores"),
+        limits=limits,
+        aliases=aliases,
+    )
+
+
+def _count(key: str, title: str, formula: str, alias: str, says: str) -> Metric:
+    return _score(key, title, formula, says=says, bounds=(0.0, None), aliases=(f"AIF360 {alias}",))
+
+
+ROWS = (
+    _count(
+        "generalized_true_positive_count",
+        "Generalized true positives",
+        "GTP = sum of p over favourable labels",
+        "num_generalized_true_positives",
+        "{Whom}, the probabilities of the favourable outcome add up to {shown} over the favourable labels.",
+    ),
+    _count(
+        "generalized_false_negative_count",
+        "Generalized false negatives",
+        "GFN = sum of (1 - p) over favourable labels",
+        "num_generalized_false_negatives",
+        "{Whom}, the probabilities of the unfavourable outcome add up to {shown} over the favourable labels.",
+    ),
+    _count(
+        "generalized_false_positive_count",
+        "Generalized false positives",
+        "GFP = sum of p over unfavourable labels",
+        "num_generalized_false_positives",
+        "{Whom}, the probabilities of the favourable outcome add up to {shown} over the unfavourable labels.",
+    ),
+    _count(
+        "generalized_true_negative_count",
+        "Generalized true negatives",
+        "GTN = sum of (1 - p) over unfavourable labels",
+        "num_generalized_true_negatives",
+        "{Whom}, the probabilities of the unfavourable outcome add up to {shown} over the unfavourable labels.",
+    ),
+    *(
+        _score(
+            f"generalized_{right}_{sign}_rate",
+            f"Generalized {right} {sign} rate",
+            formula,
+            says=f"{{Whom}}, the mean probability of the {outcome} outcome is {{value:.0%}} where the label is {label}.",
+            direction=Direction.HIGHER if right == "true" else Direction.LOWER,
+            ideal=1.0 if right == "true" else 0.0,
+            aliases=(f"AIF360 generalized_{right}_{sign}_rate",),
+        )
+        for right, sign, formula, outcome, label in (
+            ("true", "positive", "GTP / P", "favourable", "favourable"),
+            ("false", "negative", "GFN / P", "unfavourable", "favourable"),
+            ("false", "positive", "GFP / N", "favourable", "unfavourable"),
+            ("true", "negative", "GTN / N", "unfavourable", "unfavourable"),
+        )
+    ),
+    _score(
+        "generalized_equalized_odds_difference",
+        "Generalized equalized odds difference",
+        "max(abs(GFPR(m) - GFPR(r)), abs(GTPR(m) - GTPR(r)))",
+        says="Of records with equal labels, the mean probabilities of {monitored} and {reference} lie up to "
+        "{points} percentage points apart.",
+        convention="the larger distance of the two generalised odds, whichever way it lies",
+        ideal=0.0,
+        direction=Direction.TOWARDS_IDEAL,
+        scopes=("group", "pooled", "worst"),
+        limits=(None, 0.1),
+        aliases=("AIF360 generalized_equalized_odds_difference",),
+    ),
+    _score(
+        "log_loss",
+        "Log loss",
+        "mean of -ln(p of the actual outcome)",
+        says="{Whom}, the mean surprise at the label is {shown} nats; 0 is perfect, 0.693 is a coin.",
+        bounds=(0.0, None),
+        ideal=0.0,
+        direction=Direction.LOWER,
+        source="scikit-learn",
+        aliases=("scikit-learn log_loss",),
+    ),
+    _score(
+        "brier_score",
+        "Brier score",
+        "mean of (p - y)^2",
+        says="{Whom}, the mean squared distance of probability and label is {shown}; 0 is perfect, 0.25 is a coin.",
+        ideal=0.0,
+        direction=Direction.LOWER,
+        source="scikit-learn; Brier 1950",
+        aliases=("scikit-learn brier_score_loss",),
+    ),
+    _score(
+        "roc_auc",
+        "ROC AUC",
+        "chance that a favourable label has a higher p than an unfavourable one, ties half",
+        says="{Whom}, a record with a favourable label is ranked above one with an unfavourable label {value:.0%} of the time.",
+        ideal=1.0,
+        direction=Direction.HIGHER,
+        source="scikit-learn",
+        aliases=("scikit-learn roc_auc_score",),
+    ),
+    _score(
+        "calibration_gap",
+        "Calibration gap",
+        "mean p - share of favourable labels",
+        says="{Whom}, the probabilities are {points} percentage points too {high} on average.",
+        convention="predicted - observed: above 0 the probabilities promise more than the labels keep",
+        bounds=(-1.0, 1.0),
+        ideal=0.0,
+        direction=Direction.TOWARDS_IDEAL,
+        source="calibration in the large",
+        limits=(-0.1, 0.1),
+    ),
+    _score(
+        "calibration_error",
+        "Expected calibration error",
+        "sum over ten bins of p of n_i / n abs(mean p - share of favourable labels)",
+        says="{Whom}, the probabilities are {points} percentage points off, averaged over ten bins.",
+        convention="0 where in every bin the labels are favourable as often as the probabilities say",
+        ideal=0.0,
+        direction=Direction.LOWER,
+        source="Naeini et al. 2015",
+    ),
+)

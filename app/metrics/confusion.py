@@ -1,0 +1,145 @@
+"""The four cells of a prediction set against its label, and the rates that are one part of them over another.
+
+Arrays end in [actual, predicted] with 0 unfavourable and 1 favourable, so a favourable prediction that was right is [1, 1].
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from app.metrics.estimates import Words
+from app.metrics.groups import FloatArray, IntArray
+
+LABELLED = "no record{of} has a label and a prediction that are both among the outcomes"
+
+
+def true_positives(cells: FloatArray) -> FloatArray:
+    """Favourable labels predicted favourable [...]."""
+    return cells[..., 1, 1]
+
+
+def false_positives(cells: FloatArray) -> FloatArray:
+    """Unfavourable labels predicted favourable [...]."""
+    return cells[..., 0, 1]
+
+
+def false_negatives(cells: FloatArray) -> FloatArray:
+    """Favourable labels predicted unfavourable [...]."""
+    return cells[..., 1, 0]
+
+
+def true_negatives(cells: FloatArray) -> FloatArray:
+    """Unfavourable labels predicted unfavourable [...]."""
+    return cells[..., 0, 0]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some of the four cells: `among` names them in a sentence, `empty` says that a group has none; {of} is for the group's name."""
+
+    mask: IntArray
+    among: str
+    empty: str
+    cells: tuple[tuple[int, int], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cells", tuple((actual, predicted) for actual, predicted in np.argwhere(self.mask).tolist()))
+
+    def of(self, cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The sum of the cells [...] of an array [..., 2, 2]."""
+        # Of many draws this is several times faster than to multiply by the mask.
+        if len(self.cells) == self.mask.size:
+            total: npt.NDArray[Any] = cells.sum(axis=(-2, -1))
+            return total
+        first, *others = (cells[..., actual, predicted] for actual, predicted in self.cells)
+        return sum(others, start=first)
+
+
+def _mask(*cells: tuple[int, int]) -> IntArray:
+    mask = np.zeros((2, 2), np.int64)
+    for cell in cells:
+        mask[cell] = 1
+    return mask
+
+
+_TN, _FP, _FN, _TP = (0, 0), (0, 1), (1, 0), (1, 1)
+
+PARTS: Mapping[str, Part] = MappingProxyType(
+    {
+        "records": Part(_mask(_TN, _FP, _FN, _TP), "labelled records{of}", LABELLED),
+        "actual_favourable": Part(_mask(_FN, _TP), "records{of} with a favourable label", "no labelled record{of} has a favourable label"),
+        "actual_unfavourable": Part(
+            _mask(_TN, _FP), "records{of} with an unfavourable label", "no labelled record{of} has an unfavourable label"
+        ),
+        "predicted_favourable": Part(
+            _mask(_FP, _TP), "records{of} predicted favourable", "no labelled record{of} was predicted favourable"
+        ),
+        "predicted_unfavourable": Part(
+            _mask(_TN, _FN), "records{of} predicted unfavourable", "no labelled record{of} was predicted unfavourable"
+        ),
+        "true_positive": Part(
+            _mask(_TP), "records{of} rightly predicted favourable", "no labelled record{of} was rightly predicted favourable"
+        ),
+        "false_positive": Part(
+            _mask(_FP), "records{of} wrongly predicted favourable", "no labelled record{of} was wrongly predicted favourable"
+        ),
+        "true_negative": Part(
+            _mask(_TN), "records{of} rightly predicted unfavourable", "no labelled record{of} was rightly predicted unfavourable"
+        ),
+        "false_negative": Part(
+            _mask(_FN), "records{of} wrongly predicted unfavourable", "no labelled record{of} was wrongly predicted unfavourable"
+        ),
+        "right": Part(_mask(_TN, _TP), "records{of} rightly predicted", "no labelled record{of} was rightly predicted"),
+        "wrong": Part(_mask(_FP, _FN), "records{of} wrongly predicted", "no labelled record{of} was wrongly predicted"),
+    }
+)
+"""The parts by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """One part of the cells over another: `counted` of `of_part`. `are` says of the counted what they are."""
+
+    counted: str
+    of_part: str
+    are: str
+
+    @property
+    def words(self) -> Words:
+        """How the rate is spoken of."""
+        part, counted = PARTS[self.of_part], PARTS[self.counted].among.format(of="")
+        return Words(
+            self.counted,
+            part.empty,
+            f"the reference rate is zero: of {{n}} reference {part.among.format(of='')} none is counted as {counted}",
+        )
+
+
+RATES: Mapping[str, Rate] = MappingProxyType(
+    {
+        "favourable": Rate("predicted_favourable", "records", "were predicted favourable"),
+        "base": Rate("actual_favourable", "records", "have a favourable label"),
+        "true_positive": Rate("true_positive", "actual_favourable", "were predicted favourable"),
+        "false_negative": Rate("false_negative", "actual_favourable", "were predicted unfavourable"),
+        "false_positive": Rate("false_positive", "actual_unfavourable", "were predicted favourable"),
+        "true_negative": Rate("true_negative", "actual_unfavourable", "were predicted unfavourable"),
+        "positive_predictive": Rate("true_positive", "predicted_favourable", "have a favourable label"),
+        "false_discovery": Rate("false_positive", "predicted_favourable", "have an unfavourable label"),
+        "negative_predictive": Rate("true_negative", "predicted_unfavourable", "have an unfavourable label"),
+        "false_omission": Rate("false_negative", "predicted_unfavourable", "have a favourable label"),
+        "right": Rate("right", "records", "were predicted the actual outcome"),
+        "error": Rate("wrong", "records", "were predicted the other outcome"),
+    }
+)
+"""Every rate of labelled records by its name. A new one is one entry here."""
+
+
+def rate(name: str, cells: FloatArray) -> FloatArray:
+    """The rate [...] of an array [..., 2, 2]; NaN where nothing can be counted."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio: FloatArray = PARTS[RATES[name].counted].of(cells) / PARTS[RATES[name].of_part].of(cells)
+    return ratio

@@ -1,0 +1,58 @@
+"""The generalised entropy family: how unequally the benefit of a decision is spread over people.
+
+The benefit of a record is predicted - actual + 1: 2 for a wrongly favourable decision, 0 for a wrongly unfavourable one, 1 for
+one that is right. Source: Speicher et al. 2018; AIF360 (whose alpha 0 and whose rows outside the groups are not followed).
+"""
+
+import numpy as np
+
+from app.metrics.confusion import PARTS, false_negatives, false_positives
+from app.metrics.groups import FloatArray
+
+ROUNDING = 8 * np.finfo(np.float64).eps
+
+_BENEFITS = (0.0, 1.0, 2.0)
+
+
+def generalized_entropy(cells: FloatArray, alpha: float) -> FloatArray:
+    """The index [...] between individuals of cells [..., 2, 2], from 0 up; 0 is equality.
+
+    Infinite for alpha 0 where a benefit is 0, NaN without records or where every benefit is 0.
+    """
+    wrong_out, wrong_in = false_negatives(cells), false_positives(cells)
+    right = PARTS["records"].of(cells) - wrong_out - wrong_in
+    sizes = np.stack([wrong_out, right, wrong_in], axis=-1)
+    return _index(np.broadcast_to(np.array(_BENEFITS), sizes.shape), sizes, alpha)
+
+
+def between_groups(cells: FloatArray, alpha: float) -> FloatArray:
+    """The index [...] between groups of cells [..., G, 2, 2]: each record has the mean benefit of its group."""
+    sizes = PARTS["records"].of(cells).astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        benefits = np.where(sizes > 0, 1 + (false_positives(cells) - false_negatives(cells)) / sizes, 1.0)
+    return _index(benefits, sizes, alpha)
+
+
+def coefficient_of_variation(index: FloatArray) -> FloatArray:
+    """√(2 GE(2)) of an index of alpha 2, from 0 up."""
+    return np.sqrt(2 * index)
+
+
+def _index(benefits: FloatArray, sizes: FloatArray, alpha: float) -> FloatArray:
+    """The index over the last axis: `sizes` records with that benefit each."""
+    total = sizes.sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = (sizes * benefits).sum(axis=-1) / total
+        ratio = benefits / mean[..., None]
+        terms = np.where(sizes > 0, sizes * _term(ratio, alpha), 0.0)
+        index: FloatArray = terms.sum(axis=-1) / total
+    # A sum of terms near one is no more exact than this, and the index is never negative: equality stays equality.
+    return np.where(index < ROUNDING, 0.0, index)
+
+
+def _term(ratio: FloatArray, alpha: float) -> FloatArray:
+    if alpha == 1:
+        return np.where(ratio == 0, 0.0, ratio * np.log(ratio))
+    if alpha == 0:
+        return -np.log(ratio)
+    return (ratio**alpha - 1) / (alpha * (alpha - 1))

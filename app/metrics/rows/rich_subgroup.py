@@ -1,0 +1,142 @@
+"""Rich subgroups: is there a subgroup nobody named, made of several protected attributes, that errs at another rate?
+
+Source: Kearns, Neel, Roth and Wu 2018, "Preventing Fairness Gerrymandering". Of all subgroups that a line (a hyperplane)
+through the protected attributes divides from the rest, the one with the largest |rate(subgroup) - rate| times the subgroup's
+share of all records. A subgroup and the rest always have the same figure, with opposite signs.
+
+Finding the very largest is hard for many attributes. Searched are all lines across each attribute, across the sum and the
+difference of each two (of few attributes), and across the direction in which a least-squares regression sees the rate rise: at
+least what the authors' auditor finds, which tries one line across that last direction. AIF360 takes the rate of one of its two
+subgroups from the records outside the other, which is wrong where records lie exactly on the line; that is not followed.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from app.metrics.groups import FloatArray, IntArray
+from app.metrics.intervals import Interval, Z
+from app.metrics.rows.neighbours import TIE, Points, standardised
+
+METHOD = "wald_with_drawn_null"
+MOST_DRAWS, FEWEST_DRAWS = 500, 100
+CHUNK = 1 << 21
+
+PAIRED = 8
+"""Of more attributes than this no two are searched together."""
+
+Kind: TypeAlias = Literal["false_positive", "false_negative"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subgroup:
+    """The subgroup found, on the smaller side of its line.
+
+    `value` is |`rate` - `overall_rate`| times the subgroup's share of all `records`. `judged` are the positions of the records
+    whose error counts (actually unfavourable for false positives, actually favourable for false negatives), `members` says
+    which of these are in the subgroup.
+    """
+
+    value: float
+    rate: float
+    overall_rate: float
+    records: int
+    judged: IntArray
+    members: npt.NDArray[np.bool_]
+    interval: Interval
+
+
+def rich_subgroup(protected: FloatArray, favoured: IntArray, actual: IntArray, kind: Kind) -> Subgroup | None:
+    """The subgroup of the records [records, attributes] with predictions and labels (0 or 1) that errs most differently.
+
+    None where no record can err in that way, or where all that can are alike in every protected attribute.
+    """
+    judged = np.flatnonzero(actual == (0 if kind == "false_positive" else 1))
+    errors = favoured[judged] if kind == "false_positive" else 1 - favoured[judged]
+    points = Points.of(protected[judged])
+    if len(points.counts) < 2:  # noqa: PLR2004 - a line divides two
+        return None
+    search = _Search(points)
+    wrong = np.bincount(points.of_record, weights=errors, minlength=len(points.counts))
+    deviation, inside = search.found(wrong - points.counts * errors.mean())
+    members = inside[points.of_record]
+    value = deviation / len(actual)
+    return Subgroup(
+        value=value,
+        rate=float(errors[members].mean()),
+        overall_rate=float(errors.mean()),
+        records=len(actual),
+        judged=judged,
+        members=members,
+        interval=_interval(value, errors, members, len(actual), search.by_chance(int(errors.sum())) / len(actual)),
+    )
+
+
+class _Search:
+    """The lines across the places of the records, and how far the errors on one side of each deviate from their due."""
+
+    def __init__(self, points: Points) -> None:
+        self._places, self._counts = standardised(points.places), points.counts
+        centred = self._places - np.average(self._places, axis=0, weights=self._counts)
+        # Least squares weighted by the number of records, from the deviations' sums.
+        self._fit = np.linalg.pinv(centred * np.sqrt(self._counts)[:, None]) / np.sqrt(self._counts)
+
+    def found(self, deviations: FloatArray) -> tuple[float, npt.NDArray[np.bool_]]:
+        """The largest deviation, and which places are on the smaller side of its line."""
+        best, inside = 0.0, np.arange(len(self._counts)) == 0
+        for along in self._directions(deviations[None]):
+            sums, order = _sums(deviations[None], along)
+            largest = int(np.abs(sums[0]).argmax())
+            # A later direction must be better by more than rounding.
+            if abs(sums[0, largest]) > best * (1 + TIE) + TIE:
+                best, inside = float(abs(sums[0, largest])), np.zeros(len(self._counts), dtype=np.bool_)
+                inside[order[0, : largest + 1]] = True
+        return best, inside if 2 * self._counts[inside].sum() <= self._counts.sum() else ~inside
+
+    def by_chance(self, errors: int) -> float:
+        """The deviation that the search exceeds once in twenty times where all records err at one rate."""
+        draws = max(FEWEST_DRAWS, min(MOST_DRAWS, CHUNK // self._counts.size))
+        total = self._counts.sum()
+        # Half an error of either kind keeps chance alive where there was none at all.
+        wrong = np.random.default_rng(0).binomial(self._counts, (errors + 0.5) / (total + 1), size=(draws, self._counts.size))
+        deviations = wrong - self._counts * (wrong.sum(axis=1, keepdims=True) / total)
+        largest = np.stack([np.abs(_sums(deviations, along)[0]).max(axis=1) for along in self._directions(deviations)])
+        return float(np.quantile(largest.max(axis=0), 0.95, method="higher"))
+
+    def _directions(self, deviations: FloatArray) -> list[FloatArray]:
+        """How far along each direction the places are: [1, places] of attributes, [draws, places] of the regressions."""
+        attributes = list(self._places.T[:, None])
+        if len(attributes) == 1:
+            return attributes
+        pairs = combinations(attributes, 2) if len(attributes) <= PAIRED else ()
+        both = [along for one, other in pairs for along in (one + other, one - other)]
+        return [*attributes, *both, (deviations @ self._fit.T) @ self._places.T]
+
+
+def _sums(deviations: FloatArray, along: FloatArray) -> tuple[FloatArray, IntArray]:
+    """The deviations [draws, places] summed up along the direction, 0 where no line fits between a place and the next."""
+    order = np.broadcast_to(np.argsort(along, axis=1, kind="stable"), deviations.shape)
+    sums = np.take_along_axis(deviations, order, axis=1).cumsum(axis=1)
+    steps = np.diff(np.take_along_axis(np.broadcast_to(along, deviations.shape), order, axis=1), axis=1)
+    divides = steps > TIE * np.abs(along).max(axis=1, keepdims=True)
+    return np.where(np.pad(divides, ((0, 0), (0, 1))), sums, 0.0), order
+
+
+def _interval(value: float, errors: IntArray, members: npt.NDArray[np.bool_], records: int, by_chance: float) -> Interval:
+    """The 95 % interval of the found subgroup's figure, from the variance of the records' parts in it (Wald).
+
+    A search always finds something: unless the value exceeds what it finds by chance, the interval reaches from 0 to at least
+    that. Beyond this the interval takes the subgroup as given, though it was picked from the same records: in simulations
+    (200 to 5,000 records) it held the true value in 93 to 97 % of windows for 0/1 attributes and groups, in 79 to 94 % with a numeric
+    attribute of many values among them, where the value itself is high by what the search picked up.
+    """
+    parts = (members - members.mean()) * (errors - errors.mean())
+    # Records that cannot err have no part.
+    half = Z * math.sqrt(max(0.0, float(np.square(parts).sum()) / records - value**2) / records)
+    if value <= by_chance:
+        return Interval(0.0, min(1.0, max(value + half, by_chance)), METHOD)
+    return Interval(max(0.0, value - half), min(1.0, value + half), METHOD)

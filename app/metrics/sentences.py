@@ -1,0 +1,134 @@
+"""A plain sentence for each measurement: what the number means for these groups, without a formula."""
+
+import math
+from collections.abc import Mapping
+
+from app.metrics.catalogue import CATALOGUE, Metric
+from app.metrics.catalogue.metric import Compared, CountOf, RateOf
+from app.metrics.comparisons import REVERSED_DIFFERENCE
+from app.metrics.confusion import PARTS, RATES
+
+_PHRASES: Mapping[str, tuple[str, str]] = {
+    **{name: (PARTS[rate.of_part].among, rate.are) for name, rate in RATES.items()},
+    "favourable": ("records{of}", "were predicted favourable"),
+    "correct": ("labelled records{of}", "were predicted right"),
+    "perfect_equality": ("reference records, original and synthesised,", "were predicted favourable"),
+    "flipped": ("records{of}", "change their outcome when the attribute alone is changed"),
+    "gained": ("records{of}", "would turn favourable if the attribute alone were changed"),
+    "lost": ("records{of}", "would turn unfavourable if the attribute alone were changed"),
+}
+"""Per rate, what is counted out of a hundred, and what the counted are."""
+
+MOST = 700.0
+"""A logarithm above this is told as if it were this: its exponential would be no number any more."""
+
+FEW = 0.1
+"""Shares below this are told with a decimal: of 100 records 0.4, not 0."""
+
+
+def sentence(
+    metric: str,
+    *,
+    value: float | None,
+    lower: float | None = None,
+    upper: float | None = None,
+    reason: str | None = None,
+    details: Mapping[str, object] | None = None,
+) -> str:
+    """What a measurement says, in one sentence for people. `details` are those of the measurement.
+
+    Raises:
+        KeyError: no metric of that key.
+    """
+    row, known = CATALOGUE[metric], details or {}
+    if value is None:
+        return f"{row.title} cannot be computed: {reason or 'no reason is known'}."
+    match row.measure:
+        case RateOf(rate):
+            among, are = _PHRASES[rate]
+            ends = f"(95 %: {_hundred(lower, value)} to {_hundred(upper, value)})"
+            return f"Of 100 {among.format(of=_of(known.get('whom')))} {_hundred(value, value)} {are} {ends}."
+        case CountOf(part):
+            counted = PARTS[part].among.format(of=_of(known.get("whom")))
+            told = ["open" if end is None else f"{end:,.1f}".removesuffix(".0") for end in (value, lower, upper)]
+            return f"{told[0]} {counted} (95 %: {told[1]} to {told[2]})."
+        case Compared() as how:
+            return _compared(how, value, (lower, upper), known)
+        case _:
+            lead = _told(row, value, known).removesuffix(".")
+            return f"{lead} (value {_number(value)}, 95 %: {_number(lower)} to {_number(upper)})."
+
+
+def _compared(how: Compared, value: float, ends: tuple[float | None, float | None], known: Mapping[str, object]) -> str:
+    among, are = _PHRASES[how.rate]
+    shares = [_share(how.rate, side, known) for side in ("monitored", "reference")]
+    told = [_hundred(share, share) for share in shares if share is not None]
+    names = [str(known.get(side, f"the {side} group")) for side in ("monitored", "reference")]
+    lead = f"Of 100 {among.format(of=_of(names[0]))} {told[0]} {are}, of 100 of {names[1]} {told[1]}: " if len(told) > 1 else ""
+    if how.by.divides:
+        return f"{lead}a ratio of {_number(value)} (95 %: {_number(ends[0])} to {_number(ends[1])})."
+    # Whatever the sign convention, people are told of the monitored group.
+    turned = -1 if how.by is REVERSED_DIFFERENCE else 1
+    low, high = (None if end is None else turned * end for end in ends[::turned])
+    return f"{lead}{_points(turned * value)} (95 %: {_points(low)} to {_points(high)})."
+
+
+def _points(difference: float | None) -> str:
+    if difference is None:
+        return "open"
+    if round(100 * difference, 1) == 0:
+        return "no difference"
+    return f"{100 * abs(difference):.1f} percentage points {'less' if difference < 0 else 'more'}"
+
+
+def _share(rate: str, side: str, known: Mapping[str, object]) -> float | None:
+    """The side's rate from the counts, or the weights, that the comparison was made of."""
+    for noun in (RATES[rate].counted if rate in RATES else rate, rate):
+        for counted, whole in ((f"{side}_{noun}_weight", f"{side}_weight"), (f"{side}_{noun}", f"{side}_n")):
+            part, total = known.get(counted), known.get(whole)
+            if isinstance(part, int | float) and isinstance(total, int | float) and total > 0:
+                return part / total
+    return None
+
+
+def _told(row: Metric, value: float, known: Mapping[str, object]) -> str:
+    """The row's own sentence."""
+    whom = str(known.get("whom") or "")
+    return row.says.format(
+        value=value,
+        shown=_number(value),
+        distance=_number(abs(value)),
+        points=f"{100 * abs(value):.1f}",
+        factor=math.exp(min(abs(value), MOST)),
+        balance=100 * (1 - value) / (1 + value) if value > -1 else float("inf"),
+        less="less" if value < 0 else "more",
+        more="more" if value > 0 else "fewer",
+        higher="higher" if value > 0 else "lower",
+        high="high" if value > 0 else "low",
+        monitored=known.get("monitored", "the monitored group"),
+        reference=known.get("reference", "the reference group"),
+        Whom=f"For {whom}" if whom else "Overall",
+    )
+
+
+def _of(whom: object) -> str:
+    return f" of {whom}" if whom else ""
+
+
+def _hundred(share: float | None, like: float) -> str:
+    """A share as so many of a hundred, with a decimal where it or its neighbours are few."""
+    if share is None:
+        return "100"
+    if share in {0, 1}:
+        return f"{100 * share:.0f}"
+    return f"{100 * share:.1f}" if min(like, 1 - like) < FEW else f"{100 * share:.0f}"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "open"
+    if float(value).is_integer():
+        return f"{value:,.0f}"
+    size = abs(value)
+    digits = ",.1f" if size >= 100 else ".2f" if size >= 1 else ".3f" if size >= FEW else ".3g"  # noqa: PLR2004 - three of them are read
+    return f"{value:{digits}}"

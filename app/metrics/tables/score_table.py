@@ -1,0 +1,93 @@
+"""The probabilities of the favourable outcome beside the labels that came back, by group."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from app.metrics.groups import NEITHER, Groups, IntArray, Role, as_groups, checked_codes, checked_counts, gathered, positions, union
+from app.metrics.tables.score_sums import ScoreSums
+from app.metrics.tables.weighting import checked_weights
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreTable:
+    """Sums by group; the last column holds the records of no group. `unscored` [groups + 1] counts the records left out.
+
+    Left out are records without a score in [0, 1], and those whose label is neither outcome.
+
+    Raises:
+        ValueError: the sums or the counts do not fit the groups.
+    """
+
+    groups: Groups
+    sums: ScoreSums
+    unscored: IntArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "groups", as_groups(self.groups))
+        object.__setattr__(self, "unscored", checked_counts(self.unscored, len(self.groups) + 1))
+        if len(self.sums.counts) != len(self.groups) + 1:
+            raise ValueError(f"expected sums of {len(self.groups) + 1} columns, found {len(self.sums.counts)}")
+
+    @classmethod
+    def from_records(
+        cls,
+        groups: Iterable[tuple[str, Role]],
+        codes: npt.ArrayLike,
+        actual: npt.ArrayLike,
+        scores: npt.ArrayLike,
+        weights: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Sums the records: per record its group (position, or -1 for none), its actual outcome (0, 1, 2), and its score or NaN.
+
+        Raises:
+            ValueError: a code is out of range, or the arrays differ in length.
+        """
+        named = as_groups(groups)
+        columns = checked_codes(codes, NEITHER, len(named)) % (len(named) + 1)
+        labels, probabilities = checked_codes(actual, 0, 3), np.asarray(scores, dtype=np.float64)
+        if not columns.shape == labels.shape == probabilities.shape:
+            raise ValueError(
+                f"expected one label and one score per record, found {labels.size} and {probabilities.size} for {columns.size} records"
+            )
+        weighed = checked_weights(weights, columns.size)
+        kept = (labels != 2) & (probabilities >= 0) & (probabilities <= 1)  # noqa: PLR2004 - 2 is neither outcome
+        unscored = np.bincount(columns[~kept], minlength=len(named) + 1)
+        if not kept.all():
+            columns, labels, probabilities = columns[kept], labels[kept], probabilities[kept]
+            weighed = None if weighed is None else weighed[kept]
+        return cls(named, ScoreSums.from_records(columns, len(named) + 1, labels, probabilities, weighed), unscored)
+
+    @classmethod
+    def merged(cls, tables: Sequence["ScoreTable"]) -> "ScoreTable":
+        """The sum of the tables, groups aligned by label; of no table, an empty one."""
+        groups = union([table.groups for table in tables])
+        sums, unscored = ScoreSums.empty(len(groups) + 1), np.zeros(len(groups) + 1, np.int64)
+        for table in tables:
+            # The records of no group stand last, before and after.
+            places = np.append(positions(table.groups, groups), len(groups))
+            sums.added(table.sums, places)
+            unscored[places] += table.unscored
+        return cls(groups, sums, unscored)
+
+    def regrouped(self, groups: Groups, rows: IntArray) -> "ScoreTable":
+        """The sums in other groups; `rows` says for each column where it goes, that of no group included."""
+        sets = [np.flatnonzero(rows == place).tolist() for place in range(len(groups) + 1)]
+        return ScoreTable(groups, self.sums.together(sets), gathered(self.unscored, rows, len(groups) + 1))
+
+    def to_json(self) -> dict[str, Any]:
+        """The table as plain JSON values."""
+        return {"groups": [list(group) for group in self.groups], "unscored": self.unscored.tolist(), **self.sums.to_json()}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The table `to_json` wrote.
+
+        Raises:
+            ValueError: the sums do not fit the groups.
+        """
+        groups = as_groups(stored["groups"])
+        return cls(groups, ScoreSums.from_json(stored, len(groups) + 1), stored["unscored"])

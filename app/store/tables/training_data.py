@@ -1,0 +1,52 @@
+"""What is kept of the data a model was trained on; never their rows."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey, Integer, SmallInteger
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.store.tables.base import Row
+
+
+class TrainingDataRow(Row):
+    """The one upload of a deployment that counts. `labels` is the distribution of the label by itself."""
+
+    __tablename__ = "training_data"
+
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    form: Mapped[str]
+    label: Mapped[str]
+    weight: Mapped[str | None]
+    records: Mapped[int] = mapped_column(BigInteger)
+    schema_version: Mapped[int] = mapped_column(SmallInteger)
+    labels: Mapped[dict[str, Any]]
+    absent: Mapped[list[Any]]
+    processed_at: Mapped[datetime]
+    processing_seconds: Mapped[float]
+
+
+class TrainingDistributionRow(Row):
+    """How the values of a column, or of several together, and the labels occur with each other."""
+
+    __tablename__ = "training_distributions"
+
+    deployment_no: Mapped[int] = mapped_column(
+        ForeignKey("training_data.deployment_no", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    position: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    distribution: Mapped[dict[str, Any]]
+
+
+class TrainingTableRow(Row):
+    """A count table of labels, made from rows. `counted_by` says under which outcomes, groups and strata."""
+
+    __tablename__ = "training_tables"
+
+    deployment_no: Mapped[int] = mapped_column(
+        ForeignKey("training_data.deployment_no", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    attribute: Mapped[str] = mapped_column(primary_key=True)
+    counted_by: Mapped[dict[str, Any]]
+    cells: Mapped[dict[str, Any] | None]
+    reason: Mapped[str | None]

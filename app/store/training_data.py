@@ -1,0 +1,140 @@
+"""Stored training data: the domain's TrainingData to rows and back."""
+
+from typing import Any
+
+from sqlalchemy import delete, insert, select
+from sqlalchemy.orm import Session
+
+from app.domain.training_data import Cell, CountedBy, Distribution, LabelTable, TrainingData, TrainingForm, TrainingSummary
+from app.domain.values import GroupValue, Range
+from app.store.tables import TrainingDataRow, TrainingDistributionRow, TrainingTableRow
+
+
+def store_training_data(session: Session, deployment_no: int, data: TrainingData) -> None:
+    """Stores an upload in the place of an earlier one."""
+    delete_training_data(session, deployment_no)
+    session.execute(insert(TrainingDataRow).values(deployment_no=deployment_no, **_summary_values(data.summary)))
+    distributions = [
+        {"deployment_no": deployment_no, "position": position, "distribution": _distribution_json(one)}
+        for position, one in enumerate(data.distributions)
+    ]
+    tables = [
+        {
+            "deployment_no": deployment_no,
+            "attribute": table.counted_by.attribute,
+            "counted_by": _counted_by_json(table.counted_by),
+            "cells": table.cells,
+            "reason": table.reason,
+        }
+        for table in data.tables
+    ]
+    if distributions:
+        session.execute(insert(TrainingDistributionRow), distributions)
+    if tables:
+        session.execute(insert(TrainingTableRow), tables)
+
+
+def training_summary_of(session: Session, deployment_no: int) -> TrainingSummary | None:
+    """The upload that counts, if there is one."""
+    row = session.get(TrainingDataRow, deployment_no)
+    return None if row is None else _summary(row)
+
+
+def distributions_of(session: Session, deployment_no: int, column: str | None = None) -> tuple[Distribution, ...]:
+    """The stored distributions, in the order of the upload; with `column`, those that hold it."""
+    statement = select(TrainingDistributionRow.distribution).where(TrainingDistributionRow.deployment_no == deployment_no)
+    if column is not None:
+        statement = statement.where(TrainingDistributionRow.distribution["columns"].contains([column]))
+    return tuple(map(_distribution, session.scalars(statement.order_by(TrainingDistributionRow.position))))
+
+
+def label_tables_of(session: Session, deployment_no: int) -> tuple[LabelTable, ...]:
+    """The stored count tables."""
+    rows = session.scalars(
+        select(TrainingTableRow).where(TrainingTableRow.deployment_no == deployment_no).order_by(TrainingTableRow.attribute)
+    )
+    return tuple(LabelTable(_counted_by(row.counted_by), row.cells, row.reason) for row in rows)
+
+
+def delete_training_data(session: Session, deployment_no: int) -> bool:
+    """Forgets the upload; says whether there was one."""
+    gone = delete(TrainingDataRow).where(TrainingDataRow.deployment_no == deployment_no).returning(TrainingDataRow.deployment_no)
+    return session.scalar(gone) is not None
+
+
+def _summary_values(summary: TrainingSummary) -> dict[str, Any]:
+    return {
+        "form": summary.form.value,
+        "label": summary.label,
+        "weight": summary.weight,
+        "records": summary.records,
+        "schema_version": summary.schema_version,
+        "labels": _distribution_json(summary.labels),
+        "absent": list(summary.absent),
+        "processed_at": summary.processed_at,
+        "processing_seconds": summary.processing_seconds,
+    }
+
+
+def _summary(row: TrainingDataRow) -> TrainingSummary:
+    return TrainingSummary(
+        form=TrainingForm(row.form),
+        label=row.label,
+        weight=row.weight,
+        records=row.records,
+        schema_version=row.schema_version,
+        labels=_distribution(row.labels),
+        absent=tuple(row.absent),
+        processed_at=row.processed_at,
+        processing_seconds=row.processing_seconds,
+    )
+
+
+def _distribution_json(distribution: Distribution) -> dict[str, Any]:
+    """Each cell as [values, label, records], and the weight and squares where there are any."""
+    return {
+        "columns": list(distribution.columns),
+        "note": distribution.note,
+        "cells": [
+            [[_value_json(value) for value in cell.values], _value_json(cell.label), cell.records]
+            + ([] if cell.weight is None else [cell.weight, cell.squares])
+            for cell in distribution.cells
+        ],
+    }
+
+
+def _distribution(stored: dict[str, Any]) -> Distribution:
+    cells = tuple(Cell(tuple(map(_value, values)), _value(label), *counted) for values, label, *counted in stored["cells"])
+    return Distribution(tuple(stored["columns"]), cells, stored["note"])
+
+
+def _value_json(value: GroupValue | None) -> Any:  # noqa: ANN401 - a scalar, a list of two, or null
+    return [value.lo, value.hi] if isinstance(value, Range) else value
+
+
+def _value(stored: Any) -> GroupValue | None:  # noqa: ANN401 - as above
+    found: GroupValue | None = Range(*stored) if isinstance(stored, list) else stored
+    return found
+
+
+def _counted_by_json(by: CountedBy) -> dict[str, Any]:
+    return {
+        "favourable": list(by.favourable),
+        "unfavourable": list(by.unfavourable),
+        "groups": [
+            [feature, list(monitored), None if reference is None else list(reference)] for feature, monitored, reference in by.groups
+        ],
+        "strata": by.strata,
+    }
+
+
+def _counted_by(stored: dict[str, Any]) -> CountedBy:
+    return CountedBy(
+        favourable=tuple(stored["favourable"]),
+        unfavourable=tuple(stored["unfavourable"]),
+        groups=tuple(
+            (feature, tuple(monitored), None if reference is None else tuple(reference))
+            for feature, monitored, reference in stored["groups"]
+        ),
+        strata=stored["strata"],
+    )

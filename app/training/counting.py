@@ -1,0 +1,119 @@
+"""The second look: how often each value of a column occurs with each label."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from app.domain.training_data import Cell
+from app.domain.values import GroupValue, Range, Scalar, canonical
+from app.training.columns import MISSING, Codes, Numbers
+from app.training.pieces import Part
+
+
+class Axis(Protocol):
+    """The places of one direction of a distribution."""
+
+    @property
+    def size(self) -> int:
+        """How many there are; a missing value has none."""
+
+    def value(self, place: int) -> GroupValue:
+        """What stands there."""
+
+    def codes(self, part: Part) -> Codes:
+        """Per row of a piece its place, or MISSING."""
+
+
+@dataclass(slots=True)
+class Values:
+    """Each value by itself."""
+
+    values: Sequence[Scalar]
+    _places: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._places = {canonical(value): place for place, value in enumerate(self.values)}
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return len(self.values)
+
+    def value(self, place: int) -> GroupValue:
+        """The value."""
+        return self.values[place]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The values' canonical texts, by place."""
+        return tuple(self._places)
+
+    def codes(self, part: Part) -> Codes:
+        """Per row of a piece the place of its value, or MISSING."""
+        piece = part.coded()
+        places = [self._places[canonical(value)] for value in piece.values]
+        return np.array([*places, MISSING], dtype=np.int64)[piece.codes]
+
+
+class Bins:
+    """Intervals of numbers. Each is told by the lowest and the highest number that was found in it."""
+
+    def __init__(self, bounds: Numbers) -> None:
+        self._bounds = bounds
+        self._lowest = np.full(len(bounds) + 1, np.inf)
+        self._highest = np.full(len(bounds) + 1, -np.inf)
+
+    @property
+    def size(self) -> int:
+        """How many bins there are."""
+        return len(self._lowest)
+
+    def value(self, place: int) -> GroupValue:
+        """The bin as a closed range."""
+        return Range(float(self._lowest[place]), float(self._highest[place]))
+
+    def codes(self, part: Part) -> Codes:
+        """Per row of a piece the bin of its number, or MISSING."""
+        numbers = part.floats()
+        is_known = np.isfinite(numbers)
+        places = np.searchsorted(self._bounds, numbers[is_known], side="left")
+        np.minimum.at(self._lowest, places, numbers[is_known])
+        np.maximum.at(self._highest, places, numbers[is_known])
+        codes = np.full(len(numbers), MISSING, dtype=np.int64)
+        codes[is_known] = places
+        return codes
+
+
+class Tally:
+    """Records, and their weights where they have any, by the places of two axes. The last place of each is for missing values."""
+
+    def __init__(self, values: Axis | None, labels: Axis, *, is_weighted: bool) -> None:
+        self._values = values
+        self._labels = labels
+        self._shape = ((values.size if values else 0) + 1, labels.size + 1)
+        self._records = np.zeros(self._shape, dtype=np.int64)
+        self._sums = np.zeros((2 if is_weighted else 0, *self._shape))
+
+    def add(self, values: Codes | None, labels: Codes, weights: Numbers | None) -> None:
+        """Counts one piece; without values, by label alone."""
+        rows, columns = self._shape
+        # MISSING is -1: the remainder is the last place.
+        key = (np.zeros(len(labels), dtype=np.int64) if values is None else values % rows) * columns + labels % columns
+        size = rows * columns
+        self._records += np.bincount(key, minlength=size).reshape(self._shape)
+        if weights is not None:
+            self._sums += [np.bincount(key, part, minlength=size).reshape(self._shape) for part in (weights, weights * weights)]
+
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells that hold any record, in the order of the axes."""
+        return tuple(self._cell(int(row), int(column)) for row, column in zip(*np.nonzero(self._records), strict=True))
+
+    def _cell(self, row: int, column: int) -> Cell:
+        values: tuple[GroupValue | None, ...] = ()
+        if self._values is not None:
+            values = (self._values.value(row) if row < self._values.size else None,)
+        label = self._labels.value(column) if column < self._labels.size else None
+        weight, squares = (float(part[row, column]) for part in self._sums) if len(self._sums) else (None, None)
+        return Cell(values, label, int(self._records[row, column]), weight, squares)

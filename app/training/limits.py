@@ -1,0 +1,46 @@
+"""How much training data are read, and how much is kept of them."""
+
+MAX_FILE_BYTES = 512 * 1024 * 1024
+"""Of a CSV or Parquet file."""
+
+MAX_DISTRIBUTION_BYTES = 16 * 1024 * 1024
+"""Of a ready distribution, which is read as a whole."""
+
+MAX_RECORDS = 10_000_000
+"""Rows of a file. A Parquet file of a few bytes can hold any number of them."""
+
+MAX_WEIGHT = 1e12
+"""Of one record. The sums of weights and of their squares stay far from where numbers end."""
+
+MAX_LINE_BYTES = 1024 * 1024
+"""Of one line of a CSV file; files are read in pieces of this size, of which the reader holds a few dozen."""
+
+BATCH_ROWS = 65_536
+"""Of a Parquet file, at a time."""
+
+MAX_ROW_GROUP_BYTES = 4 * 1024 * 1024 * 1024
+"""Of a row group of a Parquet file, unpacked. Its pages are unpacked as a whole, so that small files can need much room."""
+
+MOST_VALUES = 1_000
+"""Distinct values of a column that are kept one by one."""
+
+MOST_CELLS = 50_000
+"""Distinct values × distinct labels of one column. Beyond it the column is kept as one of too many values is."""
+
+LONGEST_VALUE = 200
+"""Characters of a text that is kept as a value, as long as a monitor may list. Longer ones are no categories."""
+
+BINS = 20
+"""Of a numeric column with too many values: intervals that hold about equally many records."""
+
+SAMPLED = 10_000
+"""Records by which the bins are divided; what is counted in the bins are all records."""
+
+MOST_COLUMNS = 4
+"""Of one ready distribution: three attributes together, and the strata."""
+
+MOST_COUNTED = 2**53
+"""Records of a ready distribution."""
+
+MOST_PROBLEMS = 100
+"""That one answer lists."""

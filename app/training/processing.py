@@ -1,0 +1,62 @@
+"""The story of an uploaded file: looked through once for its values, then counted, and nothing of its rows kept."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import BinaryIO
+
+from app.clock import monotonic_seconds
+from app.domain.deployments import Deployment
+from app.domain.monitors import Monitor
+from app.domain.training_data import TrainingData, TrainingForm, TrainingSummary
+from app.training.distributions import Distributions
+from app.training.files import CsvFile, ParquetFile, TrainingFile
+from app.training.pieces import layout_of, pieces
+from app.training.survey import survey_of
+from app.training.tables import RowTables
+
+KINDS: dict[TrainingForm, Callable[[BinaryIO], TrainingFile]] = {TrainingForm.CSV: CsvFile, TrainingForm.PARQUET: ParquetFile}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """What was sent, and what it is to be read as. `received_at` is the moment of the request."""
+
+    form: TrainingForm
+    deployment: Deployment
+    monitor: Monitor | None
+    label: str
+    weight: str | None
+    received_at: datetime
+
+
+def process_file(file: BinaryIO, upload: Upload) -> TrainingData:
+    """What is kept of a CSV or Parquet file.
+
+    Raises:
+        InvalidInput: it is not such a file, or does not fit the deployment; names the column and the row.
+        TooLarge: it holds more than is read.
+    """
+    began = monotonic_seconds()
+    content = KINDS[upload.form](file)
+    deployment = upload.deployment
+    layout = layout_of(content, deployment.schema, deployment.problem_type, label=upload.label, weight=upload.weight)
+    survey = survey_of(content, layout)
+    counted = Distributions(layout, survey)
+    tables = None if upload.monitor is None else RowTables(upload.monitor, deployment.schema, survey.seen)
+    for piece in pieces(content, layout):
+        counted.add(piece)
+        if tables is not None:
+            tables.add(piece)
+    summary = TrainingSummary(
+        form=upload.form,
+        label=upload.label,
+        weight=upload.weight,
+        records=survey.records,
+        schema_version=deployment.schema.version,
+        labels=counted.of_labels(),
+        absent=layout.absent,
+        processed_at=upload.received_at,
+        processing_seconds=monotonic_seconds() - began,
+    )
+    return TrainingData(summary, counted.of_columns(), () if tables is None else tables.tables())

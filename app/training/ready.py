@@ -1,0 +1,148 @@
+"""Training data as a ready distribution: how often values and labels occur, counted by whoever sends it."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import islice
+
+from app.domain.deployments import Column, Deployment, FieldType, ProblemType
+from app.domain.texts import character_problem
+from app.domain.training_data import Cell, Distribution, TrainingData, TrainingForm, TrainingSummary
+from app.domain.values import GroupValue, Range, label_of
+from app.errors import FieldProblem, InvalidInput
+from app.training.columns import is_quantity
+from app.training.limits import LONGEST_VALUE, MOST_COLUMNS, MOST_COUNTED, MOST_PROBLEMS
+
+_FITTING: dict[FieldType, tuple[type, ...]] = {
+    FieldType.STRING: (str,),
+    FieldType.BOOLEAN: (bool,),
+    FieldType.INTEGER: (int,),
+    FieldType.NUMBER: (int, float),
+}
+_INT64 = 2**63
+
+
+def process_distributions(
+    distributions: Sequence[Distribution], *, deployment: Deployment, label: str, received_at: datetime
+) -> TrainingData:
+    """What is kept of ready distributions: all of them. Count tables are made of them when they are asked for.
+
+    Raises:
+        InvalidInput: they do not fit the deployment, or contradict each other; names each fault.
+    """
+    found = (problem for number, one in enumerate(distributions) for problem in _problems(f"distributions[{number}]", one, deployment))
+    problems = list(islice(found, MOST_PROBLEMS)) or list(islice(_contradictions(distributions), MOST_PROBLEMS))
+    if problems:
+        raise InvalidInput(problems)
+    schema = deployment.schema
+    named = {name for one in distributions for name in one.columns}
+    summary = TrainingSummary(
+        form=TrainingForm.DISTRIBUTION,
+        label=label,
+        weight=None,
+        records=sum(cell.records for cell in distributions[0].cells),
+        schema_version=schema.version,
+        labels=Distribution((), tuple(_of_labels(distributions[0]))),
+        absent=tuple(column.name for column in (*schema.features, *schema.meta) if column.name not in named),
+        processed_at=received_at,
+        processing_seconds=0.0,
+    )
+    return TrainingData(summary, tuple(distributions), ())
+
+
+def _problems(place: str, one: Distribution, deployment: Deployment) -> Iterator[FieldProblem]:
+    columns = [deployment.schema.column(name) for name in one.columns]
+    known = [column for column in columns if column is not None]
+    for position, (name, column) in enumerate(zip(one.columns, columns, strict=True)):
+        if column is None:
+            yield FieldProblem(f"{place}.columns[{position}]", f"{name!r:.210} is neither a feature nor a meta field of the deployment")
+    if len(set(one.columns)) < len(one.columns):
+        yield FieldProblem(f"{place}.columns", "names a column twice")
+    if not 1 <= len(one.columns) <= MOST_COLUMNS:
+        yield FieldProblem(f"{place}.columns", f"must name 1 to {MOST_COLUMNS} columns, found {len(one.columns)}")
+    if len(known) < len(columns):
+        return
+    places: dict[tuple[object, ...], int] = {}
+    for number, cell in enumerate(one.cells):
+        here = f"{place}.counts[{number}]"
+        yield from _cell_problems(here, cell, known, deployment.problem_type)
+        first = places.setdefault(tuple(None if value is None else label_of(value) for value in (*cell.values, cell.label)), number)
+        if first != number:
+            yield FieldProblem(here, f"is of the same values and label as counts[{first}]")
+
+
+def _cell_problems(place: str, cell: Cell, columns: Sequence[Column], problem_type: ProblemType) -> Iterator[FieldProblem]:
+    if len(cell.values) != len(columns):
+        yield FieldProblem(f"{place}.values", f"must hold one value for each of the {len(columns)} columns, found {len(cell.values)}")
+        return
+    for position, (value, column) in enumerate(zip(cell.values, columns, strict=True)):
+        problem = None if value is None else _value_problem(value, column)
+        if problem:
+            yield FieldProblem(f"{place}.values[{position}]", problem)
+    problem = None if cell.label is None else _label_problem(cell.label, problem_type)
+    if problem:
+        yield FieldProblem(f"{place}.label", problem)
+
+
+def _value_problem(value: GroupValue, column: Column) -> str | None:
+    if isinstance(value, Range):
+        if not is_quantity(column):
+            return f"{column.name!r} is categorical; ranges are for numeric columns only"
+        return _range_problem(value)
+    fits = isinstance(value, _FITTING[column.type]) and isinstance(value, bool) == (column.type is FieldType.BOOLEAN)
+    if not fits and not (column.type is FieldType.INTEGER and isinstance(value, float) and value.is_integer()):
+        return f"must be of the type {column.type.value} like the column {column.name!r}, found {value!r:.100}"
+    return _scalar_problem(value)
+
+
+def _label_problem(label: GroupValue, problem_type: ProblemType) -> str | None:
+    if problem_type is ProblemType.REGRESSION:
+        if isinstance(label, Range):
+            return _range_problem(label)
+        return "must be a number or a range [lo, hi]" if isinstance(label, str | bool) else _scalar_problem(label)
+    return "must be a class label, not a range" if isinstance(label, Range) else _scalar_problem(label)
+
+
+def _range_problem(value: Range) -> str | None:
+    if not (math.isfinite(value.lo) and math.isfinite(value.hi)):
+        return "the ends of a range must be finite numbers"
+    return "lo is above hi" if value.lo > value.hi else None
+
+
+def _scalar_problem(value: str | float) -> str | None:
+    if isinstance(value, str):
+        return character_problem(value) or (f"must have at most {LONGEST_VALUE} characters" if len(value) > LONGEST_VALUE else None)
+    if isinstance(value, int):
+        return None if -_INT64 <= value < _INT64 else "must be a signed 64-bit integer"
+    return None if math.isfinite(value) else "must be a finite number"
+
+
+def _contradictions(distributions: Sequence[Distribution]) -> Iterator[FieldProblem]:
+    """Every distribution is of the same records, so each must hold as many of each label as the first."""
+    expected = _per_label(distributions[0])
+    total = expected.total()
+    if not 1 <= total <= MOST_COUNTED:
+        yield FieldProblem("distributions[0].counts", f"must count 1 to {MOST_COUNTED:,} records together, found {total:,}")
+    for number, one in enumerate(distributions[1:], 1):
+        found = _per_label(one)
+        for label in dict.fromkeys([*expected, *found]):
+            if found[label] != expected[label]:
+                named = "without a label" if label is None else f"of the label {label!r}"
+                yield FieldProblem(
+                    f"distributions[{number}].counts",
+                    f"has {found[label]:,} records {named}, but distributions[0] has {expected[label]:,}: both must count all records",
+                )
+
+
+def _per_label(one: Distribution) -> "Counter[str | None]":
+    counts: Counter[str | None] = Counter()
+    for cell in one.cells:
+        counts[None if cell.label is None else label_of(cell.label)] += cell.records
+    return counts
+
+
+def _of_labels(one: Distribution) -> Iterator[Cell]:
+    counts = _per_label(one)
+    labels = {None if cell.label is None else label_of(cell.label): cell.label for cell in one.cells}
+    return (Cell((), label, counts[text]) for text, label in labels.items())

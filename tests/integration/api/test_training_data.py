@@ -1,0 +1,329 @@
+"""Training data over HTTP: uploaded, read back, measured, replaced, forgotten."""
+
+import csv
+import io
+import json
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pandas as pd
+import pytest
+from sqlalchemy import text
+
+from app.api import training_data, uploads
+from app.security.principals import Role
+from tests.golden import golden
+from tests.integration.api.bodies import deployment, monitor
+from tests.service import RunningService
+
+DEPLOYMENT = "/v1/deployments/credit-risk"
+PATH = f"{DEPLOYMENT}/training-data"
+ROWS = "Age,Sex,Owner,Risk\n20,female,true,Risk\n40,male,false,No Risk\n40,female,true,No Risk\n24,male,,No Risk\n"
+DISTRIBUTION = {
+    "distributions": [
+        {
+            "columns": ["Sex"],
+            "counts": [
+                {"values": ["female"], "label": "No Risk", "records": 30},
+                {"values": ["female"], "label": "Risk", "records": 70},
+                {"values": ["male"], "label": "No Risk", "records": 60},
+                {"values": ["male"], "label": "Risk", "records": 40},
+            ],
+        }
+    ]
+}
+
+
+@pytest.fixture
+def client(service: RunningService) -> httpx.Client:
+    """A client of a service that has a deployment."""
+    service.client.post("/v1/deployments", json=deployment()).raise_for_status()
+    return service.client
+
+
+def put(client: httpx.Client, content: str | bytes = ROWS, media_type: str = "text/csv", **query: str) -> httpx.Response:
+    return client.put(PATH, content=content, params={"label": "Risk"} | query, headers={"Content-Type": media_type})
+
+
+def put_monitor(client: httpx.Client, **changes: object) -> None:
+    client.put(f"{DEPLOYMENT}/fairness-monitor", json=monitor(**changes)).raise_for_status()
+
+
+def measured(client: httpx.Client, **of: str | None) -> dict[str, Any]:
+    """The one measurement of the training data that fits."""
+    answer = client.get(f"{PATH}/measurements")
+    assert answer.status_code == 200, answer.text
+    found = [one for one in answer.json()["measurements"] if all(one[name] == value for name, value in of.items())]
+    assert len(found) == 1, found
+    only: dict[str, Any] = found[0]
+    return only
+
+
+def errors(answer: httpx.Response) -> list[tuple[str, str]]:
+    return [(error["field"], error["message"]) for error in answer.json()["errors"]]
+
+
+def test_an_upload_is_read_back_as_a_summary_and_distributions(client: httpx.Client) -> None:
+    sent = put(client)
+
+    read = client.get(PATH).json()
+    assert sent.status_code == 200
+    assert {name: value for name, value in read.items() if name != "distributions"} == sent.json()
+    assert {name: sent.json()[name] for name in ("form", "label", "weight", "records", "absent", "schema_version")} == {
+        "form": "csv",
+        "label": "Risk",
+        "weight": None,
+        "records": 4,
+        "absent": ["Postcode"],
+        "schema_version": 1,
+    }
+    assert sent.json()["processed_at"].endswith("Z")
+    assert sent.json()["processing_seconds"] > 0
+    assert [one["columns"] for one in read["distributions"]] == [["Age"], ["Sex"], ["Owner"]]
+    assert client.get(PATH, params={"column": "Owner"}).json()["distributions"] == [
+        {
+            "columns": ["Owner"],
+            "note": None,
+            "counts": [
+                {"values": [False], "label": "No Risk", "records": 1, "weight": None},
+                {"values": [True], "label": "No Risk", "records": 1, "weight": None},
+                {"values": [True], "label": "Risk", "records": 1, "weight": None},
+                {"values": [None], "label": "No Risk", "records": 1, "weight": None},
+            ],
+        }
+    ]
+
+
+def test_uploading_again_replaces_and_deleting_forgets(client: httpx.Client) -> None:
+    put_monitor(client)
+    put(client)
+    parquet = io.BytesIO()
+    pd.read_csv(io.StringIO(ROWS)).head(2).to_parquet(parquet)
+
+    again = put(client, parquet.getvalue(), "application/vnd.apache.parquet")
+
+    assert (again.status_code, again.json()["form"], again.json()["records"]) == (200, "parquet", 2)
+    assert client.get(PATH).json()["records"] == 2
+    assert measured(client, metric="class_imbalance", attribute="Sex", scope="group")["n"] == 2
+    assert client.delete(PATH).status_code == 204
+    assert [client.delete(PATH).status_code, client.get(PATH).status_code, client.get(f"{PATH}/measurements").status_code] == [404] * 3
+
+
+def test_an_upload_that_is_refused_leaves_the_earlier_one(client: httpx.Client) -> None:
+    put(client)
+
+    refused = put(client, ROWS + "old,male,true,Risk\n")
+
+    assert (refused.status_code, errors(refused)) == (422, [("columns.Age", "row 5: must be a number, found 'old'")])
+    assert client.get(PATH).json()["records"] == 4
+
+
+def test_uploads_at_the_same_time_leave_one_of_them_whole(client: httpx.Client) -> None:
+    sizes = [1, 2, 3]
+    with ThreadPoolExecutor(3) as pool:
+        answers = list(pool.map(lambda size: put(client, "\n".join(ROWS.splitlines()[: size + 1])), sizes))
+
+    read = client.get(PATH).json()
+    assert [answer.status_code for answer in answers] == [200] * 3
+    assert read["records"] in sizes
+    assert [sum(count["records"] for count in one["counts"]) for one in read["distributions"]] == [read["records"]] * 3
+
+
+def test_a_ready_distribution_is_taken_as_json_and_measured(client: httpx.Client) -> None:
+    put_monitor(client)
+
+    sent = client.put(PATH, json=DISTRIBUTION)
+
+    assert (sent.status_code, sent.json()["form"], sent.json()["records"]) == (200, "distribution", 200)
+    found = measured(client, metric="difference_in_proportions_of_labels", attribute="Sex", scope="group")
+    assert found["value"] == pytest.approx(0.3)
+    assert (found["data"], found["verdict"], found["check_id"]) == ("training", "unfair", None)
+    assert "male" in found["sentence"]
+    assert measured(client, metric="class_imbalance", attribute="Age", scope="worst")["reason"] == (
+        "how the labels fall between the groups of Age was not counted; upload the training data again"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "distributions"),
+        ({"distributions": []}, "distributions"),
+        ({**DISTRIBUTION, "more": 1}, "more"),
+        ({"distributions": [{"columns": ["Sex"], "counts": [{"values": ["a"], "label": 1}]}]}, "distributions[0].counts[0].records"),
+        (
+            {"distributions": [{"columns": ["Sex"], "counts": [{"values": ["a"], "label": 1, "records": 1.5}]}]},
+            "distributions[0].counts[0].records",
+        ),
+        (
+            {"distributions": [{"columns": ["Sex"], "counts": [{"values": [{}], "label": 1, "records": 1}]}]},
+            "distributions[0].counts[0].values[0]",
+        ),
+        ({"distributions": [{"columns": ["Gender"], "counts": []}]}, "distributions[0].columns[0]"),
+    ],
+)
+def test_a_ready_distribution_that_breaks_a_rule_is_refused_by_its_field(client: httpx.Client, body: object, field: str) -> None:
+    answer = client.put(PATH, json=body)
+
+    assert answer.status_code == 422
+    assert [place for place, _ in errors(answer)] == [field]
+
+
+def test_bodies_of_other_types_or_packed_ones_are_not_understood(client: httpx.Client) -> None:
+    multipart = client.put(PATH, files={"file": ("a.csv", ROWS, "text/csv")})
+    packed = client.put(PATH, content=b"x", headers={"Content-Type": "text/csv", "Content-Encoding": "gzip"})
+    nothing = client.put(PATH)
+
+    assert [multipart.status_code, packed.status_code, nothing.status_code] == [415, 415, 415]
+    assert "application/json, text/csv, application/vnd.apache.parquet" in multipart.json()["detail"]
+    assert "gzip" in packed.json()["detail"]
+
+
+def test_only_the_upload_takes_other_types_and_larger_bodies(client: httpx.Client) -> None:
+    big = "Age,Sex,Owner,Risk\n" + "20,female,true,Risk\n" * 100_000
+
+    assert put(client, big).json()["records"] == 100_000
+    csv_elsewhere = client.put(f"{DEPLOYMENT}/fairness-monitor", content=ROWS, headers={"Content-Type": "text/csv"})
+    big_elsewhere = client.put(f"{DEPLOYMENT}/fairness-monitor", content=big, headers={"Content-Type": "application/json"})
+    assert (csv_elsewhere.status_code, big_elsewhere.status_code) == (415, 413)
+
+
+@pytest.mark.parametrize("is_announced", [True, False])
+def test_a_body_over_the_limit_is_refused(client: httpx.Client, monkeypatch: pytest.MonkeyPatch, *, is_announced: bool) -> None:
+    monkeypatch.setattr(training_data, "MAX_FILE_BYTES", 2**20)
+    body = b"x" * (2**20 + 1)
+    content = body if is_announced else iter([body])
+
+    answer = client.put(PATH, content=content, headers={"Content-Type": "text/csv"})
+
+    assert (answer.status_code, answer.json()["detail"]) == (413, "The body is larger than 1 MiB.")
+
+
+def test_a_client_that_falls_silent_loses_its_place(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "SILENCE_SECONDS", 0.1)
+
+    def slowly() -> Iterator[bytes]:
+        yield ROWS.encode()
+        time.sleep(1)
+        yield ROWS.encode()
+
+    answer = client.put(PATH, content=slowly(), headers={"Content-Type": "text/csv"})
+
+    assert (answer.status_code, errors(answer)) == (422, [("body", "did not arrive: nothing came for 0.1 seconds")])
+
+
+def test_writing_needs_manage_and_reading_needs_read(service: RunningService, client: httpx.Client) -> None:
+    put(client)
+    manage, read, ingest = (service.as_(role) for role in (Role.MANAGE, Role.READ, Role.INGEST))
+    client.post("/v1/deployments", json=deployment(id="other")).raise_for_status()
+    elsewhere = service.as_(Role.MANAGE, _number(service, "other"))
+
+    statuses = {
+        name: [
+            client.put(PATH, json=DISTRIBUTION, headers=headers).status_code,
+            client.get(PATH, headers=headers).status_code,
+            client.get(f"{PATH}/measurements", headers=headers).status_code,
+            client.delete(PATH, headers=headers).status_code,
+        ]
+        for name, headers in (("read", read), ("ingest", ingest), ("elsewhere", elsewhere), ("manage", manage))
+    }
+
+    assert statuses == {
+        "read": [403, 200, 409, 403],
+        "ingest": [403, 403, 403, 403],
+        "elsewhere": [404, 404, 404, 404],
+        "manage": [200, 200, 409, 204],
+    }
+
+
+def test_measuring_without_a_monitor_says_what_to_do(client: httpx.Client) -> None:
+    put(client)
+
+    answer = client.get(f"{PATH}/measurements")
+
+    assert (answer.status_code, answer.json()["detail"]) == (
+        409,
+        "Deployment credit-risk has no fairness monitor, which says who is compared with whom; put one first.",
+    )
+
+
+def test_a_deployment_that_is_deleted_takes_its_training_data_along(client: httpx.Client) -> None:
+    put_monitor(client)
+    put(client)
+
+    assert client.delete(DEPLOYMENT).status_code == 204
+    client.post("/v1/deployments", json=deployment()).raise_for_status()
+    assert client.get(PATH).status_code == 404
+
+
+def test_a_monitor_that_is_changed_is_measured_by_the_distributions_and_told_what_to_upload_again(client: httpx.Client) -> None:
+    put_monitor(client, intersections=[], metrics=["disparate_impact"])
+    put(client)
+    put_monitor(
+        client,
+        attributes=[{"feature": "Owner", "monitored": [True]}, {"feature": "Sex", "monitored": ["male"]}],
+        intersections=[["Owner", "Sex"]],
+    )
+
+    assert measured(client, metric="base_rate", attribute="Owner", scope="group", group="true")["value"] == 0.5
+    lost = [one for one in client.get(f"{PATH}/measurements").json()["measurements"] if one["attribute"] == "Owner × Sex"]
+    assert {(one["value"], one["verdict"]) for one in lost} == {(None, "not_computable")}
+    assert {one["reason"] for one in lost} == {
+        "how the labels fall between the groups of Owner × Sex was not counted; upload the training data again"
+    }
+    assert {one["metric"] for one in lost} >= {"class_imbalance", "conditional_demographic_disparity_in_labels"}
+
+    put(client)
+
+    assert measured(client, metric="base_rate", attribute="Owner × Sex", scope="group", group="true × female")["value"] == 0.5
+
+
+GOLDEN = {
+    "class_imbalance": "CI",
+    "difference_in_proportions_of_labels": "DPL",
+    "kl_divergence": "KL",
+    "js_divergence": "JS",
+    "lp_norm": "LP",
+    "total_variation_distance": "TVD",
+    "kolmogorov_smirnov": "KS",
+    "conditional_demographic_disparity_in_labels": "CDDL",
+}
+INTEGERS = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week")
+
+
+def test_the_adult_data_give_the_golden_pre_training_values(service: RunningService) -> None:
+    case: Path = golden("A1_adult")
+    facets = json.loads((case / "clarify.json").read_text())["facets"]
+    with (case / "predictions.csv").open() as file:
+        names = [name for name in next(csv.reader(file)) if name not in {"row_id", "label", "prediction", "score"}]
+    features = [{"name": name, "type": "integer" if name in INTEGERS else "string"} for name in names]
+    service.client.post("/v1/deployments", json=deployment(features=features, meta=[])).raise_for_status()
+    outcomes: dict[str, Any] = {"favourable": [1], "unfavourable": [0], "intersections": [], "strata": "education_num"}
+
+    for reference, facet in ((None, "d_vs_rest"), (["White"], "d_vs_reference_only")):
+        attributes = [
+            {"feature": "sex", "monitored": ["Female"], "reference": ["Male"]},
+            {"feature": "race", "monitored": ["Black"], "reference": reference},
+        ]
+        put_monitor(service.client, attributes=attributes, **outcomes)
+        sent = put(service.client, (case / "predictions.csv").read_bytes(), label="label")
+
+        assert (sent.status_code, sent.json()["records"]) == (200, 15_060)
+        found = {
+            (one["metric"], one["attribute"], one["group"]): one["value"]
+            for one in service.client.get(f"{PATH}/measurements").json()["measurements"]
+            if one["scope"] == "group"
+        }
+        for attribute, group in (("sex", "Female"), ("race", "Black")):
+            expected = facets[f"{attribute}={group}"][facet]
+            for metric, name in GOLDEN.items():
+                assert found[metric, attribute, group] == pytest.approx(expected[name], abs=1e-9), (metric, attribute, facet)
+
+
+def _number(service: RunningService, deployment_id: str) -> int:
+    with service.database.transaction() as session:
+        return int(session.scalar(text("SELECT no FROM deployments WHERE id = :id"), {"id": deployment_id}))

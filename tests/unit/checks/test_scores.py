@@ -1,0 +1,164 @@
+"""Which number of a model's answer is the probability of the favourable outcome."""
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from app.checks import scores
+from app.checks.classifying import outcome_codes
+from app.checks.scores import Scores, favourable_scores
+from app.domain.outcomes import OutcomeRule
+from app.domain.values import Range
+
+APPROVED = OutcomeRule(favourable=("yes",), unfavourable=("no",))
+GRADES = OutcomeRule(favourable=("a", "b"), unfavourable=("c", "d"))
+Answer = float | Sequence[float | None] | None
+
+
+def found(answers: Sequence[Answer], predicted: Sequence[str | None], rule: OutcomeRule = APPROVED) -> Scores:
+    texts = pa.chunked_array([pa.array([None if answer is None else json.dumps(answer) for answer in answers], pa.string())])
+    predictions = pa.chunked_array([pa.array(predicted, pa.string())])
+    return favourable_scores(texts, predictions, outcome_codes(predictions, rule), rule)
+
+
+def values(answers: Sequence[Answer], predicted: Sequence[str | None], rule: OutcomeRule = APPROVED) -> list[float | None]:
+    result = found(answers, predicted, rule)
+    assert result.values is not None, result.reason
+    return [None if np.isnan(value) else round(float(value), 12) for value in result.values]
+
+
+def reason(answers: Sequence[Answer], predicted: Sequence[str | None], rule: OutcomeRule = APPROVED) -> str:
+    result = found(answers, predicted, rule)
+    assert result.values is None
+    return result.reason
+
+
+def test_a_number_that_is_higher_for_favourable_predictions_is_the_probability_of_the_favourable_outcome() -> None:
+    assert values([0.9, 0.2, 0.7], ["yes", "no", "yes"]) == [0.9, 0.2, 0.7]
+
+
+def test_a_number_that_is_lower_for_favourable_predictions_is_turned_round() -> None:
+    assert values([0.1, 0.8, 0.3], ["yes", "no", "yes"]) == [0.9, 0.2, 0.7]
+
+
+def test_the_cut_off_of_the_model_may_lie_anywhere() -> None:
+    assert values([0.25, 0.2, 0.01], ["yes", "no", "no"]) == [0.25, 0.2, 0.01]
+    assert values([0.95, 0.9, 0.3], ["yes", "no", "no"]) == [0.95, 0.9, 0.3]
+
+
+def test_equal_numbers_at_the_cut_off_do_not_matter() -> None:
+    assert values([0.9, 0.5, 0.5, 0.1], ["yes", "yes", "no", "no"]) == [0.9, 0.5, 0.5, 0.1]
+
+
+def test_a_record_without_a_probability_has_no_score() -> None:
+    assert values([0.9, None, 0.2], ["yes", "no", "no"]) == [0.9, None, 0.2]
+
+
+def test_a_prediction_in_neither_list_takes_no_part_but_has_its_number() -> None:
+    assert values([0.9, 0.99, 0.2], ["yes", "perhaps", "no"]) == [0.9, 0.99, 0.2]
+
+
+def test_whole_numbers_are_probabilities_too() -> None:
+    assert values([1, 0], ["yes", "no"]) == [1.0, 0.0]
+
+
+def test_the_place_of_a_list_whose_being_the_largest_goes_with_the_prediction_is_its_class() -> None:
+    assert values([[0.9, 0.1], [0.2, 0.8]], ["no", "yes"]) == [0.1, 0.8]
+    assert values([[0.9, 0.1], [0.2, 0.8]], ["yes", "no"]) == [0.9, 0.2]
+
+
+def test_ties_within_a_list_say_nothing_about_the_places() -> None:
+    assert values([[0.9, 0.1], [0.5, 0.5], [0.5, 0.5], [0.2, 0.8]], ["no", "no", "yes", "yes"]) == [0.1, 0.5, 0.5, 0.8]
+
+
+def test_two_numbers_are_told_apart_whatever_the_cut_off() -> None:
+    """With a cut-off of 0.3 the larger number is not always that of the predicted class."""
+    assert values([[0.6, 0.4], [0.1, 0.9], [0.8, 0.2]], ["yes", "yes", "no"]) == [0.4, 0.9, 0.2]
+    assert values([[0.4, 0.6], [0.9, 0.1], [0.2, 0.8]], ["yes", "yes", "no"]) == [0.4, 0.9, 0.2]
+
+
+def test_the_places_of_all_favourable_classes_are_added_up() -> None:
+    answers = [[0.7, 0.1, 0.1, 0.1], [0.1, 0.1, 0.7, 0.1], [0.0, 0.6, 0.2, 0.2], [0.1, 0.2, 0.3, 0.4]]
+
+    assert values(answers, ["c", "a", "d", "b"], GRADES) == [0.2, 0.8, 0.4, 0.7]
+
+
+def test_a_favourable_class_that_nobody_was_predicted_is_what_the_unfavourable_ones_leave() -> None:
+    answers = [[0.7, 0.1, 0.1, 0.1], [0.1, 0.1, 0.7, 0.1], [0.0, 0.6, 0.2, 0.2]]
+
+    assert values(answers, ["c", "a", "d"], GRADES) == [0.2, 0.8, 0.4]
+
+
+def test_a_sum_of_places_is_never_above_one() -> None:
+    rule = OutcomeRule(favourable=("a", "b", "c"), unfavourable=("d",))
+    answers = [[0.7, 0.2, 0.1, 0.0], [0.2, 0.7, 0.1, 0.0], [0.1, 0.2, 0.7, 0.0], [0.0, 0.0, 0.0, 1.0]]
+
+    assert max(value or 0.0 for value in values(answers, ["a", "b", "c", "d"], rule)) == 1.0
+
+
+def test_numbers_of_class_values_are_found_as_they_are_written() -> None:
+    assert values([[0.9, 0.1], [0.2, 0.8]], ["0", "1"], OutcomeRule(favourable=(1,), unfavourable=(0.0,))) == [0.1, 0.8]
+
+
+@pytest.mark.parametrize(
+    ("answers", "predicted", "expected"),
+    [
+        ([None, None], ["yes", "no"], scores.NO_PROBABILITIES),
+        ([], [], scores.NO_PROBABILITIES),
+        ([0.9, [0.1, 0.9]], ["yes", "no"], scores.MIXED),
+        ([[0.9, 0.1], [0.1, 0.3, 0.6]], ["yes", "no"], scores.MIXED),
+        ([1.2, 0.1], ["yes", "no"], scores.OUTSIDE),
+        ([-0.1, 0.9], ["no", "yes"], scores.OUTSIDE),
+        ([[2.3, -1.0], [-2.0, 3.0]], ["no", "yes"], scores.OUTSIDE),
+        ([[0.1, None], [0.5, 0.5]], ["no", "yes"], scores.OUTSIDE),
+        ([0.9, 0.8], ["yes", "yes"], scores.ONE_OUTCOME),
+        ([0.9, 0.8], ["yes", "perhaps"], scores.ONE_OUTCOME),
+        ([0.9, 0.8, None], ["yes", "yes", "no"], scores.ONE_OUTCOME),
+        ([[0.9, 0.1], [0.8, 0.2]], ["no", "no"], scores.ONE_OUTCOME),
+        ([0.9, 0.2, 0.7, 0.8], ["yes", "no", "yes", "no"], scores.UNTIDY),
+        ([0.5, 0.5], ["yes", "no"], scores.UNTIDY),
+        ([0.9, 0.95, 0.7, 0.8], ["yes", "yes", "no", "no"], scores.CONFIDENCE),
+        ([0.6, 0.55, 0.7, 0.8], ["yes", "yes", "no", "no"], scores.CONFIDENCE),
+        ([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]], ["no", "yes", "yes"], ""),
+        ([[0.9, 0.1], [0.2, 0.8], [0.95, 0.05]], ["no", "yes", "yes"], scores.NO_PLACE),
+        ([[], []], ["no", "yes"], scores.NO_PLACE),
+        ([[0.4], [0.7]], ["no", "yes"], scores.NO_PLACE),
+    ],
+)
+def test_where_the_answers_do_not_show_it_there_are_no_scores(answers: list[Answer], predicted: list[str], expected: str) -> None:
+    if expected:
+        assert reason(answers, predicted) == expected
+    else:
+        assert values(answers, predicted) == [0.1, 0.8, 0.3]
+
+
+def test_three_classes_whose_largest_number_is_not_their_own_have_no_scores() -> None:
+    rule = OutcomeRule(favourable=("a",), unfavourable=("b", "c"))
+    answers = [[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.5, 0.1, 0.4]]
+
+    assert reason(answers, ["a", "b", "c"], rule) == scores.NO_PLACE
+
+
+def test_a_favourable_class_nobody_was_predicted_has_no_place_where_the_lists_leave_classes_out() -> None:
+    answers = [[0.7, 0.1, 0.1, 0.1], [0.1, 0.1, 0.7, 0.1]]
+
+    assert reason(answers, ["c", "a"], OutcomeRule(favourable=("a", "b"), unfavourable=("c",))) == scores.NO_PLACE
+
+
+def test_real_numbers_have_no_probability() -> None:
+    rule = OutcomeRule(favourable=(Range(10, 20),), unfavourable=(Range(0, 9),))
+
+    assert reason([0.9, 0.1], ["12", "5"], rule) == scores.REAL_NUMBERS
+
+
+def test_the_order_of_the_records_plays_no_part() -> None:
+    random = np.random.default_rng(7)
+    numbers = random.random(500)
+    table = np.stack([numbers, 1 - numbers], axis=1)
+    predicted = np.where(numbers > 0.5, "yes", "no")
+    order = random.permutation(500)
+
+    assert values(table[order].tolist(), predicted[order].tolist()) == pytest.approx(numbers[order].tolist())

@@ -1,0 +1,250 @@
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from app.cli.metrics import WIDTH, command
+from app.frames import measure_frame
+from tests.golden import golden
+
+SEXES = ["woman", "man"]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """40 women, of whom 10 were approved, and 60 men, of whom 30 were; ages and incomes beside it."""
+    frame = pd.DataFrame(
+        {
+            "sex": ["woman"] * 40 + ["man"] * 60,
+            "age": [20 + place % 50 for place in range(100)],
+            "approved": ["yes"] * 10 + ["no"] * 30 + ["yes"] * 30 + ["no"] * 30,
+            "repaid": ["yes", "no"] * 50,
+            "income": [1000.5 * place for place in range(100)],
+        }
+    )
+    frame.to_csv(tmp_path / "loans.csv", index=False)
+    return tmp_path / "loans.csv"
+
+
+def metrics(file: Path, *options: str) -> str:
+    ended = CliRunner().invoke(command, [str(file), *options])
+    assert ended.exit_code == 0, ended.output
+    return ended.output
+
+
+def refusal(file: Path, *options: str) -> str:
+    ended = CliRunner().invoke(command, [str(file), *options])
+    assert ended.exit_code == 2, ended.output
+    return " ".join(ended.output.replace("│", " ").split())
+
+
+def written(file: Path, *options: str) -> dict[str, Any]:
+    output = file.with_suffix(".json")
+    metrics(file, *options, "--output", str(output))
+    report: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"), parse_constant=pytest.fail)
+    return report
+
+
+def test_the_report_says_who_was_compared_and_fits_into_its_width(file: Path) -> None:
+    printed = metrics(file, "--prediction", "approved", "--favourable", "yes", "--attribute", "sex")
+
+    assert printed.splitlines()[:3] == [
+        "loans.csv: 100 records. Favourable: yes.",
+        "sex: woman 40 (monitored), man 60 (reference).",
+        "The largest group, man, is the reference because none was given.",
+    ]
+    assert all(len(line) <= WIDTH and line == line.rstrip() for line in printed.splitlines())
+
+
+def test_each_metric_has_its_line_and_its_sentence(file: Path) -> None:
+    printed = metrics(file, "--prediction", "approved", "--favourable", "yes", "--attribute", "sex", "--metric", "disparate_impact")
+
+    line = next(line for line in printed.splitlines() if "Disparate impact" in line)
+    assert line.split() == ["Disparate", "impact", "woman", "0.5000", "0.2762", "to", "0.9051", "100", "suspected"]
+    assert "• Of 100 records of woman 25 were predicted favourable, of 100 of man 50: a ratio of 0.500" in printed
+
+
+def test_many_groups_still_fit_into_the_width(file: Path) -> None:
+    options = ["--prediction", "approved", "--label", "repaid", "--favourable", "yes", "--attribute", "sex", "--attribute", "age"]
+    ranges = [f"age={lo}-{lo + 4}" for lo in range(20, 60, 5)]
+
+    printed = metrics(file, *options, *(part for text in ranges for part in ("--monitored", text)), "--reference", "age=60-80", "--all")
+
+    assert max(len(line) for line in printed.splitlines()) <= WIDTH
+
+
+def test_each_attribute_has_its_report_and_all_together_the_last(file: Path) -> None:
+    options = ["--prediction", "approved", "--favourable", "yes", "--attribute", "sex", "--attribute", "repaid"]
+
+    printed = metrics(file, *options, "--each")
+
+    assert re.findall("^([a-z× ]+): [a-z× ]+ [0-9]+ [(]monitored[)]", printed, re.MULTILINE) == ["sex", "repaid", "sex × repaid"]
+    assert printed.rstrip().endswith(metrics(file, *options).rstrip())
+
+
+def test_each_attribute_is_written_under_its_name(file: Path) -> None:
+    options = ["--prediction", "approved", "--favourable", "yes", "--attribute", "sex", "--attribute", "repaid", "--each", "--output"]
+
+    metrics(file, *options, str(file.with_suffix(".json")))
+    metrics(file, *options, str(file.with_name("out.csv")))
+
+    reports = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
+    rows = pd.read_csv(file.with_name("out.csv"))
+    assert [report["attribute"] for report in reports] == ["sex", "repaid", "sex × repaid"]
+    assert rows["attribute"].value_counts().to_dict() == {report["attribute"]: len(report["measurements"]) for report in reports}
+
+
+def test_a_missing_figure_is_printed_with_its_reason(file: Path) -> None:
+    printed = metrics(file, "--prediction", "approved", "--favourable", "yes", "--attribute", "approved", "--reference", "no")
+
+    assert "• Disparate impact cannot be computed: the reference rate is zero: none of 60 reference" in printed
+    line = next(line for line in printed.splitlines() if "Disparate impact" in line)
+    assert line.split() == ["Disparate", "impact", "yes", "–", "100", "not", "computable"]
+
+
+def test_the_json_is_that_of_the_library(file: Path) -> None:
+    report = written(
+        file, "--prediction", "approved", "--label", "repaid", "--favourable", "yes", "--attribute", "sex", "--all", "--seed", "3"
+    )
+
+    expected = measure_frame(pd.read_csv(file), attribute="sex", label="repaid", prediction="approved", favourable="yes", seed=3)
+    assert report == json.loads(json.dumps(expected.to_json()))
+
+
+def test_the_csv_has_a_row_for_each_measurement(file: Path) -> None:
+    output = file.with_name("out.csv")
+
+    metrics(
+        file,
+        "--prediction",
+        "approved",
+        "--favourable",
+        "yes",
+        "--attribute",
+        "sex",
+        "--metric",
+        "favourable_rate",
+        "--output",
+        str(output),
+    )
+
+    rows = pd.read_csv(output)
+    assert rows["value"].tolist() == [0.25, 0.5, 0.25, 0.5]
+    assert rows["group"].tolist()[:2] == SEXES
+    assert rows["sentence"].notna().all()
+
+
+def test_ranges_are_written_as_they_are_shown(file: Path) -> None:
+    options = ("--prediction", "approved", "--favourable", "yes", "--attribute", "age", "--monitored", "20-29", "--reference", "30-49.5")
+
+    assert written(file, *options)["groups"] == [
+        {"label": "20-29", "role": "monitored", "records": 20},
+        {"label": "30-49.5", "role": "reference", "records": 40},
+    ]
+
+
+def test_outcomes_may_be_ranges_of_numbers(file: Path) -> None:
+    report = written(file, "--prediction", "income", "--favourable", "60000-1000000", "--attribute", "sex", "--metric", "favourable_rate")
+
+    assert (report["favourable"], report["measurements"][1]["value"]) == (["60000-1000000"], pytest.approx(40 / 60))
+
+
+def test_several_attributes_are_compared_together(file: Path) -> None:
+    options = (
+        "--attribute",
+        "sex",
+        "--attribute",
+        "age",
+        "--monitored",
+        "sex=woman",
+        "--monitored",
+        "age=20-29",
+        "--reference",
+        "age=30-80",
+    )
+
+    report = written(file, "--prediction", "approved", "--favourable", "yes", *options)
+
+    assert report["attribute"] == "sex × age"
+    assert {group["label"]: group["role"] for group in report["groups"]} == {
+        "woman × 20-29": "monitored",
+        "woman × 30-80": "monitored",
+        "man × 20-29": "monitored",
+        "man × 30-80": "reference",
+    }
+
+
+REFUSED = [
+    (("--prediction", "approved"), "Missing option '--attribute'"),
+    (("--attribute", "sex"), "--prediction: is needed, or label, or both"),
+    (
+        ("--attribute", "sexe", "--prediction", "approved"),
+        "--attribute: 'sexe' is not a column of loans.csv, which has sex, age, approved,",
+    ),
+    (("--attribute", "sex", "--prediction", "approved"), "--favourable: '1' is not a value of 'approved', which holds no, yes"),
+    (
+        ("--attribute", "sex", "--label", "repaid", "--favourable", "yes", "--reference", "men"),
+        "--reference: 'men' is not a value of 'sex'",
+    ),
+    (("--attribute", "sex", "--label", "repaid", "--favourable", "yes", "--metric", "impact"), "--metric: impact is not in the catalogue"),
+    (
+        ("--attribute", "sex", "--label", "repaid", "--favourable", "yes", "--feature", "approved"),
+        "--feature: 'approved' must hold numbers",
+    ),
+    (("--attribute", "sex", "--label", "repaid", "--output", "out.txt"), "--output: must end in .json or .csv, found 'out.txt'"),
+    (
+        ("--attribute", "sex", "--label", "repaid", "--favourable", "yes", "--output", "no/out.csv"),
+        "--output: no/out.csv cannot be written",
+    ),
+    (
+        ("--attribute", "sex", "--attribute", "age", "--label", "repaid", "--favourable", "yes", "--monitored", "woman"),
+        "--monitored: must be NAME=VALUE with one of sex, age as the name, found 'woman'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), REFUSED)
+def test_what_is_wrong_is_named_with_its_option_and_ends_with_status_2(file: Path, options: tuple[str, ...], message: str) -> None:
+    assert message in refusal(file, *options)
+
+
+def test_a_file_that_is_no_csv_is_refused(tmp_path: Path) -> None:
+    binary = tmp_path / "model.bin"
+    binary.write_bytes(b"\xff\xfe\x00\x01" * 10)
+
+    assert "FILE: model.bin cannot be read as CSV" in refusal(binary, "--attribute", "sex", "--prediction", "approved")
+    assert "does not exist" in refusal(tmp_path / "none.csv", "--attribute", "sex", "--prediction", "approved")
+
+
+def test_lines_that_are_longer_than_the_header_do_not_move_values_into_other_columns(tmp_path: Path) -> None:
+    longer, trailing = tmp_path / "longer.csv", tmp_path / "trailing.csv"
+    longer.write_text("sex,approved\n7,woman,0\n8,man,1\n")
+    trailing.write_text("sex,approved\nwoman,0,\nman,1,\n")
+    options = ("--attribute", "sex", "--prediction", "approved", "--reference", "man")
+
+    assert "FILE: longer.csv has more values in its first line than names in its header" in refusal(longer, *options)
+    assert written(trailing, *options)["groups"][0] == {"label": "woman", "role": "monitored", "records": 1}
+
+
+def test_the_golden_file_gives_the_golden_figures(tmp_path: Path) -> None:
+    predictions, expected = golden("A1_adult") / "predictions.csv", json.loads((golden("A1_adult") / "clarify.json").read_text())
+    facet = expected["facets"]["sex=Female"]["d_vs_rest"]
+    names = {
+        "disparate_impact": "DI",
+        "difference_in_positive_proportions_in_predicted_labels": "DPPL",
+        "difference_in_proportions_of_labels": "DPL",
+        "accuracy_difference": "AD",
+        "treatment_equality": "TE",
+        "conditional_demographic_disparity_in_predicted_labels": "CDDPL",
+    }
+    output = tmp_path / "report.json"
+    columns = ("--label", "label", "--prediction", "prediction", "--score", "score", "--strata", "education_num", "--attribute", "sex")
+
+    metrics(predictions, *columns, "--monitored", "Female", "--all", "--output", str(output))
+
+    measured = {row["metric"]: row["value"] for row in json.loads(output.read_text())["measurements"] if row["scope"] == "pooled"}
+    assert {key: measured[key] for key in names} == pytest.approx({key: facet[name] for key, name in names.items()}, abs=1e-9)

@@ -1,0 +1,53 @@
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.frames.columns import MISSING, encode, looked_up, narrowest, sizes_of
+from app.frames.grouping import group_records
+from app.metrics.tables import weighting
+
+
+@given(st.lists(st.sampled_from([1, 1.0, True, "1", "a", None, float("nan"), 0, False]), max_size=20), st.integers(1, 7))
+def test_a_column_is_encoded_in_pieces_as_it_is_at_once(values: list[Any], piece: int) -> None:
+    column = pd.Series(values, dtype=object, name="mixed")
+    codes, _ = pd.factorize(column)
+    at_once = encode(column, "attribute")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(weighting, "SLICE", piece)
+        in_pieces = encode(column, "attribute")
+
+    assert (in_pieces.texts, in_pieces.codes.tolist()) == (at_once.texts, at_once.codes.tolist())
+    assert ((codes == MISSING) == (at_once.codes == MISSING)).all()
+
+
+@pytest.mark.parametrize(("beyond", "kind"), [(0, "int8"), (128, "int8"), (129, "int16"), (2**15, "int16"), (2**15 + 1, "int32")])
+def test_codes_take_the_narrowest_type_that_holds_them(beyond: int, kind: str) -> None:
+    assert np.dtype(narrowest(beyond)) == kind
+    assert np.iinfo(kind).max >= beyond - 1
+
+
+@pytest.mark.parametrize("distinct", [127, 128, 129, 300])
+def test_every_value_keeps_its_code_however_many_there_are(distinct: int) -> None:
+    values = np.tile(np.arange(distinct), 3)
+    encoded = encode(pd.Series([*values, None], name="place"), "attribute")
+
+    assert encoded.codes.tolist() == [*values, MISSING]
+    assert sizes_of(encoded.codes, distinct).tolist() == [3] * distinct + [1]
+    assert looked_up(range(distinct, 0, -1), encoded.codes, missing=0).tolist() == [*(distinct - values), 0]
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, 64), (2, 64), (8, 16), (11, 12), (32, 31)])
+def test_every_combination_is_a_group_however_many_there_are(one: int, other: int) -> None:
+    places = np.arange(one * other)
+    frame = pd.DataFrame({"one": places // other, "other": places % other})
+
+    grouping = group_records(frame, ["one", "other"])
+
+    assert sorted(grouping.codes.tolist()) == places.tolist()
+    assert {grouping.groups[code].label for code in grouping.codes} == {f"{place // other} × {place % other}" for place in places}
+    assert grouping.sizes.tolist() == [1] * (one * other) + [0]

@@ -1,0 +1,181 @@
+import pandas as pd
+import pytest
+
+from app.errors import InvalidInput
+from app.frames.grouping import Grouping, group_records
+
+
+def people(**columns: list[object]) -> pd.DataFrame:
+    return pd.DataFrame(columns)
+
+
+def roles(grouping: Grouping) -> dict[str, str]:
+    return {group.label: group.role for group in grouping.groups}
+
+
+def labels(grouping: Grouping) -> list[str | None]:
+    return [None if code < 0 else grouping.groups[code].label for code in grouping.codes.tolist()]
+
+
+def refusal(frame: pd.DataFrame, attribute: str | list[str], monitored: object = None, reference: object = None) -> str:
+    with pytest.raises(InvalidInput) as caught:
+        group_records(frame, attribute, monitored, reference)
+    return str(caught.value)
+
+
+def test_what_is_listed_is_compared_and_what_is_not_takes_no_part() -> None:
+    frame = people(race=["White", "Black", "Other", None, "White"])
+
+    grouping = group_records(frame, "race", monitored="Black", reference=["White"])
+
+    assert roles(grouping) == {"Black": "monitored", "White": "reference"}
+    assert labels(grouping) == ["White", "Black", None, None, "White"]
+    assert grouping.chosen is None
+
+
+def test_a_reference_left_out_is_every_other_value() -> None:
+    grouping = group_records(people(race=["White", "Black", "Other"]), "race", monitored=["Black"])
+
+    assert roles(grouping) == {"Black": "monitored", "Other": "reference", "White": "reference"}
+
+
+def test_monitored_values_left_out_are_every_other_value() -> None:
+    grouping = group_records(people(race=["White", "Black", "Other"]), "race", reference="White")
+
+    assert roles(grouping) == {"Black": "monitored", "Other": "monitored", "White": "reference"}
+
+
+def test_with_neither_side_the_largest_group_is_the_reference_and_it_says_so() -> None:
+    grouping = group_records(people(race=["Black", "White", "Other", "White"]), "race")
+
+    assert roles(grouping) == {"Black": "monitored", "Other": "monitored", "White": "reference"}
+    assert grouping.chosen == "the largest group, White, is the reference because none was given"
+
+
+def test_both_ends_belong_to_a_range() -> None:
+    frame = people(age=[17, 18, 25, 25.5, 26, 75, None])
+
+    grouping = group_records(frame, "age", monitored=[(18, 25)], reference=(26, 75))
+
+    assert labels(grouping) == [None, "18-25", "18-25", None, "26-75", "26-75", None]
+
+
+@pytest.mark.parametrize("column", [[1, 0, 1], [1.0, 0.0, 1.0], ["1", "0", "1"], [True, False, True]])
+@pytest.mark.parametrize("listed", [1, 1.0, "1"])
+def test_a_value_is_found_whatever_type_column_and_argument_have(column: list[object], listed: object) -> None:
+    grouping = group_records(people(member=column), "member", reference=listed)
+
+    assert grouping.codes.tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("listed", [True, "true", "True"])
+def test_true_is_found_in_a_column_of_booleans(listed: object) -> None:
+    grouping = group_records(people(member=[True, False, True]), "member", reference=listed)
+
+    assert labels(grouping) == ["true", "false", "true"]
+
+
+@pytest.mark.parametrize("kind", ["category", "object", "str", "string[python]"])
+def test_texts_may_have_any_type_of_pandas(kind: str) -> None:
+    frame = people(sex=["female", "male", None, "male"]).astype({"sex": kind})
+
+    assert labels(group_records(frame, "sex", reference="male")) == ["female", "male", None, "male"]
+
+
+@pytest.mark.parametrize("kind", ["Int64", "int64[pyarrow]", "Float64", "int8"])
+def test_numbers_may_have_any_type_of_pandas(kind: str) -> None:
+    frame = people(member=[1, 0, 1]).astype({"member": kind})
+
+    assert labels(group_records(frame, "member", reference=1)) == ["1", "0", "1"]
+    assert labels(group_records(frame, "member", monitored=[(0, 0.5)], reference=[(0.6, 1)])) == ["0.6-1", "0-0.5", "0.6-1"]
+
+
+def test_several_attributes_are_compared_as_their_combinations() -> None:
+    frame = people(sex=["f", "f", "m", "m", "m", None], race=["b", "w", "b", "w", "w", "w"])
+
+    grouping = group_records(frame, ["sex", "race"], reference={"sex": "m", "race": "w"})
+
+    assert grouping.attribute == "sex × race"
+    assert roles(grouping) == {"f × b": "monitored", "f × w": "monitored", "m × b": "monitored", "m × w": "reference"}
+    assert labels(grouping) == ["f × b", "f × w", "m × b", "m × w", "m × w", None]
+
+
+def test_a_combination_without_a_record_is_left_out() -> None:
+    frame = people(sex=["f", "m", "m"], race=["b", "w", "w"])
+
+    assert roles(group_records(frame, ["sex", "race"])) == {"f × b": "monitored", "m × w": "reference"}
+
+
+def test_of_what_is_left_open_the_largest_combination_is_the_reference() -> None:
+    frame = people(sex=["f"] * 5 + ["m"] * 4, race=["w"] * 5 + ["b", "w", "w", "w"])
+
+    grouping = group_records(frame, ["sex", "race"], reference={"sex": "m"})
+
+    assert roles(grouping) == {"f × w": "monitored", "m × b": "monitored", "m × w": "reference"}
+    assert grouping.chosen == "the largest group, m × w, is the reference because none was given"
+
+
+def test_a_value_and_a_range_may_be_combined() -> None:
+    frame = people(sex=["f", "m", "m"], age=[20, 30, 99])
+
+    grouping = group_records(frame, ["sex", "age"], {"sex": "f", "age": (18, 25)}, {"sex": "m", "age": [(26, 40), (41, 60)]})
+
+    assert labels(grouping) == ["f × 18-25", "m × 26-40", None]
+
+
+REFUSED = [
+    ("sexe", None, None, "attribute: 'sexe' is not a column; there are sex, age, one, none"),
+    ("sex", "femal", None, "monitored: 'femal' is not a value of 'sex', which holds male, female"),
+    ("sex", ["male", "male"], None, "monitored: 'male' is listed twice"),
+    ("sex", ["male"], ["male"], "reference: 'male' is listed as monitored, too"),
+    ("sex", [], None, "monitored: must list at least one value"),
+    ("sex", ["male", (1, 2)], None, "monitored: mixes values and ranges; use one form"),
+    ("sex", [None], None, "monitored: must list text, numbers, true/false or ranges (lo, hi), found None"),
+    ("sex", [(1, 2)], [(3, 4)], "attribute: 'sex' must hold numbers, found 'female' in 3 records, the first of them 0"),
+    ("sex", {"age": 3}, None, "monitored: age is not among the attributes, which are sex"),
+    ("sex", ["female", "male"], None, "reference: no record of 'sex' is left to compare the monitored ones with"),
+    ("age", [(18, 25)], None, "reference: is needed for 'age', because monitored lists ranges"),
+    ("age", None, [(18, 25)], "monitored: is needed for 'age', because reference lists ranges"),
+    ("age", [(25, 18)], [(26, 75)], "monitored: lo 25 of a range is above hi 18"),
+    ("age", [(1, 2, 3)], None, "monitored: a range must be two numbers (lo, hi), found (1, 2, 3)"),
+    ("age", [(18, 26)], [(26, 75)], "reference: 26-75 overlaps 18-26, which is listed as monitored (both ends belong to a range)"),
+    ("age", [(18, 26), (20, 30)], [(40, 75)], "monitored: 20-30 overlaps 18-26 (both ends belong to a range)"),
+    ("age", [(18, 25)], [30], "reference: lists values where monitored lists ranges of 'age', or the other way round; use one form"),
+    ("one", None, None, "monitored: every record of 'one' is in x; there is nothing to compare it with"),
+    ("none", None, None, "attribute: 'none' holds no value"),
+    ([], None, None, "attribute: must name one to 3 columns, each once; found none"),
+    (["sex", "sex"], None, None, "attribute: must name one to 3 columns, each once; found sex, sex"),
+    (["sex", "age"], "female", None, "monitored: must say which attribute it lists values of, because sex and age are compared together"),
+]
+
+
+@pytest.mark.parametrize(("attribute", "monitored", "reference", "message"), REFUSED)
+def test_what_is_wrong_is_named_with_its_argument(attribute: str | list[str], monitored: object, reference: object, message: str) -> None:
+    frame = people(sex=["female", "male", "male"], age=[20, 30, 40], one=["x", "x", "x"], none=[None, None, None])
+
+    assert refusal(frame, attribute, monitored, reference) == message
+
+
+def test_a_column_of_very_many_values_is_refused_with_advice() -> None:
+    frame = people(income=list(range(20_000)), zip=[place % 150 for place in range(20_000)])
+
+    assert "holds 20,000 different values where at most 10,000 are expected; divide it into ranges" in refusal(frame, "income")
+    assert "'zip' has 150 groups where at most 100 are compared" in refusal(frame, "zip")
+
+
+def test_too_many_combinations_are_refused() -> None:
+    frame = people(first=[place % 50 for place in range(1100)], second=[place // 50 for place in range(1100)])
+
+    assert refusal(frame, ["first", "second"]) == "attribute: 'first' and 'second' make 1,100 groups where at most 1,000 are compared"
+
+
+def test_a_name_of_two_columns_is_refused() -> None:
+    frame = pd.DataFrame([["f", "m"]], columns=["sex", "sex"])
+
+    assert refusal(frame, "sex") == "attribute: 'sex' is the name of 2 columns; rename all but one"
+
+
+def test_values_that_would_make_two_groups_of_one_name_are_refused() -> None:
+    frame = people(first=["a × b", "a"], second=["c", "b × c"])
+
+    assert "make two groups of one name" in refusal(frame, ["first", "second"])

@@ -1,0 +1,241 @@
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from app.errors import InvalidInput
+from app.frames import DEFAULT, Report, measure_frame
+from app.frames.measuring import USUAL_OF_SCORES
+from app.metrics import CATALOGUE, FeedbackCells, GroupCounts, measure_feedback, measure_payload, measure_training
+from tests.unit.metrics.found import found, reason, value
+
+GROUPS = (("woman", "monitored"), ("man", "reference"))
+RATE = "favourable_rate"
+IMPACT = "disparate_impact"
+
+
+@pytest.fixture
+def applicants() -> pd.DataFrame:
+    """400 applicants whose every column is drawn."""
+    draw = np.random.default_rng(7)
+    score = draw.random(400)
+    return pd.DataFrame(
+        {
+            "sex": draw.choice(["woman", "man"], 400),
+            "region": draw.choice(["north", "south"], 400),
+            "approved": np.where(score > 0.5, "yes", "no"),
+            "repaid": draw.choice(["yes", "no"], 400),
+            "score": score,
+            "weight": draw.integers(1, 4, 400),
+            "income": draw.normal(40, 10, 400),
+            "empty": [None] * 400,
+        }
+    )
+
+
+def measured(applicants: pd.DataFrame, **arguments: object) -> Report:
+    asked: dict[str, Any] = {"attribute": "sex", "reference": "man", "favourable": "yes", "draws": 100} | arguments
+    return measure_frame(applicants, **asked)
+
+
+def codes_of(applicants: pd.DataFrame) -> tuple[Any, Any, Any]:
+    sex = applicants["sex"].map({"woman": 0, "man": 1}).to_numpy()
+    return sex, *((applicants[name] == "yes").to_numpy().astype(int) for name in ("repaid", "approved"))
+
+
+def test_predictions_alone_are_measured_as_payload(applicants: pd.DataFrame) -> None:
+    report = measured(applicants, prediction="approved")
+    sex, _, approved = codes_of(applicants)
+
+    assert report.data == "payload"
+    assert report.measured == measure_payload(GroupCounts.from_records(GROUPS, sex, approved), metrics=_keys(report), draws=100)
+
+
+def test_labels_alone_are_measured_as_training_data(applicants: pd.DataFrame) -> None:
+    report = measured(applicants, label="repaid")
+    sex, repaid, _ = codes_of(applicants)
+
+    assert report.data == "training"
+    assert report.measured == measure_training(GroupCounts.from_records(GROUPS, sex, repaid), metrics=_keys(report), draws=100)
+
+
+def test_labels_and_predictions_are_measured_as_feedback_with_weights_scores_and_strata(applicants: pd.DataFrame) -> None:
+    report = measured(applicants, label="repaid", prediction="approved", score="score", weight="weight", strata="region")
+    sex, repaid, approved = codes_of(applicants)
+    table = FeedbackCells.from_records(
+        GROUPS,
+        sex,
+        actual=repaid,
+        predicted=approved,
+        correct=(repaid == approved).astype(int),
+        weights=applicants["weight"],
+        strata=(["south", "north"], (applicants["region"] == "north").to_numpy().astype(int)),
+        scores=applicants["score"],
+    )
+
+    assert report.data == "feedback"
+    assert report.measured == measure_feedback(table, metrics=_keys(report), draws=100)
+
+
+def test_the_order_of_the_rows_changes_nothing_but_the_order_of_what_was_seen_first(applicants: pd.DataFrame) -> None:
+    there, back = (
+        measured(rows, label="repaid", prediction="approved", score="score", strata="region").to_frame()
+        for rows in (applicants, applicants[::-1])
+    )
+
+    pd.testing.assert_frame_equal(there, back)
+
+
+def test_the_report_says_who_was_compared(applicants: pd.DataFrame) -> None:
+    applicants.loc[:9, "sex"] = None
+
+    report = measured(applicants, prediction="approved", reference=None)
+
+    sizes = applicants["sex"].value_counts()
+    assert {group.label: group.records for group in report.groups} == sizes.to_dict()
+    assert (report.records, report.in_no_group, report.attribute, report.favourable) == (400, 10, "sex", ("yes",))
+    assert report.chosen == f"the largest group, {sizes.index[0]}, is the reference because none was given"
+
+
+def test_every_metric_is_measured_that_the_columns_suffice_for(applicants: pd.DataFrame) -> None:
+    everything = measured(applicants, label="repaid", prediction="approved", score="score", strata="region", features=["income", "score"])
+    little = measured(applicants, label="repaid", prediction="approved")
+
+    assert {one.metric for one in everything.measured} == {key for key, row in CATALOGUE.items() if "feedback" in row.data}
+    assert {one.metric for one in little.measured} == {
+        key for key, row in CATALOGUE.items() if "feedback" in row.data and not {"scores", "strata", "rows"} & set(row.needs)
+    }
+
+
+def test_the_default_metrics_are_those_of_the_catalogue_and_of_the_columns_named_on_purpose(applicants: pd.DataFrame) -> None:
+    usual = {key for key, row in CATALOGUE.items() if row.is_default and "payload" in row.data}
+
+    assert _keys(measured(applicants, prediction="approved", metrics=DEFAULT)) == usual
+    assert _keys(measured(applicants, prediction="approved", strata="region", metrics=DEFAULT)) == usual | {
+        "conditional_demographic_disparity_in_predicted_labels"
+    }
+
+
+def test_with_scores_the_default_metrics_have_the_quality_of_the_scores(applicants: pd.DataFrame) -> None:
+    columns: dict[str, Any] = {"label": "repaid", "prediction": "approved", "metrics": DEFAULT}
+
+    more = _keys(measured(applicants, **columns, score="score")) - _keys(measured(applicants, **columns))
+
+    assert more == USUAL_OF_SCORES
+
+
+def test_picked_metrics_alone_are_measured(applicants: pd.DataFrame) -> None:
+    assert _keys(measured(applicants, prediction="approved", metrics=[IMPACT])) == {IMPACT}
+    assert _keys(measured(applicants, prediction="approved", metrics=RATE)) == {RATE}
+
+
+def test_a_group_without_records_has_no_figure_but_a_reason() -> None:
+    frame = pd.DataFrame({"age": [30, 40], "approved": [1, 0]})
+
+    report = measure_frame(frame, attribute="age", monitored=[(18, 25)], reference=[(26, 75)], prediction="approved")
+
+    assert reason(report.measured, IMPACT, "group", "18-25") == "no record of 18-25 was classified"
+    assert found(report.measured, IMPACT, "group", "18-25").smallest_group == 0
+
+
+def test_a_frame_without_a_favoured_record_gives_reasons_and_strict_json() -> None:
+    frame = pd.DataFrame({"sex": ["woman", "man"] * 20, "approved": [0] * 40, "repaid": [0] * 40})
+
+    report = measure_frame(frame, attribute="sex", reference="man", prediction="approved", label="repaid", draws=100)
+
+    assert value(report.measured, RATE, "group", "woman").value == 0
+    assert "the reference rate is zero" in reason(report.measured, IMPACT, "group", "woman")
+    json.loads(json.dumps(report.to_json(), allow_nan=False), parse_constant=pytest.fail)
+
+
+def test_a_row_of_the_table_has_what_the_json_has(applicants: pd.DataFrame) -> None:
+    report = measured(applicants, prediction="approved")
+
+    rows, table = report.to_json()["measurements"], report.to_frame()
+    assert len(rows) == len(table) == len(report.measured)
+    for row, (_, columns) in zip(rows, table.iterrows(), strict=True):
+        assert {name: None if pd.isna(cell) else cell for name, cell in columns.items()} == {
+            name: cell for name, cell in row.items() if name != "details"
+        }
+    impact = next(row for row in rows if (row["metric"], row["scope"]) == (IMPACT, "group"))
+    assert (impact["verdict"], impact["lower_limit"], impact["interval_method"]) == ("fair", 0.8, "log_ratio")
+    assert impact["sentence"].startswith("Of 100 ")
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({}, "prediction: is needed, or label, or both"),
+    (
+        {"prediction": "aproved"},
+        "prediction: 'aproved' is not a column; there are sex, region, approved, repaid, score, weight, income, empty",
+    ),
+    (
+        {"label": "repaid", "score": "score"},
+        "prediction: is needed beside score: scores are compared with what was true and what was predicted",
+    ),
+    (
+        {"prediction": "approved", "score": "score"},
+        "label: is needed beside score: scores are compared with what was true and what was predicted",
+    ),
+    ({"prediction": "approved", "favourable": 1}, "favourable: '1' is not a value of 'approved', which holds "),
+    (
+        {"prediction": "approved", "weight": "empty"},
+        "weight: 'empty' must have a number in each record, and has none in 400 records, the first of them 0",
+    ),
+    ({"prediction": "approved", "weight": "region"}, "weight: 'region' must hold numbers, found "),
+    ({"prediction": "approved", "label": "repaid", "score": "income"}, "score: 'income' must hold probabilities between 0 and 1, found "),
+    ({"prediction": "approved", "features": ["sex"]}, "features: 'sex' must hold numbers, found "),
+    ({"prediction": "approved", "features": []}, "features: must name at least one column"),
+    ({"prediction": "approved", "metrics": ["impact"]}, "metrics: impact is not in the catalogue of metrics"),
+    ({"prediction": "approved", "metrics": ["accuracy"]}, "metrics: accuracy needs label"),
+    (
+        {"prediction": "approved", "metrics": ["flip_rate"]},
+        "metrics: flip_rate is measured on balanced data only, and this is payload data",
+    ),
+    ({"prediction": "approved", "metrics": ["counterfactual_flip_test"]}, "metrics: counterfactual_flip_test needs features"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED)
+def test_what_is_wrong_is_named_with_its_argument(applicants: pd.DataFrame, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        measured(applicants, **arguments)
+
+    assert str(caught.value).startswith(message)
+
+
+def test_a_negative_weight_is_refused(applicants: pd.DataFrame) -> None:
+    applicants.loc[3, "weight"] = -1
+
+    with pytest.raises(InvalidInput, match="weight: 'weight' must hold no negative number, found -1"):
+        measured(applicants, prediction="approved", weight="weight")
+
+
+def test_scores_of_the_other_outcome_are_refused(applicants: pd.DataFrame) -> None:
+    applicants["score"] = 1 - applicants["score"]
+
+    with pytest.raises(InvalidInput, match="must be the probability of the favourable outcome, so take 1 - score"):
+        measured(applicants, label="repaid", prediction="approved", score="score")
+
+
+def test_scores_that_no_favourable_prediction_has_are_not_taken_for_those_of_the_other_outcome(applicants: pd.DataFrame) -> None:
+    applicants.loc[applicants["approved"] == "yes", "score"] = np.nan
+
+    assert measured(applicants, prediction="approved", label="repaid", score="score").measured
+
+
+def test_too_many_strata_are_refused() -> None:
+    frame = pd.DataFrame({"sex": ["woman", "man"] * 600, "approved": [0, 1] * 600, "number": range(1200)})
+
+    with pytest.raises(InvalidInput, match="strata: 'number' holds 1,200 different values where at most 1,000 are compared"):
+        measure_frame(frame, attribute="sex", prediction="approved", strata="number")
+
+
+def test_something_else_than_a_frame_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="frame: must be a pandas DataFrame, found dict"):
+        measure_frame({"sex": ["woman"]}, attribute="sex", prediction="approved")  # type: ignore[arg-type]
+
+
+def _keys(report: Report) -> set[str]:
+    return {one.metric for one in report.measured}

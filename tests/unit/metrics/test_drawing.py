@@ -1,0 +1,214 @@
+"""Intervals that have no closed form: posterior draws, and what is done about figures that are too large by chance alone."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import beta, ncx2
+
+from app.metrics import FeedbackCells, GroupCounts, Measured, Undefined, Value, measure_feedback, measure_payload, measure_training
+from app.metrics.drawing import Cells, intervals_of, intervals_of_parts, shares_drawn, sum_of_squares_interval
+from app.metrics.formulas import differential
+from app.metrics.groups import IntArray, Role, as_groups
+from tests.unit.metrics.found import found, value
+
+SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
+
+
+def cells(counts: list[list[int]], *, weight: float = 1.0, draws: int = 4_000) -> Cells:
+    known = np.array(counts)
+    return Cells(known, known * weight, known * weight**2, seed=1, draws=draws, tag=0)
+
+
+def feedback(confusion: IntArray) -> FeedbackCells:
+    """A table from cells [groups, actual 2, predicted 2]."""
+    counts = np.zeros((len(confusion) + 1, 3, 3, 2), np.int64)
+    for actual in (0, 1):
+        for predicted in (0, 1):
+            counts[:-1, actual, predicted, int(actual == predicted)] = confusion[:, actual, predicted]
+    groups = SEXES if len(confusion) == 2 else [(f"g{place}", SEXES[int(place > 0)][1]) for place in range(len(confusion))]
+    return FeedbackCells(as_groups(groups), counts)
+
+
+def measured(confusion: IntArray, *metrics: str, draws: int = 400) -> list[Measured]:
+    return measure_feedback(feedback(confusion), metrics=metrics, draws=draws)
+
+
+def reaches(number: Value | Undefined, truth: float) -> bool:
+    assert isinstance(number, Value)
+    return (number.lower is None or number.lower <= truth) and (number.upper is None or truth <= number.upper)
+
+
+def test_draws_of_a_rate_have_the_quantiles_of_its_jeffreys_posterior() -> None:
+    drawn = cells([[7, 3]], draws=20_000).drawn([(0,)])[:, 0]
+
+    rates = drawn[:, 1] / drawn.sum(axis=-1)
+
+    assert np.quantile(rates, [0.025, 0.5, 0.975]) == pytest.approx(beta.ppf([0.025, 0.5, 0.975], 3.5, 7.5), abs=0.01)
+
+
+def test_records_of_equal_weight_are_drawn_as_if_they_weighed_one() -> None:
+    plain, weighed = (cells([[7, 3], [5, 5]], weight=weight).drawn([(0,), (1,)]) for weight in (1.0, 4.0))
+
+    assert weighed == pytest.approx(4 * plain)
+
+
+def test_a_distance_reaches_to_zero_unless_the_difference_is_surely_not_zero() -> None:
+    random = np.random.default_rng(2)
+    signed = np.stack([random.normal(0.1, 0.1, 5_000), random.normal(0.5, 0.1, 5_000)], axis=1)
+
+    near, far = intervals_of(np.array([0.1, 0.5]), np.abs(signed), 0.0, vanishing=signed[..., None])
+
+    assert near.lower == 0
+    assert far.lower == pytest.approx(0.5 - 1.96 * 0.1, abs=0.02)
+    assert far.upper == pytest.approx(0.5 + 1.96 * 0.1, abs=0.02)
+
+
+def test_the_largest_of_two_equal_distances_has_the_ends_of_one_of_them() -> None:
+    """The draws' own maximum would lie higher than both."""
+    signed = np.random.default_rng(2).normal(0.5, 0.1, (5_000, 1, 2))
+    parts = np.abs(signed)
+
+    interval = intervals_of_parts(np.array([0.5]), parts, 0.0, vanishing=signed, whole=np.max)[0]
+
+    assert interval.lower == pytest.approx(0.5 - 1.96 * 0.1, abs=0.02)
+    assert interval.upper == pytest.approx(0.5 + 1.96 * 0.1, abs=0.02)
+    assert interval.lower < np.quantile(parts.max(axis=-1), 0.025)
+
+
+def test_a_part_that_may_be_zero_adds_nothing_to_the_lower_end_of_a_mean() -> None:
+    random = np.random.default_rng(2)
+    signed = np.stack([random.normal(0.02, 0.1, 5_000), random.normal(0.6, 0.1, 5_000)], axis=1)[:, None]
+
+    interval = intervals_of_parts(np.array([0.31]), np.abs(signed), 0.0, vanishing=signed, whole=np.mean)[0]
+
+    assert interval.lower == pytest.approx((0.6 - 1.96 * 0.1) / 2, abs=0.01)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_a_sum_of_squares_has_the_limits_of_the_noncentrality(power: int) -> None:
+    """Of 0.03 times a chi-square variate of 4 degrees whose noncentrality appears to be 20."""
+    square = 0.03 * ncx2.rvs(4, 20, size=200_000, random_state=3)
+
+    interval = sum_of_squares_interval(0.6 ** (1 / power), square ** (1 / power), 4, power)
+
+    assert interval.upper is not None
+    assert ncx2.cdf(0.6 / 0.03, 4, interval.lower**power / 0.03) == pytest.approx(0.975, abs=0.002)
+    assert ncx2.cdf(0.6 / 0.03, 4, interval.upper**power / 0.03) == pytest.approx(0.025, abs=0.002)
+
+
+def test_a_sum_of_squares_that_chance_alone_explains_reaches_to_zero_and_one_without_draws_keeps_to_its_point() -> None:
+    square = 0.03 * ncx2.rvs(4, 5, size=20_000, random_state=3)
+
+    assert sum_of_squares_interval(0.15, square, 4, 1).lower == 0
+    assert sum_of_squares_interval(0.15, np.array([np.nan]), 4, 1)[:2] == (0.15, 0.15)
+
+
+def test_shares_of_strata_are_drawn_around_what_was_counted_and_what_is_empty_stays_empty() -> None:
+    monitored, reference = np.array([[10.0, 30.0], [0.0, 5.0]]), np.array([[30.0, 10.0], [0.0, 15.0]])
+
+    one, other = shares_drawn(monitored, reference, 20_000, np.random.default_rng(1))
+
+    assert (one[:, 0] / (one + other)[:, 0]).mean(axis=0) == pytest.approx([0.25, 0.75], abs=0.02)
+    assert (one + other)[:, 0].mean(axis=0) == pytest.approx([40, 40], rel=0.02)
+    assert not one[:, 1, 0].any()
+    assert not other[:, 1, 0].any()
+
+
+def test_the_limits_of_differential_fairness_of_two_groups_combine_those_of_their_log_rates() -> None:
+    shapes = np.array([[60.5, 20.5], [40.5, 80.5]])
+    log = np.log(shapes[:, 1] / shapes.sum(axis=1))
+    low, high = np.log(beta.ppf([[0.025], [0.975]], shapes[:, 1], shapes[:, 0]))
+    difference = log[1] - log[0]
+
+    lower, upper = differential.limits(shapes)
+
+    assert lower == pytest.approx(difference - math.hypot(log[1] - low[1], high[0] - log[0]))
+    assert upper == pytest.approx(difference + math.hypot(high[1] - log[1], log[0] - low[0]))
+
+
+def test_the_lower_limit_of_differential_fairness_asks_for_more_the_more_groups_there_are() -> None:
+    pair = np.array([[60.5, 20.5], [40.5, 80.5]])
+    several = np.concatenate([pair, np.full((8, 2), 50.5)])
+
+    assert differential.limits(several)[0] < differential.limits(pair)[0]
+    assert differential.limits(np.full((3, 2), 50.5))[0] == 0
+
+
+def test_the_labels_of_alike_groups_leave_the_amplification_room_up_to_all_that_the_predictions_show() -> None:
+    alike, apart = np.array([50.5, 50.5]), np.array([[70.5, 30.5], [30.5, 70.5]])
+    shapes = np.stack([np.outer(alike, share) / share.sum() for share in apart])
+
+    lower, upper = differential.reach_of_amplification(shapes)
+
+    assert lower == math.inf
+    assert upper == differential.limits(shapes.sum(axis=-2) - 0.5)[1]
+
+
+def test_the_number_of_all_records_is_counted_and_their_weight_is_not() -> None:
+    codes, outcomes = np.arange(100) % 2, np.arange(100) // 2 % 2
+    plain, weighed = (
+        FeedbackCells.from_records(SEXES, codes, actual=outcomes, predicted=outcomes, correct=np.ones(100, np.int64), weights=weights)
+        for weights in (None, np.where(np.arange(100) < 50, 1.0, 3.0))
+    )
+
+    count = value(measure_feedback(plain, metrics=["record_count"]), "record_count", "overall")
+    weight = value(measure_feedback(weighed, metrics=["record_count"]), "record_count", "overall")
+
+    assert (count.lower, count.upper, count.method) == (100, 100, "counted")
+    assert weight.value == 200
+    assert weight.lower is not None
+    assert weight.upper is not None
+    # The weight of another 100 such records has the standard deviation 10.
+    assert weight.upper - 200 == pytest.approx(1.96 * 10, rel=0.2)
+    assert 200 - weight.lower == pytest.approx(1.96 * 10, rel=0.2)
+
+
+@pytest.mark.parametrize(("favourable", "cautioned"), [(4, True), (5, False), (95, False), (96, True)])
+def test_fewer_than_five_records_on_a_side_of_a_rate_are_cautioned(favourable: int, cautioned: bool) -> None:  # noqa: FBT001 - a case
+    table = GroupCounts(as_groups(SEXES), np.array([[100 - favourable, favourable], [50, 50]]), np.zeros(2, np.int64), 0)
+
+    results = measure_payload(table)
+
+    for metric in ("favourable_rate", "disparate_impact", "statistical_parity_difference"):
+        assert ("caution" in found(results, metric, "group", "Female").details) is cautioned
+    labels = measure_training(table)
+    for metric, scope in (("total_variation_distance", "pooled"), ("smoothed_empirical_differential_fairness", "attribute")):
+        assert ("caution" in found(labels, metric, scope).details) is cautioned
+
+
+def test_strata_that_lack_an_outcome_are_cautioned_where_they_hold_more_than_a_tenth_of_the_records() -> None:
+    codes, outcomes = np.arange(400) % 2, np.arange(400) // 2 % 2
+    strata = np.where(np.arange(400) < 100, outcomes, 2)
+    table = GroupCounts.from_records(SEXES, codes, outcomes, strata=(("refused", "accepted", "both"), strata))
+
+    details = found(measure_payload(table), "conditional_demographic_disparity_in_predicted_labels", "pooled").details
+
+    assert str(details["caution"]).startswith("25% of the records are in strata that lack one of the outcomes")
+
+
+@pytest.mark.parametrize(
+    ("metric", "scope", "rates"),
+    [
+        # (base rate, TPR, FPR) of each group; the truth of each follows from them.
+        ("equalized_odds_difference", "pooled", ((0.4, 0.7, 0.2), (0.5, 0.8, 0.3))),
+        ("average_abs_odds_difference", "pooled", ((0.4, 0.75, 0.15), (0.4, 0.75, 0.35))),
+        ("between_all_groups_generalized_entropy_index", "attribute", ((0.4, 0.7, 0.2), (0.5, 0.8, 0.3), (0.6, 0.8, 0.2), (0.4, 0.9, 0.4))),
+        ("differential_fairness_bias_amplification", "attribute", ((0.4, 0.75, 0.15), (0.4, 0.75, 0.35))),
+    ],
+)
+def test_figures_that_chance_makes_too_large_are_held_as_often_as_promised(
+    metric: str, scope: str, rates: tuple[tuple[float, float, float], ...]
+) -> None:
+    """600 windows of 1,000 records; the draws' own quantiles held these in 85 to 92 of 100."""
+    base, true, false = np.array(rates).T
+    chances = np.stack([np.stack([(1 - base) * (1 - false), (1 - base) * false], 1), np.stack([base * (1 - true), base * true], 1)], 1)
+    chances /= len(rates)
+    truth = value(measured(np.round(chances * 1e12).astype(np.int64), metric, draws=1), metric, scope).value
+    random = np.random.default_rng(4)
+    windows = random.multinomial(1_000, chances.ravel(), size=600).reshape(600, *chances.shape)
+
+    numbers = [found(measured(window, metric), metric, scope).number for window in windows]
+
+    held = [reaches(number, truth) for number in numbers]
+    assert 0.935 <= np.mean(held) <= 0.985

@@ -1,0 +1,247 @@
+"""What is measured from records: scopes, counts, names, reasons, and the worst group."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.metrics.catalogue import CATALOGUE, Data
+from app.metrics.groups import as_groups
+from app.metrics.rows import RowData, measure_rows
+from app.metrics.rows.data import MOST_RECORDS_OF_MANY_FEATURES
+from app.metrics.values import Measured
+from tests.unit.metrics.found import found, reason, value
+
+ROWS = ["counterfactual_flip_test", "consistency", "prediction_consistency", "rich_subgroup_false_positive", "rich_subgroup_false_negative"]
+GROUPS = as_groups([("Female", "monitored"), ("Diverse", "monitored"), ("Male", "reference")])
+FEMALE, DIVERSE, MALE, NONE = 0, 1, 2, -1
+
+
+def wanted(*keys: str) -> dict[str, str]:
+    return {key: CATALOGUE[key].formula for key in keys or ROWS}
+
+
+def window(records: int = 300, features: int = 2, seed: int = 0) -> RowData:
+    """Records whose income decides, and Diverse ones are asked for more of it."""
+    random = np.random.default_rng(seed)
+    codes = random.choice([FEMALE, DIVERSE, MALE, NONE], records, p=[0.3, 0.15, 0.5, 0.05])
+    incomes = random.normal(size=(records, features))
+    return RowData(
+        groups=GROUPS,
+        codes=codes,
+        features=incomes,
+        predicted=(incomes[:, 0] > np.where(codes == DIVERSE, 1.0, 0.0)).astype(np.int64),
+        actual=(incomes[:, 0] + random.normal(size=records) > 0).astype(np.int64),
+    )
+
+
+def measured(rows: RowData, *keys: str, data: Data = "feedback") -> list[Measured]:
+    return measure_rows(data, rows, wanted(*keys))
+
+
+def test_every_metric_comes_in_the_order_wanted_in_all_its_scopes() -> None:
+    results = measured(window())
+
+    assert [key for place, key in enumerate(found.metric for found in results) if [r.metric for r in results].index(key) == place] == ROWS
+    for key in ROWS:
+        assert {result.scope for result in results if result.metric == key} == set(CATALOGUE[key].scopes)
+        assert all(result.details["formula"] == CATALOGUE[key].formula for result in results if result.metric == key)
+
+
+def test_the_flip_test_is_worst_for_the_group_furthest_from_zero() -> None:
+    results = measured(window(), "counterfactual_flip_test")
+
+    worst = found(results, "counterfactual_flip_test", "worst")
+    assert worst.details["worst_group"] == "Diverse"
+    assert worst.number == found(results, "counterfactual_flip_test", "group", "Diverse").number
+    assert value(results, "counterfactual_flip_test", "worst").lower > 0.1
+    assert abs(value(results, "counterfactual_flip_test", "group", "Female").value) < 0.1
+
+
+def test_the_flip_test_says_from_which_counts_it_was_made() -> None:
+    rows = window()
+    results = measured(rows, "counterfactual_flip_test")
+
+    diverse = found(results, "counterfactual_flip_test", "group", "Diverse")
+    number, details = value(results, "counterfactual_flip_test", "group", "Diverse"), diverse.details
+    flips: list[Any] = [details["flips_to_favourable"], details["flips_to_unfavourable"]]
+    assert (details["monitored"], details["reference"], details["neighbours"]) == ("Diverse", "Male", 5)
+    assert details["monitored_n"] == (rows.codes == DIVERSE).sum() == diverse.smallest_group
+    assert number.n == np.isin(rows.codes, [DIVERSE, MALE]).sum()
+    assert number.value == pytest.approx((flips[0] - flips[1]) / diverse.smallest_group)
+
+
+def test_pooled_the_flip_test_is_the_mean_of_the_groups_by_their_size() -> None:
+    results = measured(window(), "counterfactual_flip_test")
+
+    each = [found(results, "counterfactual_flip_test", "group", group.label) for group in GROUPS[:2]]
+    sizes = [result.smallest_group for result in each]
+    values = [value(results, "counterfactual_flip_test", "group", result.group).value for result in each]
+    assert value(results, "counterfactual_flip_test", "pooled").value == pytest.approx(np.average(values, weights=sizes))
+
+
+def test_consistency_of_all_is_the_mean_of_the_groups_and_of_those_in_none() -> None:
+    rows = window()
+    nowhere = replace(rows, groups=as_groups([("nobody", "monitored"), *GROUPS]), codes=np.where(rows.codes == NONE, 0, rows.codes + 1))
+
+    results = measured(nowhere, "consistency")
+    numbers = [value(results, "consistency", "group", group.label) for group in nowhere.groups]
+
+    assert value(results, "consistency", "overall").value == pytest.approx(
+        np.average([number.value for number in numbers], weights=[number.n for number in numbers])
+    )
+    assert value(results, "consistency", "overall") == value(measured(rows, "consistency"), "consistency", "overall")
+
+
+def test_consistency_is_of_labels_and_prediction_consistency_of_predictions() -> None:
+    rows = window()
+    swapped = replace(rows, predicted=rows.actual, actual=rows.predicted)
+
+    assert value(measured(rows), "consistency", "overall") == value(measured(swapped), "prediction_consistency", "overall")
+    assert value(measured(rows), "consistency", "overall").value < value(measured(rows), "prediction_consistency", "overall").value
+
+
+def test_a_rich_subgroup_says_which_groups_its_records_are_of() -> None:
+    results = measured(window(2000), "rich_subgroup_false_negative")
+
+    result = found(results, "rich_subgroup_false_negative", "overall")
+    assert list(result.details["subgroup_of_groups"]) == ["Diverse"]  # type: ignore[call-overload]
+    assert value(results, "rich_subgroup_false_negative", "overall").lower > 0
+
+
+def test_protected_attributes_take_the_place_of_the_groups() -> None:
+    rows = replace(window(2000), protected=np.random.default_rng(1).integers(0, 2, (2000, 2)).astype(np.float64))
+
+    assert value(measured(rows), "rich_subgroup_false_negative", "overall").lower == 0
+
+
+def test_unclassified_records_are_left_out() -> None:
+    rows = window()
+    unclassified = np.arange(300) % 10 == 0
+    kept = replace(rows, **{name: getattr(rows, name)[~unclassified] for name in ("codes", "features", "predicted", "actual")})
+    marked = replace(rows, predicted=np.where(unclassified, 2, rows.predicted), actual=np.where(unclassified, 2, rows.actual))
+
+    for key in ("consistency", "rich_subgroup_false_positive"):
+        assert value(measured(marked, key), key, "overall") == value(measured(kept, key), key, "overall")
+    scope = ("counterfactual_flip_test", "pooled")
+    assert value(measured(marked), *scope).n == value(measured(kept), *scope).n
+
+
+def test_without_numeric_features_nobody_can_be_told_alike() -> None:
+    results = measured(replace(window(), features=np.empty((300, 0))))
+
+    assert "no numeric feature" in reason(results, "counterfactual_flip_test", "worst")
+    assert "no numeric feature" in reason(results, "consistency", "overall")
+    assert value(results, "rich_subgroup_false_negative", "overall").value > 0
+
+
+def test_a_group_without_records_is_named_in_the_reason() -> None:
+    rows = window()
+    nobody_diverse = replace(rows, codes=np.where(rows.codes == DIVERSE, NONE, rows.codes))
+    nobody_male = replace(rows, codes=np.where(rows.codes == MALE, NONE, rows.codes))
+
+    results = measured(nobody_diverse, "counterfactual_flip_test", "consistency")
+    assert reason(results, "counterfactual_flip_test", "group", "Diverse") == "no record of Diverse has a classified prediction"
+    assert reason(results, "consistency", "group", "Diverse") == "no record of Diverse has a classified label"
+    assert found(results, "counterfactual_flip_test", "worst").details["worst_group"] == "Female"
+    results = measured(nobody_male, "counterfactual_flip_test")
+    assert reason(results, "counterfactual_flip_test", "worst") == "no record of the reference group (Male) has a classified prediction"
+
+
+def test_fewer_records_than_neighbours_have_no_consistency() -> None:
+    results = measured(window(4), "consistency")
+
+    assert reason(results, "consistency", "overall") == "only 4 records have a classified label, fewer than the 5 nearest"
+
+
+def test_without_labels_or_without_one_of_their_classes_there_is_a_reason() -> None:
+    rows = window()
+
+    results = measured(replace(rows, actual=None))
+    assert reason(results, "consistency", "overall") == "no record has a classified label"
+    assert "actually favourable" in reason(results, "rich_subgroup_false_negative", "overall")
+    results = measured(replace(rows, actual=np.ones(300, dtype=np.int64)), "rich_subgroup_false_positive", "consistency")
+    assert "actually unfavourable" in reason(results, "rich_subgroup_false_positive", "overall")
+    assert value(results, "consistency", "overall").value == 1.0
+
+
+def test_where_all_are_alike_there_is_no_subgroup() -> None:
+    results = measured(replace(window(), protected=np.ones((300, 2))), "rich_subgroup_false_positive")
+
+    assert "alike in every protected attribute" in reason(results, "rich_subgroup_false_positive", "overall")
+
+
+def test_a_table_without_groups_is_about_everybody() -> None:
+    rows = replace(window(), groups=(), codes=np.full(300, NONE))
+
+    results = measured(rows)
+
+    assert {result.scope for result in results} == {"overall"}
+    assert value(results, "consistency", "overall").n == 300
+
+
+def test_a_number_that_rests_on_few_records_says_so() -> None:
+    rows = window(40)
+
+    diverse = found(measured(rows, "counterfactual_flip_test"), "counterfactual_flip_test", "group", "Diverse")
+
+    assert diverse.smallest_group < 10
+    assert f"rests on {diverse.smallest_group} records" in str(diverse.details["caution"])
+
+
+def test_of_too_many_records_some_are_drawn_by_lot_always_the_same() -> None:
+    few = window(300)
+    copies = MOST_RECORDS_OF_MANY_FEATURES // 300 + 1
+    many = RowData(
+        groups=GROUPS,
+        codes=np.tile(few.codes, copies),
+        features=np.tile(few.features, (copies, 6)),
+        predicted=np.tile(few.predicted, copies),
+        actual=np.tile(few.actual, copies),
+    )
+
+    results = measured(many, "consistency")
+
+    overall = found(results, "consistency", "overall")
+    assert (overall.details["records"], overall.details["records_drawn_by_lot"]) == (copies * 300, MOST_RECORDS_OF_MANY_FEATURES)
+    assert results == measured(many, "consistency")
+
+
+def test_the_same_records_give_the_same_results_and_they_are_json() -> None:
+    results = measured(window())
+
+    assert results == measured(window())
+    assert json.loads(json.dumps([result.details for result in results])) == [result.details for result in results]
+
+
+@pytest.mark.parametrize(
+    ("data", "key"), [("training", "counterfactual_flip_test"), ("payload", "consistency"), ("payload", "rich_subgroup_false_positive")]
+)
+def test_a_metric_that_the_data_cannot_have_is_refused(data: Data, key: str) -> None:
+    with pytest.raises(ValueError, match=f"found {key}, which needs"):
+        measured(window(), key, data=data)
+
+
+def test_a_metric_of_counts_is_refused() -> None:
+    with pytest.raises(ValueError, match="found disparate_impact"):
+        measure_rows("feedback", window(), {"disparate_impact": "…"})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"features": np.full((300, 2), np.nan)}, "finite"),
+        ({"features": np.zeros((299, 2))}, "300 records"),
+        ({"features": np.zeros(300)}, "features of 300 records"),
+        ({"feature_names": ("income",)}, "a name for each of 2 features"),
+        ({"predicted": np.full(300, 3)}, "codes from 0 to 2"),
+        ({"actual": np.zeros(3, dtype=np.int64)}, "actual outcomes of 300 records"),
+        ({"protected": np.full((300, 1), np.inf)}, "protected attributes"),
+        ({"codes": np.full(300, 7)}, "codes from -1 to 2"),
+    ],
+)
+def test_records_that_do_not_fit_together_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(window(), **change)

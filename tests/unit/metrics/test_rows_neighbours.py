@@ -1,0 +1,188 @@
+"""Neighbours, flip test and consistency on records that can be worked out by hand, and against every neighbour looked at one by one."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.metrics.groups import FloatArray, IntArray
+from app.metrics.rows import consistency, counterfactual_flip_test
+from app.metrics.rows.consistency import Neighbourhood, agreement
+from app.metrics.rows.flip_test import flips
+from app.metrics.rows.neighbours import Points, neighbour_shares, standardised
+
+
+def column(*values: float) -> FloatArray:
+    return np.array(values, dtype=np.float64)[:, None]
+
+
+def outcomes(*values: int) -> IntArray:
+    return np.array(values, dtype=np.int64)
+
+
+def every_way(asked: FloatArray, among: FloatArray, favoured: IntArray, k: int) -> list[float]:
+    """The mean outcome of the k nearest for each way to break the ties at the k-th distance."""
+    distances = np.round(np.linalg.norm(among - asked, axis=1), 9)
+    kth = np.sort(distances)[k - 1]
+    nearer, tied = np.flatnonzero(distances < kth), np.flatnonzero(distances == kth)
+    return [float(favoured[[*nearer, *chosen]].mean()) for chosen in combinations(tied, k - len(nearer))]
+
+
+@st.composite
+def coarse_records(draw: st.DrawFn) -> tuple[FloatArray, IntArray]:
+    """Records on a small grid, where ties are the rule."""
+    places = draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=5, max_size=14))
+    favoured = draw(st.lists(st.integers(0, 1), min_size=len(places), max_size=len(places)))
+    return np.array(places, dtype=np.float64), np.array(favoured, dtype=np.int64)
+
+
+def test_the_nearest_records_are_neighbours_in_equal_parts() -> None:
+    shares = neighbour_shares(column(0.0), Points.of(column(1, 2, 3, 4, 5, 6)), 5)
+
+    assert shares.toarray().tolist() == [pytest.approx([0.2, 0.2, 0.2, 0.2, 0.2, 0.0])]
+
+
+def test_records_at_the_last_distance_share_the_places_that_are_left() -> None:
+    shares = neighbour_shares(column(0.0), Points.of(column(-2, -1, 1, 2)), 3)
+
+    assert shares.toarray().tolist() == [pytest.approx([1 / 6, 1 / 3, 1 / 3, 1 / 6])]
+
+
+def test_ties_are_found_however_far_they_reach() -> None:
+    ring = np.exp(2j * np.pi * np.arange(400) / 400)
+    circle = np.stack([ring.real, ring.imag], axis=-1)
+
+    shares = neighbour_shares(np.zeros((1, 2)), Points.of(circle), 5)
+
+    assert shares.toarray() == pytest.approx(np.full((1, 400), 1 / 400))
+
+
+def test_fewer_records_than_neighbours_are_refused() -> None:
+    with pytest.raises(ValueError, match="expected at least 5 records"):
+        neighbour_shares(column(0.0), Points.of(column(1, 2, 3)), 5)
+
+
+def test_standardising_forgets_the_unit_and_a_constant_feature() -> None:
+    features = np.stack([np.arange(6.0), np.full(6, 0.1)], axis=-1)
+
+    assert standardised(features) == pytest.approx(standardised(features * [1000, 7] + [5, 0]))
+    assert standardised(features)[:, 1].tolist() == [0.0] * 6
+    assert standardised(features)[:, 0].std() == pytest.approx(1)
+
+
+def test_flip_test_is_above_zero_where_records_like_the_monitored_are_favoured() -> None:
+    """Clarify's own toy: all reference records accepted, all monitored rejected, the same features. Its library says -1."""
+    features = column(*range(12), *range(12))
+    favoured = np.repeat([1, 0], 12)
+    is_monitored = np.repeat([False, True], 12)
+
+    assert counterfactual_flip_test(features, favoured, is_monitored, ~is_monitored) == 1.0
+    assert counterfactual_flip_test(features, 1 - favoured, is_monitored, ~is_monitored) == -1.0
+
+
+def test_flip_test_takes_gained_from_lost_flips() -> None:
+    # The reference accepts from 5 on; of six monitored records two are rejected there, and one is accepted below.
+    reference, monitored = column(*range(10)), column(0, 1, 2, 7, 8, 9)
+
+    found = flips(monitored, outcomes(0, 0, 1, 0, 0, 1), reference, outcomes(0, 0, 0, 0, 0, 1, 1, 1, 1, 1))
+
+    assert found.neighbours == 5
+    assert found.signs.tolist() == [0, 0, -1, 1, 1, 0]
+    assert found.value(np.ones(6, dtype=bool)) == pytest.approx((2 - 1) / 6)
+
+
+def test_flip_test_asks_the_nearest_record_alone_where_the_reference_has_nine() -> None:
+    reference = column(*range(9))
+
+    found = flips(column(4), outcomes(0), reference, outcomes(0, 0, 0, 0, 1, 0, 0, 0, 0))
+
+    assert found.neighbours == 1
+    assert found.signs.tolist() == [1]
+
+
+def test_neighbours_divided_equally_flip_nobody() -> None:
+    reference = column(*[-1.0] * 6, *[1.0] * 6)
+
+    found = flips(column(0, 0), outcomes(0, 1), reference, np.repeat([0, 1], 6))
+
+    assert found.signs.tolist() == [0, 0]
+    assert found.divided.tolist() == [True, True]
+
+
+def test_flip_test_without_monitored_or_reference_records_is_refused() -> None:
+    nobody, everybody = np.zeros(3, dtype=bool), np.ones(3, dtype=bool)
+
+    with pytest.raises(ValueError, match="monitored record"):
+        counterfactual_flip_test(column(1, 2, 3), outcomes(0, 1, 0), nobody, everybody)
+    with pytest.raises(ValueError, match="at least 1 records"):
+        counterfactual_flip_test(column(1, 2, 3), outcomes(0, 1, 0), everybody, nobody)
+
+
+def test_consistency_is_one_where_neighbours_agree() -> None:
+    assert consistency(column(*range(5), *range(100, 105)), np.repeat([0, 1], 5)) == 1.0
+
+
+def test_consistency_of_one_odd_record_among_five() -> None:
+    # Its neighbours' mean is 0.2: it is 0.8 away from it, the other four 0.2 each.
+    assert consistency(column(*range(5)), outcomes(0, 0, 1, 0, 0)) == pytest.approx(1 - (0.8 + 4 * 0.2) / 5)
+
+
+@settings(deadline=None)
+@given(coarse_records())
+def test_consistency_is_the_mean_over_all_ways_to_break_ties(records: tuple[FloatArray, IntArray]) -> None:
+    places, favoured = records
+    differences = [
+        np.mean([abs(outcome - mean) for mean in every_way(place, places, favoured, 5)])
+        for place, outcome in zip(places, favoured, strict=True)
+    ]
+
+    assert consistency(places, favoured, scaled=False) == pytest.approx(1 - np.mean(differences))
+
+
+@settings(deadline=None)
+@given(coarse_records(), st.randoms(use_true_random=False))
+def test_the_order_of_the_records_changes_nothing(records: tuple[FloatArray, IntArray], random: object) -> None:
+    places, favoured = records
+    order = np.random.default_rng(random.randrange(2**32)).permutation(len(favoured))  # type: ignore[attr-defined]
+    is_monitored = np.arange(len(favoured)) % 3 == 0
+
+    assert consistency(places[order], favoured[order]) == pytest.approx(consistency(places, favoured))
+    assert counterfactual_flip_test(places[order], favoured[order], is_monitored[order], ~is_monitored[order]) == pytest.approx(
+        counterfactual_flip_test(places, favoured, is_monitored, ~is_monitored)
+    )
+
+
+@settings(deadline=None)
+@given(coarse_records())
+def test_intervals_hold_their_values_and_stay_in_range(records: tuple[FloatArray, IntArray]) -> None:
+    places, favoured = records
+    is_monitored = np.arange(len(favoured)) % 2 == 0
+    everybody, monitored = np.ones(len(favoured), dtype=bool), np.ones(int(is_monitored.sum()), dtype=bool)
+
+    agreements = agreement(Neighbourhood.of(places), favoured)
+    found = flips(places[is_monitored], favoured[is_monitored], places[~is_monitored], favoured[~is_monitored])
+
+    lower, upper, _ = agreements.interval(everybody)
+    assert 0 <= lower <= agreements.value(everybody) <= (upper or 0) <= 1
+    lower, upper, _ = found.interval(monitored)
+    assert -1 <= lower <= found.value(monitored) <= (upper or 0) <= 1
+    assert lower < (upper or 0)
+
+
+def test_intervals_hold_the_mean_over_windows_in_about_95_of_100() -> None:
+    flipped, agreed = [], []
+    for window in range(250):
+        random = np.random.default_rng(window)
+        is_monitored, features = random.random(300) < 0.4, random.normal(size=(300, 2))
+        favoured = (features.sum(axis=1) - 0.5 * is_monitored + random.normal(size=300) > 0).astype(np.int64)
+        found = flips(features[is_monitored], favoured[is_monitored], features[~is_monitored], favoured[~is_monitored])
+        monitored, everybody = np.ones(int(is_monitored.sum()), dtype=bool), np.ones(300, dtype=bool)
+        agreements = agreement(Neighbourhood.of(features), favoured)
+        flipped.append((found.value(monitored), *found.interval(monitored)[:2]))
+        agreed.append((agreements.value(everybody), *agreements.interval(everybody)[:2]))
+
+    for windows in (np.array(flipped, dtype=np.float64), np.array(agreed, dtype=np.float64)):
+        truth = windows[:, 0].mean()
+        assert 0.9 <= np.mean((windows[:, 1] <= truth) & (truth <= windows[:, 2])) <= 0.99

@@ -1,0 +1,238 @@
+"""What probabilities say: against aif360 and scikit-learn, worked by hand, and how often the intervals hold the truth."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
+
+from app.metrics import Measured, Value
+from app.metrics.formulas.score_figures import FIGURES
+from app.metrics.formulas.scores import EQUALIZED_ODDS, measure_scores
+from app.metrics.groups import FloatArray, IntArray, Role
+from app.metrics.tables.score_sums import BINS, scores_of_bins
+from app.metrics.tables.score_table import ScoreTable
+from tests.golden import golden
+from tests.unit.metrics.found import found, reason, value
+
+SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
+WANTED = {key: f"formula of {key}" for key in (*FIGURES, EQUALIZED_ODDS)}
+GENERALIZED = [key for key in WANTED if key.startswith("generalized_") and key != EQUALIZED_ODDS]
+EXACT = 1e-9
+
+
+def measured(table: ScoreTable) -> list[Measured]:
+    return measure_scores(table, table.groups, WANTED)
+
+
+def drawn(random: np.random.Generator, size: int, share: float = 0.5, shift: float = 0.0) -> tuple[IntArray, IntArray, FloatArray]:
+    """Records of two groups: codes, labels, and scores that promise the monitored group too much by `shift` in the logit."""
+    codes = (random.random(size) >= share).astype(np.int64)
+    logits = random.normal(codes - 0.5, 1.5)
+    actual = (random.random(size) < 1 / (1 + np.exp(-logits))).astype(np.int64)
+    return codes, actual, 1 / (1 + np.exp(-logits - np.where(codes == 0, shift, 0.0)))
+
+
+@pytest.mark.parametrize(
+    ("case", "facet"),
+    [
+        ("A1_adult", "sex=Female"),
+        ("A1_adult", "race=Black"),
+        ("A2_openscale_credit_risk", "Sex=female"),
+        ("A2_openscale_credit_risk", "AgeGroup=18-25"),
+    ],
+)
+def test_the_generalised_figures_are_those_of_aif360(case: str, facet: str) -> None:
+    folder = golden(case)
+    rows, (column, label) = pd.read_csv(folder / "predictions.csv"), facet.split("=")
+    figures = json.loads((folder / "aif360.json").read_text())["facets"][facet]
+    spec = next(each for each in json.loads((folder / "spec.json").read_text())["facets"] if each["id"] == facet)
+    groups: list[tuple[str, Role]] = [(label, "monitored"), (spec["reference"][0], "reference")]
+    codes = rows[column].map({name: code for code, (name, _) in enumerate(groups)}).fillna(-1).astype(int)
+
+    results = measured(ScoreTable.from_records(groups, codes, rows["label"], rows["score"]))
+
+    for part, scope, group in (("overall", "overall", None), ("unprivileged", "group", label), ("privileged", "reference", None)):
+        for key in GENERALIZED:
+            golden_key = key.replace("generalized_", "num_generalized_").replace("_count", "s") if key.endswith("_count") else key
+            assert value(results, key, scope, group).value == pytest.approx(figures[part][golden_key], rel=EXACT, abs=EXACT), key
+    assert value(results, EQUALIZED_ODDS, "group", label).value == pytest.approx(figures["pair"][EQUALIZED_ODDS], abs=EXACT)
+
+
+@pytest.mark.parametrize("case", ["E01_baseline", "E05_d_no_false_positive", "E12_simpson_two_strata"])
+def test_the_generalised_figures_of_the_edge_cases_are_those_of_aif360(case: str) -> None:
+    figures = json.loads(golden("A3_edge_cases.json").read_text())["cases"][case]
+    rows = pd.DataFrame(figures["rows"])
+    rows = rows.loc[rows.index.repeat(rows["count"])]
+    groups: list[tuple[str, Role]] = [("d", "monitored"), ("a", "reference")]
+
+    results = measured(ScoreTable.from_records(groups, (rows["group"] == "a").astype(int), rows["label"], rows["score"]))
+
+    for part, group in (("unprivileged", "d"), ("privileged", "a")):
+        for key in GENERALIZED:
+            golden_key = key.replace("generalized_", "num_generalized_").replace("_count", "s") if key.endswith("_count") else key
+            assert value(results, key, "group", group).value == pytest.approx(figures["aif360"][part][golden_key], abs=EXACT), key
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_loss_and_ranking_are_those_of_scikit_learn(*, weighted: bool) -> None:
+    random = np.random.default_rng(1)
+    codes, actual, scores = drawn(random, 3000)
+    scores[:4], actual[:4] = (0.0, 1.0, 0.0, 1.0), (0, 1, 1, 0)
+    weights = random.choice([0.0, 0.5, 3.0], 3000) if weighted else None
+
+    results = measured(ScoreTable.from_records(SEXES, codes, actual, scores, weights))
+
+    for scope, group, rows in (("overall", None, codes >= 0), ("group", "Female", codes == 0), ("reference", None, codes == 1)):
+        of = actual[rows], scores[rows]
+        weigh = None if weights is None else weights[rows]
+        assert value(results, "log_loss", scope, group).value == pytest.approx(log_loss(*of, sample_weight=weigh), abs=EXACT)
+        assert value(results, "brier_score", scope, group).value == pytest.approx(brier_score_loss(*of, sample_weight=weigh), abs=EXACT)
+        area = found(results, "roc_auc", scope, group)
+        off = abs(value(results, "roc_auc", scope, group).value - roc_auc_score(*of, sample_weight=weigh))
+        assert off <= float(str(area.details["binning_error"])) + EXACT < 0.01
+
+
+def test_scores_that_share_no_bin_are_ranked_exactly() -> None:
+    """Of the six pairs four are in order and one is tied: 4.5 / 6."""
+    table = ScoreTable.from_records([], [-1] * 5, [1, 1, 0, 0, 0], [0.9, 0.4, 0.4, 0.2, 0.7])
+
+    area = found(measured(table), "roc_auc", "overall")
+
+    assert isinstance(area.number, Value)
+    assert area.number.value == pytest.approx(4.5 / 6)
+    assert area.details["binning_error"] == pytest.approx(0.5 / 6)  # the tie is one in truth, which the bins cannot know
+
+
+def test_a_score_lies_in_the_bin_whose_middle_is_within_a_hundredth_of_its_logit() -> None:
+    scores = np.linspace(0.001, 0.999, 999)
+    table = ScoreTable.from_records([], np.full(999, -1), np.zeros(999, np.int64), scores)
+
+    middles = np.repeat(scores_of_bins(), table.sums.histogram[0, 0].astype(np.int64))
+
+    assert np.abs(np.log(middles / (1 - middles)) - np.log(scores / (1 - scores))).max() <= 0.01 + EXACT
+
+
+def test_calibration_is_worked_by_hand() -> None:
+    """Two in the bin from 0.2 with one favourable, one in the bin from 0.8 that is not."""
+    results = measured(ScoreTable.from_records([], [-1] * 3, [1, 0, 0], [0.2, 0.24, 0.86]))
+
+    assert value(results, "calibration_gap", "overall").value == pytest.approx(1.3 / 3 - 1 / 3)
+    assert value(results, "calibration_error", "overall").value == pytest.approx((abs(0.44 - 1) + 0.86) / 3)
+
+
+def test_records_without_a_usable_score_or_label_are_left_out_and_counted() -> None:
+    table = ScoreTable.from_records(SEXES, [0, 0, 0, 0, 1, -1], [1, 1, 0, 2, 0, 1], [0.5, np.nan, 1.5, 0.5, -0.1, np.inf])
+
+    assert table.unscored.tolist() == [3, 1, 1]
+    assert table.sums.counts.tolist() == [[0, 1], [0, 0], [0, 0]]
+    assert found(measured(table), "log_loss", "overall").details["unscored"] == 5
+
+
+def test_a_denominator_of_nothing_gives_a_reason_that_names_the_group() -> None:
+    results = measured(ScoreTable.from_records(SEXES, [0, 1, 1], [1, 2, 2], [0.5, 0.5, 0.5]))
+
+    scored = "has a probability of the favourable outcome"
+    assert reason(results, "brier_score", "group", "Male") == f"no labelled record of Male {scored}"
+    assert reason(results, "log_loss", "reference") == f"no labelled record of the reference group (Male) {scored}"
+    assert reason(results, "generalized_false_positive_rate", "group", "Female").startswith(
+        "no record of Female with an unfavourable label"
+    )
+    assert reason(results, EQUALIZED_ODDS, "group", "Female") == f"no record of Female with an unfavourable label {scored}"
+    assert "of Female, one favourable and one not" in reason(results, "roc_auc", "group", "Female")
+    assert value(results, "generalized_true_positive_count", "group", "Male").value == 0
+
+
+def test_a_table_of_nobody_gives_reasons_only() -> None:
+    for result in measured(ScoreTable.merged([])):
+        assert not isinstance(result.number, Value)
+
+
+def test_few_records_are_cautioned_about() -> None:
+    results = measured(ScoreTable.from_records(SEXES, [0] * 9 + [1] * 30, [1] * 5 + [0] * 34, np.linspace(0.1, 0.9, 39)))
+
+    assert "rests on 5 records" in str(found(results, "generalized_true_positive_rate", "group", "Female").details["caution"])
+    assert "caution" not in found(results, "brier_score", "overall").details
+    assert found(results, "roc_auc", "group", "Female").smallest_group == 4
+
+
+def test_one_record_says_next_to_nothing_of_a_mean() -> None:
+    number = value(measured(ScoreTable.from_records(SEXES, [0], [1], [0.3])), "generalized_true_positive_rate", "group", "Female")
+
+    assert number.value == pytest.approx(0.3)
+    assert number.lower is not None
+    assert number.lower < 0.01
+    assert number.upper is not None
+    assert number.upper > 0.99
+
+
+def test_equal_weights_change_no_rate_and_no_interval() -> None:
+    codes, actual, scores = drawn(np.random.default_rng(2), 400)
+    plain, weighed = (measured(ScoreTable.from_records(SEXES, codes, actual, scores, weights)) for weights in (None, np.full(400, 4.0)))
+
+    for one, other in zip(plain, weighed, strict=True):
+        assert isinstance(one.number, Value)
+        assert isinstance(other.number, Value)
+        by = 4.0 if one.metric.endswith("_count") else 1.0
+        numbers = [(each.value, each.lower, each.upper) for each in (one.number, other.number)]
+        assert numbers[1] == pytest.approx([by * float(end or 0) for end in numbers[0]], rel=1e-6, abs=1e-9), one.metric
+
+
+def test_groups_of_merged_tables_are_aligned_by_label_and_nobodys_records_stay_last() -> None:
+    first = ScoreTable.from_records([("Female", "monitored")], [0, -1], [1, 0], [0.25, 0.5])
+    second = ScoreTable.from_records([("Male", "reference"), ("Female", "reference")], [0, 1, -1], [0, 0, 2], [0.5, 0.75, 0.5])
+
+    merged = ScoreTable.merged([first, second])
+
+    assert merged.groups == (("Female", "reference"), ("Male", "reference"))
+    assert merged.sums.counts.tolist() == [[1, 1], [1, 0], [1, 0]]
+    assert merged.sums.sums[..., 0].tolist() == [[0.75, 0.25], [0.5, 0.0], [0.5, 0.0]]
+    assert merged.unscored.tolist() == [0, 0, 1]
+    assert first.sums.counts.tolist() == [[0, 1], [1, 0]]
+
+
+def test_a_table_stored_as_json_is_small_and_comes_back() -> None:
+    codes, actual, scores = drawn(np.random.default_rng(3), 500)
+    for weights in (None, np.linspace(0, 2, 500)):
+        table = ScoreTable.from_records(SEXES, codes, actual, scores, weights)
+        text = json.dumps(table.to_json(), allow_nan=False)
+        stored = json.loads(text)
+
+        assert ScoreTable.from_json(stored).to_json() == table.to_json()
+        assert ("weights" in stored) is (weights is not None)
+        assert len(text) < 20_000
+
+
+def test_a_stored_table_that_does_not_fit_its_groups_is_refused() -> None:
+    stored = ScoreTable.from_records(SEXES, [0], [1], [0.5]).to_json()
+
+    with pytest.raises(ValueError, match="expected bins"):
+        ScoreTable.from_json({**stored, "histogram": {"bins": [3 * 2 * BINS], "weights": [1.0]}})
+    with pytest.raises(ValueError, match="expected counts of shape"):
+        ScoreTable.from_json({**stored, "groups": [["Female", "monitored"]]})
+    with pytest.raises(ValueError, match="one label and one score per record"):
+        ScoreTable.from_records(SEXES, [0, 1], [1, 0], [0.5])
+
+
+@pytest.mark.parametrize(("size", "share"), [(200, 0.1), (1000, 0.5)])
+def test_intervals_hold_the_truth_as_often_as_they_say(size: int, share: float) -> None:
+    """Of 95 % at least 92.5 % over 300 windows, which is chance; the bounds of distances hold it more often than that."""
+    random = np.random.default_rng(4)
+    large = measured(ScoreTable.from_records(SEXES, *drawn(random, 500_000, share, 0.4)))
+    keys = [key for key in WANTED if not key.endswith("_count")]
+    truth = {key: value(large, key, "group", "Female").value for key in keys}
+    held = dict.fromkeys(keys, 0)
+    windows = 300
+
+    for _ in range(windows):
+        results = measured(ScoreTable.from_records(SEXES, *drawn(random, size, share, 0.4)))
+        for key in keys:
+            number = value(results, key, "group", "Female")
+            assert number.lower is not None
+            assert number.upper is not None
+            held[key] += number.lower <= truth[key] <= number.upper
+
+    assert min(held.values()) >= 0.925 * windows, held
+    distances = {EQUALIZED_ODDS, "calibration_error"}
+    assert max(times for key, times in held.items() if key not in distances) <= 0.99 * windows, held
