@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -11,6 +11,8 @@ PAGES = sorted([*DOCS.rglob("*.md"), *REPOSITORY.glob("*.md")])
 
 RUN = ("sh", "python")
 OUTPUT = "output"
+CONTINUED = "continued"
+"""Behind `python`: the block goes on where the Python block before it stopped."""
 
 _FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -51,14 +53,18 @@ def blocks(page: Path) -> list[Block]:
 
 
 def steps(page: Path) -> list[Step]:
-    """The blocks to run, in order."""
+    """The blocks to run, in order; before a continued one, silently, those that it continues."""
     every = blocks(page)
-    behind = [*every, None][1:]
-    return [
-        Step(block, after if after is not None and after.word == OUTPUT else None)
-        for block, after in zip(every, behind, strict=True)
-        if block.language in RUN
-    ]
+    found, earlier = [], ""
+    for block, after in zip(every, [*every, None][1:], strict=True):
+        if block.language not in RUN:
+            continue
+        body = block.body
+        if block.language == "python":
+            body = _silently(earlier) + body if block.word == CONTINUED else body
+            earlier = earlier + block.body if block.word == CONTINUED else block.body
+        found.append(Step(replace(block, body=body), after if after is not None and after.word == OUTPUT else None))
+    return found
 
 
 def pages_before(page: Path) -> list[Path]:
@@ -85,8 +91,18 @@ def addresses(page: Path) -> Iterator[tuple[str | None, str]]:
 
 
 def table(page: Path, heading: str) -> list[list[str]]:
-    """The rows of the table whose first column is headed so, code marks taken off."""
+    """The rows of the first table whose first column is headed so, code marks taken off."""
+    return _rows(_prose(page).splitlines(), heading)
+
+
+def tables(page: Path, heading: str) -> list[list[str]]:
+    """The rows of every table whose first column is headed so, one after the other."""
     lines = _prose(page).splitlines()
+    starts = [no for no, line in enumerate(lines) if line.startswith(f"| {heading} |")]
+    return [row for start in starts for row in _rows(lines[start:], heading)]
+
+
+def _rows(lines: list[str], heading: str) -> list[list[str]]:
     start = next(no for no, line in enumerate(lines) if line.startswith(f"| {heading} |"))
     rows = []
     for line in lines[start + 2 :]:
@@ -98,3 +114,7 @@ def table(page: Path, heading: str) -> list[list[str]]:
 
 def _prose(page: Path) -> str:
     return _FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def _silently(program: str) -> str:
+    return f"import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()):\n    exec({program!r}, globals())\n"

@@ -39,6 +39,7 @@ from tests.contract.docs_pages import (
     pages_before,
     steps,
     table,
+    tables,
 )
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
@@ -191,10 +192,11 @@ def test_the_table_of_errors_is_that_of_the_code() -> None:
     assert written <= {(kind.status, kind.type) for kind in (*KINDS.values(), INTERNAL)}
 
 
-def test_the_table_of_metrics_is_the_catalogue() -> None:
-    written = {row[0]: (row[2], row[3]) for row in table(DOCS / "concepts" / "checks.md", "Key")}
+def test_the_tables_of_metrics_are_the_catalogue() -> None:
+    page = DOCS / "concepts" / "metrics.md"
+    written = {row[0]: (row[1], row[2], row[3]) for row in tables(page, "Key")}
 
-    assert written == {metric.key: (", ".join(metric.data), ", ".join(metric.scopes)) for metric in CATALOGUE.values()}
+    assert written == {metric.key: (metric.formula, ", ".join(metric.data), ", ".join(metric.scopes)) for metric in CATALOGUE.values()}
 
 
 def test_the_rooms_are_those_of_the_import_contract() -> None:

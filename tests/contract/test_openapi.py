@@ -12,7 +12,7 @@ WHAT_A_SCHEMA_CANNOT_SAY = "positive_data_acceptance"
 """Bodies that fit the schema are still refused where two members contradict each other (lo > hi, a value in both groups, an unknown
 column), so this one check is left out; all others are on."""
 
-DESTRUCTIVE = ("deleteDeployment", "deleteFairnessMonitor")
+DESTRUCTIVE = ("deleteDeployment", "deleteFairnessMonitor", "deleteTrainingData")
 
 
 def test_no_operation_fails_or_answers_anything_undocumented(database: Database, tmp_path: Path) -> None:
@@ -40,6 +40,9 @@ def test_operations_on_a_deployment_that_exists_neither_fail_nor_answer_anything
 def _set_up(service: RunningService) -> None:
     service.client.post("/v1/deployments", json=deployment()).raise_for_status()
     service.client.put("/v1/deployments/credit-risk/fairness-monitor", json=monitor()).raise_for_status()
+    counts = [{"values": ["female"], "label": "Risk", "records": 30}, {"values": ["male"], "label": "No Risk", "records": 40}]
+    trained_on = {"distributions": [{"columns": ["Sex"], "counts": counts}]}
+    service.client.put("/v1/deployments/credit-risk/training-data", json=trained_on).raise_for_status()
 
 
 def _schemathesis(service: RunningService, folder: Path, configuration: str, *arguments: str) -> "subprocess.CompletedProcess[str]":

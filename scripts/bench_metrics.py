@@ -1,0 +1,181 @@
+"""Our metrics beside those of fairlearn, aequitas, aif360 and smclarify, on the same 1,000,000 rows, in one run.
+
+    scripts/bench metrics --peers PATH_TO_PYTHON [--rounds 5] [--rows 1000000]
+
+Ours is the whole catalogue with intervals from 1,000 draws, of sex × race, of sex and of race, tabulation of the string columns
+included. Each library does its own part of that. They are no dependencies of this project; an interpreter that has them is made so:
+
+    python3.11 -m venv peers
+    peers/bin/pip install fairlearn aequitas aif360 smclarify
+    scripts/bench metrics --peers peers/bin/python
+
+Every side is a process of its own and makes the rows itself. After a warm-up pass they take turns. Memory is what the warm-up pass
+needed beyond the rows. Without --peers, or for a library that is not there, the table says so.
+
+Goals: ours takes less time than fairlearn's selection rate alone, at most a twentieth of smclarify's report of the same groups, and
+less memory than any of them. The exit status says whether the goals that could be judged were met.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SIDES = Path(__file__).resolve().parent / "metric_sides"
+OURS = "evenhand, whole catalogue"
+FAIRLEARN = "fairlearn, selection rate"
+SMCLARIFY = "smclarify, all 17 groups"
+TIMES_FASTER = 20
+SEED = 0
+NOT_MEASURED = (
+    "Not part of it: flip test, consistency and rich subgroup. They compare rows with rows, not counts; in smclarify and aif360 their\n"
+    "cost grows with up to the square of the rows, so a run on this many would measure nothing else."
+)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of the comparison: what it does, the package it needs, its program and the program's own arguments."""
+
+    name: str
+    does: str
+    package: str
+    program: str
+    arguments: tuple[str, ...] = ()
+
+
+PEERS = (
+    Side(FAIRLEARN, "MetricFrame, sex × race", "fairlearn", "with_fairlearn.py"),
+    Side("aequitas, crosstabs", "Group and Bias: sex, race, sex × race", "aequitas", "with_aequitas.py"),
+    Side("aif360, one comparison", "ClassificationMetric, 47 methods: women with men", "aif360", "with_aif360.py"),
+    Side("smclarify, one group", "post-training report: women", "smclarify", "with_smclarify.py"),
+    Side(SMCLARIFY, "post-training report: sex, race, sex × race", "smclarify", "with_smclarify.py", ("--every",)),
+)
+OWN = Side(OURS, "every metric and interval: sex × race, sex, race", "", "ours.py")
+
+
+@dataclass
+class Result:
+    """What one side told of its warm-up, and the seconds of its passes."""
+
+    about: dict[str, Any]
+    seconds: list[float] = field(default_factory=list)
+
+    @property
+    def median(self) -> float:
+        """Seconds of a pass."""
+        return statistics.median(self.seconds)
+
+    @property
+    def memory(self) -> float:
+        """Megabytes that a pass needs beyond the rows."""
+        return float(self.about["peak_mb"] - self.about["baseline_mb"])
+
+
+def main() -> None:
+    """Runs all sides in turns and prints the table; the exit status says whether the goals were met."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peers", metavar="PATH_TO_PYTHON", help="an interpreter that has the libraries (see above)")
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--without-ours", action="store_true", help="measure the libraries alone")
+    options = parser.parse_args()
+    missing = _missing(options.peers)
+    sides = [(sys.executable, OWN)] * (not options.without_ours)
+    sides += [(options.peers, side) for side in PEERS if side.package not in missing]
+    results = _measure(sides, options.rows, options.rounds)
+    _print_table(results, missing, options.rows, options.rounds)
+    sys.exit(0 if _print_goals(results) else 1)
+
+
+def _missing(interpreter: str | None) -> set[str]:
+    """The packages that the interpreter cannot import."""
+    packages = sorted({side.package for side in PEERS})
+    if interpreter is None:
+        return set(packages)
+    program = "import importlib.util, sys; print(*(name for name in sys.argv[1:] if importlib.util.find_spec(name) is None))"
+    found = subprocess.run([interpreter, "-c", program, *packages], check=True, capture_output=True, text=True)  # noqa: S603 - as asked
+    return set(found.stdout.split())
+
+
+def _measure(sides: list[tuple[str, Side]], rows: int, rounds: int) -> dict[str, Result]:
+    """The results by name. One pass of one side at a time; the others wait for a line of input meanwhile."""
+    results, processes = {}, {}
+    with ExitStack() as stack:
+        for interpreter, side in sides:
+            print(f"{side.name}: rows and warm-up …", file=sys.stderr, flush=True)
+            processes[side.name] = stack.enter_context(_process(interpreter, side, rows))
+            results[side.name] = Result(_answer(side.name, processes[side.name]))
+        for number in range(rounds):
+            print(f"round {number + 1} of {rounds} …", file=sys.stderr, flush=True)
+            for name, process in processes.items():
+                print("pass", file=process.stdin, flush=True)
+                results[name].seconds.append(_answer(name, process)["seconds"])
+    return results
+
+
+def _process(interpreter: str, side: Side, rows: int) -> subprocess.Popen[str]:
+    command = [interpreter, str(SIDES / side.program), *side.arguments, "--rows", str(rows), "--seed", str(SEED)]
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    if side is OWN:
+        environment["PYTHONPATH"] = str(SIDES.parents[1])
+    errors = None if side is OWN else subprocess.DEVNULL  # the libraries warn about each other's absence
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment)  # noqa: S603 - as asked
+
+
+def _answer(name: str, process: subprocess.Popen[str]) -> dict[str, Any]:
+    line = process.stdout.readline() if process.stdout else ""
+    if not line:
+        sys.exit(f"{name}: the process ended without an answer; run its program by hand: {process.args!r}")
+    answer: dict[str, Any] = json.loads(line)
+    return answer
+
+
+def _print_table(results: dict[str, Result], missing: set[str], rows: int, rounds: int) -> None:
+    ours = results.get(OURS)
+    print(f"{rows:,} rows, {rounds} rounds in turns, after a warm-up; one process each")
+    print(f"{'':<27}{'figures':>8}{'best':>9}{'median':>9}{'ratio':>8}{'memory':>10}{'ratio':>8}{'peak':>9}  what it does")
+    for side in (OWN, *PEERS):
+        result = results.get(side.name)
+        if result is None and side.package in missing:
+            print(f"{side.name:<27}missing: {side.package} is not importable there (see --help)")
+        if result is None:
+            continue
+        slower = f"{result.median / ours.median:.1f}x" if ours else ""
+        bigger = f"{result.memory / ours.memory:.1f}x" if ours and ours.memory else ""
+        version = f" ({result.about['version']})" if result.about["version"] else ""
+        print(
+            f"{side.name:<27}{result.about['figures']:>8}{min(result.seconds):>7.3f} s{result.median:>7.3f} s{slower:>8}"
+            f"{result.memory:>7.0f} MB{bigger:>8}{result.about['peak_mb']:>6.0f} MB  {side.does}{version}"
+        )
+    print(NOT_MEASURED)
+
+
+def _print_goals(results: dict[str, Result]) -> bool:
+    """Whether every goal was met that there are figures for."""
+    ours = results.get(OURS)
+    if ours is None:
+        return True
+    goals: list[tuple[str, bool]] = []
+    if FAIRLEARN in results:
+        goals.append(("less time than fairlearn's selection rate alone", ours.median < results[FAIRLEARN].median))
+    if SMCLARIFY in results:
+        faster = results[SMCLARIFY].median / ours.median
+        goals.append((f"{TIMES_FASTER} times faster than smclarify's report of the same groups ({faster:.1f})", faster >= TIMES_FASTER))
+    for name, result in results.items():
+        if name != OURS:
+            smaller = ours.memory < result.memory and ours.about["peak_mb"] < result.about["peak_mb"]
+            goals.append((f"less memory than {name}", smaller))
+    for goal, met in goals:
+        print(f"{'met' if met else 'MISSED':<7} {goal}")
+    return all(met for _, met in goals)
+
+
+if __name__ == "__main__":
+    main()

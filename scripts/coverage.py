@@ -1,0 +1,328 @@
+"""How often the 95 % intervals hold the truth: windows are drawn from known chances, measured, and held against the chances.
+
+    scripts/coverage [--rounds 1000] [--windows 200 1000 10000] [--shares 0.5 0.1] [--scenarios moderate …] [--metric KEY …] [--by metric]
+
+A window is so many records, drawn independently: each has a group (the monitored one with the given share), a stratum, a label, a
+prediction and a score, and on balanced data the outcome of its copy. The truth is the same metric of the chances themselves, in place
+of counts. A measurement with a caution is counted apart. Rows measured record by record (flip test, consistency) are not here.
+"""
+
+import argparse
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from app.metrics import (
+    CATALOGUE,
+    BalancedCells,
+    FeedbackCells,
+    GroupCounts,
+    Measured,
+    Metric,
+    Value,
+    measure_balanced,
+    measure_feedback,
+    measure_payload,
+    measure_training,
+)
+from app.metrics.catalogue.metric import Across, Compared, CountOf, FromScores, OfPair, OfSet, OverStrata, RateOf
+from app.metrics.groups import FloatArray, IntArray, Role, as_groups
+
+NOMINAL = (0.93, 0.97)
+SCOPES = {"group", "reference", "attribute", "overall"}
+"""The worst value and the worst pair are chosen by what was drawn, so they have no truth of their own; the pooled are the group."""
+STRATA = ("first", "second", "third")
+SCORES = 50
+"""Values that a score can have, below one half and above it each."""
+WHOLE = 10**12
+"""Records that stand for the chances themselves."""
+ENTROPY = ("entropy_index", "theil_index", "coefficient_of_variation")
+FAMILIES = {RateOf: "rates", CountOf: "counts", OverStrata: "conditional on strata", FromScores: "scores"}
+BATCH = 50
+"""Windows that one process measures at a time."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Chances by group (first the monitored one): of a favourable label, and of a favourable prediction for either label.
+
+    `flips` are the chances that the copy of an unfavourable record is favourable, and that of a favourable one unfavourable.
+    `strata` are the shares of the strata of the monitored group and of the others; `weights` what a record of each weighs.
+    """
+
+    base: tuple[float, ...]
+    true_positive: tuple[float, ...]
+    false_positive: tuple[float, ...]
+    flips: tuple[tuple[float, float], tuple[float, float]] = ((0.12, 0.02), (0.02, 0.12))
+    strata: tuple[tuple[float, float, float], tuple[float, float, float]] = ((0.5, 0.3, 0.2), (0.3, 0.3, 0.4))
+    weights: tuple[float, float, float] | None = None
+
+    @property
+    def groups(self) -> tuple[tuple[str, Role], ...]:
+        """The monitored group and the reference ones."""
+        return (("monitored", "monitored"), *((f"reference {place}", "reference") for place in range(1, len(self.base))))
+
+
+_ALIKE = (0.4, 0.3, 0.3)
+SCENARIOS = {
+    "moderate": Scenario((0.4, 0.5), (0.7, 0.8), (0.2, 0.3)),
+    "apart": Scenario((0.3, 0.6), (0.6, 0.9), (0.1, 0.3)),
+    "close": Scenario((0.42, 0.45), (0.72, 0.75), (0.22, 0.24), ((0.06, 0.03), (0.03, 0.06))),
+    "equal": Scenario((0.45, 0.45), (0.75, 0.75), (0.25, 0.25), ((0.04, 0.04), (0.04, 0.04)), (_ALIKE, _ALIKE)),
+    "half": Scenario((0.4, 0.4), (0.75, 0.75), (0.15, 0.35)),
+    "several": Scenario((0.4, 0.5, 0.45, 0.5, 0.55), (0.7, 0.8, 0.75, 0.8, 0.8), (0.2, 0.3, 0.25, 0.3, 0.25)),
+    "rare": Scenario((0.1, 0.15), (0.5, 0.6), (0.04, 0.06)),
+    "weighted": Scenario((0.4, 0.5), (0.7, 0.8), (0.2, 0.3), weights=(1.0, 2.0, 4.0)),
+}
+
+
+class Where(NamedTuple):
+    """What is counted together."""
+
+    scenario: str
+    window: int
+    share: float
+    data: str
+    metric: str
+    scope: str
+    group: str | None
+
+
+class Kinds(NamedTuple):
+    """Every kind of record there can be, and its chance; or the records of a window."""
+
+    chance: FloatArray
+    group: IntArray
+    stratum: IntArray
+    label: IntArray
+    prediction: IntArray
+    copy: IntArray
+    score: FloatArray
+
+    def at(self, places: IntArray) -> "Kinds":
+        """The kinds at those places, as often as they are named."""
+        columns = {name: column[places] for name, column in self._asdict().items()}
+        return Kinds(**columns)
+
+
+def main() -> None:
+    """Simulates, prints the table by family (or by metric), and says which fall outside."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=1000, help="windows of each size, share and scenario")
+    parser.add_argument("--windows", type=int, nargs="+", default=[200, 1000, 10_000], help="records in a window")
+    parser.add_argument("--shares", type=float, nargs="+", default=[0.5, 0.1], help="shares of the monitored group")
+    parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
+    parser.add_argument("--metric", nargs="+", choices=CATALOGUE, metavar="KEY", help="only these metrics")
+    parser.add_argument("--data", nargs="+", default=["payload", "training", "balanced", "feedback"], help="only these data sets")
+    parser.add_argument("--by", choices=("family", "metric", "scenario", "figure"), default="family", help="rows of the table")
+    parser.add_argument("--draws", type=int, default=1000, help="draws behind an interval that has no closed form")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=max(1, (os.cpu_count() or 2) // 2))
+    options = parser.parse_args()
+    tallies: defaultdict[Where, Counter[str]] = defaultdict(Counter)
+    with ProcessPoolExecutor(options.processes) as pool:
+        for part in pool.map(simulate, *zip(*_jobs(options), strict=True)):
+            for where, counter in part.items():
+                tallies[where].update(counter)
+    print(f"{options.rounds:,} windows of each scenario ({', '.join(options.scenarios)}), {options.draws:,} draws, seed {options.seed}")
+    _print_table(tallies, options.by, options.windows, options.shares)
+
+
+def _jobs(options: argparse.Namespace) -> Iterator[tuple[str, int, float, range, argparse.Namespace]]:
+    for name, window, share in product(options.scenarios, options.windows, options.shares):
+        for start in range(0, options.rounds, BATCH):
+            yield name, window, share, range(start, min(start + BATCH, options.rounds)), options
+
+
+def simulate(name: str, window: int, share: float, rounds: range, options: argparse.Namespace) -> dict[Where, Counter[str]]:
+    """What became of each measurement of these rounds."""
+    scenario = SCENARIOS[name]
+    kinds = every_kind(scenario, share)
+    truths = {_place(name, window, share, data, result): result for data, result in _measured_truth(kinds, scenario, options)}
+    tallies: defaultdict[Where, Counter[str]] = defaultdict(Counter)
+    for number in rounds:
+        generator = np.random.default_rng([options.seed, number, window, int(1000 * share)])
+        records = generator.choice(len(kinds.chance), window, p=kinds.chance)
+        sample = kinds.at(records)
+        for data, result in _measured(sample, scenario, options, seed=number):
+            where = _place(name, window, share, data, result)
+            truth = truths[where].number if where in truths else None
+            if isinstance(truth, Value) and where.scope in SCOPES:
+                tallies[where].update(_found(result, truth.value * (window / WHOLE if _is_count(result.metric) else 1)))
+    return tallies
+
+
+def every_kind(scenario: Scenario, share: float) -> Kinds:
+    """The kinds of records of a scenario, with the monitored group at that share."""
+    others = len(scenario.base) - 1
+    sizes = np.array([share, *[(1 - share) / others] * others])
+    own = [0] + [1] * others
+    base, strata = np.array(scenario.base), np.array(scenario.strata)[own]
+    # A later stratum has more favourable labels, the same in both groups.
+    tilt = np.array([[1.1, 1.0, 0.9], [0.9, 1.0, 1.1]])
+    labels = np.stack([1 - base, base], axis=1)
+    divided = strata[:, None] * tilt
+    divided /= divided.sum(axis=2, keepdims=True)
+    predicted = np.array([scenario.false_positive, scenario.true_positive]).T
+    predictions = np.stack([1 - predicted, predicted], axis=2)
+    flips = np.array(scenario.flips)[own]
+    copies = np.stack([np.stack([1 - flips[:, 0], flips[:, 0]], axis=1), np.stack([flips[:, 1], 1 - flips[:, 1]], axis=1)], axis=1)
+    # Whatever the prediction, favourable labels have the higher scores.
+    rising = np.linspace(0.5, 1.5, SCORES) / SCORES
+    scores = np.array([[rising[::-1], rising[::-1]], [rising, rising]])
+    chance = np.einsum("g,gl,gls,glp,gpc,lpk->gslpck", sizes, labels, divided, predictions, copies, scores)
+    group, stratum, label, prediction, copy, place = (axis.ravel() for axis in np.indices(chance.shape))
+    score = (place + 0.5) / SCORES / 2 + prediction / 2
+    return Kinds(chance.ravel() / chance.sum(), group, stratum, label, prediction, copy, score)
+
+
+def _measured_truth(kinds: Kinds, scenario: Scenario, options: argparse.Namespace) -> Iterator[tuple[str, Measured]]:
+    """The metrics of the chances: as weights of one record of each kind, or as so many records that no share is rounded."""
+    weights = kinds.chance * WHOLE
+    if scenario.weights is not None:
+        weights = weights * np.array(scenario.weights)[kinds.stratum]
+    yield from _of_tables(kinds, scenario.groups, weights, options, seed=0, draws=1)
+    if _has_balanced(scenario, options):
+        yield from _balanced(kinds, np.round(kinds.chance * WHOLE).astype(np.int64), options, seed=0, draws=1)
+
+
+def _measured(sample: Kinds, scenario: Scenario, options: argparse.Namespace, *, seed: int) -> Iterator[tuple[str, Measured]]:
+    weights = None if scenario.weights is None else np.array(scenario.weights)[sample.stratum]
+    yield from _of_tables(sample, scenario.groups, weights, options, seed=seed, draws=options.draws)
+    if _has_balanced(scenario, options):
+        yield from _balanced(sample, np.ones(len(sample.group), np.int64), options, seed=seed, draws=options.draws)
+
+
+def _has_balanced(scenario: Scenario, options: argparse.Namespace) -> bool:
+    return "balanced" in options.data and scenario.weights is None and len(scenario.groups) == 2  # noqa: PLR2004 - one copy each
+
+
+def _of_tables(
+    kinds: Kinds, groups: tuple[tuple[str, Role], ...], weights: FloatArray | None, options: argparse.Namespace, *, seed: int, draws: int
+) -> Iterator[tuple[str, Measured]]:
+    strata = (STRATA, kinds.stratum)
+    for data, measure, outcomes in (("payload", measure_payload, kinds.prediction), ("training", measure_training, kinds.label)):
+        if data in options.data:
+            counts = GroupCounts.from_records(groups, kinds.group, outcomes, weights=weights, strata=strata)
+            yield from ((data, result) for result in measure(counts, metrics=options.metric, seed=seed, draws=draws))
+    if "feedback" in options.data:
+        cells = FeedbackCells.from_records(
+            groups,
+            kinds.group,
+            actual=kinds.label,
+            predicted=kinds.prediction,
+            correct=(kinds.label == kinds.prediction).astype(np.int64),
+            weights=weights,
+            strata=strata,
+            scores=kinds.score,
+        )
+        yield from (("feedback", result) for result in measure_feedback(cells, metrics=options.metric, seed=seed, draws=draws))
+
+
+def _balanced(kinds: Kinds, counts: IntArray, options: argparse.Namespace, *, seed: int, draws: int) -> Iterator[tuple[str, Measured]]:
+    """Each record has one copy, of the other group."""
+    key = (kinds.group * 2 + kinds.prediction) * 2 + kinds.copy
+    count = np.bincount(key, counts, minlength=8).astype(np.int64)
+    group, outcome, copy = (axis.ravel() for axis in np.indices((2, 2, 2)))
+    present = count > 0
+    classified = np.eye(2, dtype=np.int64)[1 - group]
+    own, its, favourable, whole, number = (column[present] for column in (group, outcome, classified * copy[:, None], classified, count))
+    table = BalancedCells(as_groups(SCENARIOS["equal"].groups), own, its, favourable, whole, number, np.zeros(2, np.int64), 0)
+    yield from (("balanced", result) for result in measure_balanced(table, metrics=options.metric, seed=seed, draws=draws))
+
+
+def _place(name: str, window: int, share: float, data: str, result: Measured) -> Where:
+    return Where(name, window, share, data, result.metric, result.scope, result.group)
+
+
+def _is_count(key: str) -> bool:
+    return key.endswith("_count")
+
+
+def _found(result: Measured, truth: float) -> Iterable[str]:
+    """What became of one measurement, as words to be counted."""
+    number = result.number
+    if not isinstance(number, Value):
+        return ("undefined",)
+    if number.method == "counted":
+        return ()
+    # Rounding of the truth is no miss.
+    slack = 1e-9 * max(1.0, abs(truth))
+    if number.lower is not None and truth < number.lower - slack:
+        side = "below"
+    elif number.upper is not None and truth > number.upper + slack:
+        side = "above"
+    else:
+        side = "held"
+    return ("measured", side, *(("cautioned",) if "caution" in result.details else ()))
+
+
+def family(where: Where) -> str:
+    """The family of a metric."""
+    row = CATALOGUE[where.metric]
+    if where.data == "balanced" and not where.metric.startswith("flip"):
+        return "balanced: records with their copies"
+    if isinstance(row.measure, OfPair | OfSet | Across):
+        return _composite(row)
+    if isinstance(row.measure, Compared):
+        return "ratios of rates" if row.measure.by.divides else "differences of rates"
+    return FAMILIES[type(row.measure)]
+
+
+def _composite(row: Metric) -> str:
+    if row.key.endswith(ENTROPY):
+        return "entropy, of everybody" if isinstance(row.measure, OfSet) else "entropy, between groups"
+    if isinstance(row.measure, OfPair):
+        return "distances that cannot fall below 0" if row.measure.vanishing else "composites of two groups"
+    return "composites of one group" if isinstance(row.measure, OfSet) else "differential fairness"
+
+
+def _print_table(tallies: dict[Where, Counter[str]], by: str, windows: list[int], shares: list[float]) -> None:
+    names = {where: _name(where, by) for where in tallies}
+    width = max(map(len, names.values()), default=0)
+    places = list(product(windows, shares))
+    print(f"{'records, share of the monitored group':<{width}}" + "".join(f"{f'{window:,}, {share:.0%}':>20}" for window, share in places))
+    print(f"{'':<{width}}" + f"{'held (cautioned)':>20}" * len(places))
+    for name in sorted(set(names.values())):
+        cells = []
+        for place in places:
+            mine = [tallies[where] for where in names if names[where] == name and (where.window, where.share) == place]
+            cells.append(_cell(mine))
+        print(name.ljust(width) + "".join(cells))
+    print("held: of the figures that mostly carry no caution; (cautioned): how many mostly do, and how often theirs held")
+    print(f"* outside {NOMINAL[0]:.0%} to {NOMINAL[1]:.0%}")
+
+
+def _name(where: Where, by: str) -> str:
+    equality = ", at equality" if where.scenario == "equal" else ""
+    names = {
+        "family": family(where) + equality,
+        "metric": f"{family(where)}: {where.metric} ({where.scope})",
+        "scenario": f"{family(where)}: {where.scenario}",
+    }
+    return names.get(by, " ".join([where.data, where.metric, where.scope, where.group or "", where.scenario]))
+
+
+def _cell(several: list[Counter[str]]) -> str:
+    """How often the truth was held by what mostly carries no caution, what share mostly does, and how often that held it."""
+    plain: Counter[str] = Counter()
+    cautioned: Counter[str] = Counter()
+    for counter in several:
+        (cautioned if counter["cautioned"] * 2 > counter["measured"] else plain).update(counter)
+    measured = plain["measured"] + cautioned["measured"]
+    held = "-"
+    if plain["measured"]:
+        share = plain["held"] / plain["measured"]
+        held = f"{share:.1%}{' ' if NOMINAL[0] <= share <= NOMINAL[1] else '*'}"
+    aside = f"({cautioned['measured'] / measured:.0%}: {cautioned['held'] / cautioned['measured']:.0%})" if cautioned["measured"] else ""
+    return f"{held:>8}{aside:>12}"
+
+
+if __name__ == "__main__":
+    main()
