@@ -12,7 +12,7 @@ from app.metrics.catalogue import CATALOGUE
 
 router = APIRouter(prefix="/v1/metrics", tags=["metrics"])
 
-MetricKey = Annotated[str, Path(description="The metric's key.", pattern=r"^[a-z0-9_]{1,100}$", examples=["disparate_impact"])]
+MetricKey = Annotated[str, Path(description="The metric's key.", max_length=100, pattern=r"^[^\x00]*$", examples=["disparate_impact"])]
 
 
 @router.get("", operation_id="listMetrics", responses=problems())

@@ -65,16 +65,18 @@ def limits_of(attribute: MonitoredAttribute | None, metric: str) -> Limits:
 
 def _measured(data: DataSet, table: Table, members: Sequence[MonitoredAttribute], monitor: Monitor) -> list[Measured]:
     picked = [metric.key for metric in picked_on(monitor, data)]
-    limits, seed = _strictest(members, DISPARATE_IMPACT), monitor.seed % 2**64
+    strictest = {key: _strictest(members, key) for key in picked}
+    limits = {key: (each.lower, each.upper) for key, each in strictest.items()}
+    seed = monitor.seed % 2**64
     match table:
         case GroupCounts() if data is DataSet.TRAINING:
-            return measure_training(table, metrics=picked, seed=seed)
+            return measure_training(table, metrics=picked, seed=seed, limits=limits)
         case GroupCounts():
-            return measure_payload(table, metrics=picked, seed=seed, lower_limit=limits.lower, upper_limit=limits.upper)
+            return measure_payload(table, metrics=picked, seed=seed, limits=limits)
         case BalancedCells():
-            return measure_balanced(table, metrics=picked, seed=seed, lower_limit=limits.lower, upper_limit=limits.upper)
+            return measure_balanced(table, metrics=picked, seed=seed, limits=limits)
         case FeedbackCells():
-            return measure_feedback(table, metrics=picked, seed=seed, lower_limit=limits.lower, upper_limit=limits.upper)
+            return measure_feedback(table, metrics=picked, seed=seed, limits=limits)
 
 
 def _explained(result: Measured, lacking: Mapping[str, str]) -> Measured:
@@ -86,7 +88,9 @@ def _explained(result: Measured, lacking: Mapping[str, str]) -> Measured:
 
 
 def _members(monitor: Monitor, name: str) -> list[MonitoredAttribute]:
-    """The attribute of that name, or those of the intersection; none for everybody."""
+    """The attribute of that name, or those of the intersection; of everybody, all."""
+    if name == EVERYBODY:
+        return list(monitor.attributes)
     together = {TOGETHER.join(features): features for features in monitor.intersections}
     return [attribute for attribute in monitor.attributes if attribute.feature in together.get(name, (name,))]
 

@@ -8,12 +8,15 @@ from itertools import groupby, product
 from typing import cast
 
 from app.checks.measuring import measure_table
-from app.checks.tabulation import EVERYBODY, STRATA_OF, TABLE_TYPES, merged
+from app.checks.tabulation import EVERYBODY, STRATA_OF, TABLE_TYPES, Table, merged
 from app.domain.checks import Measurement
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.texts import TOGETHER
 from app.domain.values import label_of
+from app.metrics.tables import BalancedCells
 from app.store.measurements import HourTable
+
+OTHER_STRATA = "none of the hours was checked with {column} as the column of the strata; ask for checks of them again"
 
 
 class Period(StrEnum):
@@ -65,9 +68,7 @@ def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
         return False
     counted = {(label, role) for label, role in cast("list[tuple[str, str]]", table.cells["groups"])}
     if any(member.reference is None for member in members):
-        # Reference groups are whatever was seen; what can be told are the monitored ones of a single attribute.
-        monitored = {label for label, role in counted if role == "monitored"}
-        return len(members) > 1 or monitored == {label_of(value) for value in members[0].monitored}
+        return _fit(counted, members)
     combinations = product(*(_named_groups(member) for member in members))
     return counted == {
         (TOGETHER.join(label for label, _ in groups), "reference" if all(role == "reference" for _, role in groups) else "monitored")
@@ -81,6 +82,27 @@ def _of_present_strata(table: HourTable, monitor: Monitor) -> dict[str, object]:
     return {name: part for name, part in table.cells.items() if name != "strata" or is_alike}
 
 
+def _fit(counted: set[tuple[str, str]], members: Sequence[MonitoredAttribute]) -> bool:
+    """Whether groups, some of whose reference is whatever was seen, are divided as the members divide them now.
+
+    Every monitored value stands among them, and a combination is reference exactly if none of its values is monitored.
+    """
+    monitored = [{label_of(value) for value in member.monitored} for member in members]
+    found: list[set[str]] = [set() for _ in members]
+    for label, role in counted:
+        parts = label.split(TOGETHER) if len(members) > 1 else [label]
+        if len(parts) != len(members):
+            return False
+        for seen, part in zip(found, parts, strict=True):
+            seen.add(part)
+        is_monitored = any(part in values for part, values in zip(parts, monitored, strict=True))
+        if is_monitored != (role == "monitored"):
+            return False
+    listed = [None if member.reference is None else {label_of(value) for value in member.reference} for member in members]
+    sides = zip(found, monitored, listed, strict=True)
+    return all(values <= seen and (others is None or seen == values | others) for seen, values, others in sides)
+
+
 def _named_groups(attribute: MonitoredAttribute) -> list[tuple[str, str]]:
     monitored = [(label_of(value), "monitored") for value in attribute.monitored]
     return [*monitored, *((label_of(value), "reference") for value in attribute.reference or ())]
@@ -90,4 +112,10 @@ def _measured(start: datetime, tables: Sequence[HourTable], monitor: Monitor) ->
     first = tables[0]
     whole = merged(first.data, [TABLE_TYPES[table.data].from_json(_of_present_strata(table, monitor)) for table in tables])
     hours = len({table.hour for table in tables})
-    return (RolledUp(hours, measurement) for measurement in measure_table(first.data, first.attribute, whole, monitor=monitor, at=start))
+    lacking = {"strata": OTHER_STRATA.format(column=monitor.strata)} if _has_none_of_present_strata(whole, monitor) else {}
+    measured = measure_table(first.data, first.attribute, whole, monitor=monitor, at=start, lacking=lacking)
+    return (RolledUp(hours, measurement) for measurement in measured)
+
+
+def _has_none_of_present_strata(table: Table, monitor: Monitor) -> bool:
+    return monitor.strata is not None and not isinstance(table, BalancedCells) and table.strata is None

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from app.domain.outcomes import Outcome, OutcomeRule
-from app.domain.values import Range
+from app.domain.values import Range, canonical
 from app.metrics.groups import FloatArray, IntArray
 
 NO_PROBABILITIES = "no labelled record was logged with a probability"
@@ -21,11 +21,25 @@ MIXED = "some probabilities are one number and others are lists, or lists of dif
 OUTSIDE = "the probabilities are not all between 0 and 1"
 ONE_OUTCOME = "all predictions with a probability have one outcome, so nothing shows which outcome the probability is of"
 UNTIDY = "the probability does not rise or fall with the predicted outcome, so it is not the probability of one of the outcomes"
+SEVERAL_CLASSES = (
+    "the probability is one number, and there are more than two classes: it may be that of whatever was predicted;"
+    " log a list with a number for each class"
+)
+TOO_FEW = (
+    "a single number is recognised by at least 10 predictions with a probability, at least 3 of them favourable and 3 unfavourable;"
+    " there are fewer"
+)
+NO_DISTRIBUTION = "the numbers of a list do not always add up to 1, so they are not the probabilities of the classes"
 CONFIDENCE = "the probability is never below one half, so it may be that of whatever was predicted"
 NO_PLACE = "the largest probability does not stand in the same place for every prediction of a class"
 
 TWO = 2
 HALF = 0.5
+FEWEST, FEWEST_OF_SIDE = 10, 3
+"""Predictions from which a number is recognised: fewer rise with it by chance too often."""
+
+OFF_ONE = 1e-3
+"""How far from 1 the numbers of a list may add up to, for their rounding."""
 _DECODER = msgspec.json.Decoder(list[float | list[float | None] | None])
 
 
@@ -58,9 +72,15 @@ def favourable_scores(probabilities: pa.ChunkedArray, predicted: pa.ChunkedArray
 def _of_known(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule) -> Scores:
     if not ((table >= 0) & (table <= 1)).all():
         return Scores(None, OUTSIDE)
+    classes = {canonical(value) for value in (*rule.favourable, *rule.unfavourable) if not isinstance(value, Range)}
+    are_two = len(classes.union(predicted.drop_null().unique().to_pylist())) <= TWO
+    if table.ndim == 1 and not are_two:
+        return Scores(None, SEVERAL_CLASSES)
+    if table.ndim == TWO and (np.abs(table.sum(axis=1) - 1) > OFF_ONE).any():
+        return Scores(None, NO_DISTRIBUTION)
     if not {Outcome.FAVOURABLE, Outcome.UNFAVOURABLE} <= set(outcomes.tolist()):
         return Scores(None, ONE_OUTCOME)
-    return _of_number(table, outcomes) if table.ndim == 1 else _of_list(table, predicted, outcomes, rule)
+    return _of_number(table, outcomes) if table.ndim == 1 else _of_list(table, predicted, outcomes, rule, are_two=are_two)
 
 
 def _numbers(texts: pa.ChunkedArray) -> FloatArray | None:
@@ -78,6 +98,8 @@ def _numbers(texts: pa.ChunkedArray) -> FloatArray | None:
 
 def _of_number(numbers: FloatArray, outcomes: IntArray) -> Scores:
     """A single number: the probability of the outcome whose predictions have the higher ones."""
+    if _are_few(outcomes):
+        return Scores(None, TOO_FEW)
     rises = _rises(numbers, outcomes)
     if rises is None:
         return Scores(None, UNTIDY)
@@ -86,15 +108,22 @@ def _of_number(numbers: FloatArray, outcomes: IntArray) -> Scores:
     return Scores(numbers if rises else 1 - numbers)
 
 
-def _of_list(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule) -> Scores:
+def _of_list(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule, *, are_two: bool) -> Scores:
     """A number for each class: the sum over the places of the favourable classes."""
     places = _favourable_places(table, predicted, rule)
     if places is not None:
         # A sum of parts of one can come out a trifle above it.
         return Scores(np.minimum(table[:, places].sum(axis=1), 1.0))
     # With a cut-off other than one half the larger of two numbers is not always that of the predicted class, yet it rises with it.
-    rises = _rises(table[:, 1], outcomes) if table.shape[1] == TWO else None
+    is_clear = are_two and table.shape[1] == TWO and not _are_few(outcomes)
+    rises = _rises(table[:, 1], outcomes) if is_clear else None
     return Scores(None, NO_PLACE) if rises is None else Scores(table[:, 1 if rises else 0])
+
+
+def _are_few(outcomes: IntArray) -> bool:
+    """Whether there are too few predictions to recognise a number by."""
+    sides = [int((outcomes == outcome).sum()) for outcome in (Outcome.FAVOURABLE, Outcome.UNFAVOURABLE)]
+    return sum(sides) < FEWEST or min(sides) < FEWEST_OF_SIDE
 
 
 def _rises(numbers: FloatArray, outcomes: IntArray) -> bool | None:

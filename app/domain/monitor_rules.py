@@ -207,7 +207,9 @@ def _intersections(monitor: Monitor) -> Iterator[FieldProblem]:
         if frozenset(features) in seen:
             yield FieldProblem(place, "is listed twice")
         seen.add(frozenset(features))
-        yield from _many_together(place, [configured[feature] for feature in features if feature in configured])
+        members = [configured[feature] for feature in features if feature in configured]
+        yield from _many_together(place, members)
+        yield from _contradicting(place, members)
 
 
 def _many_together(place: str, attributes: Sequence[MonitoredAttribute]) -> Iterator[FieldProblem]:
@@ -248,6 +250,17 @@ def _strata(monitor: Monitor, schema: RecordSchema, conditional_metrics: Collect
         yield FieldProblem("strata", f"{name!r:.100} is neither a feature nor a meta field of the deployment")
     elif name in {attribute.feature for attribute in monitor.attributes}:
         yield FieldProblem("strata", f"{name!r} is one of the attributes; each of its values would leave one group only to be compared")
+
+
+def _contradicting(place: str, attributes: Sequence[MonitoredAttribute]) -> Iterator[FieldProblem]:
+    """An intersection is held against the strictest limits of its attributes, which must leave something between them."""
+    given = [(metric, limits) for attribute in attributes for metric, limits in attribute.metric_limits]
+    for metric in dict.fromkeys(name for name, _ in given):
+        lower = max((limits.lower for name, limits in given if name == metric and limits.lower is not None), default=-math.inf)
+        upper = min((limits.upper for name, limits in given if name == metric and limits.upper is not None), default=math.inf)
+        if lower > upper:
+            message = f"is held against the strictest metric_limits of its attributes, and those of {metric} leave nothing"
+            yield FieldProblem(place, f"{message}: from {lower} to {upper}")
 
 
 def _sizes(monitor: Monitor) -> Iterator[FieldProblem]:

@@ -8,22 +8,23 @@ from app.metrics.payload import measure_payload, measure_training
 from app.metrics.tables import BalancedCells, FeedbackCells, GroupCounts
 from app.metrics.values import Measured, Undefined, Value
 from app.metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict, verdict
-from app.metrics.worst import RatioLimits, worst_group
+from app.metrics.worst import AllLimits, Limits
 
 __all__ = [
     "CATALOGUE",
     "DEFAULT_METRICS",
     "MINIMUM_GROUP_SIZE",
     "NEITHER",
+    "AllLimits",
     "BalancedCells",
     "Data",
     "Direction",
     "FeedbackCells",
     "Group",
     "GroupCounts",
+    "Limits",
     "Measured",
     "Metric",
-    "RatioLimits",
     "Undefined",
     "Value",
     "Verdict",
@@ -33,5 +34,4 @@ __all__ = [
     "measure_training",
     "metrics_on",
     "verdict",
-    "worst_group",
 ]

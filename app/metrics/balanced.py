@@ -15,7 +15,7 @@ from app.metrics.groups import IntArray, of_role
 from app.metrics.measure import measure_all
 from app.metrics.tables import BalancedCells
 from app.metrics.values import Measured
-from app.metrics.worst import RatioLimits
+from app.metrics.worst import NO_LIMITS, AllLimits
 
 UNSEEN = 1.0
 """The weight, in records, that a kind of record not seen in a group has in a second resampling, which may only widen the first.
@@ -38,13 +38,12 @@ def measure_balanced(
     *,
     seed: int,
     metrics: Collection[str] | None = None,
-    lower_limit: float | None = None,
-    upper_limit: float | None = None,
+    limits: AllLimits = NO_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
     """Balanced favourable rates, disparate impact (over perfect equality), perfect equality and flip rates of one attribute.
 
-    The limits are those of its disparate impact, by which its worst value is chosen. The same table and `seed` (not
+    By the `limits` of each metric (those of the catalogue unless given) its worst value is chosen. The same table and `seed` (not
     negative) give the same intervals. A group without an original record has no balanced rate, though its copies count in
     the pooled ones.
     """
@@ -54,7 +53,7 @@ def measure_balanced(
         "perfect_equality": favourable.only(PERFECT_EQUALITY, of_role(table.groups, "reference")),
         **_flips(table),
     }
-    evidence = Evidence(groups=table.groups, estimates=estimates, limits=RatioLimits(lower_limit, upper_limit))
+    evidence = Evidence(groups=table.groups, estimates=estimates, limits=limits)
     return measure_all("balanced", evidence, metrics)
 
 

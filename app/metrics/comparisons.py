@@ -8,6 +8,9 @@ import numpy as np
 from app.metrics.groups import FloatArray
 from app.metrics.intervals import Interval, log_ratio, newcombe
 
+ROUNDING = 1e-9
+"""How far an effective size may fall short of a whole number by rounding."""
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -46,7 +49,12 @@ class Share:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to take a share of: no record, or none that weighs anything."""
-        return self.original == 0 or self.mass_total <= 0
+        return self.original == 0 or self.mass_total <= 0 or self.effective == 0
+
+    @property
+    def certain(self) -> int:
+        """The original records, or fewer where some weigh so much more than others that they are as sure as fewer."""
+        return self.original if self.effective is None else min(self.original, int(self.effective + ROUNDING))
 
     @property
     def fewest(self) -> int:
@@ -63,12 +71,15 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One way to compare two shares, monitored first. `divides` says that a reference rate of zero leaves it undefined."""
+    """One way to compare two shares, monitored first. `divides` says that a reference rate of zero leaves it undefined.
+
+    `interval` takes the counted and the whole of both, and how many standard errors it reaches.
+    """
 
     name: str
     divides: bool
     point: Callable[[Share, Share], float]
-    interval: Callable[[float, float, float, float], Interval]
+    interval: Callable[[float, float, float, float, float], Interval]
     over_draws: Callable[[FloatArray, FloatArray], FloatArray]
 
 
@@ -82,8 +93,8 @@ RATIO = Comparison("ratio", True, lambda monitored, reference: monitored.rate / 
 DIFFERENCE = Comparison("difference", False, lambda monitored, reference: monitored.rate - reference.rate, newcombe, np.subtract)
 
 
-def _reversed(count: float, total: float, other_count: float, other_total: float) -> Interval:
-    return newcombe(other_count, other_total, count, total)
+def _reversed(count: float, total: float, other_count: float, other_total: float, z: float) -> Interval:
+    return newcombe(other_count, other_total, count, total, z)
 
 
 REVERSED_DIFFERENCE = Comparison(

@@ -4,28 +4,32 @@ Each function is evaluated once on the cells as counted and once on all draws of
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.metrics.catalogue.metric import Across, Metric, Need, OfPair, OfSet, OverStrata, PairFunction
 from app.metrics.cautions import caution, caution_of_strata
 from app.metrics.drawing import (
-    CHUNK,
-    FEWEST,
     LIMITS,
+    MOMENTS,
     Cells,
+    certain_records,
     intervals_of,
     intervals_of_parts,
     limits_around,
-    shares_drawn,
     sum_of_squares_interval,
 )
 from app.metrics.evidence import Evidence
+from app.metrics.formulas import conditional
+from app.metrics.formulas.conditional import Outcomes
 from app.metrics.groups import FloatArray, IntArray
 from app.metrics.intervals import Interval
 from app.metrics.members import Member, members, monitored, reference
 from app.metrics.tables.strata import Strata
 from app.metrics.values import Measured, Undefined, Value
+from app.metrics.verdicts import MINIMUM_GROUP_SIZE
 
 NO_STRATA = "the records are not divided into strata; name the column whose values say which records are alike"
 FEW_GROUPS = "fewer than two groups have labelled records"
@@ -55,18 +59,16 @@ def _sets(metric: Metric, how: OfSet, evidence: Evidence) -> list[Measured]:
     if not whose:
         return []
     sets = [member.columns for member in whose]
-    records = cells.records(sets)
-    weights = cells.point(sets)[0]
+    records, weights, sizes = cells.records(sets), cells.point(sets)[0], _smallest(how.needs, cells, sets)
     with np.errstate(all="ignore"):
         points, drawn = how.function(weights[None])[0], how.function(cells.drawn(sets))
     intervals = intervals_of(points, drawn)
     results = []
     for place, member in enumerate(whose):
-        missing, smallest = _needed(how.needs, [(records[place], weights[place], member)])
-        n = int(records[place].sum())
-        number = _number(float(points[place]), intervals[place], n, missing or "", _endless(how.endless, member))
-        details = {"formula": metric.formula, **member.named(), **_counts("", how.over, records[place])}
-        results.append(_measured(metric, member, number, smallest, details))
+        missing, n = _missing(how.needs, [(weights[place], member)]), int(records[place].sum())
+        number = _number(float(points[place]), intervals[place], n, missing, _endless(how.endless, member))
+        details = {"formula": metric.formula, **member.named(), **_counts("", how.over, records[place]), **cells.fewer_draws(sets)}
+        results.append(_measured(metric, member, number, int(sizes[place]), details))
     return results
 
 
@@ -76,17 +78,17 @@ def _pairs(metric: Metric, how: OfPair, evidence: Evidence) -> list[Measured]:
     if not whose:
         return []
     sets = [*(member.columns for member in whose), other.columns]
-    records = cells.records(sets)
+    records, sizes = cells.records(sets), _smallest(how.needs, cells, sets)
     point, drawn = cells.point(sets), cells.drawn(sets)
     with np.errstate(all="ignore"):
         points, intervals = _of_pairs(metric, how, point, drawn)
     results = []
     for place, member in enumerate(whose):
-        missing, smallest = _needed(how.needs, [(records[place], point[0, place], member), (records[-1], point[0, -1], other)])
+        missing, smallest = _missing(how.needs, [(point[0, place], member), (point[0, -1], other)]), int(min(sizes[place], sizes[-1]))
         n = int(records[place].sum() + records[-1].sum())
-        number = _number(float(points[place]), intervals[place], n, missing or "", _endless(how.endless, member))
+        number = _number(float(points[place]), intervals[place], n, missing, _endless(how.endless, member))
         details = _of_two(metric, member, other) | _counts("monitored_", how.over, records[place])
-        details |= _counts("reference_", how.over, records[-1])
+        details |= _counts("reference_", how.over, records[-1]) | cells.fewer_draws(sets)
         if how.over == "labels" and how.vanishing:
             details |= _caution(number, smallest, records[[place, -1]])
         results.append(_measured(metric, member, number, smallest, details))
@@ -110,27 +112,42 @@ def _of_pairs(metric: Metric, how: OfPair, point: FloatArray, drawn: FloatArray)
 
 
 def _across(metric: Metric, how: Across, evidence: Evidence) -> list[Measured]:
-    """The function of all groups that have records; the smallest of them decides how far the number can be trusted."""
+    """The function of all groups that have records; the smallest of them decides how far the number can be trusted.
+
+    Groups of fewer than `MINIMUM_GROUP_SIZE` records stand back while there are two others, lest three odd records make the figure.
+    """
     cells = evidence.cells[how.over]
     if not evidence.groups:
         return []
     each = [(position,) for position in range(len(evidence.groups))]
-    sizes = cells.records(each).reshape(len(each), -1).sum(axis=1)
-    present = np.flatnonzero(cells.point(each)[0].reshape(len(each), -1).sum(axis=1) > 0)
-    details: dict[str, object] = {"formula": metric.formula, "groups": len(present), "n": int(sizes.sum())}
+    records, sizes = _whole(cells.records(each)), cells.certain(each, _whole)
+    present = np.flatnonzero(_whole(cells.point(each)[0]) > 0)
+    large = present[sizes[present] >= MINIMUM_GROUP_SIZE]
+    kept = large if len(large) > 1 else present
+    n = int(records[kept].sum())
+    details: dict[str, object] = {"formula": metric.formula, "groups": len(kept), "n": n}
+    if len(kept) < len(present):
+        details |= {"groups_left_out": len(present) - len(kept), "records_left_out": int(records[present].sum()) - n}
     member = members(("attribute",), evidence.groups)[0]
-    if len(present) < 2:  # noqa: PLR2004 - a difference needs two
-        return [_measured(metric, member, Undefined(FEW_GROUPS, int(sizes.sum())), 0, details)]
-    sets = [(int(position),) for position in present]
+    if len(kept) < 2:  # noqa: PLR2004 - a difference needs two
+        return [_measured(metric, member, Undefined(FEW_GROUPS, n), 0, details)]
+    sets = [(int(position),) for position in kept]
     with np.errstate(all="ignore"):
         points = how.function(cells.point(sets))
         interval = _interval_across(how, float(points[0]), cells, sets)
-    number = _number(float(points[0]), interval, int(sizes.sum()), "", "every labelled record was wrongly predicted unfavourable")
-    smallest = int(sizes[present].min())
-    details |= {"smallest_group": evidence.groups[int(present[sizes[present].argmin()])].label}
+    number = _number(float(points[0]), interval, n, "", "every labelled record was wrongly predicted unfavourable")
+    smallest = int(sizes[kept].min())
+    details |= {"smallest_group": evidence.groups[int(kept[sizes[kept].argmin()])].label}
+    details |= {} if how.limits else cells.fewer_draws(sets)
     if not how.power:
         details |= _caution(number, smallest, cells.records(sets))
     return [_measured(metric, member, number, smallest, details)]
+
+
+def _whole(cells: NDArray[Any]) -> NDArray[Any]:
+    """The sum [sets] of the cells [sets, …]."""
+    total: NDArray[Any] = cells.reshape(len(cells), -1).sum(axis=1)
+    return total
 
 
 def _interval_across(how: Across, point: float, cells: Cells, sets: Sequence[Sequence[int]]) -> Interval:
@@ -149,54 +166,70 @@ def _interval_across(how: Across, point: float, cells: Cells, sets: Sequence[Seq
 def _strata(metric: Metric, how: OverStrata, evidence: Evidence) -> list[Measured]:
     """The function of each monitored value, and of all pooled, with the reference, stratum by stratum."""
     whose, other, strata = monitored(evidence.groups), reference(evidence.groups), evidence.strata.get(how.over)
-    cells = evidence.cells[how.over]
+    if not whose:
+        return []
+    if strata is None or strata.reason:
+        return [_without_strata(metric, how, evidence, (member, other), strata.reason if strata else NO_STRATA) for member in whose]
+    of_each, of_other = _outcomes(strata, whose), _outcomes(strata, [other])
+    with np.errstate(all="ignore"):
+        points = how.function(of_each.weights, of_other.weights)
+        ends = conditional.limits(of_each, of_other)
     results = []
-    for member in whose:
-        records = cells.records([member.columns, other.columns])
-        n, smallest = int(records.sum()), int(records.sum(axis=1).min())
-        details = _of_two(metric, member, other) | _counts("monitored_", how.over, records[0])
-        details |= _counts("reference_", how.over, records[1])
-        if strata is None:
-            number: Value | Undefined = Undefined(NO_STRATA, n)
-        else:
-            details["strata"] = len(strata.labels)
-            number = _over_strata(how, strata, (member, other), n, evidence)
-            details |= caution_of_strata(_lacking(strata, member, other)) if isinstance(number, Value) else {}
-            details |= _caution(number, smallest, records)
-        results.append(_measured(metric, member, number, smallest, details))
+    for place, member in enumerate(whose):
+        pair = Outcomes(*(np.stack([one[place], both[0]]) for one, both in zip(of_each, of_other, strict=True)))
+        records = pair.counts.sum(axis=1)
+        n, smallest = int(records.sum()), int(certain_records(*(part.sum(axis=(1, 2)) for part in pair)).min())
+        missing = _missing_of_strata(pair.weights, (member, other))
+        interval = limits_around(points[place], *(end[place] for end in ends), method=MOMENTS)
+        number = _number(float(points[place]), interval, n, missing, "")
+        details = _of_two(metric, member, other) | _counts("monitored_", how.over, records[0]) | _counts("reference_", how.over, records[1])
+        counted = int(evidence.cells[how.over].records([member.columns, other.columns]).sum())
+        details |= {"strata": len(strata.labels), "records_without_a_stratum": max(0, counted - n)}
+        details |= caution_of_strata(_lacking(pair.weights)) if isinstance(number, Value) else {}
+        results.append(_measured(metric, member, number, smallest, details | _caution(number, smallest, records)))
     return results
 
 
-def _lacking(strata: Strata, *pair: Member) -> float:
-    """The share of the pair's records in strata in which both have only one outcome."""
-    both = strata.cells[:, [column for member in pair for column in member.columns]].sum(axis=1)
+def _outcomes(strata: Strata, whose: Sequence[Member]) -> Outcomes:
+    """The outcomes [members, S, 2] of each, in the strata that hold any record."""
+    filled, known = strata.counts.any(axis=(1, 2)), strata.known
+    parts = (part[filled] for part in (strata.counts, known.weights, known.squares))
+    return Outcomes(*(np.stack([part[:, list(member.columns)].sum(axis=1) for member in whose]) for part in parts))
+
+
+def _without_strata(metric: Metric, how: OverStrata, evidence: Evidence, pair: tuple[Member, Member], reason: str) -> Measured:
+    member, other = pair
+    records = evidence.cells[how.over].records([member.columns, other.columns])
+    details = _of_two(metric, member, other) | _counts("monitored_", how.over, records[0]) | _counts("reference_", how.over, records[1])
+    return _measured(metric, member, Undefined(reason, int(records.sum())), int(records.sum(axis=1).min()), details)
+
+
+def _lacking(weights: FloatArray) -> float:
+    """The share of a pair's records [2, S, 2] in strata in which both have only one outcome."""
+    both = weights.sum(axis=0)
     return float(both[both.min(axis=1) <= 0].sum() / both.sum())
 
 
-def _over_strata(how: OverStrata, strata: Strata, pair: tuple[Member, Member], n: int, evidence: Evidence) -> Value | Undefined:
-    each = [strata.cells[:, list(member.columns)].sum(axis=1) for member in pair]
-    total = (each[0] + each[1]).sum(axis=0)
-    for size, member in zip((part.sum() for part in each), pair, strict=True):
+def _missing_of_strata(weights: FloatArray, pair: tuple[Member, Member]) -> str:
+    """Why a pair's records [2, S, 2] have no disparity, or nothing."""
+    for size, member in zip(weights.sum(axis=(1, 2)), pair, strict=True):
         if size <= 0:
-            return Undefined(f"no record{member.of} has a stratum and an outcome", n)
-    for size, outcome in zip(total, ("unfavourable", "favourable"), strict=True):
+            return f"no record{member.of} has a stratum and an outcome"
+    for size, outcome in zip(weights.sum(axis=(0, 1)), ("an unfavourable", "a favourable"), strict=True):
         if size <= 0:
-            return Undefined(f"no record of either group has {'an' if outcome[0] == 'u' else 'a'} {outcome} outcome", n)
-    draws = max(FEWEST, min(evidence.draws, CHUNK // max(1, 2 * each[0].size)))
-    known = evidence.cells[how.over]
-    scale = float(known.weights.sum() / known.squares.sum()) if known.squares.sum() > 0 else 1.0
-    drawn = shares_drawn(each[0] * scale, each[1] * scale, draws, np.random.default_rng([evidence.seed, 3]))
-    with np.errstate(all="ignore"):
-        point = how.function(each[0][None], each[1][None])
-        interval = intervals_of(point, how.function(*drawn)[:, None])[0]
-    return _number(float(point[0]), interval, n, "", "")
+            return f"no record of either group has {outcome} outcome"
+    return ""
 
 
-def _needed(needs: Sequence[Need], sides: Sequence[tuple[IntArray, FloatArray, Member]]) -> tuple[str | None, int]:
-    """Why a figure has no number, or None; and the smallest number of records that one of its denominators rests on."""
-    sizes = [int(need.of(records)) for records, _, _ in sides for need in needs]
-    missing = [need.empty.format(of=member.of) for _, weights, member in sides for need in needs if need.of(weights) <= 0]
-    return next(iter(missing), None), min(sizes, default=0)
+def _smallest(needs: Sequence[Need], cells: Cells, sets: Sequence[Sequence[int]]) -> IntArray:
+    """Of each set, the smallest number of records that one of its denominators rests on."""
+    smallest: IntArray = np.min([cells.certain(sets, need.of) for need in needs], axis=0)
+    return smallest
+
+
+def _missing(needs: Sequence[Need], sides: Sequence[tuple[FloatArray, Member]]) -> str:
+    """Why a figure of these weights has no number, or nothing."""
+    return next((need.empty.format(of=member.of) for weights, member in sides for need in needs if need.of(weights) <= 0), "")
 
 
 def _number(point: float, interval: Interval, n: int, missing: str, endless: str) -> Value | Undefined:

@@ -93,6 +93,11 @@ PARTS: Mapping[str, Part] = MappingProxyType(
         "false_negative": Part(
             _mask(_FN), "records{of} wrongly predicted unfavourable", "no labelled record{of} was wrongly predicted unfavourable"
         ),
+        "any_favourable": Part(
+            _mask(_FP, _FN, _TP),
+            "records{of} with a favourable label or prediction",
+            "no labelled record{of} has a favourable label or prediction",
+        ),
         "right": Part(_mask(_TN, _TP), "records{of} rightly predicted", "no labelled record{of} was rightly predicted"),
         "wrong": Part(_mask(_FP, _FN), "records{of} wrongly predicted", "no labelled record{of} was wrongly predicted"),
     }
@@ -102,21 +107,22 @@ PARTS: Mapping[str, Part] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """One part of the cells over another: `counted` of `of_part`. `are` says of the counted what they are."""
+    """One part of the cells over another: `counted` of `of_part`. `are` says of the counted what they are.
+
+    Of an error the group that has more is treated worse, of any other rate the one that has less.
+    """
 
     counted: str
     of_part: str
     are: str
+    is_error: bool = False
 
     @property
     def words(self) -> Words:
         """How the rate is spoken of."""
-        part, counted = PARTS[self.of_part], PARTS[self.counted].among.format(of="")
-        return Words(
-            self.counted,
-            part.empty,
-            f"the reference rate is zero: of {{n}} reference {part.among.format(of='')} none is counted as {counted}",
-        )
+        part = PARTS[self.of_part]
+        zero = f"the reference rate is zero: of {{n}} reference {part.among.format(of='')} none {self.are}"
+        return Words(self.counted, part.empty, zero)
 
 
 RATES: Mapping[str, Rate] = MappingProxyType(
@@ -124,15 +130,15 @@ RATES: Mapping[str, Rate] = MappingProxyType(
         "favourable": Rate("predicted_favourable", "records", "were predicted favourable"),
         "base": Rate("actual_favourable", "records", "have a favourable label"),
         "true_positive": Rate("true_positive", "actual_favourable", "were predicted favourable"),
-        "false_negative": Rate("false_negative", "actual_favourable", "were predicted unfavourable"),
-        "false_positive": Rate("false_positive", "actual_unfavourable", "were predicted favourable"),
+        "false_negative": Rate("false_negative", "actual_favourable", "were predicted unfavourable", is_error=True),
+        "false_positive": Rate("false_positive", "actual_unfavourable", "were predicted favourable", is_error=True),
         "true_negative": Rate("true_negative", "actual_unfavourable", "were predicted unfavourable"),
         "positive_predictive": Rate("true_positive", "predicted_favourable", "have a favourable label"),
-        "false_discovery": Rate("false_positive", "predicted_favourable", "have an unfavourable label"),
+        "false_discovery": Rate("false_positive", "predicted_favourable", "have an unfavourable label", is_error=True),
         "negative_predictive": Rate("true_negative", "predicted_unfavourable", "have an unfavourable label"),
-        "false_omission": Rate("false_negative", "predicted_unfavourable", "have a favourable label"),
-        "right": Rate("right", "records", "were predicted the actual outcome"),
-        "error": Rate("wrong", "records", "were predicted the other outcome"),
+        "false_omission": Rate("false_negative", "predicted_unfavourable", "have a favourable label", is_error=True),
+        "right": Rate("right", "records", "were predicted the outcome of their label"),
+        "error": Rate("wrong", "records", "were predicted the other outcome than that of their label", is_error=True),
     }
 )
 """Every rate of labelled records by its name. A new one is one entry here."""

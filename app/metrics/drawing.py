@@ -8,6 +8,7 @@ intervals that are too narrow for small groups; with thousands of records the tw
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +29,13 @@ FEWEST = 200
 METHOD = "posterior_draws"
 SQUARES = "noncentral_chi_square"
 LIMITS = "posterior_limits"
+MOMENTS = "posterior_moments"
 
 BEYOND = 0.025
 """The share of the draws that lies beyond each end of an interval."""
+
+ROUNDING = 1e-9
+"""How far a number of records of equal weight may fall short of a whole number by rounding."""
 
 LARGE = 100.0
 """Beyond so many times its unit a sum of squares is nearly normal."""
@@ -60,6 +65,18 @@ class Cells:
         """The counts [sets, …] of each set of columns together."""
         return np.stack([self.counts[list(columns)].sum(axis=0) for columns in sets])
 
+    def certain(self, sets: Sequence[Sequence[int]], of: Callable[[NDArray[Any]], NDArray[Any]]) -> IntArray:
+        """The records [sets] of a part of the cells, or fewer where some weigh so much that they are as sure as fewer of equal weight."""
+        weights, squares, counts = (
+            of(np.stack([part[list(columns)].sum(axis=0) for columns in sets])) for part in (self.weights, self.squares, self.counts)
+        )
+        return certain_records(counts, weights, squares)
+
+    def fewer_draws(self, sets: Sequence[Sequence[int]]) -> dict[str, object]:
+        """How many draws are made, as a detail where there are so many cells that they are fewer than asked for."""
+        made = len(self.drawn(sets))
+        return {"draws": made} if made < self.draws else {}
+
     def drawn(self, sets: Sequence[Sequence[int]]) -> FloatArray:
         """Draws [draws, sets, …] of the weights. The same seed gives the same draws; sets asked for twice are drawn once."""
         key = tuple(tuple(columns) for columns in sets)
@@ -87,21 +104,10 @@ class Cells:
         return drawn
 
 
-def shares_drawn(monitored: FloatArray, reference: FloatArray, draws: int, generator: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Draws [draws, S, 2] of a monitored group's outcomes and the reference's, stratum by stratum; both [S, 2] in records.
-
-    How many records a stratum has of an outcome is drawn as it was counted. Which of them are monitored is drawn from as many
-    records less two, and one more record with the monitored share of that outcome over all strata: that has the variance of
-    the share itself. Jeffreys' half records are spread over the strata by size: one in each would outweigh the records.
-    """
-    both = monitored + reference
-    total = both.sum(axis=0)
-    share = (monitored.sum(axis=0) + PRIOR) / (total + 2 * PRIOR)
-    kept = np.divide(np.maximum(both - 2, 0), both, out=np.zeros_like(both), where=both > 0)
-    prior = PRIOR * both / np.maximum(total, 1)
-    sizes = generator.standard_gamma(both, size=(draws, *both.shape))
-    drawn = generator.beta(kept * monitored + share + prior, kept * reference + 1 - share + prior, size=sizes.shape)
-    return sizes * drawn, sizes * (1 - drawn)
+def certain_records(counts: IntArray, weights: FloatArray, squares: FloatArray) -> IntArray:
+    """The counts, or the records of equal weight, (Σw)²/Σw², that they are as sure as where these are fewer."""
+    alike = np.divide(weights**2, squares, out=np.zeros_like(weights), where=squares > 0)
+    return np.minimum(counts, (alike + ROUNDING).astype(np.int64))
 
 
 def intervals_of(
@@ -144,16 +150,19 @@ def sum_of_squares_interval(point: float, drawn: FloatArray, degrees: int, power
 
     Such a sum is too large by chance alone, and draws of it are so again. It is some `unit` times a noncentral chi-square variate,
     whose variance is that of the draws; its limits are those of the noncentrality. Where it is large the draws are moved back.
+    A figure so small that chance alone makes it larger in more than 97.5 of 100 windows, such as 0, has no upper limit of that kind,
+    and takes that of the draws.
     """
     square, draws = point**power, drawn[np.isfinite(drawn)] ** power
     unit = (math.sqrt(square**2 + degrees * float(draws.var()) / 2) - square) / degrees if draws.size else 0.0
     if not np.isfinite(square) or unit <= 0:
         return intervals_of(np.array([point]), drawn[:, None])[0]
     if square < LARGE * unit:
-        ends = (float(_noncentrality(square / unit, degrees, chance)) * unit for chance in (1 - BEYOND, BEYOND))
+        lower, upper = (_noncentrality(square / unit, degrees, chance) * unit for chance in (1 - BEYOND, BEYOND))
+        upper = upper or float(_middle(draws, BEYOND)[1])
     else:
-        ends = (max(0.0, float(end) - degrees * unit) for end in _middle(draws, BEYOND))
-    return limits_around(point, *(end ** (1 / power) for end in ends), method=SQUARES)
+        lower, upper = (max(0.0, float(end) - degrees * unit) for end in _middle(draws, BEYOND))
+    return limits_around(point, lower ** (1 / power), upper ** (1 / power), method=SQUARES)
 
 
 def limits_around(point: float, lower: float, upper: float, *, method: str) -> Interval:

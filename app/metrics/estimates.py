@@ -11,7 +11,7 @@ import numpy as np
 
 from app.metrics.comparisons import Comparison, Share
 from app.metrics.groups import FloatArray, IntArray
-from app.metrics.intervals import Interval, wilson
+from app.metrics.intervals import Interval, Z, wilson
 
 DRAWS = 2000
 """Resamples per table."""
@@ -89,7 +89,7 @@ class Counted:
 
     def pair_interval(self, comparison: Comparison, of: Sequence[int], against: Sequence[int]) -> Interval:
         """The comparison's closed form."""
-        return comparison.interval(*self.share(of).size, *self.share(against).size)
+        return comparison.interval(*self.share(of).size, *self.share(against).size, Z)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,19 +1,21 @@
 """What a table offers to the measures: rates in closed form, cells to draw from, strata, and scores."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.metrics.catalogue.metric import Over
 from app.metrics.confusion import PARTS, RATES, Part
 from app.metrics.drawing import Cells
 from app.metrics.estimates import Counted, Estimate, Words
-from app.metrics.groups import FloatArray, Groups, IntArray
+from app.metrics.groups import Groups, IntArray
 from app.metrics.tables.score_table import ScoreTable
 from app.metrics.tables.strata import Strata
 from app.metrics.tables.weighting import Weighting
-from app.metrics.worst import RatioLimits
+from app.metrics.worst import AllLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,9 +27,13 @@ class Evidence:
     cells: Mapping[Over, Cells] = field(default_factory=dict)
     strata: Mapping[Over, Strata] = field(default_factory=dict)
     scores: ScoreTable | None = None
-    limits: RatioLimits = field(default_factory=RatioLimits)
+    limits: AllLimits = field(default_factory=dict)
     seed: int = 0
     draws: int = 0
+
+
+_PartOf: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
+"""The sum [columns] of some of the cells [columns, …]."""
 
 
 class OfOutcomes:
@@ -38,15 +44,12 @@ class OfOutcomes:
 
     def counted(self, words: Words) -> Counted:
         """The share of the favourable ones."""
-        return _counted(words, self.counts[:, 1], self.counts.sum(axis=1), self.weighting, _FAVOURABLE, _BOTH)
+        return _counted(words, self.counts, self.weighting, (lambda cells: cells[:, 1], lambda cells: cells.sum(axis=1)))
 
     def cells(self, *, seed: int, draws: int, tag: int) -> Cells:
         """Cells to draw from."""
         known = self.weighting or Weighting.of_counts(self.counts)
         return Cells(self.counts, known.weights, known.squares, seed, draws, tag)
-
-
-_FAVOURABLE, _BOTH = np.array([0.0, 1.0]), np.array([1.0, 1.0])
 
 
 class OfConfusion:
@@ -77,19 +80,13 @@ class OfConfusion:
         return {"confusion": whole, "labels": labels, "predictions": predictions}
 
     def _counted(self, words: Words, part: Part, of_part: Part) -> Counted:
-        counts, totals = (np.asarray(each.of(self.counts), dtype=np.int64) for each in (part, of_part))
-        return _counted_cells(words, counts, totals, self.weighting, (part, of_part))
+        return _counted(words, self.counts, self.weighting, (part.of, of_part.of))
 
 
-def _counted(words: Words, counts: IntArray, totals: IntArray, weighting: Weighting | None, counted: FloatArray, of: FloatArray) -> Counted:
+def _counted(words: Words, counts: IntArray, weighting: Weighting | None, parts: tuple[_PartOf, _PartOf]) -> Counted:
+    """The first part of the cells as a share of the second."""
+    part, whole = parts
     if weighting is None:
-        return Counted(words, counts, totals)
-    columns = (weighting.weights @ counted, weighting.weights @ of, weighting.squares @ of)
-    return Counted(words, counts, totals, np.stack(columns, axis=-1))
-
-
-def _counted_cells(words: Words, counts: IntArray, totals: IntArray, weighting: Weighting | None, parts: tuple[Part, Part]) -> Counted:
-    if weighting is None:
-        return Counted(words, counts, totals)
-    columns = (parts[0].of(weighting.weights), parts[1].of(weighting.weights), parts[1].of(weighting.squares))
-    return Counted(words, counts, totals, np.stack(columns, axis=-1))
+        return Counted(words, part(counts), whole(counts))
+    columns = (part(weighting.weights), whole(weighting.weights), whole(weighting.squares))
+    return Counted(words, part(counts), whole(counts), np.stack(columns, axis=-1))

@@ -10,7 +10,7 @@ from app.metrics.evidence import Evidence, OfConfusion
 from app.metrics.measure import measure_all
 from app.metrics.tables import FeedbackCells
 from app.metrics.values import Measured
-from app.metrics.worst import RatioLimits
+from app.metrics.worst import NO_LIMITS, AllLimits
 
 CORRECT = Words(noun="correct", empty=LABELLED)
 
@@ -21,13 +21,13 @@ def measure_feedback(
     metrics: Collection[str] | None = None,
     seed: int = 0,
     draws: int = DRAWS,
-    lower_limit: float | None = None,
-    upper_limit: float | None = None,
+    limits: AllLimits = NO_LIMITS,
 ) -> list[Measured]:
     """Every metric of labels and predictions, overall and per group; of a table without groups, overall only.
 
     `metrics` picks by key (None: all the table can answer). Overall counts the records of no group too, so it is the same for
-    every attribute of one window. The limits are those of disparate impact, by which its worst value is chosen. The same `seed`
+    every attribute of one window. By the `limits` of each
+    metric (those of the catalogue unless given) its worst value is chosen. The same `seed`
     (not negative) gives the same intervals.
     """
     known = OfConfusion(table.confusion, table.confusion_weighting)
@@ -38,7 +38,7 @@ def measure_feedback(
         cells=known.cells(seed=seed, draws=draws),
         strata={} if strata is None else {"labels": strata.over(-1), "predictions": strata.over(-2)},
         scores=table.scores,
-        limits=RatioLimits(lower_limit, upper_limit),
+        limits=limits,
         seed=seed,
         draws=draws,
     )

@@ -10,6 +10,11 @@ Z = 1.959963984540054
 """The 97.5 % quantile of the normal distribution."""
 
 
+HALF = 0.5
+LARGEST = 700.0
+"""The largest logarithm of a number."""
+
+
 class Interval(NamedTuple):
     """The limits, and the name of how they were made. `upper` None is unbounded."""
 
@@ -18,46 +23,48 @@ class Interval(NamedTuple):
     method: str
 
 
-def wilson(count: float, total: float) -> Interval:
+def wilson(count: float, total: float, z: float = Z) -> Interval:
     """The score interval of a proportion, within [0, 1]; `total` > 0. Source: Wilson 1927."""
     rate = count / total
-    spread = Z * Z / total
+    spread = z * z / total
     centre = (rate + spread / 2) / (1 + spread)
     half = math.sqrt(spread * (rate * (1 - rate) + spread / 4)) / (1 + spread)
     # At the ends the limit is exactly the rate; rounding must not push it past.
     return Interval(min(rate, max(0.0, centre - half)), max(rate, min(1.0, centre + half)), "wilson")
 
 
-def newcombe(count: float, total: float, other_count: float, other_total: float) -> Interval:
+def newcombe(count: float, total: float, other_count: float, other_total: float, z: float = Z) -> Interval:
     """The hybrid score interval of `count/total - other_count/other_total`, within [-1, 1].
 
     Source: Newcombe 1998, Statistics in Medicine 17:873, method 10.
     """
     rate, other_rate = count / total, other_count / other_total
-    low, high = _limits(count, total)
-    other_low, other_high = _limits(other_count, other_total)
+    low, high = _limits(count, total, z)
+    other_low, other_high = _limits(other_count, other_total, z)
     difference = rate - other_rate
     lower = difference - math.hypot(rate - low, other_high - other_rate)
     upper = difference + math.hypot(high - rate, other_rate - other_low)
     return Interval(max(-1.0, lower), min(1.0, upper), "newcombe")
 
 
-def log_ratio(count: float, total: float, other_count: float, other_total: float) -> Interval:
+def log_ratio(count: float, total: float, other_count: float, other_total: float, z: float = Z) -> Interval:
     """The log interval of the ratio `(count/total) / (other_count/other_total)`; `other_count` > 0.
 
-    Source: Katz et al. 1978. It has no width, or none that is finite, where a group's records are all alike; there, and for
-    the interval only, half a record is added to each of the four cells (Haldane 1956; Pettigrew et al. 1986).
+    Source: Katz et al. 1978. It has no width, or none that is finite, where a group's records are all alike, and none that means
+    anything where they nearly are, as weighted ones can be; there, and for the interval only, half a record is added to each of
+    the four cells (Haldane 1956; Pettigrew et al. 1986). An upper end beyond all numbers is None.
     """
     ratio = (count / total) / (other_count / other_total)
-    alike = count in (0, total) or other_count == other_total
-    extra = 0.5 if alike else 0.0
+    alike = min(count, total - count, other_count, other_total - other_count) < HALF
+    extra = HALF if alike else 0.0
     a, n, b, m = count + extra, total + 2 * extra, other_count + extra, other_total + 2 * extra
     centre = math.log(a / n) - math.log(b / m)
-    half = Z * math.sqrt(1 / a - 1 / n + 1 / b - 1 / m)
+    half = z * math.sqrt(1 / a - 1 / n + 1 / b - 1 / m)
     lower = 0.0 if count == 0 else min(ratio, math.exp(centre - half))
-    return Interval(lower, max(ratio, math.exp(centre + half)), "log_ratio_adjusted" if alike else "log_ratio")
+    upper = None if centre + half > LARGEST else max(ratio, math.exp(centre + half))
+    return Interval(lower, upper, "log_ratio_adjusted" if alike else "log_ratio")
 
 
-def _limits(count: float, total: float) -> tuple[float, float]:
-    lower, upper, _ = wilson(count, total)
+def _limits(count: float, total: float, z: float) -> tuple[float, float]:
+    lower, upper, _ = wilson(count, total, z)
     return lower, 1.0 if upper is None else upper

@@ -11,7 +11,7 @@ from app.metrics.evidence import Evidence
 from app.metrics.formulas.scores import measure_scores
 from app.metrics.rates import measure_closed
 from app.metrics.values import Measured, Undefined, Value
-from app.metrics.worst import furthest_group, worst_group
+from app.metrics.worst import headline
 
 NO_SCORES = "no probability of the favourable outcome is known"
 
@@ -26,7 +26,7 @@ def measure_all(data: Data, evidence: Evidence, wanted: Collection[str] | None) 
         if (_is_answerable(row, evidence) if wanted is None else row.key in wanted) and not isinstance(row.measure, FromScores):
             metric = replace(row, scopes=row.scopes_on(data))
             found = _measured(metric, evidence)
-            results += [*found, *_worst(metric, found, results, evidence)]
+            results += [*found, *_worst(metric, found, evidence)]
     results += _scores(data, evidence, wanted)
     order = {metric.key: place for place, metric in enumerate(metrics_on(data))}
     return [_cautioned(result) for result in sorted(results, key=lambda result: order[result.metric])]
@@ -52,7 +52,7 @@ def _scores(data: Data, evidence: Evidence, wanted: Collection[str] | None) -> l
     if evidence.scores is not None:
         formulas = {row.key: row.formula for row in rows}
         found = measure_scores(evidence.scores, evidence.groups, formulas)
-        return found + [worst for row in rows for worst in _worst(row, [r for r in found if r.metric == row.key], found, evidence)]
+        return found + [worst for row in rows for worst in _worst(row, [one for one in found if one.metric == row.key], evidence)]
     if wanted is None:
         return []
     return [
@@ -68,33 +68,8 @@ def _scores(data: Data, evidence: Evidence, wanted: Collection[str] | None) -> l
     ]
 
 
-def _worst(metric: Metric, found: Sequence[Measured], earlier: Sequence[Measured], evidence: Evidence) -> list[Measured]:
-    """The chosen value's result again as the attribute's headline; where none has a number, the first one's reason."""
-    if "worst" not in metric.scopes:
-        return []
-    each = [result for result in found if result.scope == "group"]
-    chosen = _headline(metric.worst_by, earlier) or _least_favoured(metric, each, evidence)
-    for result in each:
-        if result.group == chosen:
-            return [replace(result, scope="worst", group=None, details={**result.details, "worst_group": chosen})]
-    return [replace(result, scope="worst", group=None) for result in each[:1]]
-
-
-def _least_favoured(metric: Metric, each: Sequence[Measured], evidence: Evidence) -> str | None:
-    """The monitored value that a metric of its own shows as treated worst."""
-    if metric.key == "disparate_impact":
-        return worst_group(each, evidence.limits)
-    if metric.worst_by is None:
-        return furthest_group(each, metric.ideal or 0.0)
-    sign = -1 if metric.order == "reference - monitored" else 1
-    numbers = [(sign * result.number.value, result.group) for result in each if isinstance(result.number, Value)]
-    return min(numbers, default=(0.0, None), key=lambda entry: entry[0])[1]
-
-
-def _headline(key: str | None, results: Sequence[Measured]) -> str | None:
-    """The worst value another metric has chosen already."""
-    chosen = next((result for result in results if result.metric == key and result.scope == "worst"), None)
-    return None if chosen is None else str(chosen.details["worst_group"]) if "worst_group" in chosen.details else None
+def _worst(metric: Metric, found: Sequence[Measured], evidence: Evidence) -> list[Measured]:
+    return headline(metric, found, evidence.limits) if "worst" in metric.scopes else []
 
 
 def _cautioned(result: Measured) -> Measured:

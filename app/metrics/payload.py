@@ -8,7 +8,7 @@ from app.metrics.evidence import Evidence, OfOutcomes
 from app.metrics.measure import measure_all
 from app.metrics.tables import GroupCounts
 from app.metrics.values import Measured
-from app.metrics.worst import RatioLimits
+from app.metrics.worst import NO_LIMITS, AllLimits
 
 FAVOURABLE = Words(
     noun="favourable",
@@ -24,24 +24,29 @@ def measure_payload(
     metrics: Collection[str] | None = None,
     seed: int = 0,
     draws: int = DRAWS,
-    lower_limit: float | None = None,
-    upper_limit: float | None = None,
+    limits: AllLimits = NO_LIMITS,
 ) -> list[Measured]:
     """The favourable rates of an attribute's or intersection's groups, and how they compare.
 
-    `metrics` picks by key (None: all the table can answer). The limits are those of its disparate impact, by which its worst
-    value is chosen. The same `seed` (not negative) gives the same intervals.
+    `metrics` picks by key (None: all the table can answer). By the `limits` of each metric (those of the catalogue unless given)
+    its worst value is chosen. The same `seed` (not negative) gives the same intervals.
     """
-    limits = RatioLimits(lower_limit, upper_limit)
     return measure_all("payload", _evidence(table, ("predictions", "favourable", FAVOURABLE), limits, (seed, draws)), metrics)
 
 
-def measure_training(table: GroupCounts, *, metrics: Collection[str] | None = None, seed: int = 0, draws: int = DRAWS) -> list[Measured]:
+def measure_training(
+    table: GroupCounts,
+    *,
+    metrics: Collection[str] | None = None,
+    seed: int = 0,
+    draws: int = DRAWS,
+    limits: AllLimits = NO_LIMITS,
+) -> list[Measured]:
     """How the labels of an attribute's or intersection's groups compare, before any model; `table` counts labels."""
-    return measure_all("training", _evidence(table, ("labels", "base", LABELLED), RatioLimits(), (seed, draws)), metrics)
+    return measure_all("training", _evidence(table, ("labels", "base", LABELLED), limits, (seed, draws)), metrics)
 
 
-def _evidence(table: GroupCounts, what: tuple[Over, str, Words], limits: RatioLimits, drawing: tuple[int, int]) -> Evidence:
+def _evidence(table: GroupCounts, what: tuple[Over, str, Words], limits: AllLimits, drawing: tuple[int, int]) -> Evidence:
     over, rate, words = what
     outcomes = OfOutcomes(table.counts, table.weighting)
     return Evidence(

@@ -4,10 +4,12 @@ import math
 from collections.abc import Sequence
 from itertools import chain
 
+from scipy.special import ndtri
+
 from app.metrics.catalogue.metric import Compared, CountOf, Metric, RateOf
 from app.metrics.cautions import caution
 from app.metrics.comparisons import Comparison, Share
-from app.metrics.confusion import PARTS
+from app.metrics.confusion import PARTS, RATES
 from app.metrics.estimates import Counted, Estimate
 from app.metrics.evidence import Evidence
 from app.metrics.groups import Groups
@@ -23,45 +25,44 @@ def measure_closed(metric: Metric, how: RateOf | CountOf | Compared, evidence: E
     match how:
         case RateOf(name):
             return [_rate(metric, evidence.estimates[name], member) for member in members(metric.scopes, evidence.groups)]
-        case CountOf(part):
+        case CountOf(part) as how:
             # The interval of a count is that of its share of all labelled records.
             estimate = evidence.estimates[f"part:{part}"]
             everybody = estimate.share(range(len(evidence.groups) + 1))
             squares = PARTS[part].of(evidence.cells["confusion"].squares)
             return [
-                _count(metric, estimate, member, (everybody, float(squares[list(member.columns)].sum())))
+                _count(metric, how, estimate, member, (everybody, float(squares[list(member.columns)].sum())))
                 for member in members(metric.scopes, evidence.groups)
             ]
-        case Compared(name, by):
+        case Compared(name, by) as how:
             estimate, other = evidence.estimates[name], reference(evidence.groups)
             # Once, not for each group: it goes through all of them.
             share = estimate.share(other.columns)
             pairs = [_pair(metric, by, estimate, member, (other, share)) for member in monitored(evidence.groups)]
-            return [*pairs, *_worst_pair(metric, by, estimate, evidence.groups)]
+            return [*pairs, *_worst_pair(metric, how, estimate, evidence.groups)]
 
 
 def _rate(metric: Metric, estimate: Estimate, member: Member) -> Measured:
     share = estimate.share(member.columns)
     number: Value | Undefined
     if share.is_empty:
-        number = Undefined(estimate.words.empty.format(of=member.of), share.original)
+        number = Undefined(_empty(estimate, share, member.of), share.original)
     else:
         number = _value(share.rate, estimate.rate_interval(member.columns), estimate.records(member.columns))
     details = {"formula": metric.formula, **member.named(), **estimate.counts(share)}
-    details |= _caution(number, share.original, share)
-    return Measured(
-        metric=metric.key, scope=member.scope, group=member.label, number=number, smallest_group=share.original, details=details
-    )
+    details |= _caution(number, share.certain, share)
+    return Measured(metric=metric.key, scope=member.scope, group=member.label, number=number, smallest_group=share.certain, details=details)
 
 
-def _count(metric: Metric, estimate: Estimate, member: Member, among: tuple[Share, float]) -> Measured:
+def _count(metric: Metric, how: CountOf, estimate: Estimate, member: Member, among: tuple[Share, float]) -> Measured:
     share, (everybody, squares) = estimate.share(member.columns), among
     details = {"formula": metric.formula, **member.named(), **estimate.counts(share), "n": everybody.total}
     number: Value | Undefined
     if everybody.is_empty:
         number = Undefined(estimate.words.empty.format(of=""), 0)
     else:
-        number = _value(share.mass, _interval_of_count(share, everybody, squares), share.count)
+        interval = _interval_of_count(share, everybody, squares, is_everybody=_is_everybody(how, member, share))
+        number = _value(share.mass, interval, everybody.total)
     if isinstance(number, Value) and number.method != "counted":
         fewest = min(share.count, everybody.total - share.count)
         details |= caution(everybody.total, fewest)
@@ -71,14 +72,20 @@ def _count(metric: Metric, estimate: Estimate, member: Member, among: tuple[Shar
     )
 
 
-def _interval_of_count(share: Share, everybody: Share, squares: float) -> Interval:
+def _is_everybody(how: CountOf, member: Member, share: Share) -> bool:
+    """Whether it is the number of all records, which is as it is; different weights would add up to another one another time."""
+    alike = share.effective is None or math.isclose(share.effective, share.total)
+    return how.part == "records" and member.scope == "overall" and alike
+
+
+def _interval_of_count(share: Share, everybody: Share, squares: float, *, is_everybody: bool) -> Interval:
     """Of the weight of some of the records, among as many records; `squares` is the sum of their squared weights.
 
     In units of their mean weight, weighted by itself, they are so many equal records that their variance is that of the weight.
     """
     unit = squares / share.mass if share.mass > 0 else everybody.mass_total / everybody.total
     effective, total = share.mass / unit, everybody.total
-    if share.count == total and math.isclose(effective, total):
+    if is_everybody:
         return Interval(share.mass, share.mass, "counted")
     part = wilson(min(effective, total), total)
     upper = 1.0 if part.upper is None else part.upper
@@ -95,37 +102,41 @@ def _pair(metric: Metric, by: Comparison, estimate: Estimate, member: Member, ag
     else:
         number = _compared(by, estimate, member.columns, other.columns)
     details: dict[str, object] = {"formula": metric.formula, "monitored": member.name, "reference": other.name}
-    details |= _both(estimate, share, other_share) | _significance(metric, estimate, share, other_share)
-    smallest = min(share.original, other_share.original)
+    details |= _both(estimate, share, other_share) | _significance(metric, estimate, (share, other_share), 1)
+    smallest = min(share.certain, other_share.certain)
     details |= _caution(number, smallest, share, other_share)
     return Measured(metric=metric.key, scope=member.scope, group=member.label, number=number, smallest_group=smallest, details=details)
 
 
-def _worst_pair(metric: Metric, by: Comparison, estimate: Estimate, groups: Groups) -> list[Measured]:
-    """The group with the lowest rate, in the place of the monitored, set against the one with the highest, whatever their roles.
+def _worst_pair(metric: Metric, how: Compared, estimate: Estimate, groups: Groups) -> list[Measured]:
+    """The group that is treated worst, in the place of the monitored, set against the one treated best, whatever their roles.
 
-    Groups of fewer than `MINIMUM_GROUP_SIZE` records stand back while there are two others.
+    Groups of fewer than `MINIMUM_GROUP_SIZE` records stand back while there are two others. Of many pairs one always lies far
+    apart, so the interval and the p-value are those of all pairs together (Bonferroni).
     """
     if "worst_pair" not in metric.scopes or not groups:
         return []
     shares = [(member, estimate.share(member.columns)) for member in members(("group",), groups)]
     known = [(member, share) for member, share in shares if not share.is_empty]
-    large = [(member, share) for member, share in known if share.original >= MINIMUM_GROUP_SIZE]
-    candidates = large if len(large) > 1 else known
+    large = [(member, share) for member, share in known if share.certain >= MINIMUM_GROUP_SIZE]
+    candidates = sorted(large if len(large) > 1 else known, key=lambda entry: entry[1].rate)
     if len(candidates) < 2:  # noqa: PLR2004 - a pair
-        reason = f"fewer than two groups can be compared: {estimate.words.empty.format(of=' of the others')}"
+        reason = "fewer than two groups have records to compare"
         number: Value | Undefined = Undefined(reason, sum(share.original for _, share in known))
         return [_of_worst_pair(metric, number, 0, {"formula": metric.formula})]
-    low, high = min(candidates, key=lambda entry: entry[1].rate), max(candidates, key=lambda entry: entry[1].rate)
-    if low[0] is high[0]:
-        low, high = candidates[0], candidates[1]
-    missing = _missing(by, estimate, (low[1], low[0].of), (high[1], high[0].of))
-    n = estimate.records(low[0].columns, high[0].columns)
-    number = Undefined(missing, n) if missing else _compared(by, estimate, low[0].columns, high[0].columns)
-    details: dict[str, object] = {"formula": metric.formula, "monitored": low[0].name, "reference": high[0].name}
-    details |= _both(estimate, low[1], high[1]) | _significance(metric, estimate, low[1], high[1])
-    smallest = min(low[1].original, high[1].original)
-    return [_of_worst_pair(metric, number, smallest, details | _caution(number, smallest, low[1], high[1]))]
+    is_error = how.rate in RATES and RATES[how.rate].is_error
+    (worst, share), (best, other) = (candidates[-1], candidates[0]) if is_error else (candidates[0], candidates[-1])
+    pairs = math.comb(len(candidates), 2)
+    if how.by.divides and other.mass == 0:
+        number = Undefined(f"the rate{best.of} is zero, so nothing can be divided by it", share.total + other.total)
+    else:
+        interval = how.by.interval(*share.size, *other.size, float(ndtri(1 - 0.025 / pairs)))
+        number = Value(how.by.point(share, other), interval.lower, interval.upper, interval.method, share.total + other.total)
+    details: dict[str, object] = {"formula": metric.formula, "monitored": worst.name, "reference": best.name}
+    details |= {"chosen_from": len(candidates), **_both(estimate, share, other)}
+    details |= _significance(metric, estimate, (share, other), pairs)
+    smallest = min(share.certain, other.certain)
+    return [_of_worst_pair(metric, number, smallest, details | _caution(number, smallest, share, other))]
 
 
 def _of_worst_pair(metric: Metric, number: Value | Undefined, smallest: int, details: dict[str, object]) -> Measured:
@@ -136,8 +147,13 @@ def _missing(comparison: Comparison, estimate: Estimate, share: tuple[Share, str
     """Why the two cannot be compared, or None."""
     for each, of in (share, other):
         if each.is_empty:
-            return estimate.words.empty.format(of=of)
+            return _empty(estimate, each, of)
     return estimate.words.zero_reference.format(n=other[0].total) if comparison.divides and other[0].mass == 0 else None
+
+
+def _empty(estimate: Estimate, share: Share, of: str) -> str:
+    """Why there is no rate."""
+    return f"the records{of} weigh nothing" if share.original else estimate.words.empty.format(of=of)
 
 
 def _compared(comparison: Comparison, estimate: Estimate, of: Sequence[int], against: Sequence[int]) -> Value:
@@ -145,10 +161,10 @@ def _compared(comparison: Comparison, estimate: Estimate, of: Sequence[int], aga
     return _value(point, estimate.pair_interval(comparison, of, against), estimate.records(of, against))
 
 
-def _significance(metric: Metric, estimate: Estimate, share: Share, other: Share) -> dict[str, object]:
-    """Of selection rates whose records are independent: not of records together with their copies."""
+def _significance(metric: Metric, estimate: Estimate, shares: tuple[Share, Share], pairs: int) -> dict[str, object]:
+    """Of selection rates whose records are independent: not of records together with their copies. Of the worst of many pairs."""
     selects = isinstance(metric.measure, Compared) and metric.measure.rate == "favourable" and isinstance(estimate, Counted)
-    return {**significance(share, other)} if selects and not share.is_empty and not other.is_empty else {}
+    return {**significance(*shares, pairs=pairs)} if selects and not any(share.is_empty for share in shares) else {}
 
 
 def _caution(number: Value | Undefined, smallest: int, *shares: Share) -> dict[str, object]:

@@ -22,6 +22,11 @@ _PHRASES: Mapping[str, tuple[str, str]] = {
 MOST = 700.0
 """A logarithm above this is told as if it were this: its exponential would be no number any more."""
 
+SMALLEST = 1e-9
+
+LEAST = 0.0005
+"""Shares below this would be rounded to none of a hundred."""
+
 FEW = 0.1
 """Shares below this are told with a decimal: of 100 records 0.4, not 0."""
 
@@ -43,24 +48,29 @@ def sentence(
     row, known = CATALOGUE[metric], details or {}
     if value is None:
         return f"{row.title} cannot be computed: {reason or 'no reason is known'}."
+    told = _told(row, value, (lower, upper), known)
+    return f"{told} Caution: it {known['caution']}." if "caution" in known else told
+
+
+def _told(row: Metric, value: float, ends: tuple[float | None, float | None], known: Mapping[str, object]) -> str:
     match row.measure:
         case RateOf(rate):
-            among, are = _PHRASES[rate]
-            ends = f"(95 %: {_hundred(lower, value)} to {_hundred(upper, value)})"
-            return f"Of 100 {among.format(of=_of(known.get('whom')))} {_hundred(value, value)} {are} {ends}."
+            among, are = _among(rate, known)
+            limits = " to ".join(_hundred(end, value) for end in ends)
+            return f"Of 100 {among.format(of=_of(known.get('whom')))} {_hundred(value, value)} {are} (95 %: {limits})."
         case CountOf(part):
             counted = PARTS[part].among.format(of=_of(known.get("whom")))
-            told = ["open" if end is None else f"{end:,.1f}".removesuffix(".0") for end in (value, lower, upper)]
-            return f"{told[0]} {counted} (95 %: {told[1]} to {told[2]})."
+            count, low, high = ("open" if end is None else f"{end:,.1f}".removesuffix(".0") for end in (value, *ends))
+            return f"{count} {counted} (95 %: {low} to {high})."
         case Compared() as how:
-            return _compared(how, value, (lower, upper), known)
+            return _compared(how, value, ends, known)
         case _:
-            lead = _told(row, value, known).removesuffix(".")
-            return f"{lead} (value {_number(value)}, 95 %: {_number(lower)} to {_number(upper)})."
+            lead = _of_row(row, value, known).removesuffix(".")
+            return f"{lead} (value {_number(value)}, 95 %: {_number(ends[0])} to {_number(ends[1])})."
 
 
 def _compared(how: Compared, value: float, ends: tuple[float | None, float | None], known: Mapping[str, object]) -> str:
-    among, are = _PHRASES[how.rate]
+    among, are = _among(how.rate, known)
     shares = [_share(how.rate, side, known) for side in ("monitored", "reference")]
     told = [_hundred(share, share) for share in shares if share is not None]
     names = [str(known.get(side, f"the {side} group")) for side in ("monitored", "reference")]
@@ -73,12 +83,24 @@ def _compared(how: Compared, value: float, ends: tuple[float | None, float | Non
     return f"{lead}{_points(turned * value)} (95 %: {_points(low)} to {_points(high)})."
 
 
+def _among(rate: str, known: Mapping[str, object]) -> tuple[str, str]:
+    """What is counted out of a hundred, and what the counted are; the counts tell which data it was."""
+    among, are = _PHRASES[rate]
+    if rate == "favourable":
+        if {"predicted_favourable", "monitored_predicted_favourable"} & known.keys():
+            among = "labelled records{of}"
+        if {"original_n", "monitored_original_n"} & known.keys():
+            among = "records{of}, original and synthesised,"
+    return among, are
+
+
 def _points(difference: float | None) -> str:
     if difference is None:
         return "open"
-    if round(100 * difference, 1) == 0:
+    if difference == 0:
         return "no difference"
-    return f"{100 * abs(difference):.1f} percentage points {'less' if difference < 0 else 'more'}"
+    points = f"{100 * abs(difference):.1f}" if abs(difference) >= LEAST else "fewer than 0.1"
+    return f"{points} percentage points {'less' if difference < 0 else 'more'}"
 
 
 def _share(rate: str, side: str, known: Mapping[str, object]) -> float | None:
@@ -91,20 +113,22 @@ def _share(rate: str, side: str, known: Mapping[str, object]) -> float | None:
     return None
 
 
-def _told(row: Metric, value: float, known: Mapping[str, object]) -> str:
+def _of_row(row: Metric, value: float, known: Mapping[str, object]) -> str:
     """The row's own sentence."""
     whom = str(known.get("whom") or "")
+    size = abs(value)
     return row.says.format(
-        value=value,
         shown=_number(value),
-        distance=_number(abs(value)),
-        points=f"{100 * abs(value):.1f}",
-        factor=math.exp(min(abs(value), MOST)),
-        balance=100 * (1 - value) / (1 + value) if value > -1 else float("inf"),
+        distance=_number(size),
+        percent=f"{_hundred(value, value)} %",
+        points=f"{100 * size:.1f}" if size >= LEAST or size == 0 else "fewer than 0.1",
+        factor=_number(math.exp(min(size, MOST))),
+        balance=_number(round(100 * (1 - value) / (1 + value))) if value > -1 else "no end of records",
         less="less" if value < 0 else "more",
         more="more" if value > 0 else "fewer",
         higher="higher" if value > 0 else "lower",
         high="high" if value > 0 else "low",
+        widens="widens" if value > 0 else "narrows",
         monitored=known.get("monitored", "the monitored group"),
         reference=known.get("reference", "the reference group"),
         Whom=f"For {whom}" if whom else "Overall",
@@ -116,19 +140,30 @@ def _of(whom: object) -> str:
 
 
 def _hundred(share: float | None, like: float) -> str:
-    """A share as so many of a hundred, with a decimal where it or its neighbours are few."""
+    """A share as so many of a hundred, with a decimal where it or its neighbours are few; never rounded onto none or all."""
     if share is None:
         return "100"
     if share in {0, 1}:
         return f"{100 * share:.0f}"
-    return f"{100 * share:.1f}" if min(like, 1 - like) < FEW else f"{100 * share:.0f}"
+    if share < LEAST:
+        return "fewer than 0.1"
+    if share > 1 - LEAST:
+        return "more than 99.9"
+    return f"{100 * share:.1f}" if min(like, 1 - like, share, 1 - share) < FEW else f"{100 * share:.0f}"
 
 
 def _number(value: float | None) -> str:
+    """Three digits that are read, without exponents; never rounded onto none, nor onto 1 from below."""
     if value is None:
         return "open"
     if float(value).is_integer():
         return f"{value:,.0f}"
     size = abs(value)
-    digits = ",.1f" if size >= 100 else ".2f" if size >= 1 else ".3f" if size >= FEW else ".3g"  # noqa: PLR2004 - three of them are read
-    return f"{value:{digits}}"
+    if size >= 100:  # noqa: PLR2004 - three digits
+        return f"{value:,.1f}"
+    if size >= 1:
+        return f"{value:.2f}"
+    if size < SMALLEST:
+        return f"{'-' if value < 0 else ''}less than {SMALLEST:.9f}"
+    # From either end of [0, 1], three digits behind the noughts or nines.
+    return f"{value:.{2 - math.floor(math.log10(min(size, 1 - size)))}f}" if min(size, 1 - size) >= SMALLEST else f"{value:.9f}"

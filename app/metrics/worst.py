@@ -1,53 +1,59 @@
-"""Which monitored value is the headline of an attribute."""
+"""Which monitored value is the headline of an attribute: the one whose figure lies furthest to the unfair side of its limits."""
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TypeAlias
 
+from app.metrics.catalogue.metric import Metric
 from app.metrics.values import Measured, Value
 from app.metrics.verdicts import MINIMUM_GROUP_SIZE
 
+Limits: TypeAlias = tuple[float | None, float | None]
+"""The lowest and the highest fair number of a metric; an absent side is open."""
 
-class RatioLimits(NamedTuple):
-    """The limits of an attribute's disparate impact; an absent side is open."""
+AllLimits: TypeAlias = Mapping[str, Limits]
+"""Limits by the metric's key; of a metric that is not there, those of the catalogue hold."""
 
-    lower: float | None = None
-    upper: float | None = None
+DIGITS = 12
+"""Figures that differ only behind these are equal: 0.8 - 0.5 and 0.5 - 0.2 are not, to a computer."""
+
+NO_LIMITS: AllLimits = MappingProxyType({})
 
 
-def worst_group(ratios: Sequence[Measured], limits: RatioLimits) -> str | None:
-    """The label whose ratio lies furthest to the unfair side; None where no ratio is a number.
+def headline(metric: Metric, results: Sequence[Measured], limits: AllLimits) -> list[Measured]:
+    """The worst group's result again, as the attribute's headline; where none has a number, the first one's reason.
 
-    That is the lowest ratio, or with an upper limit the one furthest beyond either limit as a factor. Values of fewer than
-    `MINIMUM_GROUP_SIZE` records stand back while there are others, lest two odd records hide what happens to two hundred.
-    The first of equals wins.
+    The worst is the one furthest beyond the metric's limits (of ratios as a factor), or without any the one furthest from
+    equality (of ratios the lowest). Values of fewer than `MINIMUM_GROUP_SIZE` records stand back while there are others, lest
+    two odd records hide what happens to two hundred. The first of equals wins.
     """
-    numbers = [
-        (ratio.smallest_group < MINIMUM_GROUP_SIZE, ratio.number.value, ratio.group) for ratio in ratios if isinstance(ratio.number, Value)
-    ]
-    ranked = sorted(numbers, key=lambda entry: (entry[0], -_violation(entry[1], limits)))
-    return ranked[0][2] if ranked else None
-
-
-def furthest_group(results: Sequence[Measured], ideal: float) -> str | None:
-    """The label whose number lies furthest from the ideal, whichever way; None where there is no number.
-
-    Small groups stand back as above; the first of equals wins.
-    """
-    numbers = [
-        (result.smallest_group < MINIMUM_GROUP_SIZE, -abs(result.number.value - ideal), result.group)
-        for result in results
+    each = [result for result in results if result.scope == "group"]
+    bounds = limits.get(metric.key, metric.limits)
+    ranked = [
+        (result.smallest_group < MINIMUM_GROUP_SIZE, round(-_violation(result.number.value, metric, bounds), DIGITS), place)
+        for place, result in enumerate(each)
         if isinstance(result.number, Value)
     ]
-    return min(numbers, key=lambda entry: entry[:2])[2] if numbers else None
+    if not ranked:
+        return [replace(result, scope="worst", group=None) for result in each[:1]]
+    worst = each[min(ranked)[2]]
+    details = {**worst.details, "worst_group": worst.group, "chosen_from": len(ranked)}
+    return [replace(worst, scope="worst", group=None, details=details)]
 
 
-def _violation(ratio: float, limits: RatioLimits) -> float:
-    """How far beyond the limits, as the logarithm of a factor; negative inside. A limit of zero limits nothing."""
-    log = math.log(ratio) if ratio > 0 else -math.inf
-    beyond = []
-    if limits.upper is not None and limits.upper > 0:
-        beyond.append(log - math.log(limits.upper))
-    if limits.lower is not None and limits.lower > 0:
-        beyond.append(math.log(limits.lower) - log)
-    return max(beyond, default=-log)
+def _violation(value: float, metric: Metric, limits: Limits) -> float:
+    """How far beyond the limits; negative inside."""
+    is_ratio = metric.order == "monitored / reference"
+    # A limit of zero limits no ratio.
+    lower, upper = (None if limit is None or (is_ratio and limit <= 0) else _scaled(limit, is_ratio=is_ratio) for limit in limits)
+    number = _scaled(value, is_ratio=is_ratio)
+    beyond = [*([] if upper is None else [number - upper]), *([] if lower is None else [lower - number])]
+    return max(beyond, default=-number if is_ratio else abs(value - (metric.ideal or 0.0)))
+
+
+def _scaled(value: float, *, is_ratio: bool) -> float:
+    if not is_ratio:
+        return value
+    return math.log(value) if value > 0 else -math.inf

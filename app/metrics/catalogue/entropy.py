@@ -7,12 +7,11 @@ import numpy as np
 
 from app.metrics.catalogue.metric import Across, Data, Direction, Measure, Metric, Needs, OfPair, OfSet, PairFunction, SetFunction
 from app.metrics.catalogue.needed import parts
-from app.metrics.confusion import PARTS, false_negatives, false_positives
 from app.metrics.formulas import differential, entropy
 from app.metrics.groups import FloatArray
 from app.metrics.values import Scope
 
-_ENDLESS = "every labelled record{of} was wrongly predicted unfavourable, so nobody has a benefit to compare with"
+_ENDLESS = "every labelled record was wrongly predicted unfavourable, so nobody has a benefit to compare with"
 _BENEFIT = "b = predicted - actual + 1"
 
 
@@ -31,13 +30,7 @@ def _of_two(function: SetFunction, monitored: FloatArray, reference: FloatArray)
 
 
 def _benefit_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    return _benefit(monitored) - _benefit(reference)
-
-
-def _benefit(cells: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean: FloatArray = (false_positives(cells) - false_negatives(cells)) / PARTS["records"].of(cells)
-    return mean
+    return entropy.mean_benefit(monitored) - entropy.mean_benefit(reference)
 
 
 _INDEXES: tuple[tuple[str, str, str, SetFunction, SetFunction], ...] = (
@@ -153,7 +146,7 @@ ROWS = (
         data=("training", "feedback"),
         measure=Across(differential.smoothed_empirical_differential_fairness, "labels", limits=differential.limits),
         needs=("labels",),
-        says="The chances of a favourable or unfavourable label differ between two groups by a factor of up to {factor:.2f}.",
+        says="The chances of a favourable or unfavourable label differ between two groups by a factor of up to {factor}.",
         amplifies=False,
     ),
     _differential(
@@ -163,7 +156,7 @@ ROWS = (
         data=("feedback",),
         measure=Across(differential.bias_amplification, "confusion", reach=differential.reach_of_amplification),
         needs=("predictions", "labels"),
-        says="The model changes the largest ratio of chances between two groups by a factor of {factor:.2f}, against the labels.",
+        says="The model {widens} the largest ratio of chances between two groups that the labels have by a factor of {factor}.",
         amplifies=True,
     ),
 )

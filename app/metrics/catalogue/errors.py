@@ -21,7 +21,7 @@ _ODDS = parts("actual_favourable", "actual_unfavourable")
 
 
 def _compared(key: str, title: str, rate: str, by: Comparison, source: str, aliases: tuple[str, ...]) -> Metric:
-    name = _RATE_KEYS.get(rate, f"{rate}_rate")
+    name = _NAMES.get(rate, f"{rate}_rate")
     orders: dict[str, tuple[Order, str]] = {
         DIFFERENCE.name: ("monitored - reference", f"{name}(monitored) - {name}(reference)"),
         REVERSED_DIFFERENCE.name: ("reference - monitored", f"{name}(reference) - {name}(monitored)"),
@@ -39,7 +39,7 @@ def _compared(key: str, title: str, rate: str, by: Comparison, source: str, alia
         highest=None if by is RATIO else 1.0,
         ideal=1.0 if by is RATIO else 0.0,
         direction=Direction.TOWARDS_IDEAL,
-        convention=f"{order}: {'1' if by is RATIO else '0'} where both groups have the same {title_of(name)}",
+        convention=f"{order}: {'1' if by is RATIO else '0'} where both groups have the same {title_of(name)}{_MORE.get(rate, '')}",
         source=source,
         says="",
         order=order,
@@ -55,7 +55,12 @@ def title_of(name: str) -> str:
     return name.replace("_", " ")
 
 
-_RATE_KEYS = {"right": "accuracy", "positive_predictive": "positive_predictive_value", "negative_predictive": "negative_predictive_value"}
+_MORE = {"right": ", (TP + TN) / n: two labels of one outcome count as right"}
+_NAMES = {
+    "right": "outcome_accuracy",
+    "positive_predictive": "positive_predictive_value",
+    "negative_predictive": "negative_predictive_value",
+}
 
 
 def _of_pair(  # noqa: PLR0913 - a row of a table
@@ -211,7 +216,7 @@ ROWS = (
             "confusion",
             _ODDS,
             (TPR_DIFFERENCE, FPR_DIFFERENCE),
-            "neither group{of} was ever predicted favourable for one of the labels, so there is no ratio",
+            "for one of the labels no record{of} or of the reference group was predicted favourable, so there is no ratio",
             parts=(partial(pairs.rate_evenness, "true_positive"), partial(pairs.rate_evenness, "false_positive")),
             whole=np.min,
         ),
@@ -220,7 +225,7 @@ ROWS = (
         order="none",
         convention="the smaller ratio of the two odds, always at most 1",
         says="Of records with equal labels, the one of {monitored} and {reference} that is favoured less often is "
-        "favoured at {value:.0%} of the other's rate.",
+        "favoured at {percent} of the other's rate.",
         limits=(0.8, None),
         source="fairlearn",
         aliases=("fairlearn equalized_odds_ratio",),

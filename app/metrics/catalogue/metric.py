@@ -130,7 +130,7 @@ class Metric:
 
     `lowest` and `highest` are the range (None = unbounded), `ideal` the number that means equality or perfection, `limits` what
     counts as fair where a monitor says nothing. `says` is the plain sentence (see sentences.py), `aliases` the names the metric
-    has elsewhere. `worst_by` names the metric by which the worst monitored value is chosen, where it is not the metric itself.
+    has elsewhere.
     """
 
     key: str
@@ -151,7 +151,6 @@ class Metric:
     limits: tuple[float | None, float | None] = (None, None)
     aliases: tuple[str, ...] = ()
     is_default: bool = False
-    worst_by: str | None = None
 
     def scopes_on(self, data: Data) -> tuple[Scope, ...]:
         """The scopes it has on a data set.

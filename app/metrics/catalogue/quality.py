@@ -155,7 +155,7 @@ ROWS = (
         "(TPR + TNR) / 2",
         pairs.balanced_accuracy,
         ("actual_favourable", "actual_unfavourable"),
-        "{Whom}, {value:.0%} of the predictions are right, if favourable and unfavourable labels count alike.",
+        "{Whom}, {percent} of the predictions are right, if favourable and unfavourable labels count alike.",
         ("fairlearn balanced_accuracy",),
     ),
     _made(
@@ -163,7 +163,7 @@ ROWS = (
         "F1 score",
         "2 TP / (2 TP + FP + FN)",
         pairs.f1,
-        ("actual_favourable", "predicted_favourable"),
+        ("any_favourable",),
         "{Whom}, the harmonic mean of precision and recall is {shown}; 1 is perfect.",
         ("fairlearn f1", "Clarify F1 Score"),
     ),

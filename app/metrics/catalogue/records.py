@@ -47,7 +47,7 @@ def _consistency(key: str, title: str, of: str, data: tuple[Data, ...], needs: t
     return _row(
         key,
         title,
-        f"1 - mean of abs(y - mean y of the 5 nearest records), y the {of}",
+        f"1 - mean of abs(y - mean y of the 5 nearest records), the record itself among them, y the {of}",
         data=data,
         scopes=("overall", "group"),
         bounds=(0.0, 1.0),
@@ -55,7 +55,7 @@ def _consistency(key: str, title: str, of: str, data: tuple[Data, ...], needs: t
         direction=Direction.HIGHER,
         convention="1 where every record has the same outcome as the records most like it; features are standardised",
         source="AIF360; Zemel et al. 2013",
-        says=f"{{Whom}}, a record's {of} agrees with {{value:.0%}} of those of the records most like it.",
+        says=f"{{Whom}}, a record's {of} agrees with {{percent}} of those of the records most like it.",
         needs=needs,
         limits=(None, None),
         aliases=aliases,
@@ -66,7 +66,8 @@ def _rich(key: str, title: str, rate: str, alias: str) -> Metric:
     return _row(
         key,
         title,
-        f"largest abs({rate}(subgroup) - {rate}) times the subgroup's share, over subgroups a line divides",
+        f"largest abs({rate}(subgroup) - {rate}) times the share of all records that the subgroup's judged members are,"
+        " over subgroups a line divides",
         data=("feedback",),
         scopes=("overall",),
         bounds=(0.0, 1.0),
@@ -92,12 +93,13 @@ ROWS = (
         ideal=0.0,
         direction=Direction.TOWARDS_IDEAL,
         convention="above 0 monitored records are treated worse than reference records like them (AWS's documentation; its library has the "
-        "opposite sign); features are standardised",
+        "opposite sign); features are standardised; not quite 0 where all are treated alike by chance: a majority of 5 exaggerates (with "
+        "60 % favourable it is 0.08, with 80 % 0.14), so there is no usual limit",
         source="Clarify FT",
         says="Compared with the records of {reference} most like them, those of {monitored} are treated worse {points} percentage points "
         "{less} often than better.",
         needs=("predictions", "rows"),
-        limits=(-0.1, 0.1),
+        limits=(None, None),
         aliases=("Clarify FT",),
     ),
     _consistency(

@@ -93,7 +93,6 @@ ROWS = (
             "fairlearn demographic_parity_difference",
         ),
         is_default=True,
-        worst_by="disparate_impact",
     ),
     Metric(
         key="difference_in_positive_proportions_in_predicted_labels",
@@ -113,7 +112,6 @@ ROWS = (
         needs=("predictions",),
         limits=(-0.1, 0.1),
         aliases=("Clarify DPPL",),
-        worst_by="disparate_impact",
     ),
     Metric(
         key="perfect_equality",

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import gammainc, ndtr, ndtri
 
-from app.metrics.formulas.means import BEYOND, Limits, difference_limits, share_limits
+from app.metrics.formulas.means import BEYOND, UNSEEN, Limits, difference_limits, share_limits
 from app.metrics.groups import FloatArray
 
 HALVINGS = 40
@@ -18,17 +18,27 @@ def calibration_gap(bins: FloatArray) -> FloatArray:
     return gap
 
 
-def gap_limits(bins: FloatArray, square: FloatArray, both: FloatArray, size: FloatArray) -> Limits:
-    """Limits of the gap: those of the mean probability and of the share, which go together as far as the scores are any good.
+def gap_limits(weights: FloatArray, sums: FloatArray, squares: FloatArray, size: FloatArray) -> Limits:
+    """Limits of the gap: those of what is promised too much, p of an unfavourable label, and too little, 1 - p of a favourable one.
 
-    `square` is the mean square of the probabilities, `both` the mean of probability times label.
+    The gap is the difference of the two means, each over all records; where one is, the other is not. `weights`, `sums` and
+    `squares` [..., 2 actual] are of the probabilities. Both count as if so much of a record as a loss is allowed for were unseen.
     """
-    weight, expected, favourable = np.moveaxis(bins.sum(axis=-2), -1, 0)
-    mean, share = expected / weight, favourable / weight
-    scatter = np.maximum(square - mean * mean, 0) * share * (1 - share)
-    correlation = np.divide(both - mean * share, np.sqrt(scatter), out=np.zeros_like(mean), where=scatter > 0)
-    limits = (mean, share_limits(mean, square, size)), (share, share_limits(share, share, size))
-    return difference_limits(*limits, np.clip(correlation, -1, 1))
+    weight, total, square = (part.sum(axis=-1) for part in (weights, sums, squares))
+    # Of records like all, whose labels are the ones not seen: their promises and squares.
+    unseen = (total / weight, square / weight), (1 - total / weight, 1 - 2 * total / weight + square / weight)
+    much = sums[..., 0], squares[..., 0]
+    little = weights[..., 1] - sums[..., 1], weights[..., 1] - 2 * sums[..., 1] + squares[..., 1]
+    sides: list[tuple[FloatArray, Limits]] = []
+    scatters: list[FloatArray] = []
+    for seen, added in zip((much, little), unseen, strict=True):
+        mean, mean_square = ((known / weight * size + UNSEEN * more) / (size + 2 * UNSEEN) for known, more in zip(seen, added, strict=True))
+        sides.append((mean, share_limits(mean, mean_square, size)))
+        scatters.append(np.maximum(mean_square - mean * mean, 0))
+    of, against = sides
+    scatter = scatters[0] * scatters[1]
+    correlation = np.divide(-of[0] * against[0], np.sqrt(scatter), out=np.zeros_like(scatter), where=scatter > 0)
+    return difference_limits(of, against, np.clip(correlation, -1, 1))
 
 
 def calibration_error(bins: FloatArray) -> FloatArray:
@@ -45,12 +55,17 @@ def error_limits(bins: FloatArray, size: FloatArray) -> Limits:
     The lower limit is the error at which one as large as observed would be seen in 2.5 % of samples, zero where perfect
     calibration would do: the gaps of the bins are taken to be the observed ones times a factor, which is searched. What a sample
     shows is then a sum of folded normal variables, likened to a gamma variable of its mean and variance. The upper limit forgoes
-    the correction for chance, whose size is uncertain.
+    the correction for chance, whose size is uncertain, and allows for records unseen as a loss does, each as wrong as can be.
     """
     known = _Bins(bins, size)
     lower = known.lowest_factor() * known.error
-    upper = known.error - ndtri(BEYOND) * np.sqrt(known.variance())
-    return Limits(np.minimum(lower, known.error), np.clip(upper, known.error, 1))
+    variance = known.variance()
+    upper = known.error - ndtri(BEYOND) * np.sqrt(variance)
+    records = size + 2 * UNSEEN
+    mean = (known.error * size + UNSEEN) / records
+    square = ((variance * size + known.error**2) * size + UNSEEN) / records
+    allowed = share_limits(mean, square, size).upper
+    return Limits(np.minimum(lower, known.error), np.clip(np.maximum(upper, allowed), known.error, 1))
 
 
 class _Bins:

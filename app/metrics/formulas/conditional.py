@@ -1,8 +1,29 @@
 """Demographic disparity among like records: within each stratum, then averaged by stratum size."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from app.metrics.groups import FloatArray
+from app.metrics.groups import FloatArray, IntArray
+from app.metrics.intervals import Z
+
+PRIOR = 0.5
+"""Pseudo-records of a group with either outcome (Jeffreys), spread over the strata by size."""
+
+
+class Outcomes(NamedTuple):
+    """Records of a group by stratum and outcome, arrays [..., S, 2]: how many, their weights, and the sums of the squared weights."""
+
+    counts: IntArray
+    weights: FloatArray
+    squares: FloatArray
+
+    @property
+    def density(self) -> FloatArray:
+        """How many records of equal weight one unit of weight stands for, per stratum [..., S, 1]; where it has none, in all strata."""
+        weights, squares = (part.sum(axis=-1, keepdims=True) for part in (self.weights, self.squares))
+        overall = _over(weights.sum(axis=-2, keepdims=True), squares.sum(axis=-2, keepdims=True), 1.0)
+        return np.where(squares > 0, _over(weights, squares, 1.0), overall)
 
 
 def conditional_demographic_disparity(monitored: FloatArray, reference: FloatArray) -> FloatArray:
@@ -17,3 +38,50 @@ def conditional_demographic_disparity(monitored: FloatArray, reference: FloatArr
         size = both.sum(axis=-1)
         disparity: FloatArray = (size * (shares[..., 0] - shares[..., 1])).sum(axis=-1) / size.sum(axis=-1)
     return disparity
+
+
+def limits(monitored: Outcomes, reference: Outcomes) -> tuple[FloatArray, FloatArray]:
+    """The 95 % limits [...] of the disparity, from its variance and skewness (delta method; Cornish and Fisher 1938).
+
+    It is a sum over the strata of shares of an outcome times their sizes; shares and sizes scatter independently. The scatter
+    of a share is that of as many records of equal weight as the pair's own weights amount to. A stratum of one or two records
+    shows none, so for the scatter its share is moved to the share over all strata, by the weight of one or two records; the
+    centre is not moved, for strata differ.
+    """
+    both = monitored.weights + reference.weights
+    share = _over(monitored.weights, both, 0.0)
+    total = both.sum(axis=(-2, -1))[..., None, None]
+    size = both.sum(axis=-1, keepdims=True) / total
+    alike, prior = _alike(monitored, reference, both)
+    scatter, lean = _moments(share, monitored.counts + reference.counts, alike, prior)
+    disparity = share[..., :1] - share[..., 1:]
+    point = (size * disparity).sum(axis=-2, keepdims=True)
+    of_sizes = (monitored.squares + reference.squares) * ((disparity - point) / total) ** 2
+    sign = np.array([1.0, -1.0])
+    centre = (size * sign * np.where(both > 0, (share + prior) / (1 + 2 * prior), 0.0)).sum(axis=(-2, -1))
+    deviation = np.sqrt((size**2 * scatter + of_sizes).sum(axis=(-2, -1)))
+    skewness = np.clip(_over((size**3 * sign * lean).sum(axis=(-2, -1)), deviation**3, 0.0), -1, 1)
+    lower, upper = (centre + deviation * (end + skewness * (Z * Z - 1) / 6) for end in (-Z, Z))
+    return np.maximum(lower, -1.0), np.minimum(upper, 1.0)
+
+
+def _alike(monitored: Outcomes, reference: Outcomes, both: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Records of equal weight that tell as much of each share, and the pseudo-records of either group for each of them."""
+    overall = (monitored.weights.sum(axis=-2, keepdims=True) + PRIOR) / (both.sum(axis=-2, keepdims=True) + 2 * PRIOR)
+    alike = both / ((1 - overall) / monitored.density + overall / reference.density)
+    return alike, PRIOR / np.maximum(alike.sum(axis=-2, keepdims=True), 1.0)
+
+
+def _moments(share: FloatArray, counts: IntArray, alike: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The variance and the third moment of each share: those of a beta variate."""
+    overall = ((share * alike).sum(axis=-2, keepdims=True) + PRIOR) / (alike.sum(axis=-2, keepdims=True) + 2 * PRIOR)
+    spread = prior * counts
+    likely = (np.maximum(counts - 2, 0) * share + overall + spread) / (np.maximum(counts - 2, 0) + 1 + 2 * spread)
+    records = alike * (1 + 2 * prior)
+    scatter = _over(likely * (1 - likely), records, 0.0)
+    return scatter, 2 * (1 - 2 * likely) * scatter / (records + 1)
+
+
+def _over(part: FloatArray, whole: FloatArray, otherwise: float) -> FloatArray:
+    ratio: FloatArray = np.divide(part, whole, out=np.full(np.broadcast_shapes(part.shape, whole.shape), otherwise), where=whole > 0)
+    return ratio

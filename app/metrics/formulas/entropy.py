@@ -28,9 +28,14 @@ def generalized_entropy(cells: FloatArray, alpha: float) -> FloatArray:
 def between_groups(cells: FloatArray, alpha: float) -> FloatArray:
     """The index [...] between groups of cells [..., G, 2, 2]: each record has the mean benefit of its group."""
     sizes = PARTS["records"].of(cells).astype(np.float64)
+    return _index(np.where(sizes > 0, mean_benefit(cells), 1.0), sizes, alpha)
+
+
+def mean_benefit(cells: FloatArray) -> FloatArray:
+    """The mean benefit [...] of cells [..., 2, 2], within [0, 2]; NaN without records."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        benefits = np.where(sizes > 0, 1 + (false_positives(cells) - false_negatives(cells)) / sizes, 1.0)
-    return _index(benefits, sizes, alpha)
+        mean: FloatArray = 1 + (false_positives(cells) - false_negatives(cells)) / PARTS["records"].of(cells)
+    return mean
 
 
 def coefficient_of_variation(index: FloatArray) -> FloatArray:

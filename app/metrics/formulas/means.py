@@ -14,6 +14,9 @@ from app.metrics.groups import FloatArray
 BEYOND = 0.025
 """The chance left beyond each limit."""
 
+UNSEEN = 0.25
+"""Of a record, added for the limits of a loss, with each label: were the one not seen yet to come, it could cost much more."""
+
 
 class Limits(NamedTuple):
     """The ends of intervals; each holds its point."""

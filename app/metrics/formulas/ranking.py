@@ -1,11 +1,19 @@
-"""How well scores rank favourable labels above unfavourable ones, from a histogram [..., 2 actual, bins] of weights."""
+"""How well scores rank favourable labels above unfavourable ones, from the weights by score."""
 
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from app.metrics.formulas.means import Limits, likened_limits
 from app.metrics.groups import FloatArray
+from app.metrics.tables.score_bins import ScoreBins
+
+MOST_ERROR = 0.01
+"""An area that the bins may put further off than this is not given at all."""
+
+TOGETHER = 16
+"""Sets that are ranked at a time: a row of bins for each stands in memory."""
 
 
 class Ranking(NamedTuple):
@@ -16,25 +24,35 @@ class Ranking(NamedTuple):
     error: FloatArray
 
 
-def ranking(histogram: FloatArray) -> Ranking:
-    """The area by trapezia: pairs in one bin count half. NaN where a label is missing.
+def ranking(bins: ScoreBins) -> Ranking:
+    """The area of each column by trapezia: pairs in one bin count half. NaN where a label is missing.
 
     A record's placement is the share of records of the other label it is ranked above; DeLong et al. 1988 have the variance from
-    them. Were all pairs of a bin ordered one way, the area would be off by half their share, which is the `error`.
+    them. Were all pairs of a wide bin ordered one way, the area would be off by half their share, which is the `error`; equal
+    scores are ties in truth, so it is zero while every score has a bin of its own.
     """
+    columns, is_wide = bins.size // 2, bins.is_wide
+    found = [_ranked(bins.dense(first, min(first + TOGETHER, columns)), is_wide) for first in range(0, columns, TOGETHER)]
+    return Ranking(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+
+def _ranked(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Ranking:
     totals = histogram.sum(axis=-1, keepdims=True)
+    is_known = (totals > 0).all(axis=(-2, -1))
+    before = np.cumsum(histogram, axis=-1) - histogram / 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        shares = histogram / totals
-    unfavourable, favourable = shares[..., 0, :], shares[..., 1, :]
-    above = np.cumsum(unfavourable, axis=-1) - unfavourable / 2
-    below = np.cumsum(favourable, axis=-1) - favourable / 2
-    area = np.clip((favourable * above).sum(axis=-1), 0, 1)
+        shares, ranks = histogram / totals, before / totals
+        # Of whole numbers up to here, so that an order without a fault gives 1.
+        area = (histogram[..., 1, :] * before[..., 0, :]).sum(axis=-1) / totals.prod(axis=(-2, -1))
+    area = np.where(is_known, np.clip(area, 0, 1), np.nan)
+    (unfavourable, favourable), (above, below) = (np.moveaxis(part, -2, 0) for part in (shares, ranks))
     squares = np.stack([(unfavourable * (1 - below) ** 2).sum(axis=-1), (favourable * above**2).sum(axis=-1)], axis=-1)
-    return Ranking(area, np.maximum(squares - area[..., None] ** 2, 0), (favourable * unfavourable).sum(axis=-1) / 2)
+    error = np.where(is_known, (favourable * unfavourable * is_wide).sum(axis=-1) / 2, np.nan)
+    return Ranking(area, np.maximum(squares - area[..., None] ** 2, 0), error)
 
 
 def ranking_limits(found: Ranking, sizes: FloatArray) -> Limits:
-    """Limits of the area; `sizes` [..., 2] records of equal weight of each label."""
+    """Limits of the area, widened by what the bins may hide; `sizes` [..., 2] records of equal weight of each label."""
     freedom = np.maximum(sizes - 1, 1e-6)
     parts = found.variances / freedom
     variance = parts.sum(axis=-1)
@@ -42,4 +60,5 @@ def ranking_limits(found: Ranking, sizes: FloatArray) -> Limits:
     # Welch's degrees of freedom, from the two labels' parts of the variance.
     least = (parts**2 / freedom).sum(axis=-1)
     welch = np.divide(variance**2, least, out=np.maximum(fewer - 1, 1e-6), where=least > 0)
-    return likened_limits(found.area, variance * fewer, fewer, welch)
+    limits = likened_limits(found.area, variance * fewer, fewer, welch)
+    return Limits(np.maximum(limits.lower - found.error, 0), np.minimum(limits.upper + found.error, 1))

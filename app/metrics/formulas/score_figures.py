@@ -5,28 +5,28 @@ normal intervals, also on the logit scale, miss far too often in groups of twent
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from app.metrics.formulas.calibration import calibration_error, calibration_gap, error_limits, gap_limits
-from app.metrics.formulas.means import BEYOND, Limits, difference_limits, likened_limits, loss_limits, share_limits
-from app.metrics.formulas.ranking import ranking, ranking_limits
+from app.metrics.formulas.means import BEYOND, UNSEEN, Limits, difference_limits, likened_limits, loss_limits, share_limits
+from app.metrics.formulas.ranking import MOST_ERROR, ranking, ranking_limits
 from app.metrics.groups import FloatArray, IntArray
-from app.metrics.tables.score_sums import QUANTITIES, ScoreSums, scores_of_bins
+from app.metrics.tables.score_bins import MOST
+from app.metrics.tables.score_sums import LARGEST_LOSS, QUANTITIES, ScoreSums, losses_of
 
 FAVOURABLE, UNFAVOURABLE = 1, 0
 SCORE, SQUARED_ERROR, LOG_LOSS = range(len(QUANTITIES))
-
-UNSEEN = 0.25
-"""Of a record, added for the limits of a loss, with each label: were the one not seen yet to come, it could cost much more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Figures:
     """One figure of each set [S]. `points` are NaN where `lacking`, a format of whom it is ({of}), says why.
 
-    `n` counts the records a figure rests on, `smallest` those in its smallest denominator; `details` trace it.
+    `n` counts the records a figure rests on, `smallest` those in its smallest denominator; `details` trace it. Where a figure is
+    NaN and `is_doubtful`, the reason is `doubtful`, a format of whom it is and of the details.
     """
 
     points: FloatArray
@@ -36,6 +36,8 @@ class Figures:
     smallest: IntArray
     lacking: str
     details: Mapping[str, FloatArray | IntArray] = field(default_factory=dict)
+    is_doubtful: npt.NDArray[np.bool_] | None = None
+    doubtful: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +59,10 @@ class Known:
 Figure = Callable[[Known], Figures]
 _LABELS = ("an unfavourable label", "a favourable label")
 _SCORED = "has a probability of the favourable outcome"
+_TOO_CLOSE = (
+    f"more than {MOST:,} different probabilities were tabulated, in bins in which those{{of}} lie too close together:"
+    " the figure could be off by {binning_error:.2g}"
+)
 NOBODY = f"no labelled record{{of}} {_SCORED}"
 
 
@@ -115,12 +121,14 @@ def count(label: int, *, of_favourable: bool) -> Figure:
 
 def brier_score(known: Known) -> Figures:
     """The mean squared distance of probability and label."""
-    return _loss(known, SQUARED_ERROR, ((1 - scores_of_bins()) ** 2, scores_of_bins() ** 2), share_limits, "wilson_effective")
+    scores = known.sets.bins.scores
+    return _loss(known, SQUARED_ERROR, ((1 - scores) ** 2, scores**2), share_limits, "wilson_effective")
 
 
 def log_loss(known: Known) -> Figures:
-    """The mean of -ln of the probability of what happened."""
-    return _loss(known, LOG_LOSS, (-np.log(scores_of_bins()), -np.log1p(-scores_of_bins())), loss_limits, "log_student")
+    """The mean of -ln of the probability of what happened; no loss is larger than that of a probability of nothing."""
+    found = _loss(known, LOG_LOSS, losses_of(known.sets.bins.scores), loss_limits, "log_student")
+    return replace(found, limits=Limits(found.limits.lower, np.minimum(found.limits.upper, LARGEST_LOSS)))
 
 
 def _loss(
@@ -134,8 +142,7 @@ def _loss(
     weight = known.sets.weights.sum(axis=-1)
     size, n = known.sizes(), known.sets.counts.sum(axis=-1)
     total, square = (part[..., quantity].sum(axis=-1) for part in (known.sets.sums, known.sets.sums_of_squares))
-    among = known.sets.histogram.sum(axis=1) / weight[:, None]
-    first, second = (sum(among @ cost**power for cost in costs) * UNSEEN for power in (1, 2))
+    first, second = (known.sets.bins.summed(costs[0] ** power + costs[1] ** power) / weight * UNSEEN for power in (1, 2))
     point = total / weight
     mean = (point * size + first) / (size + 2 * UNSEEN)
     limits = limits_of(mean, (square / weight * size + second) / (size + 2 * UNSEEN), size)
@@ -144,24 +151,27 @@ def _loss(
 
 def roc_auc(known: Known) -> Figures:
     """The chance that a favourable label has a higher score than an unfavourable one."""
-    found = ranking(known.sets.histogram)
+    found = ranking(known.sets.bins)
     counts = known.sets.counts
     details: dict[str, FloatArray | IntArray] = {"favourable_labels": counts[:, 1], "unfavourable_labels": counts[:, 0]}
     details["binning_error"] = found.error
     lacking = f"no two labelled records{{of}}, one favourable and one not, {_SCORED.replace('has', 'have')}"
     limits = ranking_limits(found, known.size())
-    return Figures(found.area, limits, "delong_wilson", counts.sum(axis=-1), counts.min(axis=-1), lacking, details)
+    is_doubtful = found.error > MOST_ERROR
+    area = np.where(is_doubtful, np.nan, found.area)
+    n = counts.sum(axis=-1), counts.min(axis=-1)
+    return Figures(area, limits, "delong_wilson", *n, lacking, details, is_doubtful, _TOO_CLOSE)
 
 
 def gap(known: Known) -> Figures:
     """The mean probability less the share of favourable labels."""
-    sums, weight = known.sets, known.sets.weights.sum(axis=-1)
-    square, both = sums.sums_of_squares[..., SCORE].sum(axis=-1) / weight, sums.sums[:, FAVOURABLE, SCORE] / weight
+    sums = known.sets
     n = sums.counts.sum(axis=-1)
     expected, favourable = (sums.calibration[..., part].sum(axis=-1) for part in (1, 2))
     details = {"score_sum": expected, "favourable_labels": favourable, "n": n}
-    limits = gap_limits(sums.calibration, square, both, known.sizes())
-    return Figures(calibration_gap(sums.calibration), limits, "newcombe_correlated", n, n, NOBODY, details)
+    limits = gap_limits(sums.weights, sums.sums[..., SCORE], sums.sums_of_squares[..., SCORE], known.sizes())
+    points = calibration_gap(sums.calibration)
+    return Figures(points, _holding(limits, points), "newcombe_correlated", n, n, NOBODY, details)
 
 
 def expected_error(known: Known) -> Figures:

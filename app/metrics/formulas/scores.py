@@ -49,7 +49,8 @@ def _sets(asked: _Asked, figures: Figures, whose: Sequence[Member], unscored: Se
     for place, member in enumerate(whose):
         traced = {name: _plain(values[place]) for name, values in figures.details.items()}
         details: dict[str, object] = {"formula": asked.formula, **member.named(), **traced, "unscored": unscored[place]}
-        lacking = figures.lacking.format(of=member.of)
+        is_doubtful = figures.is_doubtful is not None and figures.is_doubtful[place]
+        lacking = (figures.doubtful if is_doubtful else figures.lacking).format(of=member.of, **traced)
         number = _number(figures.points[place], _at(figures.limits, place), figures.method, int(figures.n[place]), lacking)
         results.append(_measured(asked, member, number, int(figures.smallest[place]), details))
     return results

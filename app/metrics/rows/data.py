@@ -17,6 +17,8 @@ MOST_RECORDS = 100_000
 MOST_RECORDS_OF_MANY_FEATURES = 20_000
 """How many records are looked at where there are few features, and where there are many; of more, so many are drawn by lot."""
 
+SPREAD = np.uint64(0x9E3779B97F4A7C15)
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RowData:
@@ -56,10 +58,14 @@ class RowData:
         return np.where(self.codes == NEITHER, len(self.groups), self.codes)
 
     def sampled(self, most: int) -> "RowData":
-        """The same records, or so many of them drawn by lot, always the same ones."""
+        """The same records, or so many of them drawn by lot.
+
+        The lot is of what is in a record, so neither the data set, the order of the records nor what else was logged matters:
+        of two sets of the same records the same are drawn, and of more records fewer of those drawn before.
+        """
         if len(self.codes) <= most:
             return self
-        kept = np.sort(np.random.default_rng(0).choice(len(self.codes), most, replace=False))
+        kept = np.sort(np.argpartition(self._lots(), most)[:most])
         return replace(
             self,
             codes=self.codes[kept],
@@ -68,6 +74,29 @@ class RowData:
             actual=None if self.actual is None else self.actual[kept],
             protected=None if self.protected is None else self.protected[kept],
         )
+
+    def _lots(self) -> npt.NDArray[np.uint64]:
+        """A number drawn for each record from its features, group and prediction (where there is none, its label)."""
+        outcomes = self.actual if self.predicted is None else self.predicted
+        lots = _mixed(np.zeros(len(self.codes), dtype=np.uint64), self.codes.astype(np.float64))
+        for column in (*self.features.T, *(() if outcomes is None else (outcomes.astype(np.float64),))):
+            lots = _mixed(lots, column)
+        # Equal records draw one by one, not all together; which of them is first may depend on their labels alone.
+        order = np.lexsort((lots,) if self.actual is None else (self.actual, lots))
+        is_first = np.diff(lots[order], prepend=~lots[order[:1]]) != 0
+        places = np.arange(len(order))
+        nth = np.empty(len(order), dtype=np.float64)
+        nth[order] = places - np.maximum.accumulate(np.where(is_first, places, 0))
+        return _mixed(lots, nth)
+
+
+def _mixed(lots: npt.NDArray[np.uint64], numbers: FloatArray) -> npt.NDArray[np.uint64]:
+    """The lots changed by the numbers, evenly over all 64 bits (the finalizer of SplitMix64)."""
+    # Adding nothing turns the negative zero, which is another pattern of bits, into zero.
+    bits = (lots + SPREAD) ^ (numbers + 0.0).view(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    return bits ^ (bits >> np.uint64(31))
 
 
 def most_records(features: int) -> int:

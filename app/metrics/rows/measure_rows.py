@@ -1,6 +1,6 @@
 """Measures what only the records themselves can tell: the flip test, consistency and rich subgroups."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, TypeAlias
@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from app.metrics.catalogue.metric import Data
+from app.metrics.catalogue import CATALOGUE, Data
 from app.metrics.cautions import caution
 from app.metrics.groups import IntArray
 from app.metrics.intervals import Interval
@@ -19,7 +19,7 @@ from app.metrics.rows.flip_test import flips
 from app.metrics.rows.neighbours import standardised
 from app.metrics.rows.rich_subgroup import Kind, rich_subgroup
 from app.metrics.values import Measured, Undefined, Value
-from app.metrics.worst import furthest_group
+from app.metrics.worst import NO_LIMITS, AllLimits, headline
 
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 Outcome: TypeAlias = Literal["label", "prediction"]
@@ -36,10 +36,11 @@ _OUTCOMES: Mapping[Data, tuple[Outcome, ...]] = MappingProxyType(
 )
 
 
-def measure_rows(data: Data, rows: RowData, wanted: Mapping[str, str]) -> list[Measured]:
+def measure_rows(data: Data, rows: RowData, wanted: Mapping[str, str], *, limits: AllLimits = NO_LIMITS) -> list[Measured]:
     """The metrics that `wanted` names, in its order, each with the text of its formula; `data` says which outcomes there are.
 
-    Of more records than can be searched for neighbours (see `most_records`) so many are drawn by lot, which the details say.
+    Of more records than can be searched for neighbours (see `most_records`) so many are drawn by lot, which the details
+    say. By the `limits` (those of the catalogue unless given) the worst value is chosen.
 
     Raises:
         ValueError: a metric is unknown, or needs outcomes that the data set does not have.
@@ -52,7 +53,7 @@ def measure_rows(data: Data, rows: RowData, wanted: Mapping[str, str]) -> list[M
         if key in _RICH:
             results.append(everyone.told(_rich_subgroup(everyone, key), formula))
             continue
-        found = _flip_test(searched) if key == _FLIP_TEST else _consistency(searched, key)
+        found = _flip_test(searched, limits) if key == _FLIP_TEST else _consistency(searched, key)
         results += [searched.told(result, formula) for result in found]
     return results
 
@@ -106,7 +107,7 @@ class _Rows:
         return replace(result, details=details)
 
 
-def _flip_test(looked_at: _Rows) -> list[Measured]:
+def _flip_test(looked_at: _Rows, limits: AllLimits) -> list[Measured]:
     """Each monitored value, all of them pooled, and the worst of them, beside the reference."""
     groups, predicted = looked_at.rows.groups, looked_at.outcomes("prediction")
     whose, other = monitored(groups), reference(groups)
@@ -128,14 +129,11 @@ def _flip_test(looked_at: _Rows) -> list[Measured]:
         else:
             of = chosen[everyone]
             number = _value(found.value(of), found.interval(of), _count(chosen, of_reference))
-            details |= {
-                "flips_to_favourable": int((found.signs[of] == 1).sum()),
-                "flips_to_unfavourable": int((found.signs[of] == -1).sum()),
-            }
-            details |= {"neighbours": found.neighbours, "neighbours_divided_equally": int(found.divided[of].sum())}
+            details |= dict(zip(("flips_to_favourable", "flips_to_unfavourable"), found.towards(of), strict=True))
+            details["neighbours"] = found.neighbours
         smallest = min(int(chosen.sum()), int(of_reference.sum()))
         results.append(_measured(_FLIP_TEST, member, number, smallest, details))
-    return [*results, *_worst(results)]
+    return [*results, *headline(CATALOGUE[_FLIP_TEST], results, limits)]
 
 
 def _sides(member: Member, other: Member, predicted: IntArray, sides: tuple[BoolArray, BoolArray]) -> dict[str, object]:
@@ -143,16 +141,6 @@ def _sides(member: Member, other: Member, predicted: IntArray, sides: tuple[Bool
     for side, chosen in zip(("monitored", "reference"), sides, strict=True):
         details |= {f"{side}_favourable": int(predicted[chosen].sum()), f"{side}_n": int(chosen.sum())}
     return details
-
-
-def _worst(results: Iterable[Measured]) -> list[Measured]:
-    """The value furthest from 0 again, as the attribute's headline; where none has a number, the first one's reason."""
-    each = [result for result in results if result.scope == "group"]
-    chosen = furthest_group(each, 0.0)
-    for result in each:
-        if result.group == chosen:
-            return [replace(result, scope="worst", group=None, details={**result.details, "worst_group": chosen})]
-    return [replace(result, scope="worst", group=None) for result in each[:1]]
 
 
 def _consistency(looked_at: _Rows, key: str) -> list[Measured]:

@@ -36,11 +36,19 @@ class Points:
 
 
 def standardised(features: FloatArray) -> FloatArray:
-    """Each feature with mean 0 and standard deviation 1, so that none counts for more by its unit; a constant one is 0."""
-    centred = features - features.mean(axis=0) if len(features) else features
-    spread = centred.std(axis=0) if len(features) else np.ones(features.shape[1])
+    """Each feature with mean 0 and standard deviation 1, so that none counts for more by its unit; a constant one is 0.
+
+    Finite features stay finite, however large they are.
+    """
+    if not len(features):
+        return features
+    # Parts of the largest: sums and squares of numbers as they come could exceed what a float holds.
+    largest = np.abs(features).max(axis=0)
+    parts = features / np.where(largest > 0, largest, 1.0)
+    centred = parts - parts.mean(axis=0)
+    spread = centred.std(axis=0)
     # The mean of equal numbers can be off by rounding, which must not be blown up into a difference.
-    constant = spread <= TIE * np.abs(features).max(axis=0, initial=0.0)
+    constant = spread <= TIE
     scaled: FloatArray = np.where(constant, 0.0, centred / np.where(constant, 1.0, spread))
     return scaled
 

@@ -1,7 +1,7 @@
 """How the model's predictions compare with the labels that came back, by group."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Self
 
@@ -23,7 +23,7 @@ from app.metrics.groups import (
     union,
 )
 from app.metrics.tables.score_table import ScoreTable
-from app.metrics.tables.strata import Strata, merged_strata
+from app.metrics.tables.strata import Strata, check_fit, merged_strata
 from app.metrics.tables.weighting import Weighting, checked_each, checked_weights, merged_weighting, slices, tallied
 
 SHAPE = (3, 3, 2)
@@ -38,7 +38,7 @@ class FeedbackCells:
     outcome are not the same label.
 
     Raises:
-        ValueError: the counts do not fit the groups, or one is negative.
+        ValueError: the counts, the weighting, the strata or the scores do not fit the groups, or a count is negative.
     """
 
     groups: Groups
@@ -49,7 +49,11 @@ class FeedbackCells:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "groups", as_groups(self.groups))
-        object.__setattr__(self, "counts", checked_counts(self.counts, len(self.groups) + 1, *SHAPE))
+        size = len(self.groups)
+        object.__setattr__(self, "counts", checked_counts(self.counts, size + 1, *SHAPE))
+        check_fit(self.counts.shape, self.weighting, (size, 2, 2), self.strata)
+        if self.scores is not None and [group.label for group in self.scores.groups] != [group.label for group in self.groups]:
+            raise ValueError("expected scores of the same groups")
 
     @classmethod
     def from_records(  # noqa: PLR0913 - one column of the records each
@@ -159,13 +163,16 @@ class FeedbackCells:
         Raises:
             ValueError: the counts do not fit the groups.
         """
-        size, scores = len(stored["groups"]), stored.get("scores")
-        return cls(
-            as_groups(stored["groups"]),
-            stored["counts"],
-            Weighting.from_json(stored.get("weighting"), size + 1, *SHAPE),
-            Strata.from_json(stored.get("strata"), size, 2, 2),
-            None if scores is None else ScoreTable.from_json(scores),
+        shape, scores = (len(stored["groups"]) + 1, *SHAPE), stored.get("scores")
+        counts, weighting = checked_counts(stored["counts"], *shape), Weighting.from_json(stored.get("weighting"), *shape)
+        plain = cls(as_groups(stored["groups"]), counts, weighting)
+        weighed = plain.confusion_weighting
+        return replace(
+            plain,
+            strata=Strata.from_json(
+                stored.get("strata"), plain.confusion[:-1], weighed and Weighting(weighed.weights[:-1], weighed.squares[:-1])
+            ),
+            scores=None if scores is None else ScoreTable.from_json(scores),
         )
 
 
@@ -190,10 +197,10 @@ def _counted(
 
 
 def _merged_scores(tables: Sequence[FeedbackCells]) -> ScoreTable | None:
-    """What is known of any table's scores; an hour without scores takes none from the others."""
+    """What is known of any table's scores; an hour without scores takes none from the others, and its records count as unscored."""
     if all(table.scores is None for table in tables):
         return None
-    return ScoreTable.merged([table.scores or ScoreTable.from_records(table.groups, [], [], []) for table in tables])
+    return ScoreTable.merged([table.scores or ScoreTable.unknown(table.groups, table.counts.sum(axis=(1, 2, 3))) for table in tables])
 
 
 def _shaped(weighting: Weighting | None, shape: tuple[int, ...]) -> Weighting | None:

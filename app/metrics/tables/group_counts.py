@@ -22,7 +22,7 @@ from app.metrics.groups import (
     positions,
     union,
 )
-from app.metrics.tables.strata import Strata, merged_strata
+from app.metrics.tables.strata import Strata, check_fit, merged_strata
 from app.metrics.tables.weighting import Weighting, checked_each, checked_weights, merged_weighting, slices, tallied
 
 OUTCOMES = 3
@@ -37,7 +37,7 @@ class GroupCounts:
     there where records carry weights, `strata` [S, groups, 2] where they are divided for the conditional metrics.
 
     Raises:
-        ValueError: the arrays do not fit the groups, or a count is negative.
+        ValueError: the arrays, the weighting or the strata do not fit the groups, or a count is negative.
     """
 
     groups: Groups
@@ -52,6 +52,7 @@ class GroupCounts:
         object.__setattr__(self, "groups", as_groups(self.groups))
         object.__setattr__(self, "counts", checked_counts(self.counts, size, 2))
         object.__setattr__(self, "unclassified", checked_counts(self.unclassified, size))
+        check_fit(self.counts.shape, self.weighting, self.counts.shape, self.strata)
 
     @classmethod
     def from_records(
@@ -146,13 +147,14 @@ class GroupCounts:
             ValueError: the counts do not fit the groups.
         """
         size = len(stored["groups"])
+        counts, weighting = checked_counts(stored["counts"], size, 2), Weighting.from_json(stored.get("weighting"), size, 2)
         return cls(
             as_groups(stored["groups"]),
-            stored["counts"],
+            counts,
             stored["unclassified"],
             stored["other"],
-            Weighting.from_json(stored.get("weighting"), size, 2),
-            Strata.from_json(stored.get("strata"), size, 2),
+            weighting,
+            Strata.from_json(stored.get("strata"), counts, weighting),
         )
 
 

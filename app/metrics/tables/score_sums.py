@@ -1,12 +1,13 @@
 """Sums over records with a score, from which every figure of scores is made. A record's place and order leave no trace in them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from app.metrics.groups import FloatArray, IntArray, checked_counts
+from app.metrics.tables.score_bins import ScoreBins
 
 QUANTITIES = ("score", "squared_error", "log_loss")
 """What is summed of each record: p, (p - y)², and -ln of the probability of what happened."""
@@ -14,15 +15,14 @@ QUANTITIES = ("score", "squared_error", "log_loss")
 SMALLEST = float(np.finfo(np.float64).eps)
 """Probabilities are kept this far from 0 and 1 in logarithms, as scikit-learn keeps them."""
 
-PER_LOGIT, REACH = 50, 16
-"""Bins of the histogram to a unit of ln(p / (1 - p)), up to this far from p = ½; beyond it one bin at each end takes the rest."""
-
-BINS = 2 * REACH * PER_LOGIT + 2
 DECILES = 10
 """Bins of equal width in p, for the calibration error."""
 
 SUMS_GRAIN, SQUARES_GRAIN = 2.0**40, 2.0**30
 """Each record's part is rounded to these fractions, so that the sums of some thousand records are exact in any order."""
+
+LARGEST_LOSS = -float(np.log(SMALLEST))
+"""The log loss of a probability of nothing for what happened."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,8 +30,8 @@ class ScoreSums:
     """Sums by column and actual outcome (unfavourable, favourable), of records with a score whose outcome is known.
 
     `counts`, `weights` and `squares` (of the weights) [C, 2]; `sums` and `sums_of_squares` [C, 2, 3] of the weighted quantities and of
-    their squares; `histogram` [C, 2, BINS] of weights by score, even in its logit; `calibration` [C, DECILES, 3] by tenths of the
-    score: the weight, the weighted scores, the weight of the favourable.
+    their squares; `calibration` [C, DECILES, 3] by tenths of the score: the weight, the weighted scores, the weight of the favourable;
+    `bins` the weights by score, from which ranks are known.
     """
 
     counts: IntArray
@@ -39,8 +39,13 @@ class ScoreSums:
     squares: FloatArray
     sums: FloatArray
     sums_of_squares: FloatArray
-    histogram: FloatArray
     calibration: FloatArray
+    bins: ScoreBins
+
+    @property
+    def arrays(self) -> list[Any]:
+        """All but the bins; the first axis of each is the columns."""
+        return [self.counts, self.weights, self.squares, self.sums, self.sums_of_squares, self.calibration]
 
     @classmethod
     def from_records(cls, columns: IntArray, size: int, actual: IntArray, scores: FloatArray, weights: FloatArray | None) -> Self:
@@ -54,11 +59,10 @@ class ScoreSums:
             return added
 
         counts = np.bincount(key, minlength=cells)
-        quantities, logits = _quantities(actual, scores)
+        quantities = _quantities(actual, scores)
         tenths = columns * DECILES + np.minimum((scores * DECILES).astype(np.int64), DECILES - 1)
-        bins = np.clip(logits * PER_LOGIT + (BINS // 2), 0, BINS - 1).astype(np.int64)
-        rounded = [np.rint(part * SUMS_GRAIN) / SUMS_GRAIN for part in quantities]
-        squared = (np.rint(part * part * SQUARES_GRAIN) / SQUARES_GRAIN for part in quantities)
+        rounded = [_rounded(part, SUMS_GRAIN) for part in quantities]
+        squared = (_rounded(part * part, SQUARES_GRAIN) for part in quantities)
         beyond = size * DECILES
         by_tenth = (None, rounded[0], actual.astype(np.float64))
         return cls(
@@ -67,8 +71,8 @@ class ScoreSums:
             (summed(None) if weights is None else summed(weights)).reshape(size, 2),
             np.stack([summed(part) for part in rounded], axis=-1).reshape(size, 2, -1),
             np.stack([summed(part) for part in squared], axis=-1).reshape(size, 2, -1),
-            summed(None, key * BINS + bins, cells * BINS).reshape(size, 2, BINS),
             np.stack([summed(part, tenths, beyond) for part in by_tenth], axis=-1).reshape(size, DECILES, -1),
+            ScoreBins.from_records(key, cells, scores, weights),
         )
 
     @classmethod
@@ -76,18 +80,24 @@ class ScoreSums:
         """The sums of no record."""
         return cls.from_records(*(np.zeros(0, np.int64), size, np.zeros(0, np.int64), np.zeros(0)), None)
 
+    @classmethod
+    def merged(cls, parts: Sequence[tuple["ScoreSums", IntArray]], size: int) -> "ScoreSums":
+        """The sum of the parts, each with the column in `range(size)` that each of its columns goes to."""
+        total = cls.empty(size)
+        for part, columns in parts:
+            for array, more in zip(total.arrays, part.arrays, strict=True):
+                array[columns] += more
+        cells = [(part.bins, (columns[:, None] * 2 + np.arange(2)).ravel()) for part, columns in parts]
+        return replace(total, bins=ScoreBins.merged(cells, size * 2))
+
     def together(self, sets: Sequence[Sequence[int]]) -> "ScoreSums":
         """The sums of each set of columns; the sets are the columns of the result."""
-        return ScoreSums(*(np.stack([part[list(columns)].sum(axis=0) for columns in sets]) for part in _parts(self)))
-
-    def added(self, other: "ScoreSums", columns: IntArray) -> None:
-        """Adds the other's columns to those columns of this one, in place."""
-        for part, more in zip(_parts(self), _parts(other), strict=True):
-            part[columns] += more
+        counts, *others = (np.stack([part[list(columns)].sum(axis=0) for columns in sets]) for part in self.arrays)
+        weights, squares, sums, sums_of_squares, calibration = others
+        return ScoreSums(counts, weights, squares, sums, sums_of_squares, calibration, self.bins.together(sets))
 
     def to_json(self) -> dict[str, Any]:
-        """The sums as plain JSON values: of the histogram only what is filled, of the weights nothing where every record weighs 1."""
-        filled = np.flatnonzero(self.histogram)
+        """The sums as plain JSON values: of the bins only what is filled, of the weights nothing where every record weighs 1."""
         weighed = not (np.array_equal(self.weights, self.counts) and np.array_equal(self.squares, self.counts))
         weights = {"weights": self.weights.tolist(), "squares": self.squares.tolist()} if weighed else {}
         return {
@@ -95,43 +105,46 @@ class ScoreSums:
             **weights,
             "sums": self.sums.tolist(),
             "sums_of_squares": self.sums_of_squares.tolist(),
-            "histogram": {"bins": filled.tolist(), "weights": self.histogram.ravel()[filled].tolist()},
             "calibration": self.calibration.tolist(),
+            "ranked": self.bins.to_json(),
         }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], size: int) -> Self:
-        """The sums `to_json` wrote of so many columns.
+        """The sums `to_json` wrote of so many columns; before, it wrote a `histogram` even in the logit where `ranked` is now.
 
         Raises:
             ValueError: they do not fit.
         """
         counts = checked_counts(stored["counts"], size, 2)
-        histogram = np.zeros(size * 2 * BINS)
-        bins = np.asarray(stored["histogram"]["bins"], dtype=np.int64)
-        if bins.size and not (bins.min() >= 0 and bins.max() < histogram.size):
-            raise ValueError(f"expected bins from 0 to {histogram.size - 1}, found {bins.min()} to {bins.max()}")
-        histogram[bins] = stored["histogram"]["weights"]
         weights, squares = (np.asarray(stored.get(name, counts), dtype=np.float64).reshape(size, 2) for name in ("weights", "squares"))
         cells = (size, 2, len(QUANTITIES))
         sums, sums_of_squares = (np.asarray(stored[name], dtype=np.float64).reshape(cells) for name in ("sums", "sums_of_squares"))
         calibration = np.asarray(stored["calibration"], dtype=np.float64).reshape(size, DECILES, 3)
-        return cls(counts, weights, squares, sums, sums_of_squares, histogram.reshape(size, 2, BINS), calibration)
+        ranked = stored.get("ranked")
+        bins = ScoreBins.from_even(stored["histogram"], size * 2) if ranked is None else ScoreBins.from_json(ranked, size * 2)
+        return cls(counts, weights, squares, sums, sums_of_squares, calibration, bins)
 
 
-def scores_of_bins() -> FloatArray:
-    """The score in the middle of each bin of the histogram."""
-    middles: FloatArray = 1 / (1 + np.exp(-(np.arange(BINS) + 0.5 - BINS // 2) / PER_LOGIT))
-    return middles
-
-
-def _quantities(actual: IntArray, scores: FloatArray) -> tuple[list[FloatArray], FloatArray]:
-    """Each record's QUANTITIES, and the logit of its score."""
+def losses_of(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The log loss of each score if the label is favourable, and if it is not."""
     kept = np.clip(scores, SMALLEST, 1 - SMALLEST)
-    favourable, unfavourable = np.log(kept), np.log1p(-kept)
-    loss = -np.where(actual == 1, favourable, unfavourable)
-    return [scores, (scores - actual) ** 2, loss], favourable - unfavourable
+    return -np.log(kept), -np.log1p(-kept)
 
 
-def _parts(sums: ScoreSums) -> list[Any]:
-    return [getattr(sums, field.name) for field in fields(sums)]
+def _rounded(part: FloatArray, grain: float) -> FloatArray:
+    """The numbers, rounded to fractions of one over the grain, a power of two."""
+    rounded = part * grain
+    np.rint(rounded, out=rounded)
+    rounded *= 1 / grain
+    return rounded
+
+
+def _quantities(actual: IntArray, scores: FloatArray) -> list[FloatArray]:
+    """Each record's QUANTITIES."""
+    kept = np.clip(scores, SMALLEST, 1 - SMALLEST)
+    loss = np.where(actual == 1, kept, 1 - kept)
+    np.negative(np.log(loss, out=loss), out=loss)
+    distance = scores - actual
+    distance *= distance
+    return [scores, distance, loss]

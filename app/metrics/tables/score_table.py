@@ -62,15 +62,24 @@ class ScoreTable:
         return cls(named, ScoreSums.from_records(columns, len(named) + 1, labels, probabilities, weighed), unscored)
 
     @classmethod
+    def unknown(cls, groups: Groups, records: IntArray) -> Self:
+        """The table of so many records [groups + 1] none of which has a score.
+
+        Raises:
+            ValueError: the counts do not fit the groups.
+        """
+        return cls(groups, ScoreSums.empty(len(groups) + 1), records)
+
+    @classmethod
     def merged(cls, tables: Sequence["ScoreTable"]) -> "ScoreTable":
         """The sum of the tables, groups aligned by label; of no table, an empty one."""
         groups = union([table.groups for table in tables])
-        sums, unscored = ScoreSums.empty(len(groups) + 1), np.zeros(len(groups) + 1, np.int64)
-        for table in tables:
-            # The records of no group stand last, before and after.
-            places = np.append(positions(table.groups, groups), len(groups))
-            sums.added(table.sums, places)
-            unscored[places] += table.unscored
+        # The records of no group stand last, before and after.
+        places = [np.append(positions(table.groups, groups), len(groups)) for table in tables]
+        unscored = np.zeros(len(groups) + 1, np.int64)
+        for table, columns in zip(tables, places, strict=True):
+            unscored[columns] += table.unscored
+        sums = ScoreSums.merged([(table.sums, columns) for table, columns in zip(tables, places, strict=True)], len(groups) + 1)
         return cls(groups, sums, unscored)
 
     def regrouped(self, groups: Groups, rows: IntArray) -> "ScoreTable":

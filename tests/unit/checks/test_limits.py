@@ -1,10 +1,11 @@
 from dataclasses import replace
 
 from app.checks.measuring import limits_of, measure_table
+from app.checks.tabulation import EVERYBODY
 from app.domain.checks import DataSet
 from app.domain.monitors import Limits, Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
-from app.metrics import CATALOGUE, GroupCounts
+from app.metrics import CATALOGUE, FeedbackCells, GroupCounts
 from tests.scenes import NOON
 
 SEX = MonitoredAttribute(
@@ -69,3 +70,16 @@ def test_why_there_are_no_strata_is_said_instead_of_that_there_are_none() -> Non
 
     assert {m.reason for m in measured} == {"too many"}
     assert {m.n for m in measured} == {100}
+
+
+def test_figures_of_everybody_are_held_against_the_strictest_limits_of_all_attributes() -> None:
+    """Otherwise indexes that are of everybody only, such as Theil's, could never have a verdict."""
+    limits = (("theil_index", Limits(upper=0.0001)), ("accuracy", Limits(lower=0.99)))
+    monitor = replace(MONITOR, metrics=("theil_index", "accuracy"), attributes=(replace(SEX, metric_limits=limits), RACE))
+    half = [0, 1] * 50
+    table = FeedbackCells.from_records([], [-1] * 100, actual=half, predicted=[0, 0, 1, 1] * 25, correct=[1, 0, 0, 1] * 25)
+
+    measured = {m.metric: m for m in measure_table(DataSet.FEEDBACK, EVERYBODY, table, monitor=monitor, at=NOON)}
+
+    assert (measured["theil_index"].upper_limit, measured["theil_index"].verdict) == (0.0001, "unfair")
+    assert (measured["accuracy"].lower_limit, measured["accuracy"].verdict) == (0.99, "unfair")

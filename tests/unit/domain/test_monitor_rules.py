@@ -69,6 +69,16 @@ def test_good_configurations_have_no_problem() -> None:
         (replace(MONITOR, attributes=(SEX, SEX), intersections=()), "attributes[1].feature"),
         (replace(MONITOR, attributes=(), intersections=()), "attributes"),
         (replace(MONITOR, metrics=()), "metrics"),
+        (
+            replace(
+                MONITOR,
+                attributes=(
+                    replace(SEX, metric_limits=(("flip_rate", Limits(upper=-0.2)),)),
+                    replace(AGE, metric_limits=(("flip_rate", Limits(lower=0.1)),)),
+                ),
+            ),
+            "intersections[0]",
+        ),
         (replace(MONITOR, metrics=("flip_rate", "flip_rate")), "metrics[1]"),
         (replace(MONITOR, metrics=("flip_rate", "fairness")), "metrics[1]"),
         (replace(MONITOR, metrics=("fairness",) * 4), "metrics"),

@@ -1,17 +1,19 @@
 """Intervals that have no closed form: posterior draws, and what is done about figures that are too large by chance alone."""
 
 import math
+from typing import cast
 
 import numpy as np
 import pytest
 from scipy.stats import beta, ncx2
 
-from app.metrics import FeedbackCells, GroupCounts, Measured, Undefined, Value, measure_feedback, measure_payload, measure_training
-from app.metrics.drawing import Cells, intervals_of, intervals_of_parts, shares_drawn, sum_of_squares_interval
+from app.metrics import FeedbackCells, GroupCounts, Measured, Undefined, Value, drawing, measure_feedback, measure_payload, measure_training
+from app.metrics.drawing import Cells, intervals_of, intervals_of_parts, sum_of_squares_interval
 from app.metrics.formulas import differential
 from app.metrics.groups import IntArray, Role, as_groups
 from tests.unit.metrics.found import found, value
 
+BETWEEN = "between_all_groups_theil_index"
 SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
 
 
@@ -104,15 +106,76 @@ def test_a_sum_of_squares_that_chance_alone_explains_reaches_to_zero_and_one_wit
     assert sum_of_squares_interval(0.15, np.array([np.nan]), 4, 1)[:2] == (0.15, 0.15)
 
 
-def test_shares_of_strata_are_drawn_around_what_was_counted_and_what_is_empty_stays_empty() -> None:
-    monitored, reference = np.array([[10.0, 30.0], [0.0, 5.0]]), np.array([[30.0, 10.0], [0.0, 15.0]])
+@pytest.mark.parametrize("power", [1, 2])
+def test_a_sum_of_squares_that_is_exactly_zero_reaches_as_far_as_its_draws(power: int) -> None:
+    """No noncentrality explains a zero, yet groups of a few records that happen to be alike prove no equality."""
+    square = 0.03 * ncx2.rvs(4, 1e-9, size=20_000, random_state=3)
 
-    one, other = shares_drawn(monitored, reference, 20_000, np.random.default_rng(1))
+    interval = sum_of_squares_interval(0.0, square ** (1 / power), 4, power)
 
-    assert (one[:, 0] / (one + other)[:, 0]).mean(axis=0) == pytest.approx([0.25, 0.75], abs=0.02)
-    assert (one + other)[:, 0].mean(axis=0) == pytest.approx([40, 40], rel=0.02)
-    assert not one[:, 1, 0].any()
-    assert not other[:, 1, 0].any()
+    assert interval.lower == 0
+    assert interval.upper == pytest.approx((0.03 * ncx2.ppf(0.975, 4, 1e-9)) ** (1 / power), rel=0.05)
+
+
+def test_groups_of_twelve_that_happen_to_be_alike_are_not_surely_equal() -> None:
+    number = value(measured(np.full((3, 2, 2), 3), BETWEEN), BETWEEN, "attribute")
+
+    assert (number.value, number.lower) == (0, 0)
+    assert number.upper is not None
+    assert number.upper > 0.01
+
+
+ACROSS = (BETWEEN, "smoothed_empirical_differential_fairness", "differential_fairness_bias_amplification")
+
+
+@pytest.mark.parametrize("metric", ACROSS)
+def test_a_tiny_group_stands_back_while_there_are_two_larger_ones(metric: str) -> None:
+    large = np.array([[[30, 10], [10, 30]], [[25, 15], [20, 40]]])
+    tiny = np.array([[[0, 3], [0, 0]]])
+
+    alone, beside = (found(measured(cells, metric), metric, "attribute") for cells in (large, np.concatenate([large, tiny])))
+
+    assert isinstance(alone.number, Value)
+    assert isinstance(beside.number, Value)
+    assert beside.number.value == alone.number.value
+    assert (beside.number.n, beside.smallest_group, beside.details["groups"]) == (alone.number.n, 80, 2)
+    assert (beside.details["groups_left_out"], beside.details["records_left_out"]) == (1, 3)
+    assert "groups_left_out" not in alone.details
+
+
+@pytest.mark.parametrize("metric", ACROSS)
+def test_tiny_groups_are_compared_where_there_is_one_larger_one_at_most(metric: str) -> None:
+    result = found(measured(np.array([[[30, 10], [10, 30]], [[1, 1], [0, 1]], [[1, 0], [1, 1]]]), metric), metric, "attribute")
+
+    assert (result.details["groups"], result.smallest_group) == (3, 3)
+    assert "groups_left_out" not in result.details
+
+
+@pytest.mark.parametrize("scope", ["group", "pooled"])
+def test_one_heavy_record_makes_a_small_group_of_every_composite(scope: str) -> None:
+    """Two hundred records of which one weighs more than all others are as sure as one."""
+    codes, outcomes = np.repeat([0, 1], 200), np.tile([0, 1], 200)
+    weights = np.r_[1e4, np.ones(399)]
+    table = GroupCounts.from_records(SEXES, codes, outcomes, weights=weights, strata=(("all",), np.zeros(400, np.int64)))
+
+    results = measure_training(table)
+
+    for metric in ("total_variation_distance", "conditional_demographic_disparity_in_labels"):
+        assert found(results, metric, scope, "Female" if scope == "group" else None).smallest_group == 1
+    assert found(results, "smoothed_empirical_differential_fairness", "attribute").smallest_group == 1
+
+
+def test_fewer_draws_than_were_asked_for_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    confusion = np.array([[[30, 10], [10, 30]], [[25, 15], [20, 40]]])
+    metrics = {"average_odds_difference": "pooled", "f1": "pooled", BETWEEN: "attribute"}
+    plain = measured(confusion, *metrics)
+    monkeypatch.setattr(drawing, "CHUNK", 8 * 250)
+
+    fewer = measured(confusion, *metrics)
+
+    for metric, scope in metrics.items():
+        assert "draws" not in found(plain, metric, scope).details
+        assert cast("int", found(fewer, metric, scope).details["draws"]) < 400
 
 
 def test_the_limits_of_differential_fairness_of_two_groups_combine_those_of_their_log_rates() -> None:

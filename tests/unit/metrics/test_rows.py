@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.metrics.catalogue import CATALOGUE, Data
-from app.metrics.groups import as_groups
+from app.metrics.groups import FloatArray, IntArray, as_groups
 from app.metrics.rows import RowData, measure_rows
 from app.metrics.rows.data import MOST_RECORDS_OF_MANY_FEATURES
 from app.metrics.values import Measured
@@ -207,6 +207,60 @@ def test_of_too_many_records_some_are_drawn_by_lot_always_the_same() -> None:
     overall = found(results, "consistency", "overall")
     assert (overall.details["records"], overall.details["records_drawn_by_lot"]) == (copies * 300, MOST_RECORDS_OF_MANY_FEATURES)
     assert results == measured(many, "consistency")
+
+
+def test_of_the_same_records_the_same_are_drawn_whatever_their_order_and_the_data_set() -> None:
+    rows = replace(window(600), features=np.random.default_rng(1).integers(0, 3, (600, 2)).astype(np.float64))
+    order = np.random.default_rng(2).permutation(600)
+    feedback = replace(rows, **{name: getattr(rows, name)[order] for name in ("codes", "features", "predicted", "actual")})
+    payload = replace(rows, actual=None)
+
+    drawn, others = ({tuple(each): int(count) for each, count in zip(*seen(few.sampled(200)), strict=True)} for few in (payload, feedback))
+
+    assert sum(drawn.values()) == 200
+    assert drawn == others
+
+
+def test_of_more_records_those_are_drawn_that_were_drawn_of_fewer() -> None:
+    rows = window(600)
+    fewer = replace(rows, **{name: getattr(rows, name)[:400] for name in ("codes", "features", "predicted", "actual")})
+
+    both = {tuple(each) for each in rows.sampled(100).features} & {tuple(each) for each in rows.features[:400]}
+
+    assert both <= {tuple(each) for each in fewer.sampled(100).features}
+
+
+def test_equal_records_are_drawn_one_by_one() -> None:
+    rows = replace(window(3000), features=np.repeat([0.0, 1.0], 1500)[:, None], groups=(), codes=np.full(3000, NONE))
+
+    drawn = rows.sampled(1000)
+
+    assert drawn.features.mean() == pytest.approx(0.5, abs=0.06)
+    assert drawn.predicted is not None
+    assert rows.predicted is not None
+    assert drawn.predicted.mean() == pytest.approx(rows.predicted.mean(), abs=0.06)
+
+
+def seen(rows: RowData) -> tuple[FloatArray, IntArray]:
+    """The different records, and how many there are of each."""
+    assert rows.predicted is not None
+    return np.unique(np.column_stack([rows.features, rows.codes, rows.predicted]), axis=0, return_counts=True)
+
+
+@pytest.mark.parametrize("values", [(1e308, -1e308), (1e160, 0.0, 1.0), (1e200, 5.0)])
+def test_huge_features_are_measured_like_any_others(values: tuple[float, ...]) -> None:
+    rows = window()
+    places = np.random.default_rng(1).integers(0, len(values), (300, 1))
+    huge = replace(rows, features=np.array(values)[places])
+    small = replace(rows, features=np.array([values[0] / 1e150, *(value / 1e150 for value in values[1:])])[places])
+
+    for key in ("counterfactual_flip_test", "consistency", "prediction_consistency"):
+        assert [each.number for each in measured(huge, key)] == [each.number for each in measured(small, key)]
+
+
+def test_a_flip_test_that_chance_may_bring_beyond_a_tenth_has_no_usual_limits() -> None:
+    assert CATALOGUE["counterfactual_flip_test"].limits == (None, None)
+    assert "exaggerates" in CATALOGUE["counterfactual_flip_test"].convention
 
 
 def test_the_same_records_give_the_same_results_and_they_are_json() -> None:

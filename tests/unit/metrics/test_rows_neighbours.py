@@ -72,6 +72,20 @@ def test_standardising_forgets_the_unit_and_a_constant_feature() -> None:
     assert standardised(features)[:, 0].std() == pytest.approx(1)
 
 
+@pytest.mark.parametrize("values", [(1e308, -1e308), (1e160, 0.0, 1.0), (5e-324, 0.0), (1e200, 5.0), (-1.7e308, -1.6e308)])
+def test_features_of_any_finite_size_are_told_apart(values: tuple[float, ...]) -> None:
+    places = standardised(column(*values, *values[:1] * 4))
+
+    assert np.isfinite(places).all()
+    assert abs(places[0, 0] - places[1, 0]) > 1
+    assert places.std() == pytest.approx(1)
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=8))
+def test_finite_features_stay_finite(values: list[float]) -> None:
+    assert np.abs(standardised(column(*values))).max(initial=0.0) <= max(1, len(values)) ** 0.5 + 1e-9
+
+
 def test_flip_test_is_above_zero_where_records_like_the_monitored_are_favoured() -> None:
     """Clarify's own toy: all reference records accepted, all monitored rejected, the same features. Its library says -1."""
     features = column(*range(12), *range(12))
@@ -89,7 +103,8 @@ def test_flip_test_takes_gained_from_lost_flips() -> None:
     found = flips(monitored, outcomes(0, 0, 1, 0, 0, 1), reference, outcomes(0, 0, 0, 0, 0, 1, 1, 1, 1, 1))
 
     assert found.neighbours == 5
-    assert found.signs.tolist() == [0, 0, -1, 1, 1, 0]
+    assert found.flips.tolist() == [0, 0, -1, 1, 1, 0]
+    assert found.towards(np.ones(6, dtype=bool)) == (2, 1)
     assert found.value(np.ones(6, dtype=bool)) == pytest.approx((2 - 1) / 6)
 
 
@@ -99,16 +114,52 @@ def test_flip_test_asks_the_nearest_record_alone_where_the_reference_has_nine() 
     found = flips(column(4), outcomes(0), reference, outcomes(0, 0, 0, 0, 1, 0, 0, 0, 0))
 
     assert found.neighbours == 1
-    assert found.signs.tolist() == [1]
+    assert found.flips.tolist() == [1]
 
 
-def test_neighbours_divided_equally_flip_nobody() -> None:
+def test_neighbours_divided_equally_flip_half_of_those_who_ask() -> None:
     reference = column(*[-1.0] * 6, *[1.0] * 6)
 
     found = flips(column(0, 0), outcomes(0, 1), reference, np.repeat([0, 1], 6))
 
-    assert found.signs.tolist() == [0, 0]
-    assert found.divided.tolist() == [True, True]
+    assert found.flips.tolist() == pytest.approx([0.5, -0.5])
+
+
+def test_records_at_one_place_are_asked_five_at_a_time_and_not_all_together() -> None:
+    """Of 12 records 7 are favourable: at least 3 of 5 drawn are so in 35*10 + 35*5 + 21 = 546 of 792 draws."""
+    reference = np.repeat([1, 0], [7, 5])
+
+    found = flips(column(0, 0), outcomes(0, 1), column(*[0.0] * 12), reference)
+
+    assert found.flips.tolist() == pytest.approx([546 / 792, 546 / 792 - 1])
+
+
+@settings(deadline=None)
+@given(coarse_records(), coarse_records())
+def test_flips_are_the_mean_over_all_ways_to_break_ties(asked: tuple[FloatArray, IntArray], among: tuple[FloatArray, IntArray]) -> None:
+    (places, favoured), (reference, treated) = asked, among
+    k = 5 if len(reference) > 9 else 1
+    expected = [
+        np.mean([(mean > 0.5) - outcome for mean in every_way(place, reference, treated, k)])
+        for place, outcome in zip(places, favoured, strict=True)
+    ]
+
+    assert flips(places, favoured, reference, treated).flips == pytest.approx(np.array(expected))
+
+
+@pytest.mark.parametrize("places", [1, 5, 58])
+@pytest.mark.parametrize(("rate", "expected"), [(0.5, 0.0), (0.6, 0.083), (0.75, 0.146), (0.9, 0.091)])
+def test_by_chance_the_flip_test_is_that_of_five_neighbours_however_many_records_are_equal(
+    places: int, rate: float, expected: float
+) -> None:
+    values = []
+    for window in range(20):
+        random = np.random.default_rng(window)
+        is_monitored, features = random.random(2000) < 0.5, random.integers(0, places, (2000, 1)).astype(np.float64)
+        values.append(counterfactual_flip_test(features, (random.random(2000) < rate).astype(np.int64), is_monitored, ~is_monitored))
+
+    assert np.mean(values) == pytest.approx(expected, abs=0.02)
+    assert np.std(values) < 0.05
 
 
 def test_flip_test_without_monitored_or_reference_records_is_refused() -> None:
@@ -171,11 +222,14 @@ def test_intervals_hold_their_values_and_stay_in_range(records: tuple[FloatArray
     assert lower < (upper or 0)
 
 
-def test_intervals_hold_the_mean_over_windows_in_about_95_of_100() -> None:
+@pytest.mark.parametrize("whole", [False, True])
+def test_intervals_hold_the_mean_over_windows_in_about_95_of_100(*, whole: bool) -> None:
     flipped, agreed = [], []
     for window in range(250):
         random = np.random.default_rng(window)
         is_monitored, features = random.random(300) < 0.4, random.normal(size=(300, 2))
+        if whole:
+            features = features.round()
         favoured = (features.sum(axis=1) - 0.5 * is_monitored + random.normal(size=300) > 0).astype(np.int64)
         found = flips(features[is_monitored], favoured[is_monitored], features[~is_monitored], favoured[~is_monitored])
         monitored, everybody = np.ones(int(is_monitored.sum()), dtype=bool), np.ones(300, dtype=bool)

@@ -11,7 +11,10 @@ from app.metrics import Measured, Value
 from app.metrics.formulas.score_figures import FIGURES
 from app.metrics.formulas.scores import EQUALIZED_ODDS, measure_scores
 from app.metrics.groups import FloatArray, IntArray, Role
-from app.metrics.tables.score_sums import BINS, scores_of_bins
+from app.metrics.tables import score_bins
+from app.metrics.tables.feedback_cells import FeedbackCells
+from app.metrics.tables.score_bins import MOST, ScoreBins, keys_of, scores_of
+from app.metrics.tables.score_sums import LARGEST_LOSS
 from app.metrics.tables.score_table import ScoreTable
 from tests.golden import golden
 from tests.unit.metrics.found import found, reason, value
@@ -90,11 +93,11 @@ def test_loss_and_ranking_are_those_of_scikit_learn(*, weighted: bool) -> None:
         assert value(results, "log_loss", scope, group).value == pytest.approx(log_loss(*of, sample_weight=weigh), abs=EXACT)
         assert value(results, "brier_score", scope, group).value == pytest.approx(brier_score_loss(*of, sample_weight=weigh), abs=EXACT)
         area = found(results, "roc_auc", scope, group)
-        off = abs(value(results, "roc_auc", scope, group).value - roc_auc_score(*of, sample_weight=weigh))
-        assert off <= float(str(area.details["binning_error"])) + EXACT < 0.01
+        assert value(results, "roc_auc", scope, group).value == pytest.approx(roc_auc_score(*of, sample_weight=weigh), abs=EXACT)
+        assert area.details["binning_error"] == 0
 
 
-def test_scores_that_share_no_bin_are_ranked_exactly() -> None:
+def test_ties_count_half() -> None:
     """Of the six pairs four are in order and one is tied: 4.5 / 6."""
     table = ScoreTable.from_records([], [-1] * 5, [1, 1, 0, 0, 0], [0.9, 0.4, 0.4, 0.2, 0.7])
 
@@ -102,16 +105,166 @@ def test_scores_that_share_no_bin_are_ranked_exactly() -> None:
 
     assert isinstance(area.number, Value)
     assert area.number.value == pytest.approx(4.5 / 6)
-    assert area.details["binning_error"] == pytest.approx(0.5 / 6)  # the tie is one in truth, which the bins cannot know
+    assert area.details["binning_error"] == 0
 
 
-def test_a_score_lies_in_the_bin_whose_middle_is_within_a_hundredth_of_its_logit() -> None:
-    scores = np.linspace(0.001, 0.999, 999)
-    table = ScoreTable.from_records([], np.full(999, -1), np.zeros(999, np.int64), scores)
+def close_together(random: np.random.Generator, size: int) -> tuple[IntArray, FloatArray]:
+    """Labels that rise with scores of which none are further apart than 0.00005."""
+    rising = np.arange(size) / size
+    return (random.random(size) < 1 / (1 + np.exp(10 - 20 * rising))).astype(np.int64), 0.02 + 0.00005 * rising
 
-    middles = np.repeat(scores_of_bins(), table.sums.histogram[0, 0].astype(np.int64))
 
-    assert np.abs(np.log(middles / (1 - middles)) - np.log(scores / (1 - scores))).max() <= 0.01 + EXACT
+@pytest.mark.parametrize("kind", ["close together", "rare", "nearly certain", "single precision"])
+def test_scores_are_ranked_exactly_wherever_they_lie(kind: str) -> None:
+    random = np.random.default_rng(11)
+    actual, scores = close_together(random, 2000)
+    if kind != "close together":
+        scores = 10 ** random.uniform(-14, -7, 2000)
+        actual = (random.random(2000) < scores / 1e-9).astype(np.int64)
+    if kind == "nearly certain":
+        scores = 1 - scores
+    if kind == "single precision":
+        scores = scores.astype(np.float32).astype(np.float64)
+
+    area = found(measured(ScoreTable.from_records([], np.full(2000, -1), actual, scores)), "roc_auc", "overall")
+
+    assert isinstance(area.number, Value)
+    assert area.number.value == pytest.approx(roc_auc_score(actual, scores), abs=EXACT)
+    assert area.details["binning_error"] == 0
+
+
+def test_of_more_scores_than_are_kept_the_worst_error_is_known_and_widens_the_interval() -> None:
+    random = np.random.default_rng(12)
+    codes, actual, scores = drawn(random, 50_000)
+    # Narrow, rare and far apart at once; every tenth score is the same, which no bin may pass for unknown.
+    scores[::2] *= 1e-6
+    scores[::10] = 0.9999
+    table = ScoreTable.from_records(SEXES, codes, actual, scores)
+    hidden = ScoreTable.from_records(SEXES, codes, actual, scores_of((keys_of(scores) >> table.sums.bins.shift) << table.sums.bins.shift))
+
+    for scope, group, rows in (("overall", None, codes >= 0), ("group", "Female", codes == 0)):
+        area, plain = (found(measured(of), "roc_auc", scope, group) for of in (table, hidden))
+        assert isinstance(area.number, Value)
+        assert isinstance(plain.number, Value)
+        error = float(str(area.details["binning_error"]))
+        assert 0 < abs(area.number.value - roc_auc_score(actual[rows], scores[rows])) <= error < 0.002
+        assert plain.details["binning_error"] == 0
+        assert (area.number.lower, area.number.upper) == pytest.approx(
+            ((plain.number.lower or 0) - error, (plain.number.upper or 0) + error), abs=1e-6
+        )
+    assert len(table.sums.bins.lows) <= MOST
+
+
+def test_an_area_that_bins_could_put_far_off_is_not_given() -> None:
+    """Half of the scores lie so close together, and the others so far apart, that the bins do not tell the former apart."""
+    random = np.random.default_rng(13)
+    actual, scores = close_together(random, 20_000)
+    far = random.random(20_000)
+    table = ScoreTable.from_records(
+        SEXES, np.repeat([0, 1], 20_000), np.concatenate([actual, far > 0.5]).astype(np.int64), np.concatenate([scores, far])
+    )
+
+    results = measured(table)
+
+    assert reason(results, "roc_auc", "group", "Female").startswith(
+        f"more than {MOST:,} different probabilities were tabulated, in bins in which those of Female lie too close together:"
+        " the figure could be off by 0."
+    )
+    assert value(results, "roc_auc", "group", "Male").value == 1
+    assert found(results, "brier_score", "group", "Female").number.n == 20_000
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("decimals", [2, 16])
+def test_bins_are_the_same_however_the_records_are_divided(monkeypatch: pytest.MonkeyPatch, decimals: int, *, weighted: bool) -> None:
+    random = np.random.default_rng(14)
+    codes, actual, scores = drawn(random, 30_000)
+    scores = scores.round(decimals)
+    scores[20_000:] = scores[20_000:] ** 8
+    weights = random.choice([0.0, 0.5, 3.0], 30_000) if weighted else None
+    whole = ScoreTable.from_records(SEXES, codes, actual, scores, weights)
+
+    def part(rows: IntArray) -> ScoreTable:
+        return ScoreTable.from_records(SEXES, codes[rows], actual[rows], scores[rows], None if weights is None else weights[rows])
+
+    parts = [part(rows) for rows in np.split(random.permutation(30_000), [10, 4000, 17_000, 29_999])]
+    halves = ScoreTable.merged([ScoreTable.merged(parts[3:]), ScoreTable.merged(parts[:3])])
+    monkeypatch.setattr(score_bins, "AT_ONCE", 1000)
+    at_once = ScoreTable.merged(parts)
+
+    assert halves.sums.bins.to_json() == at_once.sums.bins.to_json() == whole.sums.bins.to_json()
+    assert ScoreTable.from_records([], np.full(30_000, -1), actual, scores, weights).sums.bins.shift == whole.sums.bins.shift
+
+
+def test_keys_rise_with_the_scores_and_lead_back_to_them() -> None:
+    near = np.concatenate([[0.0, 5e-324], 10.0 ** np.arange(-300, 0), np.nextafter(0.5, [0, 1]), [0.5]])
+    scores = np.unique(np.concatenate([near, 1 - near]))
+
+    assert (np.diff(keys_of(scores)) > 0).all()
+    assert np.array_equal(scores_of(keys_of(scores)), scores)
+    assert keys_of(np.array([-0.0]))[0] == keys_of(np.array([0.0]))[0] == 0
+
+
+def test_a_table_stored_with_even_bins_is_read_and_merged_and_its_error_known() -> None:
+    """Before, bins were even in the logit, fifty to a unit; bin 801 begins at one half."""
+    random = np.random.default_rng(15)
+    codes, actual, scores = drawn(random, 1000)
+    new = ScoreTable.from_records(SEXES, codes, actual, scores)
+    stored = new.to_json()
+    del stored["ranked"]
+    even = np.clip(np.log(scores / (1 - scores)) * 50 + 801, 0, 1601).astype(np.int64)
+    bins, counts = np.unique((codes * 2 + actual) * 1602 + even, return_counts=True)
+    stored["histogram"] = {"bins": bins.tolist(), "weights": counts.astype(float).tolist()}
+    later = drawn(random, 1000)
+
+    old = ScoreTable.from_json(stored)
+    again = ScoreTable.from_json(json.loads(json.dumps(old.to_json())))
+    merged = ScoreTable.merged([again, ScoreTable.from_records(SEXES, *later)])
+
+    for table, truth in (
+        (old, (actual, scores)),
+        (merged, [np.concatenate(both) for both in zip((actual, scores), later[1:], strict=True)]),
+    ):
+        area = found(measured(table), "roc_auc", "overall")
+        assert isinstance(area.number, Value)
+        assert abs(area.number.value - roc_auc_score(*truth)) <= float(str(area.details["binning_error"])) < 0.01
+    assert again.to_json() == old.to_json()
+    assert ScoreTable.merged([new, old]).sums.counts.sum() == 2000
+
+
+def test_records_of_an_hour_without_scores_are_unscored() -> None:
+    def hour(size: int, scores: FloatArray | None) -> FeedbackCells:
+        ones = np.ones(size, np.int64)
+        return FeedbackCells.from_records(SEXES, np.arange(size) % 3 - 1, actual=ones, predicted=ones, correct=ones, scores=scores)
+
+    merged = FeedbackCells.merged([hour(50, np.full(50, 0.5)), hour(500, None)])
+
+    assert merged.scores is not None
+    assert merged.scores.unscored.tolist() == [167, 166, 167]
+    assert found(measured(merged.scores), "log_loss", "overall").details["unscored"] == 500
+
+
+def test_figures_that_are_right_throughout_allow_for_records_unseen() -> None:
+    scores = np.repeat([0.0, 1.0], 500)
+    results = measured(ScoreTable.from_records([], np.full(1000, -1), scores.astype(np.int64), scores))
+
+    brier, error, gap = (value(results, key, "overall") for key in ("brier_score", "calibration_error", "calibration_gap"))
+
+    assert (brier.value, brier.lower, error.value, error.lower, gap.value) == (0, 0, 0, 0, 0)
+    assert brier.upper == pytest.approx(0.0043, abs=1e-4)
+    assert error.upper == pytest.approx(brier.upper)
+    assert (gap.lower, gap.upper) == pytest.approx((-0.004, 0.004), abs=1e-4)
+
+
+@pytest.mark.parametrize(("actual", "scores"), [([1], [0.3]), ([1, 0], [0.0, 0.1]), ([1, 0, 1], [1.0, 0.0, 1.0]), ([1, 0], [0.999, 0.9])])
+def test_the_loss_of_a_few_records_is_between_nothing_and_the_largest_there_is(actual: list[int], scores: list[float]) -> None:
+    loss = found(measured(ScoreTable.from_records([], [-1] * len(actual), actual, scores)), "log_loss", "overall")
+
+    assert isinstance(loss.number, Value)
+    assert loss.number.lower is not None
+    assert 0 <= loss.number.lower < 0.01
+    assert loss.number.upper == LARGEST_LOSS == pytest.approx(36.04, abs=0.01)
+    assert "caution" in loss.details
 
 
 def test_calibration_is_worked_by_hand() -> None:
@@ -201,14 +354,19 @@ def test_a_table_stored_as_json_is_small_and_comes_back() -> None:
 
         assert ScoreTable.from_json(stored).to_json() == table.to_json()
         assert ("weights" in stored) is (weights is not None)
-        assert len(text) < 20_000
+        assert len(text) < 25_000
 
 
 def test_a_stored_table_that_does_not_fit_its_groups_is_refused() -> None:
     stored = ScoreTable.from_records(SEXES, [0], [1], [0.5]).to_json()
 
-    with pytest.raises(ValueError, match="expected bins"):
-        ScoreTable.from_json({**stored, "histogram": {"bins": [3 * 2 * BINS], "weights": [1.0]}})
+    with pytest.raises(ValueError, match="expected rising places from 0 to 5"):
+        ScoreTable.from_json({**stored, "ranked": {**stored["ranked"], "steps": [6]}})
+    with pytest.raises(ValueError, match="expected rising scores"):
+        ScoreBins.from_json({**stored["ranked"], "scores": [0.5, 0.5]}, 6)
+    without = {key: part for key, part in stored.items() if key != "ranked"}
+    with pytest.raises(ValueError, match="expected bins from 0"):
+        ScoreTable.from_json({**without, "histogram": {"bins": [3 * 2 * 1602], "weights": [1.0]}})
     with pytest.raises(ValueError, match="expected counts of shape"):
         ScoreTable.from_json({**stored, "groups": [["Female", "monitored"]]})
     with pytest.raises(ValueError, match="one label and one score per record"):

@@ -8,25 +8,25 @@ from tests.unit.metrics.found import found
 from tests.unit.metrics.worked import worked
 
 TOLD = [
-    ("favourable_rate", "group", "women", "Of 100 records of women 35 were predicted favourable (95 %: 26 to 45)."),
+    ("favourable_rate", "group", "women", "Of 100 labelled records of women 35 were predicted favourable (95 %: 26 to 45)."),
     (
         "disparate_impact",
         "group",
         "women",
-        "Of 100 records of women 35 were predicted favourable, of 100 of men 56: a ratio of 0.625 (95 %: 0.454 to 0.860).",
+        "Of 100 labelled records of women 35 were predicted favourable, of 100 of men 56: a ratio of 0.625 (95 %: 0.454 to 0.860).",
     ),
     (
         "statistical_parity_difference",
         "group",
         "women",
-        "Of 100 records of women 35 were predicted favourable, of 100 of men 56: 21.0 percentage points less"  # noqa: ISC004 - one sentence
+        "Of 100 labelled records of women 35 were predicted favourable, of 100 of men 56: 21.0 percentage points less"  # noqa: ISC004 - one sentence
         " (95 %: 33.7 percentage points less to 7.2 percentage points less).",
     ),
     (
         "difference_in_positive_proportions_in_predicted_labels",
         "group",
         "women",
-        "Of 100 records of women 35 were predicted favourable, of 100 of men 56: 21.0 percentage points less"  # noqa: ISC004 - one sentence
+        "Of 100 labelled records of women 35 were predicted favourable, of 100 of men 56: 21.0 percentage points less"  # noqa: ISC004 - one sentence
         " (95 %: 33.7 percentage points less to 7.2 percentage points less).",
     ),
     ("true_positive_count", "overall", None, "70 records rightly predicted favourable (95 %: 57.5 to 83.7)."),
@@ -56,3 +56,42 @@ def test_a_figure_made_of_several_rates_is_told_by_its_own_row() -> None:
 
 def test_what_cannot_be_computed_says_why() -> None:
     assert sentence("roc_auc", value=None, reason="no probability is known") == "ROC AUC cannot be computed: no probability is known."
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0.00004, "Of 100 records fewer than 0.1 were predicted favourable (95 %: 0 to fewer than 0.1)."),
+        (0.9996, "Of 100 records more than 99.9 were predicted favourable (95 %: 0 to more than 99.9)."),
+        (0.5, "Of 100 records 50 were predicted favourable (95 %: 0 to 50)."),
+    ],
+)
+def test_a_share_is_never_rounded_onto_none_or_all(value: float, expected: str) -> None:
+    assert sentence("favourable_rate", value=value, lower=0.0, upper=value) == expected
+
+
+def test_numbers_have_no_exponents_and_are_not_rounded_onto_one() -> None:
+    small = sentence("between_all_groups_theil_index", value=0.0000188, lower=0.0, upper=0.00007)
+    large = sentence("disparate_impact", value=0.99996, lower=0.99, upper=None)
+
+    assert small.endswith("(value 0.0000188, 95 %: 0 to 0.0000700).")
+    assert large == "a ratio of 0.9999600 (95 %: 0.9900 to open)."
+
+
+def test_amplification_says_which_way() -> None:
+    wider, narrower = (sentence("differential_fairness_bias_amplification", value=sign * 0.5, lower=-1, upper=1) for sign in (1, -1))
+
+    assert "widens the largest ratio of chances between two groups that the labels have by a factor of 1.65" in wider
+    assert "narrows the largest ratio" in narrower
+
+
+def test_data_with_copies_is_told_apart() -> None:
+    told_of = sentence("favourable_rate", value=0.5, lower=0.4, upper=0.6, details={"whom": "women", "original_n": 10, "n": 20})
+
+    assert told_of == "Of 100 records of women, original and synthesised, 50 were predicted favourable (95 %: 40 to 60)."
+
+
+def test_a_caution_is_part_of_the_sentence() -> None:
+    told_of = sentence("favourable_rate", value=0.5, lower=0.4, upper=0.6, details={"caution": "rests on 2 records"})
+
+    assert told_of.endswith("(95 %: 40 to 60). Caution: it rests on 2 records.")

@@ -11,6 +11,9 @@ from app.metrics import BalancedCells, FeedbackCells, Group, GroupCounts
 from app.metrics.groups import Role
 from app.metrics.tables import distinct
 from app.metrics.tables.distinct import distinct_rows
+from app.metrics.tables.score_table import ScoreTable
+from app.metrics.tables.strata import Strata
+from app.metrics.tables.weighting import Weighting
 from tests.unit.metrics.strategies import Records, records
 
 SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
@@ -119,10 +122,94 @@ def test_strata_are_aligned_by_label_when_tables_are_merged() -> None:
     assert week.cells.tolist() == [[[0, 1], [0, 1]], [[0, 0], [1, 0]]]
 
 
-def test_a_day_with_an_hour_without_strata_has_none() -> None:
-    with_strata = GroupCounts.from_records(SEXES, [0], [1], strata=(("a",), [0]))
+def test_a_day_has_the_strata_of_the_hours_that_have_some() -> None:
+    with_strata, without = (GroupCounts.from_records(SEXES, [0], [1], strata=strata) for strata in ((("a",), [0]), None))
 
-    assert GroupCounts.merged([with_strata, GroupCounts.from_records(SEXES, [0], [1])]).strata is None
+    for hours in ([with_strata, without], [without, with_strata]):
+        day = GroupCounts.merged(hours)
+
+        assert day.counts.tolist() == [[0, 2], [0, 0]]
+        assert day.strata is not None
+        assert day.strata.counts.tolist() == [[[0, 1], [0, 0]]]
+    assert GroupCounts.merged([without, without]).strata is None
+
+
+def test_hours_of_too_many_strata_together_say_so_and_come_back_from_json() -> None:
+    hours = [
+        GroupCounts.from_records(SEXES, [0], [1], strata=([str(start + place) for place in range(600)], [0])) for start in (0, 600, 100)
+    ]
+
+    day = GroupCounts.merged(hours)
+    month = GroupCounts.merged([GroupCounts.from_json(json.loads(json.dumps(day.to_json()))), hours[2]])
+
+    for table in (day, month):
+        assert table.strata is not None
+        assert table.strata.reason == "the records lie in 1,200 different strata, where at most 1,000 are compared"
+        assert table.strata.labels == ()
+
+
+def test_too_many_strata_of_too_many_groups_are_none_and_say_so() -> None:
+    groups: list[tuple[str, Role]] = [(str(place), "monitored") for place in range(1000)]
+    few, many = (
+        FeedbackCells.from_records(
+            groups, [0], actual=[1], predicted=[1], correct=[1], strata=([str(place) for place in range(strata)], [0])
+        ).strata
+        for strata in (100, 101)
+    )
+
+    assert few is not None
+    assert many is not None
+    assert (few.reason, few.counts.sum()) == ("", 1)
+    assert many.reason == "101 strata of 1,000 groups are too many: at most 100,000 of strata times groups are compared"
+    assert many.over(-1).reason == many.reason
+
+
+def test_strata_are_stored_by_the_cells_that_hold_records() -> None:
+    table = GroupCounts.from_records(SEXES, [0, 1, 1], [1, 0, 0], strata=([str(place) for place in range(1000)], [7, 998, 998]))
+
+    stored = table.to_json()["strata"]
+
+    assert (stored["places"], stored["counts"]) == ([7 * 4 + 1, 998 * 4 + 2], [1, 2])
+
+
+def test_strata_written_as_a_whole_table_of_weights_are_read() -> None:
+    codes, outcomes, strata = np.tile([0, 1], 50), np.repeat([0, 1], 50), np.arange(100) // 4 % 2
+    for weights in (None, np.tile([0.5, 4.0], 50)):
+        table = GroupCounts.from_records(SEXES, codes, outcomes, weights=weights, strata=(("a", "b"), strata))
+        assert table.strata is not None
+        before = table.to_json() | {"strata": {"labels": ["a", "b"], "cells": table.strata.cells.tolist()}}
+
+        assert GroupCounts.from_json(json.loads(json.dumps(before))).to_json() == table.to_json()
+
+
+def test_strata_of_labels_and_predictions_written_as_a_whole_table_are_read() -> None:
+    coded = np.tile([0, 1], 50)
+    table = FeedbackCells.from_records(
+        SEXES, coded, actual=coded, predicted=1 - coded, correct=np.zeros(100, np.int64), strata=(("a",), np.zeros(100, np.int64))
+    )
+    assert table.strata is not None
+    before = table.to_json() | {"strata": {"labels": ["a"], "cells": table.strata.cells.tolist()}}
+
+    assert FeedbackCells.from_json(json.loads(json.dumps(before))).to_json() == table.to_json()
+
+
+def test_parts_of_a_table_that_do_not_fit_its_groups_are_refused() -> None:
+    groups = (Group("Female", "monitored"), Group("Male", "reference"))
+    counts, cells = np.ones((2, 2), np.int64), np.ones((3, 3, 3, 2), np.int64)
+    three = ScoreTable.from_records([*SEXES, ("X", "monitored")], [], [], [])
+
+    with pytest.raises(ValueError, match="weighting of the shape"):
+        GroupCounts(groups, counts, np.zeros(2, np.int64), 0, Weighting.of_counts(np.ones((3, 2), np.int64)))
+    with pytest.raises(ValueError, match="strata of cells of the shape"):
+        GroupCounts(groups, counts, np.zeros(2, np.int64), 0, None, Strata(("a",), np.ones((1, 3, 2), np.int64)))
+    with pytest.raises(ValueError, match="weighting of the shape"):
+        FeedbackCells(groups, cells, Weighting.of_counts(np.ones((2, 3, 3, 2), np.int64)))
+    with pytest.raises(ValueError, match="strata of cells of the shape"):
+        FeedbackCells(groups, cells, None, Strata(("a",), np.ones((1, 2, 2), np.int64)))
+    with pytest.raises(ValueError, match="scores of the same groups"):
+        FeedbackCells(groups, cells, None, None, three)
+    with pytest.raises(ValueError, match="weighting of the shape"):
+        Strata(("a",), np.ones((1, 2, 2), np.int64), Weighting.of_counts(np.ones((1, 3, 2), np.int64)))
 
 
 @pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [1.0, np.nan], [1.0, np.inf]])

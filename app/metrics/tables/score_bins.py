@@ -1,0 +1,259 @@
+"""How often each score was seen, kept exactly while there are few different ones, and in bins of a known width beyond that."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from app.metrics.groups import FloatArray, IntArray
+
+MOST = 4096
+"""Bins of a table. Up to so many different scores each has a bin of its own."""
+
+AT_ONCE = 2**18
+"""Filled places that are merged at a time."""
+
+KEY_BITS = 63
+_MIDDLE = int(np.float64(0.5).view(np.int64))
+_EVEN_PER_LOGIT, _EVEN_BINS = 50, 1602
+"""The bins of tables stored before: even in the logit, fifty to a unit, one more at each end."""
+
+
+# Without slots, for the cached properties.
+@dataclass(frozen=True, eq=False)
+class ScoreBins:
+    """Weights by score and cell (column × 2 + actual outcome); every score of a bin is less than every score of the next one.
+
+    A score has a key: whole numbers in the order of the scores, as fine near 0 and near 1 as floats are near 0. `lows` and `highs`
+    [bins] are the least and the greatest key seen in each bin. Two keys share a bin where they are the same without their last
+    `shift` bits; the shift is the smallest with which there are at most MOST bins in the whole table, whatever the columns. So
+    neither the order of the records nor how they were divided among tables plays a part, and up to MOST different scores are exact.
+
+    What is filled is listed: `places` (cell × bins + bin, rising) and their `weights`, none of them zero. There are `size` cells.
+    """
+
+    size: int
+    shift: int
+    lows: IntArray
+    highs: IntArray
+    places: IntArray
+    weights: FloatArray
+
+    @classmethod
+    def from_records(cls, cells: IntArray, size: int, scores: FloatArray, weights: FloatArray | None) -> Self:
+        """The bins of records by cell in `range(size)`; scores in [0, 1]."""
+        if weights is not None:
+            kept = weights > 0
+            cells, scores, weights = cells[kept], scores[kept], weights[kept]
+        if not cells.size:
+            return cls.empty(size)
+        keys = keys_of(scores)
+        ordered = np.sort(keys)
+        apart = ordered[1:] ^ ordered[:-1]
+        shift = _shift(apart)
+        firsts = _firsts(apart >= 1 << shift)
+        lows, highs = ordered[firsts], ordered[np.append(firsts[1:], len(ordered)) - 1]
+        if weights is None and shift >= size.bit_length():
+            # Cell and bin together are one number: sorting these is faster than looking each record's bin up.
+            packed = np.sort((cells << (KEY_BITS - shift)) | (keys >> shift))
+            firsts = _firsts(packed[1:] != packed[:-1])
+            counts = np.diff(firsts, append=len(packed)).astype(np.float64)
+            cell, key = packed[firsts] >> (KEY_BITS - shift), packed[firsts] & (2 ** (KEY_BITS - shift) - 1)
+            return cls(size, shift, lows, highs, cell * len(lows) + np.searchsorted(lows >> shift, key), counts)
+        places = cells * len(lows) + np.searchsorted(lows, keys, side="right") - 1
+        return cls(size, shift, lows, highs, *_added(places, np.ones(len(places)) if weights is None else weights, size * len(lows)))
+
+    @classmethod
+    def empty(cls, size: int) -> Self:
+        """The bins of no record."""
+        nothing = np.zeros(0, np.int64)
+        return cls(size, 0, nothing, nothing, nothing, np.zeros(0))
+
+    @classmethod
+    def merged(cls, parts: Sequence[tuple["ScoreBins", IntArray]], size: int) -> "ScoreBins":
+        """The sum of the parts, each with the cell in `range(size)` that each of its cells goes to: as if all were binned at once."""
+        total, waiting, entries = cls.empty(size), list[tuple[ScoreBins, IntArray]](), 0
+        for part, cells in parts:
+            waiting.append((part, cells))
+            entries += len(part.places)
+            if entries > AT_ONCE:
+                total, waiting, entries = cls._merged([(total, np.arange(size)), *waiting], size), [], 0
+        return cls._merged([(total, np.arange(size)), *waiting], size)
+
+    @classmethod
+    def _merged(cls, parts: Sequence[tuple["ScoreBins", IntArray]], size: int) -> "ScoreBins":
+        filled = [(part, cells) for part, cells in parts if len(part.lows)]
+        if not filled:
+            return cls.empty(size)
+        lows, highs = (np.concatenate([getattr(part, name) for part, _ in filled]) for name in ("lows", "highs"))
+        order = np.argsort(lows, kind="stable")
+        lows, reach = lows[order], np.maximum.accumulate(highs[order])
+        # A bin that reaches into the next one cannot be told apart from it.
+        apart = np.where(lows[1:] > reach[:-1], lows[1:] ^ reach[:-1], 0)
+        shift = max(_shift(apart), *(part.shift for part, _ in filled))
+        firsts = _firsts(apart >= 1 << shift)
+        bins = np.empty(len(lows), np.int64)
+        bins[order] = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(lows)))
+        places, start = [], 0
+        for part, cells in filled:
+            own = bins[start : start + len(part.lows)]
+            start += len(part.lows)
+            cell, at = part.split()
+            places.append(cells[cell] * len(firsts) + own[at])
+        weights = np.concatenate([part.weights for part, _ in filled])
+        tops = reach[np.append(firsts[1:], len(reach)) - 1]
+        return cls(size, shift, lows[firsts], tops, *_added(np.concatenate(places), weights, size * len(firsts)))
+
+    def together(self, sets: Sequence[Sequence[int]]) -> "ScoreBins":
+        """The weights of each set of columns; the sets are the columns of the result."""
+        bins, places, weights = len(self.lows), [np.zeros(0, np.int64)], [np.zeros(0)]
+        for number, columns in enumerate(sets):
+            found = [self._of_column(column) for column in columns]
+            if len(found) == 1:
+                own, summed = found[0]
+            else:
+                at = np.concatenate([np.zeros(0, np.int64), *(part for part, _ in found)])
+                dense = np.bincount(at, np.concatenate([np.zeros(0), *(part for _, part in found)]), minlength=2 * bins)
+                own = np.flatnonzero(dense)
+                summed = dense[own].astype(np.float64)
+            places.append(own + number * 2 * bins)
+            weights.append(summed)
+        return replace(self, size=2 * len(sets), places=np.concatenate(places), weights=np.concatenate(weights))
+
+    def dense(self, first: int, beyond: int) -> FloatArray:
+        """The weights of the columns from `first` to before `beyond` [columns, 2, bins]."""
+        bins = len(self.lows)
+        start, end = self._starts[[2 * first, 2 * beyond]]
+        full = np.zeros((beyond - first) * 2 * bins)
+        full[self.places[start:end] - first * 2 * bins] = self.weights[start:end]
+        return full.reshape(beyond - first, 2, bins)
+
+    def summed(self, costs: FloatArray) -> FloatArray:
+        """The sum over the records of each column of what each costs by its bin."""
+        cell, at = self.split()
+        total: FloatArray = np.bincount(cell >> 1, self.weights * costs[at], minlength=self.size // 2).astype(np.float64)
+        return total
+
+    def split(self) -> tuple[IntArray, IntArray]:
+        """The cell and the bin of each place."""
+        cell = np.repeat(np.arange(self.size), np.diff(self._starts))
+        return cell, self.places - cell * len(self.lows)
+
+    @property
+    def is_wide(self) -> npt.NDArray[np.bool_]:
+        """Whether different scores share the bin, so that their order is not known."""
+        wide: npt.NDArray[np.bool_] = self.highs > self.lows
+        return wide
+
+    @property
+    def scores(self) -> FloatArray:
+        """The score in the middle of each bin."""
+        middles: FloatArray = (scores_of(self.lows) + scores_of(self.highs)) / 2
+        return middles
+
+    def to_json(self) -> dict[str, Any]:
+        """The bins as plain JSON values: the scores, how far the wide ones reach, and the steps from one filled place to the next."""
+        wide, whole = np.flatnonzero(self.is_wide), self.weights.astype(np.int64)
+        return {
+            "shift": self.shift,
+            "scores": scores_of(self.lows).tolist(),
+            "wide": wide.tolist(),
+            "up_to": scores_of(self.highs[wide]).tolist(),
+            "steps": np.diff(self.places, prepend=0).tolist(),
+            "weights": (whole if np.array_equal(whole, self.weights) else self.weights).tolist(),
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any], size: int) -> Self:
+        """The bins `to_json` wrote of so many cells.
+
+        Raises:
+            ValueError: they do not fit.
+        """
+        lows = keys_of(np.asarray(stored["scores"], dtype=np.float64))
+        highs = lows.copy()
+        highs[np.asarray(stored["wide"], dtype=np.int64)] = keys_of(np.asarray(stored["up_to"], dtype=np.float64))
+        places = np.cumsum(np.asarray(stored["steps"], dtype=np.int64))
+        weights = np.asarray(stored["weights"], dtype=np.float64).reshape(places.shape)
+        if (lows[1:] <= highs[:-1]).any() or (highs < lows).any():
+            raise ValueError("expected rising scores")
+        if places.size and not (places[0] >= 0 and places[-1] < size * len(lows) and (np.diff(places) > 0).all()):
+            raise ValueError(f"expected rising places from 0 to {size * len(lows) - 1}, found {places.min()} to {places.max()}")
+        return cls(size, int(stored["shift"]), lows, highs, places, weights)
+
+    @classmethod
+    def from_even(cls, stored: Mapping[str, Any], size: int) -> Self:
+        """The bins of a table stored before, which were even in the logit; no two scores of one of them can be told apart.
+
+        Raises:
+            ValueError: they do not fit.
+        """
+        places = np.asarray(stored["bins"], dtype=np.int64)
+        weights = np.asarray(stored["weights"], dtype=np.float64).reshape(places.shape)
+        if places.size and not (places.min() >= 0 and places.max() < size * _EVEN_BINS):
+            raise ValueError(f"expected bins from 0 to {size * _EVEN_BINS - 1}, found {places.min()} to {places.max()}")
+        logits = (np.arange(1, _EVEN_BINS) - _EVEN_BINS // 2) / _EVEN_PER_LOGIT
+        edges = 1 / (1 + np.exp(-logits))
+        lows, highs = keys_of(np.append(0.0, edges)), keys_of(np.append(np.nextafter(edges, 0), 1.0))
+        cell, even = np.divmod(places, _EVEN_BINS)
+        filled, at = np.unique(even, return_inverse=True)
+        return cls(size, 0, lows[filled], highs[filled], *_added(cell * len(filled) + at, weights, size * len(filled)))
+
+    def _of_column(self, column: int) -> tuple[IntArray, FloatArray]:
+        """What is filled of one column: label × bins + bin, and the weights."""
+        start, end = self._starts[[2 * column, 2 * column + 2]]
+        return self.places[start:end] - 2 * column * len(self.lows), self.weights[start:end]
+
+    @cached_property
+    def _starts(self) -> IntArray:
+        """Where each cell's places begin, and at last where they end."""
+        return np.searchsorted(self.places, np.arange(self.size + 1) * len(self.lows)).astype(np.int64)
+
+
+def keys_of(scores: FloatArray) -> IntArray:
+    """Each score's key: the bits of a float rise with it, and above one half those of its distance from 1 fall."""
+    near = np.minimum(scores, 1 - scores)
+    # Zero is added because the bits of -0.0 are those of a negative number.
+    near += 0.0
+    bits = near.view(np.int64)
+    keys: IntArray = np.subtract(2 * _MIDDLE, bits, out=bits, where=scores > 0.5)  # noqa: PLR2004 - the middle
+    return keys
+
+
+def scores_of(keys: IntArray) -> FloatArray:
+    """The score of each key."""
+    is_high = keys > _MIDDLE
+    near = np.where(is_high, 2 * _MIDDLE - keys, keys).view(np.float64)
+    return np.where(is_high, 1 - near, near)
+
+
+def _shift(apart: IntArray) -> int:
+    """The fewest last bits to leave out so that at most MOST bins are left; `apart` are the bits in which neighbours differ."""
+    if len(apart) < MOST:
+        return 0
+    return int(np.partition(apart, len(apart) - MOST)[len(apart) - MOST]).bit_length()
+
+
+def _firsts(differ: npt.NDArray[np.bool_]) -> IntArray:
+    """Where runs of equal neighbours begin; `differ` says of each but the first whether it differs from the one before."""
+    return np.append(0, np.flatnonzero(differ) + 1)
+
+
+def _added(places: IntArray, weights: FloatArray, beyond: int) -> tuple[IntArray, FloatArray]:
+    """Each place below `beyond` once, in order, with the sum of its weights; zeros left out."""
+    if beyond <= 4 * places.size:
+        dense = np.bincount(places, weights, minlength=beyond)
+        filled = np.flatnonzero(dense)
+        return filled.astype(np.int64), dense[filled].astype(np.float64)
+    if not places.size:
+        return places, weights
+    # A stable sort of what is mostly sorted is nearly as fast as reading it.
+    order = np.argsort(places, kind="stable")
+    ordered = places[order]
+    firsts = _firsts(ordered[1:] != ordered[:-1])
+    summed = np.add.reduceat(weights[order], firsts)
+    kept = summed > 0
+    return ordered[firsts][kept], summed[kept]

@@ -1,0 +1,37 @@
+from datetime import UTC, datetime, timedelta
+
+from app.checks.rollups import Period, roll_up
+from app.domain.checks import DataSet
+from app.domain.monitors import Monitor, MonitoredAttribute
+from app.domain.outcomes import OutcomeRule
+from app.metrics import GroupCounts
+from app.metrics.groups import Role
+from app.store.measurements import HourTable
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+
+
+def hour(number: int, *groups: tuple[str, Role]) -> HourTable:
+    """A table of sex and race together in one hour, one record of either outcome in each group."""
+    counts = GroupCounts.from_records(groups, [*range(len(groups))] * 2, [0] * len(groups) + [1] * len(groups))
+    return HourTable(NOON + timedelta(hours=number), DataSet.PAYLOAD, "sex × race", counts.to_json())
+
+
+def test_hours_divided_into_other_groups_are_in_no_roll_up_also_where_the_reference_is_left_out() -> None:
+    """The first hour watched women, the second watches X; their sum would show groups that nobody watches any more."""
+    former = hour(0, ("F × B", "monitored"), ("F × W", "monitored"), ("M × B", "monitored"), ("M × W", "reference"))
+    present = hour(1, ("X × B", "monitored"), ("X × W", "monitored"), ("M × B", "monitored"), ("M × W", "reference"))
+    monitor = Monitor(
+        outcomes=OutcomeRule(favourable=("1",), unfavourable=("0",)),
+        attributes=(
+            MonitoredAttribute(feature="sex", monitored=("X",)),
+            MonitoredAttribute(feature="race", monitored=("B",), reference=("W",)),
+        ),
+        intersections=(("sex", "race"),),
+    )
+
+    results = roll_up([former, present], Period.DAY, monitor)
+
+    assert results
+    assert {result.hours for result in results} == {1}
+    assert {result.measurement.group for result in results} == {None, "X × B", "X × W", "M × B", "M × W"}
