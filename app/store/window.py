@@ -75,6 +75,8 @@ def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: 
     Columns: feedback_no, feedback_id, label and predicted (canonical texts; predicted is NULL where the model has not been asked
     yet), probability (JSON text, NULL where there is none) if it is wanted, value_0 ….
     """
+    # OFFSET 0 keeps the lookup one of its own, by the whole key. As a plain join, the planner may instead go through all of a
+    # deployment's records for every label: to statistics from before a bulk load, the deployment looks empty.
     probability = ", coalesce(p.probability, f.predicted_probability)#>>'{}' AS probability" if query.with_probabilities else ""
     return reader.table(
         # As above.
@@ -82,8 +84,8 @@ def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: 
                    coalesce(p.label, p.prediction, f.predicted_label, f.predicted)#>>'{{}}' AS predicted {probability}
                    {query.values("coalesce(p.features, f.features)", "coalesce(p.meta, f.meta)")}
             FROM feedback_records f
-            LEFT JOIN payload_records p
-              ON p.deployment_no = f.deployment_no AND p.logged_at = f.record_logged_at AND p.record_no = f.record_no
+            LEFT JOIN LATERAL (SELECT * FROM payload_records r WHERE r.deployment_no = f.deployment_no
+                               AND r.logged_at = f.record_logged_at AND r.record_no = f.record_no OFFSET 0) p ON true
             WHERE f.deployment_no = $1 AND (f.record_no IS NULL OR p.record_no IS NOT NULL)
               AND coalesce(p.schema_version, f.schema_version) = $2 AND f.usable_at >= $3 AND f.usable_at < $4
             ORDER BY f.usable_at DESC, f.feedback_no DESC LIMIT $5""",  # noqa: S608 - see above
@@ -117,11 +119,14 @@ def match_pending_feedback(session: Session, deployment_no: int) -> None:
     """
     session.execute(
         text(
+            # Scalar queries, as in `newest_feedback`: looked up by the whole key, whatever the statistics say.
             """UPDATE feedback_records f
-               SET record_no = k.record_no, record_logged_at = k.logged_at, usable_at = greatest(f.logged_at, k.logged_at)
-               FROM payload_keys k
+               SET (record_no, record_logged_at, usable_at) = (
+                   SELECT k.record_no, k.logged_at, greatest(f.logged_at, k.logged_at) FROM payload_keys k
+                   WHERE k.deployment_no = f.deployment_no AND k.record_id = f.feedback_id)
                WHERE f.deployment_no = :deployment_no AND f.usable_at IS NULL
-                 AND k.deployment_no = f.deployment_no AND k.record_id = f.feedback_id"""
+                 AND (SELECT k.record_no FROM payload_keys k
+                      WHERE k.deployment_no = f.deployment_no AND k.record_id = f.feedback_id) IS NOT NULL"""
         ),
         {"deployment_no": deployment_no},
     )

@@ -88,10 +88,15 @@ class _Summed:
         places = {label: place for place, label in enumerate(labels)}
         stratum = np.array([NEITHER if value is None else places[label_of(value)] for value in values], dtype=np.int64)
         kept = (stratum != NEITHER) & (self._groups != NEITHER) & (self._outcomes != int(Outcome.UNCLASSIFIED))
-        cells = np.zeros((len(labels), groups, 2))
-        weights = self._records.astype(np.float64) if self._weights is None else self._weights[:, 0]
-        np.add.at(cells, (stratum[kept], self._groups[kept], self._outcomes[kept]), weights[kept])
-        return Strata(tuple(labels), cells)
+        shape, where = (len(labels), groups, 2), (stratum[kept], self._groups[kept], self._outcomes[kept])
+        counts = np.zeros(shape, dtype=np.int64)
+        np.add.at(counts, where, self._records[kept])
+        if self._weights is None:
+            return Strata(tuple(labels), counts)
+        sums = np.zeros((2, *shape))
+        for part, weights in zip(sums, self._weights.T, strict=True):
+            np.add.at(part, where, weights[kept])
+        return Strata(tuple(labels), counts, Weighting(sums[0], sums[1]))
 
 
 def _column(schema: RecordSchema, name: str) -> Column:
