@@ -1,9 +1,8 @@
 """`evenhand metrics`: measures a file of predictions or labels. It needs no service and no database."""
 
-import json
 import re
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeAlias
 
@@ -11,17 +10,16 @@ import pandas as pd
 import typer
 from rich.console import Console
 
-from app.cli.metrics_report import rendered
+from app.cli.metrics_files import check_output, read, write
+from app.cli.metrics_report import printable, rendered
 from app.errors import InvalidInput
 from app.frames import DEFAULT, Report, measure_attributes, measure_frame
 
 WIDTH = 100
 """Columns of the report where it is not printed on a terminal."""
 
-FORMATS = (".json", ".csv")
-
 _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)")
-_OPTIONS = {"features": "--feature", "metrics": "--metric"}
+_OPTIONS = {"features": "--feature", "metrics": "--metric", "file": "FILE", "frame": "FILE"}
 """What an argument of `measure_frame` is called here, where it is not called the same."""
 
 command = typer.Typer(add_completion=False)
@@ -54,55 +52,34 @@ def metrics(  # noqa: PLR0913 - typer's way: one parameter for each option
     seed: Annotated[int, typer.Option(min=0, help="Fixes what is resampled for the intervals.")] = 0,
 ) -> None:
     """Measure the fairness of predictions, labels or both in a file: each figure with its interval, a verdict and a sentence."""
-    if output is not None and output.suffix not in FORMATS:
-        _refuse("--output", f"must end in {' or '.join(FORMATS)}, found {output.name!r}")
-    columns = {"label": [label], "prediction": [prediction], "score": [score], "weight": [weight], "strata": [strata]}
-    frame = _read(file, columns | {"attribute": attribute, "features": feature or []})
     names: dict[str, Any] = {"label": label, "prediction": prediction, "score": score, "weight": weight, "strata": strata}
-    arguments = names | {
-        "features": feature,
-        "favourable": _values(frame, prediction or label, favourable or ["1"]),
-        "unfavourable": _values(frame, prediction or label, unfavourable or []) or None,
-        "monitored": _side(frame, attribute, monitored, "monitored"),
-        "reference": _side(frame, attribute, reference, "reference"),
-        "metrics": metric or (None if every else DEFAULT),
-        "seed": seed,
-    }
-    report = _measured(frame, attribute, each=each, arguments=arguments)
-    if output is not None:
-        _write(report, output)
-    console = Console(highlight=False)
-    wide = console if console.is_terminal else Console(highlight=False, width=WIDTH)
-    typer.echo("\n\n".join(rendered(one, file.name, wide) for one in _several(report)))
+    with _refusing(file):
+        if output is not None:
+            check_output(output, file)
+        frame = read(file, {option: [name] for option, name in names.items()} | {"attribute": attribute, "features": feature or []})
+        arguments = names | {
+            "features": feature,
+            "favourable": _values(frame, prediction or label, favourable or ["1"]),
+            "unfavourable": _values(frame, prediction or label, unfavourable or []) or None,
+            "monitored": _side(frame, attribute, monitored, "monitored"),
+            "reference": _side(frame, attribute, reference, "reference"),
+            "metrics": metric or (None if every else DEFAULT),
+            "seed": seed,
+        }
+        reports = _measured(frame, attribute, each=each, arguments=arguments)
+        console = Console(highlight=False)
+        wide = console if console.is_terminal else Console(highlight=False, width=WIDTH)
+        printed = "\n\n".join(rendered(one, file.name, wide) for one in reports)
+        if output is not None:
+            write(reports if each else reports[0], output)
+    typer.echo(printed)
 
 
-def _measured(frame: pd.DataFrame, attributes: list[str], *, each: bool, arguments: Mapping[str, Any]) -> Report | list[Report]:
-    """The report of the attributes together, or `each` in a list: of every one by itself, and of all together."""
-    try:
-        if each:
-            return list(measure_attributes(frame, attributes=attributes, **arguments).values())
-        return measure_frame(frame, attribute=attributes, **arguments)
-    except InvalidInput as error:
-        _refuse(_option(error.problems[0].field), "; ".join(problem.message for problem in error.problems))
-
-
-def _read(file: Path, columns: Mapping[str, Sequence[str | None]]) -> pd.DataFrame:
-    """The columns named by the options, in the types that pandas reads them in."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            # Without index_col=False a line longer than the header would move every value into the next column.
-            there = pd.read_csv(file, nrows=1, index_col=False).columns.tolist()
-        for option, names in columns.items():
-            for name in names:
-                if name is not None and name not in there:
-                    _refuse(_option(option), f"{name!r} is not a column of {file.name}, which has {', '.join(there)}")
-        wanted = {name for names in columns.values() for name in names if name is not None}
-        return pd.read_csv(file, usecols=sorted(wanted), index_col=False, low_memory=False)
-    except pd.errors.ParserWarning:
-        _refuse("FILE", f"{file.name} has more values in its first line than names in its header")
-    except (ValueError, OSError) as error:  # what pandas cannot parse or decode is a ValueError
-        _refuse("FILE", f"{file.name} cannot be read as CSV: {error}")
+def _measured(frame: pd.DataFrame, attributes: list[str], *, each: bool, arguments: Mapping[str, Any]) -> list[Report]:
+    """The report of the attributes together, or of `each` by itself and, last, of all together."""
+    if each:
+        return list(measure_attributes(frame, attributes=attributes, **arguments).values())
+    return [measure_frame(frame, attribute=attributes, **arguments)]
 
 
 def _values(frame: pd.DataFrame, column: str | None, texts: Sequence[str]) -> list[Any]:
@@ -122,35 +99,20 @@ def _side(frame: pd.DataFrame, attributes: Sequence[str], texts: Sequence[str] |
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or name not in attributes:
-            _refuse(_option(option), f"must be NAME=VALUE with one of {', '.join(attributes)} as the name, found {text!r}")
+            raise InvalidInput.of(option, f"must be NAME=VALUE with one of {', '.join(attributes)} as the name, found {text!r}")
         listed.setdefault(name, []).append(value)
     return {name: _values(frame, name, values) for name, values in listed.items()}
 
 
-def _write(report: Report | list[Report], output: Path) -> None:
+@contextmanager
+def _refusing(file: Path) -> Iterator[None]:
+    """Ends the command with what is wrong, under the name of the option that it is wrong with."""
     try:
-        output.write_text(_as_csv(report) if output.suffix == ".csv" else _as_json(report), encoding="utf-8")
-    except OSError as error:
-        _refuse("--output", f"{output} cannot be written: {error.strerror}")
-
-
-def _as_csv(report: Report | list[Report]) -> str:
-    """The rows of the report; of several with the attribute before them."""
-    if isinstance(report, Report):
-        return report.to_frame().to_csv(index=False, lineterminator="\n")
-    frames = [one.to_frame() for one in report]
-    for frame, one in zip(frames, report, strict=True):
-        frame.insert(0, "attribute", one.attribute)
-    return pd.concat(frames).to_csv(index=False, lineterminator="\n")
-
-
-def _as_json(report: Report | list[Report]) -> str:
-    written = report.to_json() if isinstance(report, Report) else [one.to_json() for one in report]
-    return json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _several(report: Report | list[Report]) -> list[Report]:
-    return [report] if isinstance(report, Report) else report
+        yield
+    except InvalidInput as error:
+        _refuse(_option(error.problems[0].field), "; ".join(problem.message for problem in error.problems))
+    except Exception as error:  # noqa: BLE001 - whatever a file holds, its reader is told so in a sentence and with status 2
+        _refuse("FILE", f"{file.name} cannot be measured ({type(error).__name__}: {error})")
 
 
 def _option(argument: str) -> str:
@@ -158,4 +120,4 @@ def _option(argument: str) -> str:
 
 
 def _refuse(option: str, message: str) -> NoReturn:
-    raise typer.BadParameter(message, param_hint=option)
+    raise typer.BadParameter(printable(message), param_hint=option) from None

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from app.frames import Report, judged, sentence_of
-from app.metrics import CATALOGUE, Measured, Undefined, Value, Verdict
+from app.metrics import CATALOGUE, MINIMUM_GROUP_SIZE, Measured, Undefined, Value, Verdict
 
 COLOURS = {Verdict.FAIR: "green", Verdict.SUSPECTED: "yellow", Verdict.UNFAIR: "red"}
 SCOPES = {
@@ -22,6 +22,15 @@ SCOPES = {
 }
 """How a scope without a label of its own is called in the table."""
 
+_SEARCHED = {"worst": "Worst: ", "worst_pair": "Furthest apart: "}
+
+_MEANINGS = {
+    Verdict.FAIR: "the value is within the limits, even if its interval reaches outside",
+    Verdict.SUSPECTED: "the value is outside, but its interval reaches inside",
+    Verdict.UNFAIR: "the value is outside with its whole interval",
+    Verdict.INSUFFICIENT_DATA: f"one side has fewer than {MINIMUM_GROUP_SIZE} records that count",
+}
+
 PAIR = 2
 GROUPS_NAMED = 12
 """How many groups the heading names before the rest become `…`."""
@@ -32,10 +41,12 @@ def rendered(report: Report, name: str, console: Console) -> str:
     shown = list(_shown(report))
     with console.capture() as capture:
         for line in _heading(report, name):
-            console.print(escape(line))
+            console.print(escape(printable(line)))
         console.print(_table(shown))
+        for note in _notes(shown):
+            console.print(escape(textwrap.fill(note, console.width, break_on_hyphens=False)), soft_wrap=True)
         for sentence in _sentences(shown, groups=len(report.groups)):
-            console.print(escape(_wrapped(sentence, console.width)), soft_wrap=True)
+            console.print(escape(_wrapped(printable(sentence), console.width)), soft_wrap=True)
     # Tables fill their lines with spaces, which a file or a page would keep.
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
@@ -71,7 +82,41 @@ def _sentences(shown: Sequence[Measured], *, groups: int) -> Iterator[str]:
         for measured in shown
         if measured.scope in headline or measured.metric not in with_headline or isinstance(measured.number, Undefined)
     ]
-    yield from dict.fromkeys(sentence_of(measured) for measured in told)
+    # The two that search all groups may read alike and differ in their interval only, so that each says which it is.
+    yield from dict.fromkeys(f"{_SEARCHED.get(measured.scope, '')}{sentence_of(measured)}" for measured in told)
+
+
+def _notes(shown: Sequence[Measured]) -> Iterator[str]:
+    """What the marks and the verdicts in the table mean."""
+    if any(_is_cautioned(measured) for measured in shown):
+        yield "* The records are too few, or too unevenly spread, for the interval to be relied on."
+    verdicts = {judged(measured) for measured in shown} - {None, Verdict.NOT_COMPUTABLE}
+    if not verdicts:
+        yield ""
+        return
+    limits: dict[str, list[str]] = {}
+    for key in dict.fromkeys(measured.metric for measured in shown):
+        row = CATALOGUE[key]
+        if row.limits != (None, None):
+            limits.setdefault(_limits(*row.limits), []).append(row.title)
+    yield f"Limits: {'; '.join(f'{told} for ' + ', '.join(titles) for told, titles in limits.items())}."
+    yield f"Verdicts: {'; '.join(f'{_word(given)} = {meaning}' for given, meaning in _MEANINGS.items() if given in verdicts)}."
+    yield ""
+
+
+def _limits(lower: float | None, upper: float | None) -> str:
+    if lower is None or upper is None:
+        return f"at most {upper:.4g}" if lower is None else f"at least {lower:.4g}"
+    return f"{lower:.4g} to {upper:.4g}"
+
+
+def _is_cautioned(measured: Measured) -> bool:
+    return "caution" in measured.details and isinstance(measured.number, Value)
+
+
+def printable(text: str) -> str:
+    """The text with what a terminal would take for a command, such as to change colours or to go back, spelled out."""
+    return "".join(character if character.isprintable() or character == "\n" else repr(character)[1:-1] for character in text)
 
 
 def _wrapped(sentence: str, width: int) -> str:
@@ -85,13 +130,14 @@ def _table(shown: Sequence[Measured]) -> Table:
     for heading, justify in (("metric", "left"), ("group", "left"), ("value", "right"), ("95 % interval", "right"), ("n", "right")):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
     table.add_column("verdict")
-    before = None
+    before, marked = None, any(_is_cautioned(measured) for measured in shown)
     for measured in shown:
         title = CATALOGUE[measured.metric].title if measured.metric != before else ""
         before = measured.metric
         number = measured.number
         value = _figure(number.value) if isinstance(number, Value) else "–"
-        table.add_row(escape(title), escape(_whose(measured)), value, _interval(number), f"{number.n:,}", _verdict(judged(measured)))
+        interval = _interval(number) + ("" if not marked else "*" if _is_cautioned(measured) else " ")
+        table.add_row(escape(title), escape(printable(_whose(measured))), value, interval, f"{number.n:,}", _verdict(judged(measured)))
     return table
 
 
@@ -118,5 +164,8 @@ def _figure(value: float) -> str:
 def _verdict(given: Verdict | None) -> str:
     if given is None:
         return ""
-    words = given.value.replace("_", " ")
-    return f"[{COLOURS[given]}]{words}[/]" if given in COLOURS else words
+    return f"[{COLOURS[given]}]{_word(given)}[/]" if given in COLOURS else _word(given)
+
+
+def _word(given: Verdict) -> str:
+    return given.value.replace("_", " ")

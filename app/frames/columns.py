@@ -1,6 +1,6 @@
 """One column of a frame as arrays: positions in its distinct values, or numbers. Knows no groups and no outcomes."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -61,12 +61,26 @@ class Encoded:
         return shown([self.texts[place] for place in np.argsort(-counts, kind="stable").tolist()])
 
 
+def checked_name(name: object, option: str) -> str:
+    """The name of a column.
+
+    Raises:
+        InvalidInput: it is no text. A list of numbers would read like values or places, so columns have names here.
+    """
+    if not isinstance(name, str):
+        raise InvalidInput.of(option, f"must name a column by text, found {name!r:.100}; frame.rename(columns=str) makes text of all names")
+    return name
+
+
 def column_of(frame: pd.DataFrame, name: str, option: str) -> Column:
     """The column of that name.
 
     Raises:
-        InvalidInput: there is none, or several have that name.
+        InvalidInput: there is none, or several have that name, or the name is no text.
     """
+    checked_name(name, option)
+    if frame.columns.nlevels > 1:
+        raise InvalidInput.of("frame", f"must have columns of one name each, found names of {frame.columns.nlevels} levels")
     if name not in frame.columns:
         raise InvalidInput.of(option, f"{name!r} is not a column; there are {shown([str(column) for column in frame.columns])}")
     namesakes = list(frame.columns).count(name)
@@ -102,7 +116,7 @@ def _factorized(column: Column, option: str) -> tuple[Codes, list[Any]]:
     places: dict[Any, int] = {}
     codes = np.empty(len(column), dtype=np.int8)
     for part in slices(len(column)):
-        own, uniques = pd.factorize(column.iloc[part])
+        own, uniques = _factorized_piece(column, part, option)
         of_own = [places.setdefault(value, len(places)) for value in uniques.tolist()]
         if len(places) > MOST_DISTINCT:
             count = len(pd.unique(column.dropna()))
@@ -113,6 +127,19 @@ def _factorized(column: Column, option: str) -> tuple[Codes, list[Any]]:
         codes = codes.astype(narrowest(len(places)), copy=False)
         codes[part] = np.array([*of_own, MISSING], dtype=codes.dtype)[own]
     return codes, list(places)
+
+
+def _factorized_piece(column: Column, part: slice, option: str) -> "tuple[npt.NDArray[np.intp], Any]":
+    try:
+        own, uniques = pd.factorize(column.iloc[part])
+        hash(tuple(uniques.tolist()))  # of some types pandas tells lists apart, which could not be looked up
+    except (TypeError, NotImplementedError) as error:
+        values = enumerate(column.iloc[part], part.start + 1)
+        record, found = next(((number, value) for number, value in values if not isinstance(value, Hashable)), (part.start + 1, None))
+        raise InvalidInput.of(
+            option, f"{column.name!r} must hold text, numbers or true/false, found {found!r:.100} in record {record:,}"
+        ) from error
+    return own, uniques
 
 
 def narrowest(beyond: int) -> npt.DTypeLike:
@@ -149,21 +176,31 @@ def numbers_of(column: Column, option: str) -> FloatArray:
     Raises:
         InvalidInput: a value is no number, or not a finite one.
     """
+    if pd.api.types.is_complex_dtype(column.dtype):
+        raise InvalidInput.of(option, f"{column.name!r} must hold numbers, found complex ones")
     if is_numeric(column):
         # What is of that type already must not be copied, which `na_value` does.
         numbers = column.to_numpy() if column.dtype == np.float64 else column.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
-        parsed = pd.to_numeric(column, errors="coerce")
+        parsed = _parsed(column)
         wrong = parsed.isna() & column.notna()
         if wrong.any():
             raise InvalidInput.of(
-                option, f"{column.name!r} must hold numbers, found {column[wrong].iloc[0]!r:.100} in {_where(wrong.to_numpy())}"
+                option, f"{column.name!r} must hold numbers, found {column[wrong].iloc[0]!r:.100} in {where(wrong.to_numpy())}"
             )
         numbers = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
     infinite = np.isinf(numbers)
     if infinite.any():
-        raise InvalidInput.of(option, f"{column.name!r} must hold finite numbers, found {numbers[infinite][0]} in {_where(infinite)}")
+        raise InvalidInput.of(option, f"{column.name!r} must hold finite numbers, found {numbers[infinite][0]} in {where(infinite)}")
     return np.asarray(numbers, dtype=np.float64)
+
+
+def _parsed(column: Column) -> Column:
+    """The numbers that the values are or spell; NaN where one is none."""
+    try:
+        return pd.to_numeric(column, errors="coerce")
+    except (TypeError, ValueError, NotImplementedError):  # of lists and the like
+        return pd.to_numeric(column.map(lambda value: value if isinstance(value, str | bool | int | float) else None), errors="coerce")
 
 
 def complete_numbers_of(column: Column, option: str) -> FloatArray:
@@ -175,7 +212,7 @@ def complete_numbers_of(column: Column, option: str) -> FloatArray:
     numbers = numbers_of(column, option)
     missing = np.isnan(numbers)
     if missing.any():
-        raise InvalidInput.of(option, f"{column.name!r} must have a number in each record, and has none in {_where(missing)}")
+        raise InvalidInput.of(option, f"{column.name!r} must have a number in each record, and has none in {where(missing)}")
     return numbers
 
 
@@ -227,6 +264,7 @@ def _value(listed: object, option: str) -> Scalar | Range:
     raise InvalidInput.of(option, f"must list text, numbers, true/false or ranges (lo, hi), found {one!r}")
 
 
-def _where(marked: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> str:
-    first, count = int(np.argmax(marked)), int(marked.sum())
+def where(marked: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> str:
+    """The marked records by their number, counted from 1, as an error names them."""
+    first, count = int(np.argmax(marked)) + 1, int(marked.sum())
     return f"record {first:,}" if count == 1 else f"{count:,} records, the first of them {first:,}"

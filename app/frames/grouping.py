@@ -1,6 +1,6 @@
 """Which group of an attribute, or of several together, each record of a frame is in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import NamedTuple, TypeAlias
@@ -12,7 +12,20 @@ from app.domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS, MAX_GROUPS_
 from app.domain.texts import TOGETHER
 from app.domain.values import Range, Scalar, number_of
 from app.errors import InvalidInput
-from app.frames.columns import Codes, Column, Encoded, as_listed, column_of, encode, looked_up, narrowest, numbers_of, shown, sizes_of
+from app.frames.columns import (
+    Codes,
+    Column,
+    Encoded,
+    as_listed,
+    checked_name,
+    column_of,
+    encode,
+    looked_up,
+    narrowest,
+    numbers_of,
+    shown,
+    sizes_of,
+)
 from app.metrics.groups import NEITHER, Group, Groups, IntArray, Role
 
 Said: TypeAlias = tuple[Scalar | Range, ...] | None
@@ -76,7 +89,7 @@ def group_records(frame: pd.DataFrame, attribute: str | Sequence[str], monitored
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    parts = _parts(frame, _names(attribute), monitored, reference)
+    parts = _parts(frame, attribute_names(attribute), monitored, reference)
     codes = _codes_together(parts)
     return _grouping(parts, codes, sizes_of(codes, _beyond(parts)))
 
@@ -87,7 +100,7 @@ def cross_records(frame: pd.DataFrame, attributes: Sequence[str], monitored: obj
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    names = _names(attributes)
+    names = attribute_names(attributes)
     parts = _parts(frame, names, monitored, reference)
     # A record without one attribute still has the others, so that none of an attribute's groups counts as a group here.
     whole = [
@@ -146,8 +159,14 @@ def _beyond(parts: Sequence[_Part]) -> int:
     return prod(len(part.labels) for part in parts)
 
 
-def _names(attribute: str | Sequence[str]) -> tuple[str, ...]:
-    names = (attribute,) if isinstance(attribute, str) else tuple(map(str, attribute))
+def attribute_names(attribute: str | Sequence[str]) -> tuple[str, ...]:
+    """The attributes that one argument names.
+
+    Raises:
+        InvalidInput: too many or none, one twice, or one that is no text.
+    """
+    several = [attribute] if isinstance(attribute, str) or not isinstance(attribute, Iterable) else list(attribute)
+    names = tuple(checked_name(name, "attribute") for name in several)
     if not 1 <= len(names) <= max(INTERSECTION_SIZES) or len(set(names)) < len(names):
         raise InvalidInput.of(
             "attribute", f"must name one to {max(INTERSECTION_SIZES)} columns, each once; found {', '.join(names) or 'none'}"

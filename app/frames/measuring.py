@@ -1,6 +1,6 @@
 """From a pandas DataFrame to measurements: the columns become codes, the codes a table of counts, the table figures."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal
 
@@ -9,9 +9,11 @@ import pandas as pd
 
 from app.domain.values import label_of
 from app.errors import InvalidInput
-from app.frames.columns import Codes, Column, column_of, complete_numbers_of, encode, looked_up, numbers_of, shown
-from app.frames.grouping import Grouping, cross_records, group_records
-from app.frames.outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, Outcomes, outcomes_of, same_label
+from app.frames.columns import Codes, checked_name, column_of, complete_numbers_of, looked_up
+from app.frames.further import scores_of, strata_of, weights_of
+from app.frames.grouping import Grouping, attribute_names, cross_records, group_records
+from app.frames.names import unknown_metrics
+from app.frames.outcomes import UNCLASSIFIED, OutcomeLists, Outcomes, outcomes_of, same_label
 from app.frames.report import GroupSize, Report, Table
 from app.metrics import (
     CATALOGUE,
@@ -24,10 +26,8 @@ from app.metrics import (
     measure_training,
     metrics_on,
 )
-from app.metrics.groups import NEITHER, FloatArray, Groups, as_groups
+from app.metrics.groups import NEITHER, Groups, as_groups
 from app.metrics.rows import RowData, measure_rows
-from app.metrics.tables.strata import MOST_STRATA
-from app.metrics.tables.weighting import slices
 
 DEFAULT = "default"
 """Stands for the metrics that a first look wants: the default ones, and those that a further column was named for."""
@@ -39,6 +39,9 @@ USUAL_OF_SCORES = frozenset(
 
 MOST_CELLS = 2_000
 """So many cells of several attributes are counted at once. With more, each of which holds few records, counting again is cheaper."""
+
+FEWEST_DRAWS = 10
+"""With fewer there is nothing that an interval could leave out on either side."""
 
 _Data = Literal["payload", "feedback", "training"]
 _ARGUMENT = {"scores": "score", "strata": "strata", "rows": "features", "labels": "label", "predictions": "prediction"}
@@ -80,6 +83,7 @@ def measure_frame(  # noqa: PLR0913 - one keyword for each column, as pandas and
         InvalidInput: names the argument that is wrong.
     """
     given = _Given(frame, label=label, prediction=prediction, score=score, weight=weight, strata=strata, features=features)
+    given.check_strata(attribute)
     asked = _Asked(_chosen(given, metrics), OutcomeLists.of(favourable, unfavourable), seed, draws)
     grouping = group_records(frame, attribute, monitored, reference)
     known = _known(given, asked.lists)
@@ -114,6 +118,7 @@ def measure_attributes(  # noqa: PLR0913 - those of measure_frame
         InvalidInput: names the argument that is wrong.
     """
     given = _Given(frame, label=label, prediction=prediction, score=score, weight=weight, strata=strata, features=features)
+    given.check_strata(attributes)
     asked = _Asked(_chosen(given, metrics), OutcomeLists.of(favourable, unfavourable), seed, draws)
     crossing = cross_records(frame, attributes, monitored, reference)
     known = _known(given, asked.lists)
@@ -152,12 +157,30 @@ class _Given:
             missing = "label" if self.label is None else "prediction"
             raise InvalidInput.of(missing, "is needed beside score: scores are compared with what was true and what was predicted")
 
+    def check_strata(self, attribute: str | Sequence[str]) -> None:
+        """Refuses strata that are an attribute.
+
+        Raises:
+            InvalidInput: they are.
+        """
+        if self.strata is not None and self.strata in attribute_names(attribute):
+            raise InvalidInput.of(
+                "strata", f"{self.strata!r} is an attribute, too; each of its values would leave one group only to be compared"
+            )
+
     @property
     def data(self) -> _Data:
         """Of what the metrics speak."""
         if self.label is None:
             return "payload"
         return "training" if self.prediction is None else "feedback"
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The columns that say which records are alike."""
+        named = self.features
+        several = [named] if isinstance(named, str) or not isinstance(named, Iterable) else list(named)
+        return [checked_name(name, "features") for name in several]
 
     @property
     def on_purpose(self) -> set[str]:
@@ -186,6 +209,11 @@ class _Asked:
     seed: int
     draws: int
 
+    def __post_init__(self) -> None:
+        for name, number, least in (("seed", self.seed, 0), ("draws", self.draws, FEWEST_DRAWS)):
+            if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
+                raise InvalidInput.of(name, f"must be a whole number, {least} or more, found {number!r:.100}")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Known:
@@ -205,9 +233,11 @@ def _chosen(given: _Given, metrics: Collection[str] | str | None) -> list[str]:
     if metrics is None:
         return [row.key for row in fitting]
     asked = [metrics] if isinstance(metrics, str) else list(metrics)
-    unknown = [key for key in asked if key not in CATALOGUE]
+    if not asked:
+        raise InvalidInput.of("metrics", "must list at least one key; left out, it means every metric that the columns suffice for")
+    unknown = unknown_metrics(asked)
     if unknown:
-        raise InvalidInput.of("metrics", f"{shown(unknown)} is not in the catalogue of metrics")
+        raise InvalidInput(unknown)
     for key in asked:
         lacking = given.lacking(CATALOGUE[key])
         if lacking:
@@ -231,8 +261,8 @@ def _known(given: _Given, lists: OutcomeLists) -> _Known:
 
 
 def _table(given: _Given, known: _Known, groups: Groups, codes: Codes) -> Table:
-    weights = None if given.weight is None else _weights(column_of(given.frame, given.weight, "weight"))
-    strata = None if given.strata is None else _strata(column_of(given.frame, given.strata, "strata"))
+    weights = None if given.weight is None else weights_of(column_of(given.frame, given.weight, "weight"))
+    strata = None if given.strata is None else strata_of(column_of(given.frame, given.strata, "strata"))
     if known.actual is None or known.predicted is None:
         return GroupCounts.from_records(groups, codes, _codes(known.actual or known.predicted, codes.size), weights=weights, strata=strata)
     return FeedbackCells.from_records(
@@ -243,56 +273,13 @@ def _table(given: _Given, known: _Known, groups: Groups, codes: Codes) -> Table:
         correct=same_label(known.actual, known.predicted),
         weights=weights,
         strata=strata,
-        scores=None if given.score is None else _scores(column_of(given.frame, given.score, "score"), known.predicted),
+        scores=None if given.score is None else scores_of(column_of(given.frame, given.score, "score"), known.predicted),
     )
 
 
 def _codes(outcomes: Outcomes | None, records: int) -> Codes:
     """The outcome of each record, all unclassified where there is no such column."""
     return np.full(records, UNCLASSIFIED, dtype=np.int8) if outcomes is None else outcomes.codes
-
-
-def _weights(column: Column) -> FloatArray:
-    weights = complete_numbers_of(column, "weight")
-    if weights.size and weights.min() < 0:
-        raise InvalidInput.of("weight", f"{column.name!r} must hold no negative number, found {weights.min()}")
-    return weights
-
-
-def _strata(column: Column) -> tuple[tuple[str, ...], Codes]:
-    encoded = encode(column, "strata")
-    if len(encoded.texts) > MOST_STRATA:
-        raise InvalidInput.of(
-            "strata", f"{column.name!r} holds {len(encoded.texts):,} different values where at most {MOST_STRATA:,} are compared"
-        )
-    return encoded.texts, encoded.codes
-
-
-def _scores(column: Column, predicted: Outcomes) -> FloatArray:
-    scores = numbers_of(column, "score")
-    with np.errstate(invalid="ignore"):
-        outside = (scores < 0) | (scores > 1)
-    if outside.any():
-        raise InvalidInput.of("score", f"{column.name!r} must hold probabilities between 0 and 1, found {scores[outside][0]}")
-    if _are_of_unfavourable(scores, predicted.codes):
-        raise InvalidInput.of(
-            "score",
-            f"{column.name!r} is higher for every unfavourable prediction than for any favourable one: it must be the probability of the"
-            " favourable outcome, so take 1 - score",
-        )
-    return scores
-
-
-def _are_of_unfavourable(scores: FloatArray, outcomes: Codes) -> bool:
-    """Whether every unfavourable prediction has a higher score than any favourable one; not where one side has none at all."""
-    highest, lowest = -np.inf, np.inf
-    for part in slices(scores.size):
-        # Unlike max and min these pass over NaN.
-        highest = np.fmax.reduce(scores[part][outcomes[part] == FAVOURABLE], initial=highest)
-        lowest = np.fmin.reduce(scores[part][outcomes[part] == UNFAVOURABLE], initial=lowest)
-        if highest >= lowest:
-            return False
-    return bool(-np.inf < highest and lowest < np.inf)
 
 
 def _measure(table: Table, data: _Data, asked: _Asked) -> list[Measured]:
@@ -304,7 +291,7 @@ def _measure(table: Table, data: _Data, asked: _Asked) -> list[Measured]:
 
 
 def _rows(given: _Given, known: _Known, grouping: Grouping) -> RowData:
-    names = [given.features] if isinstance(given.features, str) else list(given.features or ())
+    names = given.feature_names
     if not names:
         raise InvalidInput.of("features", "must name at least one column")
     columns = [complete_numbers_of(column_of(given.frame, name, "features"), "features") for name in names]

@@ -41,8 +41,12 @@ class OutcomeLists:
                         "unfavourable", "lists values where favourable lists ranges, or the other way round; use one form"
                     )
                 overlapping = isinstance(value, Range) and isinstance(other, Range) and value.overlaps(other)
-                if overlapping or label_of(value) == label_of(other):
-                    raise InvalidInput.of("unfavourable", f"{label_of(value)} is favourable by {label_of(other)}")
+                if overlapping:
+                    raise InvalidInput.of(
+                        "unfavourable", f"{label_of(value)} overlaps {label_of(other)}, which is favourable (both ends belong to a range)"
+                    )
+                if label_of(value) == label_of(other):
+                    raise InvalidInput.of("unfavourable", f"{label_of(value)!r} is listed as favourable, too")
         return rule
 
     @property
@@ -63,14 +67,22 @@ def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> Outcomes:
     """The outcome of each value of the column: 0 unfavourable, 1 favourable, 2 unclassified or missing.
 
     Raises:
-        InvalidInput: no value of several is favourable, which no data mean; or ranges of a column that holds no numbers.
+        InvalidInput: no value of several is favourable, which no data mean; one is on both sides; or ranges of a column that
+            holds no numbers.
     """
     if rule.has_ranges:
         return Outcomes(_by_ranges(column, rule, option), None)
     encoded = encode(column, option)
-    of_text = [_outcome(encoded, text, rule) for text in encoded.texts]
+    favourable, unfavourable = _spelled(encoded, rule.favourable), _spelled(encoded, rule.unfavourable or ())
+    for text in unfavourable:
+        # As text they may differ, as 1 and 1.0 of a column of numbers do.
+        if text in favourable:
+            raise InvalidInput.of("unfavourable", f"{text!r} is listed as favourable, too")
+    rest = UNFAVOURABLE if rule.unfavourable is None else UNCLASSIFIED
+    outcome = dict.fromkeys(unfavourable, UNFAVOURABLE) | dict.fromkeys(favourable, FAVOURABLE)
+    of_text = [outcome.get(text, rest) for text in encoded.texts]
     if rule.unfavourable is None and len(encoded.texts) > 1 and FAVOURABLE not in of_text:
-        values = shown([repr(encoded.spelled(value)) for value in rule.favourable if not isinstance(value, Range)])
+        values = shown([repr(text) for text in favourable])
         raise InvalidInput.of("favourable", f"{values} is not a value of {encoded.name!r}, which holds {encoded.described()}")
     return Outcomes(looked_up(of_text, encoded.codes, missing=UNCLASSIFIED), encoded)
 
@@ -86,12 +98,9 @@ def same_label(actual: Outcomes, predicted: Outcomes) -> npt.NDArray[np.bool_]:
     return np.asarray(right & (actual.encoded.codes != MISSING), dtype=np.bool_)
 
 
-def _outcome(encoded: Encoded, text: str, rule: OutcomeLists) -> int:
-    if text in {encoded.spelled(value) for value in rule.favourable if not isinstance(value, Range)}:
-        return FAVOURABLE
-    if rule.unfavourable is None or text in {encoded.spelled(value) for value in rule.unfavourable if not isinstance(value, Range)}:
-        return UNFAVOURABLE
-    return UNCLASSIFIED
+def _spelled(encoded: Encoded, listed: _Listed) -> list[str]:
+    """The values as the column spells them."""
+    return [encoded.spelled(value) for value in listed if not isinstance(value, Range)]
 
 
 def _by_ranges(column: Column, rule: OutcomeLists, option: str) -> Codes:

@@ -19,13 +19,13 @@ def caution(smallest_group: int, fewest: int = FEWEST) -> dict[str, object]:
     """A detail that says so, or nothing: of the smallest denominator, and of the fewest records on one side of a rate."""
     if smallest_group < MINIMUM_GROUP_SIZE:
         return {
-            "caution": f"rests on {smallest_group} records in its smallest denominator, fewer than {MINIMUM_GROUP_SIZE}:"
-            " the interval may not hold what it promises"
+            "caution": f"rests on {smallest_group} record{'' if smallest_group == 1 else 's'} in its smallest denominator,"
+            f" fewer than {MINIMUM_GROUP_SIZE}: the interval may not hold what it promises"
         }
     if fewest < FEWEST:
         return {
-            "caution": f"rests on a rate of which only {fewest} records are, or only {fewest} are not, what is counted, fewer than"
-            f" {FEWEST}: the interval may not hold what it promises"
+            "caution": f"rests on a rate with only {fewest} on one side, counted or not counted, fewer than {FEWEST}:"
+            " the interval may not hold what it promises"
         }
     return {}
 

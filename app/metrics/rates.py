@@ -131,7 +131,7 @@ def _worst_pair(metric: Metric, how: Compared, estimate: Estimate, groups: Group
         number = Undefined(f"the rate{best.of} is zero, so nothing can be divided by it", share.total + other.total)
     else:
         interval = how.by.interval(*share.size, *other.size, float(ndtri(1 - 0.025 / pairs)))
-        number = Value(how.by.point(share, other), interval.lower, interval.upper, interval.method, share.total + other.total)
+        number = _value(how.by.point(share, other), interval, share.total + other.total)
     details: dict[str, object] = {"formula": metric.formula, "monitored": worst.name, "reference": best.name}
     details |= {"chosen_from": len(candidates), **_both(estimate, share, other)}
     details |= _significance(metric, estimate, (share, other), pairs)
@@ -172,7 +172,10 @@ def _caution(number: Value | Undefined, smallest: int, *shares: Share) -> dict[s
 
 
 def _value(point: float, interval: Interval, records: int) -> Value:
-    return Value(point, interval.lower, interval.upper, interval.method, records)
+    # Of weighted records the interval rests on effective sizes, the point on the weights: they differ in the last digit.
+    lower = min(interval.lower, point)
+    upper = None if interval.upper is None else max(interval.upper, point)
+    return Value(point, lower, upper, interval.method, records)
 
 
 def _both(estimate: Estimate, share: Share, other: Share) -> dict[str, object]:

@@ -178,6 +178,130 @@ def test_several_attributes_are_compared_together(file: Path) -> None:
     }
 
 
+def test_what_the_marks_and_the_verdicts_mean_is_said_below_the_table(file: Path) -> None:
+    options = ("--prediction", "approved", "--favourable", "yes", "--attribute")
+
+    few = metrics(file, *options, "age", "--monitored", "20-20", "--reference", "30-60")
+    many = metrics(file, *options, "sex")
+
+    line = next(line for line in few.splitlines() if "Disparate impact" in line)
+    assert re.search(r"[0-9]\* +[0-9]+ +insufficient data$", line)
+    assert "* The records are too few, or too unevenly spread, for the interval to be relied on." in few
+    assert "insufficient data = one side has fewer than 10 records" in " ".join(few.split())
+    assert "Limits: at least 0.8 for Disparate impact; -0.1 to 0.1 for Statistical parity difference." in many
+    assert "Verdicts: suspected = the value is outside, but its interval reaches inside." in many
+    assert "*" not in many
+    assert "fair = the value is within" not in many
+
+
+def test_the_two_figures_that_search_all_groups_say_which_they_are(file: Path) -> None:
+    ages = ("--monitored", "20-34", "--monitored", "35-49", "--reference", "50-70")
+
+    printed = metrics(file, "--prediction", "approved", "--favourable", "yes", "--attribute", "age", *ages, "--metric", "disparate_impact")
+
+    assert "• Worst: Of 100 records of " in printed
+    assert "• Furthest apart: Of 100 records of " in printed
+
+
+def test_names_of_groups_cannot_command_the_terminal(tmp_path: Path) -> None:
+    hostile = tmp_path / "hostile.csv"
+    hostile.write_text('sex,approved\n"\x1b[31mred",1\n"\x1b]0;title\x07",0\n')
+
+    printed = metrics(hostile, "--attribute", "sex", "--prediction", "approved")
+
+    assert "\\x1b[31mred" in printed
+    assert not set("\x1b\x07") & set(printed)
+    assert "\x1b" not in refusal(hostile, "--attribute", "sex", "--prediction", "approved", "--reference", "\x1b[31mblue")
+
+
+def test_a_spreadsheet_runs_nothing_that_the_file_brought_along(tmp_path: Path) -> None:
+    hostile, output = tmp_path / "hostile.csv", tmp_path / "out.csv"
+    names = ["=cmd()", "+1+1", "@sum", "-2-3", "-5", "plain"]
+    pd.DataFrame({"=sex": names * 2, "approved": [0, 1] * 6}).to_csv(hostile, index=False)
+
+    metrics(hostile, "--attribute", "=sex", "--prediction", "approved", "--reference", "plain", "--each", "--output", str(output))
+
+    rows = pd.read_csv(output)
+    assert set(rows["attribute"]) == {"'=sex"}
+    assert set(rows["group"].dropna()) == {"'=cmd()", "'+1+1", "'@sum", "'-2-3", "-5", "plain"}
+    assert rows["value"].dtype == "float64"
+
+
+@pytest.mark.parametrize("reached", ["same", "link", "hard link"])
+def test_the_file_that_is_measured_is_not_written_to(file: Path, reached: str) -> None:
+    before, output = file.read_bytes(), file if reached == "same" else file.with_name("other.csv")
+    if reached == "link":
+        output.symlink_to(file)
+    elif reached == "hard link":
+        output.hardlink_to(file)
+
+    refused = refusal(file, "--attribute", "sex", "--prediction", "approved", "--favourable", "yes", "--output", str(output))
+
+    assert "Invalid value for --output" in refused
+    assert "is the file that is measured" in "".join(refused).replace("  ", " ")
+    assert file.read_bytes() == before
+
+
+def test_a_failure_leaves_what_was_there_and_no_half_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    output = file.with_name("out.json")
+    output.write_text("earlier")
+    monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+
+    refused = refusal(file, "--attribute", "sex", "--prediction", "approved", "--favourable", "yes", "--output", str(output))
+
+    assert "No space left on device" in refused
+    assert output.read_text() == "earlier"
+    assert sorted(path.name for path in file.parent.iterdir()) == ["loans.csv", "out.json"]
+
+
+def test_the_output_is_written_through_a_link(file: Path) -> None:
+    real, link = file.with_name("real.json"), file.with_name("link.json")
+    real.write_text("earlier")
+    link.symlink_to(real)
+
+    metrics(file, "--attribute", "sex", "--prediction", "approved", "--favourable", "yes", "--output", str(link))
+
+    assert link.is_symlink()
+    assert json.loads(real.read_text(encoding="utf-8"))["records"] == 100
+
+
+def test_a_folder_is_no_output(file: Path) -> None:
+    file.with_name("out.json").mkdir()
+
+    assert "--output" in refusal(file, "--attribute", "sex", "--prediction", "approved", "--output", str(file.with_name("out.json")))
+
+
+def test_of_two_columns_of_one_name_neither_is_taken(tmp_path: Path) -> None:
+    twice = tmp_path / "twice.csv"
+    twice.write_text("sex,p,p,q,p.1\nf,1,0,1,0\nm,0,1,0,1\n")
+
+    assert "--prediction: 'p' is the name of 2 columns of twice.csv; rename" in refusal(twice, "--attribute", "sex", "--prediction", "p")
+    assert "--prediction: 'p.2' is not a column" in refusal(twice, "--attribute", "sex", "--prediction", "p.2")
+    report = written(twice, "--attribute", "sex", "--prediction", "p.1", "--metric", "favourable_rate")
+    assert {row["group"]: row["value"] for row in report["measurements"] if row["group"]} == {"f": 0, "m": 1}
+    assert metrics(twice, "--attribute", "sex", "--prediction", "q")
+
+
+def test_numbers_that_end_where_numbers_end_are_no_traceback(tmp_path: Path) -> None:
+    huge = tmp_path / "huge.csv"
+    huge.write_text("sex,p,x\nf,1,1e308\nm,0,-1e308\nf,0,1e308\nm,1,3\n")
+    options = ("--attribute", "sex", "--prediction", "p")
+
+    assert metrics(huge, *options, "--feature", "x", "--all")
+    assert "--weight: 'x' must hold 0 or numbers from 1e-12 to 1e+12, found 1e+308" in refusal(huge, *options, "--weight", "x")
+
+
+def test_whatever_goes_wrong_with_a_file_is_told_in_a_sentence(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("app.cli.metrics.measure_frame", fails)
+
+    refused = refusal(file, "--attribute", "sex", "--prediction", "approved", "--favourable", "yes")
+
+    assert "FILE: loans.csv cannot be measured (ZeroDivisionError: division by zero)" in refused
+
+
 REFUSED = [
     (("--prediction", "approved"), "Missing option '--attribute'"),
     (("--attribute", "sex"), "--prediction: is needed, or label, or both"),
@@ -192,8 +316,20 @@ REFUSED = [
     ),
     (("--attribute", "sex", "--label", "repaid", "--favourable", "yes", "--metric", "impact"), "--metric: impact is not in the catalogue"),
     (
+        ("--attribute", "sex", "--label", "repaid", "--favourable", "yes", "--metric", "DPL"),
+        "--metric: DPL is not in the catalogue of metrics; it is Clarify's name of difference_in_proportions_of_labels",
+    ),
+    (
+        ("--attribute", "sex", "--label", "repaid", "--favourable", "yes", "--strata", "sex"),
+        "--strata: 'sex' is an attribute, too; each of its values",
+    ),
+    (
+        ("--attribute", "sex", "--label", "repaid", "--favourable", "yes", "--unfavourable", "yes"),
+        "--unfavourable: 'yes' is listed as favourable, too",
+    ),
+    (
         ("--attribute", "sex", "--label", "repaid", "--favourable", "yes", "--feature", "approved"),
-        "--feature: 'approved' must hold numbers",
+        "--feature: 'approved' must hold numbers, found 'yes' in 100 records, the first of them 1",
     ),
     (("--attribute", "sex", "--label", "repaid", "--output", "out.txt"), "--output: must end in .json or .csv, found 'out.txt'"),
     (

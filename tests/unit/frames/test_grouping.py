@@ -1,4 +1,5 @@
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from app.errors import InvalidInput
@@ -131,7 +132,7 @@ REFUSED = [
     ("sex", [], None, "monitored: must list at least one value"),
     ("sex", ["male", (1, 2)], None, "monitored: mixes values and ranges; use one form"),
     ("sex", [None], None, "monitored: must list text, numbers, true/false or ranges (lo, hi), found None"),
-    ("sex", [(1, 2)], [(3, 4)], "attribute: 'sex' must hold numbers, found 'female' in 3 records, the first of them 0"),
+    ("sex", [(1, 2)], [(3, 4)], "attribute: 'sex' must hold numbers, found 'female' in 3 records, the first of them 1"),
     ("sex", {"age": 3}, None, "monitored: age is not among the attributes, which are sex"),
     ("sex", ["female", "male"], None, "reference: no record of 'sex' is left to compare the monitored ones with"),
     ("age", [(18, 25)], None, "reference: is needed for 'age', because monitored lists ranges"),
@@ -144,6 +145,8 @@ REFUSED = [
     ("one", None, None, "monitored: every record of 'one' is in x; there is nothing to compare it with"),
     ("none", None, None, "attribute: 'none' holds no value"),
     ([], None, None, "attribute: must name one to 3 columns, each once; found none"),
+    (0, None, None, "attribute: must name a column by text, found 0; frame.rename(columns=str) makes text of all names"),
+    (["sex", 0], None, None, "attribute: must name a column by text, found 0; frame.rename(columns=str) makes text of all names"),
     (["sex", "sex"], None, None, "attribute: must name one to 3 columns, each once; found sex, sex"),
     (["sex", "age"], "female", None, "monitored: must say which attribute it lists values of, because sex and age are compared together"),
 ]
@@ -167,6 +170,24 @@ def test_too_many_combinations_are_refused() -> None:
     frame = people(first=[place % 50 for place in range(1100)], second=[place // 50 for place in range(1100)])
 
     assert refusal(frame, ["first", "second"]) == "attribute: 'first' and 'second' make 1,100 groups where at most 1,000 are compared"
+
+
+@pytest.mark.parametrize(("values", "found"), [([None, "x", ["a"]], r"['a'] in record 3"), ([{"a": 1}] * 3, "{'a': 1} in record 1")])
+def test_lists_and_the_like_are_no_values(values: list[object], found: str) -> None:
+    assert refusal(people(sex=values), "sex") == f"attribute: 'sex' must hold text, numbers or true/false, found {found}"
+    assert refusal(people(sex=values), "sex", [(0, 1)], [(2, 3)]).startswith("attribute: 'sex' must hold numbers, found ")
+
+
+def test_lists_of_another_type_are_no_values_either() -> None:
+    frame = people(sex=pd.Series([[1], [2]], dtype=pd.ArrowDtype(pa.list_(pa.int64()))))
+
+    assert "'sex' must hold text, numbers or true/false" in refusal(frame, "sex")
+
+
+def test_names_of_several_levels_are_refused() -> None:
+    frame = pd.concat({"people": people(sex=["female", "male"])}, axis=1)
+
+    assert refusal(frame, "people") == "frame: must have columns of one name each, found names of 2 levels"
 
 
 def test_a_name_of_two_columns_is_refused() -> None:

@@ -181,13 +181,28 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"prediction": "approved", "favourable": 1}, "favourable: '1' is not a value of 'approved', which holds "),
     (
         {"prediction": "approved", "weight": "empty"},
-        "weight: 'empty' must have a number in each record, and has none in 400 records, the first of them 0",
+        "weight: 'empty' must have a number in each record, and has none in 400 records, the first of them 1",
     ),
     ({"prediction": "approved", "weight": "region"}, "weight: 'region' must hold numbers, found "),
     ({"prediction": "approved", "label": "repaid", "score": "income"}, "score: 'income' must hold probabilities between 0 and 1, found "),
     ({"prediction": "approved", "features": ["sex"]}, "features: 'sex' must hold numbers, found "),
     ({"prediction": "approved", "features": []}, "features: must name at least one column"),
     ({"prediction": "approved", "metrics": ["impact"]}, "metrics: impact is not in the catalogue of metrics"),
+    (
+        {"prediction": "approved", "metrics": ["DPPL"]},
+        "metrics: DPPL is not in the catalogue of metrics; it is Clarify's name of difference_in_",
+    ),
+    ({"prediction": "approved", "metrics": []}, "metrics: must list at least one key"),
+    ({"prediction": "approved", "metrics": [["accuracy"]]}, "metrics: ['accuracy'] is not in the catalogue of metrics"),
+    ({"prediction": "approved", "strata": "sex"}, "strata: 'sex' is an attribute, too; each of its values would leave one group only"),
+    (
+        {"prediction": "approved", "attribute": ["sex", "region"], "reference": None, "strata": "region"},
+        "strata: 'region' is an attribute, too",
+    ),
+    ({"prediction": 1}, "prediction: must name a column by text, found 1; frame.rename(columns=str) makes text of all names"),
+    ({"prediction": "approved", "features": [1]}, "features: must name a column by text, found 1"),
+    ({"prediction": "approved", "seed": -1}, "seed: must be a whole number, 0 or more, found -1"),
+    ({"prediction": "approved", "draws": 0}, "draws: must be a whole number, 10 or more, found 0"),
     ({"prediction": "approved", "metrics": ["accuracy"]}, "metrics: accuracy needs label"),
     (
         {"prediction": "approved", "metrics": ["flip_rate"]},
@@ -205,11 +220,33 @@ def test_what_is_wrong_is_named_with_its_argument(applicants: pd.DataFrame, argu
     assert str(caught.value).startswith(message)
 
 
-def test_a_negative_weight_is_refused(applicants: pd.DataFrame) -> None:
-    applicants.loc[3, "weight"] = -1
+@pytest.mark.parametrize("weight", [-1, 1e-200, 1e-13, 1e13, 1e200, 1e308])
+def test_a_weight_that_cannot_be_counted_with_is_refused(applicants: pd.DataFrame, weight: float) -> None:
+    applicants["weight"] = applicants["weight"].astype(float)
+    applicants.loc[3, "weight"] = weight
 
-    with pytest.raises(InvalidInput, match="weight: 'weight' must hold no negative number, found -1"):
+    with pytest.raises(InvalidInput) as caught:
         measured(applicants, prediction="approved", weight="weight")
+
+    assert str(caught.value) == f"weight: 'weight' must hold 0 or numbers from 1e-12 to 1e+12, found {weight:g} in record 4"
+
+
+@pytest.mark.parametrize("weights", [[0.0], [1e-12], [1e12], [1e-12, 1e12], [0.0, 1e-12, 1.0, 1e12]])
+def test_every_metric_has_a_figure_or_a_reason_whatever_the_records_weigh(applicants: pd.DataFrame, weights: list[float]) -> None:
+    applicants["weight"] = np.resize(weights, len(applicants))
+
+    report = measured(applicants, prediction="approved", label="repaid", score="score", strata="region", weight="weight")
+
+    json.dumps(report.to_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize("largest", [1e300, 1e308])
+def test_every_metric_has_a_figure_or_a_reason_however_large_the_features_are(applicants: pd.DataFrame, largest: float) -> None:
+    applicants["income"] = np.resize([largest, -largest, 3.0], len(applicants))
+
+    report = measured(applicants, prediction="approved", label="repaid", features=["income"])
+
+    json.dumps(report.to_json(), allow_nan=False)
 
 
 def test_scores_of_the_other_outcome_are_refused(applicants: pd.DataFrame) -> None:

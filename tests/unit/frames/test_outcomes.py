@@ -57,8 +57,8 @@ def test_that_nobody_was_favoured_is_no_mistake() -> None:
 @pytest.mark.parametrize(
     ("favourable", "unfavourable", "message"),
     [
-        (1, [0, 1], "unfavourable: 1 is favourable by 1"),
-        ((0.5, 1), (0, 0.5), "unfavourable: 0-0.5 is favourable by 0.5-1"),
+        (1, [0, 1], "unfavourable: '1' is listed as favourable, too"),
+        ((0.5, 1), (0, 0.5), "unfavourable: 0-0.5 overlaps 0.5-1, which is favourable (both ends belong to a range)"),
         ((0.5, 1), 0, "unfavourable: lists values where favourable lists ranges, or the other way round; use one form"),
         ([], None, "favourable: must list at least one value"),
     ],
@@ -68,3 +68,9 @@ def test_lists_that_contradict_each_other_are_refused(favourable: object, unfavo
         OutcomeLists.of(favourable, unfavourable)
 
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(("values", "favourable", "unfavourable"), [([1, 0], "1", "1.0"), ([True, False], 1, "true")])
+def test_a_value_is_on_both_sides_however_it_is_spelled(values: list[object], favourable: object, unfavourable: object) -> None:
+    with pytest.raises(InvalidInput, match=r"^unfavourable: '(1|true)' is listed as favourable, too$"):
+        codes(values, favourable, unfavourable)

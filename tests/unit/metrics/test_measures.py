@@ -318,7 +318,7 @@ def test_one_heavy_record_is_a_small_group() -> None:
     result = found(measure_payload(table), "disparate_impact", "group", "Black")
 
     assert result.smallest_group == 1
-    assert "rests on 1 records" in str(result.details["caution"])
+    assert "rests on 1 record" in str(result.details["caution"])
 
 
 def test_the_shortfall_counts_records_however_much_they_weigh() -> None:
@@ -339,3 +339,13 @@ def test_a_count_of_none_rests_on_all_labelled_records() -> None:
     rightly = value(measure_feedback(feedback(((0, 0), (0, 12)), ((0, 0), (0, 0)), ((0, 0), (0, 0)))), "true_positive_count", "overall")
     assert rightly.lower is not None
     assert rightly.lower < 12
+
+
+def test_an_interval_holds_the_value_also_where_weights_and_effective_sizes_differ_in_the_last_digit() -> None:
+    table = GroupCounts.from_records(RACES, [0, 0, 2, 2, 2, 0], [1, 0, 1, 0, 0, 1], weights=[3.7, 3.7, 1, 100, 100, 3.7])
+
+    number = value(measure_payload(table), "disparate_impact", "group", "Black")
+
+    assert number.upper is not None
+    assert number.value == pytest.approx(134)
+    assert number.value <= number.upper
