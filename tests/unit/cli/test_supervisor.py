@@ -21,7 +21,8 @@ from app.cli.children import ChildSpec
 from app.cli.supervisor import Supervisor
 from app.telemetry.logs import configure_logging
 configure_logging("ERROR")
-sleeper = (sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(60)")
+# One write, with its end of line: two children share the pipe, and print() writes the end by itself.
+sleeper = (sys.executable, "-c", "import os, time; os.write(1, (str(os.getpid()) + chr(10)).encode()); time.sleep(60)")
 Supervisor([ChildSpec(name=name, command=sleeper) for name in ("one", "two")]).run(threading.Event())
 """
 
