@@ -15,7 +15,7 @@ from app.api.media import is_json, takes
 from app.api.problems import field_problems
 from app.api.schemas.measurements import MeasurementOut, MeasurementPage
 from app.api.schemas.training_data import TrainingDataOut, TrainingDistributionsIn, TrainingSummaryOut
-from app.api.uploads import media_type_of, spooled
+from app.api.uploads import media_type_of, require_parameters, spooled
 from app.checks.gaps import NotMeasured
 from app.checks.measuring import measure_table, not_measured
 from app.clock import utc_now
@@ -38,6 +38,8 @@ from app.training.ready import process_distributions
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/training-data", tags=["training data"])
 
 FORMS = {"text/csv": TrainingForm.CSV, "application/vnd.apache.parquet": TrainingForm.PARQUET}
+
+NO_ROWS = "it compares records with each other, and the rows of training data are not kept"
 
 _BODY: dict[str, Any] = {
     "required": True,
@@ -69,8 +71,10 @@ async def put_training_data(
     """Uploads training data: the file itself as the body (CSV with a header, Parquet), or a ready distribution as JSON.
 
     Uploading again replaces what was there. The rows are not kept, only how their values and labels are distributed, and the exact
-    counts that the fairness monitor of the moment compares.
+    counts that the fairness monitor of the moment compares. `unclassified` counts labels that are not among its outcomes; where no label
+    is, the upload is refused.
     """
+    require_parameters(request, ("label", "weight"))
     form = _form(request)
     limit = MAX_DISTRIBUTION_BYTES if form is TrainingForm.DISTRIBUTION else MAX_FILE_BYTES
     async with services.turns:
@@ -80,7 +84,7 @@ async def put_training_data(
         data = await run_in_threadpool(_processed, file, upload(received_at=utc_now()))
     async with services.turns:
         await run_in_threadpool(_store, services, principal, deployment, data)
-    return TrainingSummaryOut.of(data.summary)
+    return TrainingSummaryOut.of(data.summary, monitor)
 
 
 @router.get("", operation_id="readTrainingData", responses=problems_of_deployment())
@@ -93,7 +97,7 @@ def read_training_data(
     summary = training_summary_of(session, deployment.no)
     if summary is None:
         raise _nothing(deployment)
-    return TrainingDataOut.whole(summary, distributions_of(session, deployment.no, column))
+    return TrainingDataOut.whole(summary, distributions_of(session, deployment.no, column), monitor_of(session, deployment.no))
 
 
 @router.get("/measurements", operation_id="measureTrainingData", responses=problems_of_deployment(Conflict))
@@ -101,7 +105,7 @@ def measure_training_data(deployment: ReadableDeployment, session: SessionIn) ->
     """The pre-training metrics of the monitor's attributes and intersections, all of them, whatever metrics the monitor picks.
 
     Where a monitor was changed since the upload and the stored distributions do not tell its groups, `value` is null and `reason` says
-    so: upload again. Metrics that read the records themselves are not among them.
+    so: upload again. So it is of metrics that read the records themselves, for the rows are not kept.
     """
     summary = training_summary_of(session, deployment.no)
     if summary is None:
@@ -144,7 +148,9 @@ def _processed(file: BinaryIO, upload: Upload) -> TrainingData:
         sent = TrainingDistributionsIn.model_validate_json(file.read()).to_domain()
     except ValidationError as error:
         raise InvalidInput(field_problems(error.errors())) from error
-    return process_distributions(sent, deployment=upload.deployment, label=upload.label, received_at=upload.received_at)
+    return process_distributions(
+        sent, deployment=upload.deployment, label=upload.label, received_at=upload.received_at, monitor=upload.monitor
+    )
 
 
 def _store(services: Services, principal: Principal, deployment: Deployment, data: TrainingData) -> None:
@@ -157,6 +163,7 @@ def _store(services: Services, principal: Principal, deployment: Deployment, dat
 
 def _measured(data: TrainingData, monitor: Monitor, deployment: Deployment) -> Iterator[Measurement]:
     metrics = tuple(metric for metric in metrics_on("training") if "rows" not in metric.needs)
+    of_rows = tuple(metric for metric in metrics_on("training") if "rows" in metric.needs)
     every, at = replace(monitor, metrics=tuple(metric.key for metric in metrics)), data.summary.processed_at
     for found in present_tables(data, monitor, deployment.schema):
         if found.table is None:
@@ -165,6 +172,7 @@ def _measured(data: TrainingData, monitor: Monitor, deployment: Deployment) -> I
         else:
             lacking = {} if found.table.strata is not None else {"strata": found.no_strata}
             yield from measure_table(DataSet.TRAINING, found.attribute, found.table, monitor=every, at=at, lacking=lacking)
+    yield from not_measured(NotMeasured(DataSet.TRAINING, None, of_rows, NO_ROWS), monitor=every, at=at)
 
 
 def _nothing(deployment: Deployment) -> NotFound:

@@ -2,8 +2,10 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
+from email.message import Message
+from email.utils import collapse_rfc2231_value
 from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, cast
 
@@ -12,13 +14,19 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
-from app.errors import InvalidInput, TooLarge, Unavailable, UnsupportedMediaType
+from app.errors import FieldProblem, InvalidInput, TooLarge, Unavailable, UnsupportedMediaType
 
 IN_MEMORY = 4 * 1024 * 1024
 """Bytes of a body before it moves to the disk."""
 
 SILENCE_SECONDS = 30
 """How long a client may send nothing before its place is given to others."""
+
+UTF_8 = frozenset({"utf-8", "utf8"})
+TEXTS = frozenset({"text/csv", "application/json"})
+
+MOST_PROBLEMS = 100
+"""That one answer lists."""
 
 _UPLOADS = re.compile(r"/v1/deployments/[^/]+/training-data")
 
@@ -32,12 +40,35 @@ def media_type_of(request: Request) -> str:
     """The content type that was sent, without its parameters; `` where none was.
 
     Raises:
-        UnsupportedMediaType: the body is compressed.
+        UnsupportedMediaType: the body is compressed, or text in another encoding than UTF-8.
     """
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         raise UnsupportedMediaType(f"Send the body without a Content-Encoding; found {encoding!r:.50}. Parquet is compressed by itself.")
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    sent = Message()
+    sent["Content-Type"] = request.headers.get("content-type", "")
+    (media_type, _), *parameters = sent.get_params([("", "")])
+    charsets = [collapse_rfc2231_value(value).strip() for name, value in parameters if name.lower() == "charset"]
+    others = [charset for charset in charsets if charset.lower() not in UTF_8]
+    if others and media_type.lower() in TEXTS:
+        raise UnsupportedMediaType(f"Send text in UTF-8; found the charset {others[0]!r:.50}.")
+    return media_type.strip().lower()
+
+
+def require_parameters(request: Request, known: Collection[str]) -> None:
+    """Returns if the query names each of the known parameters once at most, and no other.
+
+    Raises:
+        InvalidInput: what a client meant would be passed over, and its data be read as something else; names each parameter.
+    """
+    names = [name for name, _ in request.query_params.multi_items()]
+    problems = [
+        FieldProblem(f"{name:.100}", "is given more than once" if name in known else f"is no parameter here; there are {', '.join(known)}")
+        for name in dict.fromkeys(names)
+        if name not in known or names.count(name) > 1
+    ]
+    if problems:
+        raise InvalidInput(problems[:MOST_PROBLEMS])
 
 
 @asynccontextmanager

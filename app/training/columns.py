@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.values import Scalar, canonical
 from app.errors import FieldProblem, InvalidInput
+from app.training.labels import boolean_of
 from app.training.limits import LONGEST_VALUE
 
 Codes: TypeAlias = npt.NDArray[np.int64]
@@ -167,10 +168,10 @@ def _text(value: str) -> str:
 
 
 def _boolean(value: Any) -> bool:  # noqa: ANN401 - text of a text file, or a boolean
-    found = {"true": True, "false": False}.get(value.strip().lower()) if isinstance(value, str) else value
+    found = boolean_of(value) if isinstance(value, str) else value
     if found is None:
         raise Refused(f"must be true or false, found {_shown(value)}")
-    return found
+    return bool(found)
 
 
 def _class(value: str | float | Decimal) -> Scalar:

@@ -15,6 +15,7 @@ from app.metrics.tables import GroupCounts
 from app.metrics.tables.strata import MOST_STRATA, Strata
 from app.metrics.tables.weighting import Weighting
 from app.training.columns import Codes
+from app.training.labels import outcome_of
 
 SEEN_IN = "the training data"
 
@@ -43,7 +44,7 @@ def table_of(
         of_cell = _positions(of_one, _column(schema, feature), _values(distribution, feature))
         neither |= of_cell == NEITHER
         codes = codes * len(of_one) + of_cell
-    outcomes = np.array([_outcome(cell.label, monitor.outcomes) for cell in distribution.cells], dtype=np.int64)
+    outcomes = np.array([outcome_of_label(cell.label, monitor.outcomes) for cell in distribution.cells], dtype=np.int64)
     return _Summed(distribution, np.where(neither, NEITHER, codes), outcomes).table(named, strata)
 
 
@@ -137,9 +138,14 @@ def _positions(groups: Sequence[Group], column: Column, values: Sequence[GroupVa
     )
 
 
-def _outcome(label: GroupValue | None, rule: OutcomeRule) -> Outcome:
+def outcome_of_label(label: GroupValue | None, rule: OutcomeRule) -> Outcome:
+    """The outcome of a cell's label.
+
+    Raises:
+        Inexact: it is an interval, and lies in an outcome only in part.
+    """
     if not isinstance(label, Range):
-        return rule.classify(label)
+        return outcome_of(label, rule)
     for outcome, members in ((Outcome.FAVOURABLE, rule.favourable), (Outcome.UNFAVOURABLE, rule.unfavourable)):
         if _place(label, members, "the label") != NEITHER:
             return outcome

@@ -12,6 +12,9 @@ MAX_RECORDS = 10_000_000
 MAX_WEIGHT = 1e12
 """Of one record. The sums of weights and of their squares stay far from where numbers end."""
 
+MIN_WEIGHT = 1e-12
+"""Of one record that counts at all, for the same reason: the squares of smaller weights could vanish."""
+
 MAX_LINE_BYTES = 1024 * 1024
 """Of one line of a CSV file; files are read in pieces of this size, of which the reader holds a few dozen."""
 

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from app.domain.deployments import Column, FieldKind, FieldType, ProblemType, RecordSchema
+from app.domain.monitors import Monitor
 from app.errors import FieldProblem, InvalidInput, TooLarge
 from app.training.columns import (
     Coded,
@@ -21,7 +22,7 @@ from app.training.columns import (
     type_problem,
 )
 from app.training.files import TrainingFile
-from app.training.limits import MAX_RECORDS, MAX_WEIGHT
+from app.training.limits import MAX_RECORDS, MAX_WEIGHT, MIN_WEIGHT
 
 
 @dataclass(slots=True)
@@ -75,11 +76,14 @@ class Layout:
         return self.problem_type is ProblemType.REGRESSION
 
 
-def layout_of(file: TrainingFile, schema: RecordSchema, problem_type: ProblemType, *, label: str, weight: str | None) -> Layout:
+def layout_of(
+    file: TrainingFile, schema: RecordSchema, problem_type: ProblemType, *, label: str, weight: str | None, monitor: Monitor | None = None
+) -> Layout:
     """Where in the file what is needed is.
 
     Raises:
-        InvalidInput: the label, the weight or a feature is not in it, or is of another type; names each.
+        InvalidInput: the label, the weight or a feature is not in it, or is of another type, or the weight is a column that is
+            measured; names each.
     """
     there = frozenset(file.names)
     problems = [
@@ -87,6 +91,7 @@ def layout_of(file: TrainingFile, schema: RecordSchema, problem_type: ProblemTyp
         for place, name in (("label", label), ("weight", weight))
         if name is not None and name not in there
     ]
+    problems += _weight_problems(weight, label, monitor)
     problems += [
         FieldProblem(f"columns.{column.name}", "is a feature of the deployment, but the file has no such column")
         for column in schema.features
@@ -124,6 +129,15 @@ def pieces(file: TrainingFile, layout: Layout) -> Iterator[Piece]:
         before += batch.num_rows
 
 
+def _weight_problems(weight: str | None, label: str, monitor: Monitor | None) -> list[FieldProblem]:
+    """Whoever weighs records by what is compared is measuring something else."""
+    if weight is not None and weight == label:
+        return [FieldProblem("weight", f"{weight!r:.210} is the column of the label")]
+    if weight in [attribute.feature for attribute in (monitor.attributes if monitor else ())]:
+        return [FieldProblem("weight", f"{weight!r:.210} is an attribute of the monitor, by which groups are compared")]
+    return []
+
+
 def _part(column: Column, array: pa.Array, before: int) -> Part:
     read = read_numbers if is_numeric(column) else read_categories
     return Part(read(column.name, column.type, array, before))
@@ -138,10 +152,10 @@ def _label(layout: Layout, array: pa.Array, before: int) -> Part:
 
 def _weights(name: str, array: pa.Array, before: int) -> Numbers:
     weights = as_floats(read_numbers(name, FieldType.NUMBER, array, before))
-    bad = np.flatnonzero(~((weights >= 0) & (weights <= MAX_WEIGHT)))
+    bad = np.flatnonzero(~((weights == 0) | ((weights >= MIN_WEIGHT) & (weights <= MAX_WEIGHT))))
     if len(bad):
         found = "none" if np.isnan(weights[bad[0]]) else weights[bad[0]]
-        reason = f"must be a weight between 0 and {MAX_WEIGHT:g}, found {found}"
+        reason = f"must be 0 or a weight between {MIN_WEIGHT:g} and {MAX_WEIGHT:g}, found {found}"
         raise InvalidInput.of(f"columns.{name}", f"row {before + int(bad[0]) + 1}: {reason}")
     return weights
 

@@ -14,6 +14,7 @@ from app.training.files import CsvFile, ParquetFile, TrainingFile
 from app.training.pieces import layout_of, pieces
 from app.training.survey import survey_of
 from app.training.tables import RowTables
+from app.training.unclassified import require_outcomes
 
 KINDS: dict[TrainingForm, Callable[[BinaryIO], TrainingFile]] = {TrainingForm.CSV: CsvFile, TrainingForm.PARQUET: ParquetFile}
 
@@ -34,13 +35,16 @@ def process_file(file: BinaryIO, upload: Upload) -> TrainingData:
     """What is kept of a CSV or Parquet file.
 
     Raises:
-        InvalidInput: it is not such a file, or does not fit the deployment; names the column and the row.
+        InvalidInput: it is not such a file, does not fit the deployment, or no label is among the monitor's outcomes; names the
+            column and the row.
         TooLarge: it holds more than is read.
     """
     began = monotonic_seconds()
     content = KINDS[upload.form](file)
     deployment = upload.deployment
-    layout = layout_of(content, deployment.schema, deployment.problem_type, label=upload.label, weight=upload.weight)
+    layout = layout_of(
+        content, deployment.schema, deployment.problem_type, label=upload.label, weight=upload.weight, monitor=upload.monitor
+    )
     survey = survey_of(content, layout)
     counted = Distributions(layout, survey)
     tables = None if upload.monitor is None else RowTables(upload.monitor, deployment.schema, survey.seen)
@@ -48,6 +52,7 @@ def process_file(file: BinaryIO, upload: Upload) -> TrainingData:
         counted.add(piece)
         if tables is not None:
             tables.add(piece)
+    require_outcomes(counted.of_labels(), upload.monitor)
     summary = TrainingSummary(
         form=upload.form,
         label=upload.label,

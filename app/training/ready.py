@@ -7,12 +7,14 @@ from datetime import datetime
 from itertools import islice
 
 from app.domain.deployments import Column, Deployment, FieldType, ProblemType
+from app.domain.monitors import Monitor
 from app.domain.texts import character_problem
 from app.domain.training_data import Cell, Distribution, TrainingData, TrainingForm, TrainingSummary
 from app.domain.values import GroupValue, Range, label_of
 from app.errors import FieldProblem, InvalidInput
 from app.training.columns import is_quantity
 from app.training.limits import LONGEST_VALUE, MOST_COLUMNS, MOST_COUNTED, MOST_PROBLEMS
+from app.training.unclassified import require_outcomes
 
 _FITTING: dict[FieldType, tuple[type, ...]] = {
     FieldType.STRING: (str,),
@@ -24,17 +26,20 @@ _INT64 = 2**63
 
 
 def process_distributions(
-    distributions: Sequence[Distribution], *, deployment: Deployment, label: str, received_at: datetime
+    distributions: Sequence[Distribution], *, deployment: Deployment, label: str, received_at: datetime, monitor: Monitor | None = None
 ) -> TrainingData:
     """What is kept of ready distributions: all of them. Count tables are made of them when they are asked for.
 
     Raises:
-        InvalidInput: they do not fit the deployment, or contradict each other; names each fault.
+        InvalidInput: they do not fit the deployment, contradict each other, or no label is among the monitor's outcomes; names each
+            fault.
     """
     found = (problem for number, one in enumerate(distributions) for problem in _problems(f"distributions[{number}]", one, deployment))
     problems = list(islice(found, MOST_PROBLEMS)) or list(islice(_contradictions(distributions), MOST_PROBLEMS))
     if problems:
         raise InvalidInput(problems)
+    labels = Distribution((), tuple(_of_labels(distributions[0])))
+    require_outcomes(labels, monitor)
     schema = deployment.schema
     named = {name for one in distributions for name in one.columns}
     summary = TrainingSummary(
@@ -43,7 +48,7 @@ def process_distributions(
         weight=None,
         records=sum(cell.records for cell in distributions[0].cells),
         schema_version=schema.version,
-        labels=Distribution((), tuple(_of_labels(distributions[0]))),
+        labels=labels,
         absent=tuple(column.name for column in (*schema.features, *schema.meta) if column.name not in named),
         processed_at=received_at,
         processing_seconds=0.0,

@@ -17,6 +17,7 @@ from app.metrics.groups import NEITHER
 from app.metrics.tables import GroupCounts
 from app.training.columns import Coded, Codes, Numbers
 from app.training.counting import Values
+from app.training.labels import outcome_of
 from app.training.pieces import Part, Piece
 from app.training.survey import Seen
 
@@ -122,7 +123,7 @@ def outcome_codes(label: Part, rule: OutcomeRule) -> Codes:
         inside = [_in_any(numbers, members) for members in (rule.favourable, rule.unfavourable)]
         return np.select(inside, [int(Outcome.FAVOURABLE), int(Outcome.UNFAVOURABLE)], int(Outcome.UNCLASSIFIED)).astype(np.int64)
     piece = label.coded()
-    codes = [int(rule.classify(value)) for value in piece.values]
+    codes = [int(outcome_of(value, rule)) for value in piece.values]
     return np.array([*codes, int(Outcome.UNCLASSIFIED)], dtype=np.int64)[piece.codes]
 
 

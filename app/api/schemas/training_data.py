@@ -7,9 +7,11 @@ from pydantic import FailFast, Field, PlainSerializer, PlainValidator, WithJsonS
 
 from app.api.schemas.base import In, Out, example
 from app.api.schemas.values import group_value, group_value_json
+from app.domain.monitors import Monitor
 from app.domain.training_data import Cell, Distribution, TrainingForm, TrainingSummary
 from app.domain.values import GroupValue, Range
 from app.training.limits import LONGEST_VALUE, MOST_COLUMNS
+from app.training.unclassified import unclassified_labels
 
 _COUNTS = [
     {"values": ["female"], "label": "No Risk", "records": 1113},
@@ -25,6 +27,8 @@ _SUMMARY: dict[str, Any] = {
     "records": 5000,
     "labels": _LABELS,
     "labels_note": None,
+    "unclassified": 0,
+    "unclassified_examples": [],
     "absent": ["Postcode"],
     "schema_version": 1,
     "processed_at": "2026-07-01T12:00:00Z",
@@ -125,15 +129,20 @@ class TrainingSummaryOut(Out):
     records: int
     labels: list[LabelCountOut]
     labels_note: str | None = Field(description="What is coarse about the labels; null where each stands by itself.")
+    unclassified: int | None = Field(
+        description="Records whose label is in neither outcome list of the monitor as it is now; those without a label are not counted. "
+        "Null without a monitor, and where labels are counted in intervals that lie in an outcome only in part."
+    )
+    unclassified_examples: list[ValueJson] = Field(description="Up to five of these labels, the most frequent first.")
     absent: list[str] = Field(description="Columns of the schema that were not sent.")
     schema_version: int = Field(description="Of the deployment, as it was then.")
     processed_at: datetime
     processing_seconds: float
 
     @classmethod
-    def of(cls, summary: TrainingSummary) -> "TrainingSummaryOut":
-        """The body of a stored upload."""
-        return cls(**_summary_members(summary))
+    def of(cls, summary: TrainingSummary, monitor: Monitor | None) -> "TrainingSummaryOut":
+        """The body of a stored upload, under the monitor as it is now."""
+        return cls(**_summary_members(summary, monitor))
 
 
 class TrainingDataOut(TrainingSummaryOut):
@@ -146,12 +155,13 @@ class TrainingDataOut(TrainingSummaryOut):
     distributions: list[DistributionOut]
 
     @classmethod
-    def whole(cls, summary: TrainingSummary, distributions: tuple[Distribution, ...]) -> "TrainingDataOut":
+    def whole(cls, summary: TrainingSummary, distributions: tuple[Distribution, ...], monitor: Monitor | None) -> "TrainingDataOut":
         """The body of a stored upload with its distributions."""
-        return cls(**_summary_members(summary), distributions=[_distribution(one) for one in distributions])
+        return cls(**_summary_members(summary, monitor), distributions=[_distribution(one) for one in distributions])
 
 
-def _summary_members(summary: TrainingSummary) -> dict[str, Any]:
+def _summary_members(summary: TrainingSummary, monitor: Monitor | None) -> dict[str, Any]:
+    unclassified = None if monitor is None else unclassified_labels(summary.labels, monitor.outcomes)
     return {
         "form": summary.form,
         "label": summary.label,
@@ -159,6 +169,8 @@ def _summary_members(summary: TrainingSummary) -> dict[str, Any]:
         "records": summary.records,
         "labels": [LabelCountOut(label=cell.label, records=cell.records, weight=cell.weight) for cell in summary.labels.cells],
         "labels_note": summary.labels.note,
+        "unclassified": None if unclassified is None else unclassified.records,
+        "unclassified_examples": [] if unclassified is None else list(unclassified.examples),
         "absent": list(summary.absent),
         "schema_version": summary.schema_version,
         "processed_at": summary.processed_at,

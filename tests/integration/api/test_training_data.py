@@ -183,6 +183,80 @@ def test_bodies_of_other_types_or_packed_ones_are_not_understood(client: httpx.C
     assert "gzip" in packed.json()["detail"]
 
 
+@pytest.mark.parametrize(
+    ("content_type", "expected"),
+    [
+        ("text/csv; charset=latin-1", 415),
+        ("text/csv; charset=utf-8; charset=latin-1", 415),
+        ("text/csv;charset*=us-ascii'en'utf-16", 415),
+        ('TEXT/CSV; header=present; Charset="UTF-8"', 200),
+        ("text/csv; charset=utf8", 200),
+        ("text/csv;", 200),
+        ("application/json; charset=latin-1", 415),
+    ],
+)
+def test_text_in_another_encoding_than_utf_8_is_refused_where_it_says_so(client: httpx.Client, content_type: str, expected: int) -> None:
+    answer = put(client, ROWS, content_type)
+
+    assert answer.status_code == expected, answer.text
+    assert expected == 200 or "UTF-8" in answer.json()["detail"]
+
+
+def test_a_parameter_that_is_misspelt_or_given_twice_is_refused_by_name(client: httpx.Client) -> None:
+    headers = {"Content-Type": "text/csv"}
+    misspelt = client.put(PATH, content=ROWS, params={"label": "Risk", "wieght": "Age"}, headers=headers)
+    twice = client.put(PATH, content=ROWS, params=[("label", "Owner"), ("label", "Risk")], headers=headers)
+
+    assert (misspelt.status_code, errors(misspelt)) == (422, [("wieght", "is no parameter here; there are label, weight")])
+    assert (twice.status_code, errors(twice)) == (422, [("label", "is given more than once")])
+    assert client.get(PATH).status_code == 404
+
+
+def test_labels_of_no_outcome_are_counted_and_refused_where_there_are_no_others(client: httpx.Client) -> None:
+    without_monitor = put(client).json()
+    put_monitor(client)
+    some = put(client, ROWS.replace("20,female,true,Risk", "20,female,true,risk"))
+    none = put(client, label="Sex")
+
+    assert (without_monitor["unclassified"], without_monitor["unclassified_examples"]) == (None, [])
+    assert (some.json()["unclassified"], some.json()["unclassified_examples"]) == (1, ["risk"])
+    assert none.status_code == 422
+    assert errors(none) == [
+        (
+            "label",
+            "no label is among the monitor's outcomes: found 'female', 'male'; favourable are 'No Risk', unfavourable 'Risk'",
+        )
+    ]
+    assert client.get(PATH).json()["unclassified"] == 1
+    put_monitor(client, favourable=["No Risk", "risk"])
+    assert client.get(PATH).json()["unclassified"] == 0
+
+
+def test_weights_that_are_all_zero_are_measured_as_nothing_with_that_reason(client: httpx.Client) -> None:
+    put_monitor(client, strata="Owner", intersections=[])
+    rows = "".join(f"{line},{'w' if number == 0 else 0}\n" for number, line in enumerate(ROWS.splitlines()))
+
+    assert put(client, rows, weight="w").status_code == 200
+
+    found = [one for one in client.get(f"{PATH}/measurements").json()["measurements"] if one["attribute"] == "Sex"]
+    assert {one["value"] for one in found} == {None}
+    rates = [one for one in found if one["metric"] == "base_rate" and one["group"]]
+    assert {(one["n"], one["reason"]) for one in rates} == {
+        (2, "the records of female weigh nothing"),
+        (2, "the records of male weigh nothing"),
+    }
+
+
+def test_metrics_of_records_are_answered_with_why_there_are_none(client: httpx.Client) -> None:
+    put_monitor(client)
+    put(client)
+
+    found = measured(client, metric="consistency")
+
+    assert (found["data"], found["attribute"], found["value"], found["verdict"]) == ("training", None, None, "not_computable")
+    assert found["reason"] == "it compares records with each other, and the rows of training data are not kept"
+
+
 def test_only_the_upload_takes_other_types_and_larger_bodies(client: httpx.Client) -> None:
     big = "Age,Sex,Owner,Risk\n" + "20,female,true,Risk\n" * 100_000
 

@@ -13,6 +13,8 @@ from app.metrics.tables import GroupCounts
 from app.training import limits, pieces
 from app.training.files import ParquetFile
 from app.training.limits import BINS, MOST_VALUES
+from app.training.present import present_tables
+from app.training.unclassified import Unclassified, unclassified_labels
 from tests.unit.training.sending import AGE, SEX, attribute, column, counts, deployment, monitor, processed, processed_parquet
 
 HEADER = "age,sex,income,owner,label\n"
@@ -229,11 +231,100 @@ def test_a_fraction_in_a_typed_file_s_column_of_whole_numbers_is_refused_by_row(
         processed(FRAME.assign(age=[20.0, 40.5, 40.0, None]))
 
 
-@pytest.mark.parametrize(("weights", "found"), [("1,-2", r"-2\.0"), ("1,", "none"), ("1,inf", "'inf'")])
-def test_a_weight_is_a_number_of_at_least_zero(weights: str, found: str) -> None:
+@pytest.mark.parametrize(
+    ("weights", "found"), [("1,-2", r"-2\.0"), ("1,", "none"), ("1,inf", "'inf'"), ("0,9e-13", "9e-13"), ("1,2e30", r"2e\+30")]
+)
+def test_a_weight_is_zero_or_a_number_whose_square_is_one(weights: str, found: str) -> None:
     text = "sex,label,w\n" + "".join(f"a,1,{weight}\n" for weight in weights.split(","))
     with pytest.raises(InvalidInput, match=rf"columns\.w: row 2: .*found {found}"):
         processed(text, of=deployment([column("sex", FieldType.STRING)]), weight="w")
+
+
+@pytest.mark.parametrize(("weight", "message"), [("label", "is the column of the label"), ("age", "is an attribute of the monitor")])
+def test_what_is_compared_is_no_weight(weight: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=f"weight: '{weight}' {message}"):
+        processed(ROWS, watching=monitor(), weight=weight)
+
+
+BOOLEANS = OutcomeRule(favourable=(True,), unfavourable=(False,))
+WORDS = OutcomeRule(favourable=("Yes",), unfavourable=("No",))
+
+
+def of_labels(*labels: str) -> str:
+    return "sex,label\n" + "".join(f"{'female' if number % 2 else 'male'},{label}\n" for number, label in enumerate(labels))
+
+
+BY_SEX = deployment([column("sex", FieldType.STRING)])
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_booleans_are_labels_however_a_text_spells_them(form: str) -> None:
+    text = of_labels("True", "False", "TRUE", " false ", "true", "maybe")
+    content = text if form == "csv" else pd.read_csv(BytesIO(text.encode()), dtype=str)
+    watching = monitor(SEX, outcomes=BOOLEANS)
+
+    data = processed(content, of=BY_SEX, watching=watching)
+    made = present_tables(processed(content, of=BY_SEX), watching, BY_SEX.schema)[0].table
+
+    assert table(data, "sex").counts.tolist() == [[2, 0], [0, 3]]
+    assert made is not None
+    assert made.counts.tolist() == [[2, 0], [0, 3]]
+    assert unclassified_labels(data.summary.labels, BOOLEANS) == Unclassified(1, ("maybe",))
+
+
+def test_booleans_are_texts_where_the_outcomes_are_texts() -> None:
+    rule = OutcomeRule(favourable=("true",), unfavourable=("no",))
+
+    data = processed(of_labels("True", "true", "no"), of=BY_SEX, watching=monitor(SEX, outcomes=rule))
+
+    assert unclassified_labels(data.summary.labels, rule) == Unclassified(1, ("True",))
+
+
+def test_labels_of_no_outcome_are_counted_and_the_most_frequent_shown() -> None:
+    labels = [*["Yes"] * 3, "No", "", *["yes"] * 4, *["Yes "] * 5, "a", "b", "c", "d"]
+
+    data = processed(of_labels(*labels), of=BY_SEX, watching=monitor(SEX, outcomes=WORDS))
+
+    assert unclassified_labels(data.summary.labels, WORDS) == Unclassified(13, ("Yes ", "yes", "a", "b", "c"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "rule", "message"),
+    [
+        (
+            ("yes", "no", "no"),
+            WORDS,
+            "no label is among the monitor's outcomes: found 'no', 'yes'; favourable are 'Yes', unfavourable 'No'",
+        ),
+        (
+            ("1", "0", "1"),
+            BOOLEANS,
+            "no label is among the monitor's outcomes: found '1', '0'; favourable are 'true', unfavourable 'false'",
+        ),
+    ],
+)
+def test_labels_that_are_all_of_no_outcome_are_refused_under_a_monitor_only(
+    labels: tuple[str, ...], rule: OutcomeRule, message: str
+) -> None:
+    assert processed(of_labels(*labels), of=BY_SEX).summary.records == 3
+    with pytest.raises(InvalidInput) as caught:
+        processed(of_labels(*labels), of=BY_SEX, watching=monitor(SEX, outcomes=rule))
+
+    assert [(problem.field, problem.message) for problem in caught.value.problems] == [("label", message)]
+
+
+def test_numbers_in_intervals_are_counted_where_each_lies_in_one_outcome_or_in_none() -> None:
+    text = "sex,label\n" + "".join(f"male,{number}\n" for number in range(2_000))
+    labels = processed(text, of=deployment([column("sex", FieldType.STRING)], problem_type=ProblemType.REGRESSION)).summary.labels
+    lowest = labels.cells[0].label
+    assert isinstance(lowest, Range)
+
+    apart = unclassified_labels(labels, OutcomeRule(favourable=(Range(lowest.lo, lowest.hi),), unfavourable=(Range(5_000, 6_000),)))
+    across = unclassified_labels(labels, OutcomeRule(favourable=(Range(0, lowest.lo + 0.5),), unfavourable=(Range(5_000, 6_000),)))
+
+    assert apart is not None
+    assert (apart.records, len(apart.examples)) == (2_000 - labels.cells[0].records, 5)
+    assert across is None
 
 
 def test_a_column_of_ids_is_no_label() -> None:
