@@ -29,4 +29,4 @@ def test_a_metric_that_does_not_exist_is_not_found(service: RunningService) -> N
 
     assert answer.status_code == 404
     assert answer.json()["detail"] == "There is no metric fairness."
-    assert service.client.get("/v1/metrics/No%20Metric").status_code == 422
+    assert service.client.get("/v1/metrics/No%20Metric").status_code == 404
