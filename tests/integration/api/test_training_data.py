@@ -1,12 +1,9 @@
 """Training data over HTTP: uploaded, read back, measured, replaced, forgotten."""
 
-import csv
 import io
-import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,7 +13,6 @@ from sqlalchemy import text
 
 from app.api import training_data, uploads
 from app.security.principals import Role
-from tests.golden import golden
 from tests.integration.api.bodies import deployment, monitor
 from tests.service import RunningService
 
@@ -354,48 +350,6 @@ def test_a_monitor_that_is_changed_is_measured_by_the_distributions_and_told_wha
     put(client)
 
     assert measured(client, metric="base_rate", attribute="Owner × Sex", scope="group", group="true × female")["value"] == 0.5
-
-
-GOLDEN = {
-    "class_imbalance": "CI",
-    "difference_in_proportions_of_labels": "DPL",
-    "kl_divergence": "KL",
-    "js_divergence": "JS",
-    "lp_norm": "LP",
-    "total_variation_distance": "TVD",
-    "kolmogorov_smirnov": "KS",
-    "conditional_demographic_disparity_in_labels": "CDDL",
-}
-INTEGERS = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week")
-
-
-def test_the_adult_data_give_the_golden_pre_training_values(service: RunningService) -> None:
-    case: Path = golden("A1_adult")
-    facets = json.loads((case / "clarify.json").read_text())["facets"]
-    with (case / "predictions.csv").open() as file:
-        names = [name for name in next(csv.reader(file)) if name not in {"row_id", "label", "prediction", "score"}]
-    features = [{"name": name, "type": "integer" if name in INTEGERS else "string"} for name in names]
-    service.client.post("/v1/deployments", json=deployment(features=features, meta=[])).raise_for_status()
-    outcomes: dict[str, Any] = {"favourable": [1], "unfavourable": [0], "intersections": [], "strata": "education_num"}
-
-    for reference, facet in ((None, "d_vs_rest"), (["White"], "d_vs_reference_only")):
-        attributes = [
-            {"feature": "sex", "monitored": ["Female"], "reference": ["Male"]},
-            {"feature": "race", "monitored": ["Black"], "reference": reference},
-        ]
-        put_monitor(service.client, attributes=attributes, **outcomes)
-        sent = put(service.client, (case / "predictions.csv").read_bytes(), label="label")
-
-        assert (sent.status_code, sent.json()["records"]) == (200, 15_060)
-        found = {
-            (one["metric"], one["attribute"], one["group"]): one["value"]
-            for one in service.client.get(f"{PATH}/measurements").json()["measurements"]
-            if one["scope"] == "group"
-        }
-        for attribute, group in (("sex", "Female"), ("race", "Black")):
-            expected = facets[f"{attribute}={group}"][facet]
-            for metric, name in GOLDEN.items():
-                assert found[metric, attribute, group] == pytest.approx(expected[name], abs=1e-9), (metric, attribute, facet)
 
 
 def _number(service: RunningService, deployment_id: str) -> int:
