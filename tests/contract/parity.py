@@ -49,13 +49,13 @@ EDGE_CASES = (
 class Quirk(NamedTuple):
     """A golden value that is not ours.
 
-    `where` is the case and its part, `library` the golden value ("NaN", "Infinity", or an exception's name for what is no
+    `where` is the case and its part, `theirs` the golden value ("NaN", "Infinity", or an exception's name for what is no
     number), `ours` our value, or words out of the reason why there is none.
     """
 
     where: str
     name: str
-    library: float | str
+    theirs: float | str
     ours: float | str
 
 
@@ -172,7 +172,7 @@ def disagreements(where: str, expected: Mapping[str, Any], ours: Mapping[str, Nu
         elif _equal(value, ours[name]):
             found.append(f"{where} {name}: listed as a quirk, but {value} is ours too")
         elif not _as_listed(quirk, value, ours[name]):
-            found.append(f"{where} {name}: {value} is golden, ours is {ours[name]}, listed are {quirk.library} and {quirk.ours}")
+            found.append(f"{where} {name}: {value} is golden, ours is {ours[name]}, listed are {quirk.theirs} and {quirk.ours}")
     return found
 
 
@@ -190,11 +190,11 @@ def _equal(expected: Any, number: Number) -> bool:  # noqa: ANN401 - a JSON valu
 
 
 def _as_listed(quirk: Quirk, expected: Any, number: Number) -> bool:  # noqa: ANN401 - a JSON value
-    library = expected["error"] if isinstance(expected, dict) else expected
-    if isinstance(library, str) or isinstance(quirk.library, str):
-        same_library = library == quirk.library
+    theirs = expected["error"] if isinstance(expected, dict) else expected
+    if isinstance(theirs, str) or isinstance(quirk.theirs, str):
+        is_theirs = theirs == quirk.theirs
     else:
-        same_library = math.isclose(library, quirk.library, rel_tol=0, abs_tol=EXACT)
+        is_theirs = math.isclose(theirs, quirk.theirs, rel_tol=0, abs_tol=EXACT)
     if isinstance(number, Undefined):
-        return same_library and isinstance(quirk.ours, str) and quirk.ours in number.reason
-    return same_library and isinstance(quirk.ours, float) and _equal(quirk.ours, number)
+        return is_theirs and isinstance(quirk.ours, str) and quirk.ours in number.reason
+    return is_theirs and isinstance(quirk.ours, float) and _equal(quirk.ours, number)
