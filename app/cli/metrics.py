@@ -53,7 +53,7 @@ def metrics(  # noqa: PLR0913 - typer's way: one parameter for each option
 ) -> None:
     """Measure the fairness of predictions, labels or both in a file: each figure with its interval, a verdict and a sentence."""
     names: dict[str, Any] = {"label": label, "prediction": prediction, "score": score, "weight": weight, "strata": strata}
-    with _refusing(file):
+    with _refusing():
         if output is not None:
             check_output(output, file)
         frame = read(file, {option: [name] for option, name in names.items()} | {"attribute": attribute, "features": feature or []})
@@ -105,14 +105,12 @@ def _side(frame: pd.DataFrame, attributes: Sequence[str], texts: Sequence[str] |
 
 
 @contextmanager
-def _refusing(file: Path) -> Iterator[None]:
+def _refusing() -> Iterator[None]:
     """Ends the command with what is wrong, under the name of the option that it is wrong with."""
     try:
         yield
     except InvalidInput as error:
         _refuse(_option(error.problems[0].field), "; ".join(problem.message for problem in error.problems))
-    except Exception as error:  # noqa: BLE001 - whatever a file holds, its reader is told so in a sentence and with status 2
-        _refuse("FILE", f"{file.name} cannot be measured ({type(error).__name__}: {error})")
 
 
 def _option(argument: str) -> str:

@@ -1,10 +1,14 @@
 """The files of `evenhand metrics`: the CSV that is measured, and the JSON or CSV that is written."""
 
 import json
+import lzma
 import os
+import tarfile
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pandas as pd
@@ -15,6 +19,19 @@ from app.frames import Report
 
 FORMATS = (".json", ".csv")
 
+_UNREADABLE = (
+    ValueError,  # what pandas cannot parse or decode
+    OSError,
+    MemoryError,
+    # By the ending of its name pandas unpacks a file, which may be damaged, cut off, encrypted, or packed as this machine cannot unpack.
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    RuntimeError,
+    ImportError,
+)
 _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -24,14 +41,11 @@ def read(file: Path, columns: Mapping[str, Sequence[str | None]]) -> pd.DataFram
     Raises:
         InvalidInput: the file is no CSV, or a column is not in it or in it twice.
     """
-    try:
+    with _telling(file):
         header = _header(file)
-        places = {name: _place(name, header, file, argument) for argument, names in columns.items() for name in names if name is not None}
+    places = {name: _place(name, header, file, argument) for argument, names in columns.items() for name in names if name is not None}
+    with _telling(file):
         frame = pd.read_csv(file, usecols=sorted(places.values()), index_col=False, low_memory=False)
-    except pd.errors.ParserWarning as error:
-        raise InvalidInput.of("file", f"{file.name} has more values in its first line than names in its header") from error
-    except (ValueError, OSError) as error:  # what pandas cannot parse or decode is a ValueError
-        raise InvalidInput.of("file", f"{file.name} cannot be read as CSV: {error}") from error
     frame.columns = pd.Index([header[place] for place in sorted(places.values())])
     return frame
 
@@ -40,13 +54,21 @@ def check_output(output: Path, file: Path) -> None:
     """Refuses early what could not be written, or must not be.
 
     Raises:
-        InvalidInput: another form than ours, the file that is measured, or no file.
+        InvalidInput: another form than ours, the file that is measured, no file, or no place to write to.
     """
     if output.suffix not in FORMATS:
         raise InvalidInput.of("output", f"must end in {' or '.join(FORMATS)}, found {output.name!r}")
-    if output.exists() and output.samefile(file):
+    try:
+        target = output.resolve()
+        is_there = target.exists()
+        is_measured, is_file = is_there and target.samefile(file), target.is_file()
+    except OSError as error:
+        raise InvalidInput.of("output", f"{output} cannot be written: {error.strerror}") from error
+    except RuntimeError as error:  # what resolving gives for a link in a circle
+        raise InvalidInput.of("output", f"{output} is a link that leads back to itself") from error
+    if is_measured:
         raise InvalidInput.of("output", f"{output} is the file that is measured; write to another one")
-    if output.exists() and not output.is_file():
+    if is_there and not is_file:
         raise InvalidInput.of("output", f"{output} is no file that could be written")
 
 
@@ -66,9 +88,22 @@ def write(report: Report | Sequence[Report], output: Path) -> None:
         half.replace(target)
     except OSError as error:
         raise InvalidInput.of("output", f"{output} cannot be written: {error.strerror}") from error
+    except UnicodeEncodeError as error:  # an option spelled in bytes that are no text
+        raise InvalidInput.of("output", f"{output} cannot be written: {error.object[error.start : error.end]!r} is no text") from error
     finally:
         with suppress(OSError):
             half.unlink()
+
+
+@contextmanager
+def _telling(file: Path) -> Iterator[None]:
+    """Tells what keeps pandas from reading the file."""
+    try:
+        yield
+    except pd.errors.ParserWarning as error:
+        raise InvalidInput.of("file", f"{file.name} has more values in its first line than names in its header") from error
+    except _UNREADABLE as error:
+        raise InvalidInput.of("file", f"{file.name} cannot be read as CSV: {error}") from error
 
 
 def _header(file: Path) -> list[str]:
