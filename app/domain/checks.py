@@ -31,6 +31,8 @@ class DataSet(StrEnum):
     BALANCED = "balanced"
     FEEDBACK = "feedback"
     TRAINING = "training"
+    DEBIASED = "debiased"
+    DEBIASED_FEEDBACK = "debiased_feedback"
 
 
 class Scope(StrEnum):

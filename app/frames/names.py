@@ -10,6 +10,9 @@ from app.metrics import CATALOGUE
 SUGGESTED = 3
 """Keys that an error proposes."""
 
+_OFFERED = tuple(key for key, row in CATALOGUE.items() if not {"payload", "feedback", "training"}.isdisjoint(row.data))
+"""The keys that can be measured on a frame; the others need the copies of a check."""
+
 
 def unknown_metrics(keys: Sequence[object]) -> list[FieldProblem]:
     """A problem for each, of the first few, that is no key of the catalogue."""
@@ -41,8 +44,8 @@ def _tools(name: str) -> dict[str, list[str]]:
 def _close(name: str) -> list[str]:
     """Keys that hold the name, or are spelled nearly the same, the nearest first."""
     asked = _alike(name)
-    holding = [key for key in CATALOGUE if asked and asked in key]
-    return list(dict.fromkeys([*get_close_matches(asked, CATALOGUE, n=SUGGESTED), *holding]))[:SUGGESTED]
+    holding = [key for key in _OFFERED if asked and asked in key]
+    return list(dict.fromkeys([*get_close_matches(asked, _OFFERED, n=SUGGESTED), *holding]))[:SUGGESTED]
 
 
 def _alike(name: str) -> str:

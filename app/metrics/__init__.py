@@ -2,10 +2,11 @@
 
 from app.metrics.balanced import measure_balanced
 from app.metrics.catalogue import CATALOGUE, DEFAULT_METRICS, Data, Direction, Metric, metrics_on
+from app.metrics.debiased import measure_debiased, measure_debiased_feedback
 from app.metrics.feedback import measure_feedback
 from app.metrics.groups import NEITHER, Group
 from app.metrics.payload import measure_payload, measure_training
-from app.metrics.tables import BalancedCells, FeedbackCells, GroupCounts
+from app.metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
 from app.metrics.values import Measured, Undefined, Value
 from app.metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict, verdict
 from app.metrics.worst import AllLimits, Limits
@@ -18,6 +19,8 @@ __all__ = [
     "AllLimits",
     "BalancedCells",
     "Data",
+    "DebiasedCells",
+    "DebiasedFeedback",
     "Direction",
     "FeedbackCells",
     "Group",
@@ -29,6 +32,8 @@ __all__ = [
     "Value",
     "Verdict",
     "measure_balanced",
+    "measure_debiased",
+    "measure_debiased_feedback",
     "measure_feedback",
     "measure_payload",
     "measure_training",

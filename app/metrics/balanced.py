@@ -47,7 +47,7 @@ def measure_balanced(
     negative) give the same intervals. A group without an original record has no balanced rate, though its copies count in
     the pooled ones.
     """
-    favourable = _favourable(table, seed=seed, draws=draws)
+    favourable = favourable_with_copies(table, seed=seed, draws=draws)
     estimates: dict[str, Estimate] = {
         "favourable": favourable,
         "perfect_equality": favourable.only(PERFECT_EQUALITY, of_role(table.groups, "reference")),
@@ -57,7 +57,8 @@ def measure_balanced(
     return measure_all("balanced", evidence, metrics)
 
 
-def _favourable(table: BalancedCells, *, seed: int, draws: int) -> Resampled:
+def favourable_with_copies(table: BalancedCells, *, seed: int, draws: int) -> Resampled:
+    """The favourable rate of records together with the copies that cross between the monitored and the reference."""
     count, total = _sums(table)
     wider = _with_unseen(table)
     with_unseen = np.where(wider.count > 0, wider.count, UNSEEN)

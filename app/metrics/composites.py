@@ -3,13 +3,14 @@
 Each function is evaluated once on the cells as counted and once on all draws of all groups together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.metrics.catalogue.metric import Across, Metric, Need, OfPair, OfSet, OverStrata, PairFunction
+from app.metrics.catalogue.metric import Across, Metric, Need, OfPair, OfSet, Over, OverStrata, PairFunction
 from app.metrics.cautions import caution, caution_of_strata
 from app.metrics.drawing import (
     LIMITS,
@@ -33,11 +34,23 @@ from app.metrics.verdicts import MINIMUM_GROUP_SIZE
 
 NO_STRATA = "the records are not divided into strata; name the column whose values say which records are alike"
 FEW_GROUPS = "fewer than two groups have labelled records"
-_NAMES = {
-    "confusion": (("true_negative", "false_positive"), ("false_negative", "true_positive")),
-    "labels": ("unfavourable_labels", "favourable_labels"),
-    "predictions": ("unfavourable", "favourable"),
-}
+FEW_WEIGHING = "fewer than two groups have labelled records that weigh anything"
+_CONFUSION = (("true_negative", "false_positive"), ("false_negative", "true_positive"))
+_CHANGES = (("unfavourable_kept", "lifted"), ("lowered", "favourable_kept"))
+_NAMES: Mapping[Over, object] = MappingProxyType(
+    {
+        "confusion": _CONFUSION,
+        "confusion_after": _CONFUSION,
+        "labels": ("unfavourable_labels", "favourable_labels"),
+        "predictions": ("unfavourable", "favourable"),
+        "changes": _CHANGES,
+        "corrections": (("wrong_kept", "turned_right"), ("turned_wrong", "right_kept")),
+        "label_changes": tuple(
+            tuple(f"{label}_label_{name}" for row in _CHANGES for name in row) for label in ("unfavourable", "favourable")
+        ),
+    }
+)
+"""What the cells of a set are called among the details."""
 
 
 def measure_drawn(metric: Metric, how: OfSet | OfPair | Across | OverStrata, evidence: Evidence) -> list[Measured]:
@@ -65,7 +78,7 @@ def _sets(metric: Metric, how: OfSet, evidence: Evidence) -> list[Measured]:
     intervals = intervals_of(points, drawn)
     results = []
     for place, member in enumerate(whose):
-        missing, n = _missing(how.needs, [(weights[place], member)]), int(records[place].sum())
+        missing, n = _missing(how.needs, [(weights[place], records[place], member)]), int(records[place].sum())
         number = _number(float(points[place]), intervals[place], n, missing, _endless(how.endless, member))
         details = {"formula": metric.formula, **member.named(), **_counts("", how.over, records[place]), **cells.fewer_draws(sets)}
         results.append(_measured(metric, member, number, int(sizes[place]), details))
@@ -84,7 +97,8 @@ def _pairs(metric: Metric, how: OfPair, evidence: Evidence) -> list[Measured]:
         points, intervals = _of_pairs(metric, how, point, drawn)
     results = []
     for place, member in enumerate(whose):
-        missing, smallest = _missing(how.needs, [(point[0, place], member), (point[0, -1], other)]), int(min(sizes[place], sizes[-1]))
+        missing = _missing(how.needs, [(point[0, place], records[place], member), (point[0, -1], records[-1], other)])
+        smallest = int(min(sizes[place], sizes[-1]))
         n = int(records[place].sum() + records[-1].sum())
         number = _number(float(points[place]), intervals[place], n, missing, _endless(how.endless, member))
         details = _of_two(metric, member, other) | _counts("monitored_", how.over, records[place])
@@ -130,7 +144,8 @@ def _across(metric: Metric, how: Across, evidence: Evidence) -> list[Measured]:
         details |= {"groups_left_out": len(present) - len(kept), "records_left_out": int(records[present].sum()) - n}
     member = members(("attribute",), evidence.groups)[0]
     if len(kept) < 2:  # noqa: PLR2004 - a difference needs two
-        return [_measured(metric, member, Undefined(FEW_GROUPS, n), 0, details)]
+        reason = FEW_GROUPS if np.count_nonzero(records) < 2 else FEW_WEIGHING  # noqa: PLR2004 - the same two
+        return [_measured(metric, member, Undefined(reason, n), 0, details)]
     sets = [(int(position),) for position in kept]
     with np.errstate(all="ignore"):
         points = how.function(cells.point(sets))
@@ -177,14 +192,13 @@ def _strata(metric: Metric, how: OverStrata, evidence: Evidence) -> list[Measure
     results = []
     for place, member in enumerate(whose):
         pair = Outcomes(*(np.stack([one[place], both[0]]) for one, both in zip(of_each, of_other, strict=True)))
-        records = pair.counts.sum(axis=1)
+        records, cells, sets = pair.counts.sum(axis=1), evidence.cells[how.over], [member.columns, other.columns]
         n, smallest = int(records.sum()), int(certain_records(*(part.sum(axis=(1, 2)) for part in pair)).min())
-        missing = _missing_of_strata(pair.weights, (member, other))
+        missing = _missing_of_strata(pair, cells.point(sets)[0], (member, other))
         interval = limits_around(points[place], *(end[place] for end in ends), method=MOMENTS)
         number = _number(float(points[place]), interval, n, missing, "")
         details = _of_two(metric, member, other) | _counts("monitored_", how.over, records[0]) | _counts("reference_", how.over, records[1])
-        counted = int(evidence.cells[how.over].records([member.columns, other.columns]).sum())
-        details |= {"strata": len(strata.labels), "records_without_a_stratum": max(0, counted - n)}
+        details |= {"strata": len(strata.labels), "records_without_a_stratum": max(0, int(cells.records(sets).sum()) - n)}
         details |= caution_of_strata(_lacking(pair.weights)) if isinstance(number, Value) else {}
         results.append(_measured(metric, member, number, smallest, details | _caution(number, smallest, records)))
     return results
@@ -210,14 +224,18 @@ def _lacking(weights: FloatArray) -> float:
     return float(both[both.min(axis=1) <= 0].sum() / both.sum())
 
 
-def _missing_of_strata(weights: FloatArray, pair: tuple[Member, Member]) -> str:
-    """Why a pair's records [2, S, 2] have no disparity, or nothing."""
-    for size, member in zip(weights.sum(axis=(1, 2)), pair, strict=True):
-        if size <= 0:
-            return f"no record{member.of} has a stratum and an outcome"
-    for size, outcome in zip(weights.sum(axis=(0, 1)), ("an unfavourable", "a favourable"), strict=True):
-        if size <= 0:
-            return f"no record of either group has {outcome} outcome"
+def _missing_of_strata(outcomes: Outcomes, everything: FloatArray, pair: tuple[Member, Member]) -> str:
+    """Why a pair's records [2, S, 2] have no disparity, or nothing; `everything` [2, 2] weighs the records without a stratum, too."""
+    counts, weights, _ = outcomes
+    sides = zip(weights.sum(axis=(1, 2)), counts.sum(axis=(1, 2)), everything, pair, strict=True)
+    for weight, count, whole, member in sides:
+        if weight <= 0:
+            return _weightless(member, whole) if count else f"no record{member.of} has a stratum and an outcome"
+    names = ("an unfavourable", "a favourable")
+    for weight, count, outcome in zip(weights.sum(axis=(0, 1)), counts.sum(axis=(0, 1)), names, strict=True):
+        if weight <= 0:
+            empty = f"no record of either group has {outcome} outcome"
+            return f"the records of both groups with {outcome} outcome weigh nothing" if count else empty
     return ""
 
 
@@ -227,9 +245,18 @@ def _smallest(needs: Sequence[Need], cells: Cells, sets: Sequence[Sequence[int]]
     return smallest
 
 
-def _missing(needs: Sequence[Need], sides: Sequence[tuple[FloatArray, Member]]) -> str:
-    """Why a figure of these weights has no number, or nothing."""
-    return next((need.empty.format(of=member.of) for weights, member in sides for need in needs if need.of(weights) <= 0), "")
+def _missing(needs: Sequence[Need], sides: Sequence[tuple[FloatArray, IntArray, Member]]) -> str:
+    """Why a figure of cells of these weights and counts has no number, or nothing."""
+    for weights, counts, member in sides:
+        for need in needs:
+            if need.of(weights) <= 0:
+                return _weightless(member, weights) if need.of(counts) > 0 else need.empty.format(of=member.of)
+    return ""
+
+
+def _weightless(member: Member, everything: FloatArray) -> str:
+    """Why records that are there give no number; `everything` weighs all records of the set, also those that the figure passes over."""
+    return f"the records{member.of} that it rests on weigh nothing" if everything.any() else f"the records{member.of} weigh nothing"
 
 
 def _number(point: float, interval: Interval, n: int, missing: str, endless: str) -> Value | Undefined:
@@ -255,7 +282,7 @@ def _of_two(metric: Metric, member: Member, other: Member) -> dict[str, object]:
     return {"formula": metric.formula, "monitored": member.name, "reference": other.name}
 
 
-def _counts(side: str, over: str, records: IntArray) -> dict[str, object]:
+def _counts(side: str, over: Over, records: IntArray) -> dict[str, object]:
     names = np.array(_NAMES[over]).ravel()
     return {f"{side}{name}": int(count) for name, count in zip(names, records.ravel(), strict=True)}
 

@@ -45,7 +45,8 @@ LARGE = 100.0
 class Cells:
     """Cells of the columns of a table (its groups, perhaps the records of none): counts [C, …], their weights and the squares' sums.
 
-    `tag` keeps the draws of different cells apart.
+    `tag` keeps the draws of different cells apart. `prior` are the pseudo-records in each cell of a set, or [C, …] those that it has
+    where the column is in it, of which the most count.
     """
 
     counts: IntArray
@@ -54,7 +55,7 @@ class Cells:
     seed: int
     draws: int
     tag: int
-    prior: float = PRIOR
+    prior: FloatArray | float = PRIOR
     _drawn: dict[tuple[tuple[int, ...], ...], FloatArray] = field(default_factory=dict)
 
     def point(self, sets: Sequence[Sequence[int]]) -> FloatArray:
@@ -86,8 +87,13 @@ class Cells:
 
     def shapes(self, sets: Sequence[Sequence[int]]) -> FloatArray:
         """The cells [sets, …] in records of equal weight, with the prior added: the shapes of the gamma variates."""
-        shapes: FloatArray = self.point(sets)[0] * self._scale(sets) + self.prior
+        shapes: FloatArray = self.point(sets)[0] * self._scale(sets) + self._prior(sets)
         return shapes
+
+    def _prior(self, sets: Sequence[Sequence[int]]) -> FloatArray | float:
+        if not isinstance(self.prior, np.ndarray):
+            return self.prior
+        return np.stack([self.prior[list(columns)].max(axis=0, initial=0.0) for columns in sets])
 
     def _scale(self, sets: Sequence[Sequence[int]]) -> FloatArray:
         """How many records of equal weight one unit of weight stands for [sets, 1, …]."""

@@ -19,6 +19,8 @@ from app.metrics.significance import significance
 from app.metrics.values import Measured, Undefined, Value
 from app.metrics.verdicts import MINIMUM_GROUP_SIZE
 
+_SELECTION_RATES = frozenset({"favourable", "favourable_before", "favourable_after"})
+
 
 def measure_closed(metric: Metric, how: RateOf | CountOf | Compared, evidence: Evidence) -> list[Measured]:
     """A rate or a count of each set of records the metric's scopes mean, or the comparison of each pair of groups."""
@@ -163,7 +165,7 @@ def _compared(comparison: Comparison, estimate: Estimate, of: Sequence[int], aga
 
 def _significance(metric: Metric, estimate: Estimate, shares: tuple[Share, Share], pairs: int) -> dict[str, object]:
     """Of selection rates whose records are independent: not of records together with their copies. Of the worst of many pairs."""
-    selects = isinstance(metric.measure, Compared) and metric.measure.rate == "favourable" and isinstance(estimate, Counted)
+    selects = isinstance(metric.measure, Compared) and metric.measure.rate in _SELECTION_RATES and isinstance(estimate, Counted)
     return {**significance(*shares, pairs=pairs)} if selects and not any(share.is_empty for share in shares) else {}
 
 

@@ -16,8 +16,23 @@ _PHRASES: Mapping[str, tuple[str, str]] = {
     "flipped": ("records{of}", "change their outcome when the attribute alone is changed"),
     "gained": ("records{of}", "would turn favourable if the attribute alone were changed"),
     "lost": ("records{of}", "would turn unfavourable if the attribute alone were changed"),
+    "favourable_before": ("records{of}", "were predicted favourable before mitigation"),
+    "favourable_after": ("records{of}", "are favourable after mitigation"),
+    "balanced_before": ("records{of}, original and synthesised,", "were predicted favourable before mitigation"),
+    "balanced_after": ("records{of}, original and synthesised,", "are favourable after mitigation"),
+    "changed": ("records{of}", "have another outcome after mitigation"),
+    "lifted": ("records{of}", "turn favourable by mitigation"),
+    "lowered": ("records{of}", "turn unfavourable by mitigation"),
+    "correct_before": ("labelled records{of}", "were predicted right before mitigation"),
+    "correct_after": ("labelled records{of}", "are right after mitigation"),
 }
 """Per rate, what is counted out of a hundred, and what the counted are."""
+
+_COUNTED_AS: Mapping[str, str] = {
+    **{name: rate.counted for name, rate in RATES.items()},
+    **dict.fromkeys(("favourable_before", "favourable_after", "balanced_before", "balanced_after"), "favourable"),
+}
+"""Per rate, what the counted are called among the details, where they are not called as the rate is."""
 
 MOST = 700.0
 """A logarithm above this is told as if it were this: its exponential would be no number any more."""
@@ -105,7 +120,7 @@ def _points(difference: float | None) -> str:
 
 def _share(rate: str, side: str, known: Mapping[str, object]) -> float | None:
     """The side's rate from the counts, or the weights, that the comparison was made of."""
-    for noun in (RATES[rate].counted if rate in RATES else rate, rate):
+    for noun in (_COUNTED_AS.get(rate, rate), rate):
         for counted, whole in ((f"{side}_{noun}_weight", f"{side}_weight"), (f"{side}_{noun}", f"{side}_n")):
             part, total = known.get(counted), known.get(whole)
             if isinstance(part, int | float) and isinstance(total, int | float) and total > 0:
@@ -124,6 +139,8 @@ def _of_row(row: Metric, value: float, known: Mapping[str, object]) -> str:
         points=f"{100 * size:.1f}" if size >= LEAST or size == 0 else "fewer than 0.1",
         factor=_number(math.exp(min(size, MOST))),
         balance=_number(round(100 * (1 - value) / (1 + value))) if value > -1 else "no end of records",
+        moved=f"{'+' if value > 0 else ''}{_number(value)}",
+        moved_points=f"{100 * value:+.1f}" if size >= LEAST else "almost 0" if size else "0",
         less="less" if value < 0 else "more",
         more="more" if value > 0 else "fewer",
         higher="higher" if value > 0 else "lower",

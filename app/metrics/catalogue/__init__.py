@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from app.metrics.catalogue import distributions, entropy, errors, quality, records, scores, selection
+from app.metrics.catalogue import distributions, entropy, errors, mitigation, quality, records, scores, selection
 from app.metrics.catalogue.metric import Data, Direction, FromRows, FromScores, Metric
 
 __all__ = ["CATALOGUE", "DEFAULT_METRICS", "Data", "Direction", "FromRows", "FromScores", "Metric", "metrics_on"]
 
-_FAMILIES = (selection, quality, errors, scores, entropy, distributions, records)
+_FAMILIES = (selection, quality, errors, scores, entropy, distributions, records, mitigation)
 
 CATALOGUE: Mapping[str, Metric] = MappingProxyType({row.key: row for family in _FAMILIES for row in family.ROWS})
 """Every metric by its key, in the order in which they are shown."""

@@ -12,11 +12,15 @@ from app.metrics.comparisons import Comparison
 from app.metrics.groups import FloatArray
 from app.metrics.values import Scope
 
-Data: TypeAlias = Literal["payload", "balanced", "feedback", "training"]
+Data: TypeAlias = Literal["payload", "balanced", "feedback", "training", "debiased", "debiased_feedback"]
 Needs: TypeAlias = Literal["predictions", "labels", "scores", "strata", "rows", "copies"]
 Order: TypeAlias = Literal["monitored - reference", "reference - monitored", "monitored / reference", "none"]
-Over: TypeAlias = Literal["confusion", "labels", "predictions"]
-"""Cells [2, 2] by label and prediction, or [2] by one of them; the favourable outcome last."""
+Over: TypeAlias = Literal["confusion", "labels", "predictions", "confusion_after", "changes", "corrections", "label_changes"]
+"""Cells [2, 2] by label and prediction, or [2] by one of them; the favourable outcome last.
+
+Of mitigation: [2, 2] by label and outcome after it, by outcome before and after it, or by whether the prediction was right before
+and is after it; [2, 2, 2] by label, outcome before and outcome after.
+"""
 
 SetFunction: TypeAlias = Callable[[FloatArray], FloatArray]
 PairFunction: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]

@@ -32,7 +32,14 @@ _RICH: Mapping[str, Kind] = MappingProxyType(
 _CONSISTENCY: Mapping[str, Outcome] = MappingProxyType({"consistency": "label", "prediction_consistency": "prediction"})
 _FLIP_TEST = "counterfactual_flip_test"
 _OUTCOMES: Mapping[Data, tuple[Outcome, ...]] = MappingProxyType(
-    {"payload": ("prediction",), "training": ("label",), "feedback": ("label", "prediction"), "balanced": ()}
+    {
+        "payload": ("prediction",),
+        "training": ("label",),
+        "feedback": ("label", "prediction"),
+        "balanced": (),
+        "debiased": (),
+        "debiased_feedback": (),
+    }
 )
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from app.metrics.groups import NEITHER, Groups, IntArray, Role, as_groups, checked_codes, checked_counts, positions, union
 from app.metrics.tables.distinct import distinct_rows
 from app.metrics.tables.group_counts import OUTCOMES
+from app.metrics.tables.kinds import spread, stacked
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,11 +85,11 @@ class BalancedCells:
         for table, place in zip(tables, places, strict=True):
             unclassified[place] += table.unclassified
         parts = _gathered(
-            _stacked([place[table.group] for table, place in zip(tables, places, strict=True)]),
-            _stacked([table.outcome for table in tables]),
-            _spread([table.copies_favourable for table in tables], places, len(groups)),
-            _spread([table.copies_classified for table in tables], places, len(groups)),
-            _stacked([table.count for table in tables]),
+            stacked([place[table.group] for table, place in zip(tables, places, strict=True)]),
+            stacked([table.outcome for table in tables]),
+            spread([table.copies_favourable for table in tables], places, len(groups)),
+            spread([table.copies_classified for table in tables], places, len(groups)),
+            stacked([table.count for table in tables]),
         )
         return cls(groups, *parts, unclassified, sum(table.other for table in tables))
 
@@ -131,17 +132,3 @@ def _gathered(
     columns = [group, outcome, *favourable.T, *classified.T]
     first, total = distinct_rows(columns, count)
     return group[first], outcome[first], favourable[first], classified[first], total
-
-
-def _stacked(columns: Sequence[IntArray]) -> IntArray:
-    return np.concatenate([np.zeros(0, np.int64), *columns])
-
-
-def _spread(matrices: Sequence[IntArray], places: Sequence[IntArray], width: int) -> IntArray:
-    """The matrices [K, T] under each other, each column moved to its group's place among `width`."""
-    rows = [np.zeros((0, width), np.int64)]
-    for matrix, place in zip(matrices, places, strict=True):
-        wide = np.zeros((len(matrix), width), np.int64)
-        wide[:, place] = matrix
-        rows.append(wide)
-    return np.concatenate(rows)

@@ -44,6 +44,14 @@ def test_keys_that_are_spelled_nearly_the_same_are_proposed(name: str, meant: st
     assert meant in said(name)
 
 
+@pytest.mark.parametrize("name", ["flip_rat", "perfect_equalty", "acuracy_before", "lifted_rte", "disparate_impact_chang", "impact_afte"])
+def test_what_needs_the_copies_of_a_check_is_not_proposed(name: str) -> None:
+    _, _, proposed = said(name).partition("did you mean ")
+
+    keys = proposed.removesuffix("?").split(" or ") if proposed else []
+    assert all({"payload", "feedback", "training"} & set(CATALOGUE[key].data) for key in keys)
+
+
 @pytest.mark.parametrize("name", ["nope", "", 7])
 def test_where_nothing_is_near_the_catalogue_is_begun(name: object) -> None:
     assert said(name) == f"{name}{UNKNOWN}, which has {', '.join(list(CATALOGUE)[:8])}, …"

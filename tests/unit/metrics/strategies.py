@@ -1,11 +1,11 @@
 """Random records for the property tests: few groups, so that empty ones and zero denominators are common."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from hypothesis import strategies as st
 
-from app.metrics import BalancedCells, FeedbackCells, GroupCounts
+from app.metrics import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
 from app.metrics.groups import FloatArray, IntArray, Role
 
 LABELS = ("Female", "Male", "Black", "26-75", "")
@@ -14,7 +14,10 @@ STRATA = ("clerk", "farmer", "")
 
 @dataclass(frozen=True)
 class Records:
-    """Coded records of one attribute, as a check would hand them over. `weights` None: all weigh 1."""
+    """Coded records of one attribute, as a check would hand them over. `weights` None: all weigh 1.
+
+    `after`, `correct_after` and `favourable_after` are outcomes, `correct` and `favourable` after mitigation.
+    """
 
     groups: tuple[tuple[str, Role], ...]
     codes: IntArray
@@ -23,6 +26,9 @@ class Records:
     correct: IntArray
     favourable: IntArray
     classified: IntArray
+    after: IntArray
+    correct_after: IntArray
+    favourable_after: IntArray
     strata: IntArray
     scores: FloatArray
     weights: FloatArray | None = None
@@ -50,9 +56,31 @@ class Records:
             self.groups, self.codes, self.outcomes, copies_favourable=self.favourable, copies_classified=self.classified
         )
 
+    def debiased_cells(self) -> DebiasedCells:
+        return DebiasedCells.from_records(
+            self.groups,
+            self.codes,
+            self.outcomes,
+            after=self.after,
+            copies_classified=self.classified,
+            copies_before=self.favourable,
+            copies_after=self.favourable_after,
+        )
+
+    def debiased_feedback(self) -> DebiasedFeedback:
+        return DebiasedFeedback.from_records(
+            self.groups,
+            self.codes,
+            actual=self.actual,
+            before=self.outcomes,
+            after=self.after,
+            correct_before=self.correct,
+            correct_after=self.correct_after,
+        )
+
     def rows(self, chosen: IntArray) -> "Records":
         """The records at those positions."""
-        names = ("codes", "outcomes", "actual", "correct", "favourable", "classified", "strata", "scores")
+        names = [name.name for name in fields(self) if name.name not in {"groups", "weights"}]
         weights = None if self.weights is None else self.weights[chosen]
         return replace(self, weights=weights, **{name: getattr(self, name)[chosen] for name in names})
 
@@ -70,15 +98,22 @@ def records(draw: st.DrawFn, *, weighted: bool = False) -> Records:
     monitored = np.array([role == "monitored" for _, role in groups] + [False])
     crossing = (monitored[codes][:, None] != monitored[None, : len(groups)]) & (codes >= 0)[:, None]
     classified = random.integers(0, 3, (size, len(groups))) * crossing
+    favourable = random.binomial(classified, skew)
     scores = random.choice([0.0, 1.0, np.nan, 0.5, 1e-30], size) if draw(st.booleans()) else random.random(size)
+    outcomes = np.where(random.random(size) < 0.1, 2, random.random(size) < skew).astype(np.int64)
+    # Mostly as a check has it: only monitored records, and copies into monitored values, are changed.
+    mitigated = monitored | draw(st.booleans())
     return Records(
         groups=groups,
         codes=codes,
-        outcomes=np.where(random.random(size) < 0.1, 2, random.random(size) < skew).astype(np.int64),
+        outcomes=outcomes,
         actual=random.integers(0, 3, size),
         correct=random.integers(0, 2, size),
-        favourable=random.binomial(classified, skew),
+        favourable=favourable,
         classified=classified,
+        after=np.where(mitigated[codes] & (random.random(size) < skew), random.integers(0, 3, size), outcomes),
+        correct_after=random.integers(0, 2, size),
+        favourable_after=np.where(mitigated[: len(groups)], random.binomial(classified, skew), favourable),
         strata=random.integers(-1, len(STRATA), size),
         scores=scores,
         weights=random.choice([0.0, 0.5, 1.0, 7.0], size) if weighted else None,

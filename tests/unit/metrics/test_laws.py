@@ -21,6 +21,8 @@ from app.metrics import (
     Undefined,
     Value,
     measure_balanced,
+    measure_debiased,
+    measure_debiased_feedback,
     measure_feedback,
     measure_payload,
     measure_training,
@@ -43,7 +45,13 @@ def everything(sample: Records) -> dict[Data, list[Measured]]:
         "balanced": measure_balanced(sample.balanced_cells(), seed=1, draws=DRAWS),
         "feedback": measure_feedback(sample.feedback_cells(), draws=DRAWS),
         "training": measure_training(sample.label_counts(), draws=DRAWS),
+        "debiased": measure_debiased(sample.debiased_cells(), seed=1, draws=DRAWS),
+        "debiased_feedback": measure_debiased_feedback(sample.debiased_feedback(), seed=1, draws=DRAWS),
     }
+
+
+UNWEIGHED: frozenset[Data] = frozenset({"balanced", "debiased", "debiased_feedback"})
+"""Data of which records have no weights."""
 
 
 def within(row: Metric, value: float) -> bool:
@@ -161,8 +169,8 @@ def test_a_weight_of_two_is_two_records(sample: Records, random: Random) -> None
     for data, results in everything(repeated).items():
         of_weights = {(result.metric, result.scope, result.group): result for result in everything(weighed)[data]}
         for result in results:
-            if data == "balanced" or result.scope in {"worst", "worst_pair"}:
-                continue  # copies are not weighed; and one heavy record is still a small group
+            if data in UNWEIGHED or result.scope in {"worst", "worst_pair"}:
+                continue  # one heavy record is still a small group
             other = of_weights[result.metric, result.scope, result.group]
             if "groups_left_out" in {**result.details, **other.details}:
                 continue  # for the same reason
@@ -182,6 +190,7 @@ def test_equal_groups_give_the_ideal_value(sample: Records) -> None:
     size = once.codes.size + cells.shape[1]
     both = {
         "outcomes": np.tile(np.concatenate([once.outcomes, cells[0]]), 2),
+        "after": np.tile(np.concatenate([np.minimum(once.after, 1), cells[2]]), 2),
         "actual": np.tile(np.concatenate([once.actual, cells[1]]), 2),
         "strata": np.tile(np.concatenate([once.strata, cells[2]]), 2),
         "scores": np.tile(np.concatenate([once.scores, np.linspace(0.1, 0.9, cells.shape[1])]), 2),
@@ -194,6 +203,8 @@ def test_equal_groups_give_the_ideal_value(sample: Records) -> None:
         correct=(both["outcomes"] == both["actual"]).astype(np.int64),
         favourable=classified * both["outcomes"][:, None],
         classified=classified,
+        correct_after=(both["after"] == both["actual"]).astype(np.int64),
+        favourable_after=classified * both["after"][:, None],
         **both,
     )
 
@@ -226,10 +237,8 @@ def test_swapping_the_groups_mirrors_every_comparison(sample: Records, seed: int
     Not the divergence, which has a direction, nor the conditional disparities, whose share of nothing is zero for both.
     """
     codes = np.random.default_rng(seed).integers(0, 2, sample.codes.size)
-    turned = [
-        replace(sample, groups=tuple(groups), codes=codes, favourable=sample.favourable[:, :0], classified=sample.classified[:, :0])
-        for groups in (SEXES, SWAPPED)
-    ]
+    without = dict.fromkeys(("favourable", "classified", "favourable_after"), np.zeros((codes.size, 2), np.int64))
+    turned = [replace(sample, groups=tuple(groups), codes=codes, **without) for groups in (SEXES, SWAPPED)]
     for one, other in zip(*(comparisons(each) for each in turned), strict=True):
         row = CATALOGUE[one.metric]
         if not isinstance(one.number, Value) or not isinstance(other.number, Value) or row.key.startswith(("kl_", "conditional_")):
@@ -249,6 +258,7 @@ def comparisons(sample: Records) -> list[Measured]:
         *measure_payload(sample.group_counts(), draws=DRAWS),
         *measure_feedback(sample.feedback_cells(), draws=DRAWS),
         *measure_training(sample.label_counts(), draws=DRAWS),
+        *measure_debiased(sample.debiased_cells(), seed=1, draws=DRAWS),
     ]
     return [result for result in results if result.scope == "pooled" and "worst" in CATALOGUE[result.metric].scopes]
 

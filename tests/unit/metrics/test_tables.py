@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.metrics import BalancedCells, FeedbackCells, Group, GroupCounts
+from app.metrics import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, Group, GroupCounts
 from app.metrics.groups import Role
 from app.metrics.tables import distinct
 from app.metrics.tables.distinct import distinct_rows
@@ -29,7 +29,13 @@ def test_records_are_counted_by_group_and_outcome() -> None:
 
 @given(records() | records(weighted=True))
 def test_a_table_comes_back_from_json_as_it_went(sample: Records) -> None:
-    for table in (sample.group_counts(), sample.balanced_cells(), sample.feedback_cells()):
+    for table in (
+        sample.group_counts(),
+        sample.balanced_cells(),
+        sample.feedback_cells(),
+        sample.debiased_cells(),
+        sample.debiased_feedback(),
+    ):
         text = json.dumps(table.to_json(), allow_nan=False)
 
         assert type(table).from_json(json.loads(text)).to_json() == table.to_json()
@@ -43,6 +49,8 @@ def test_the_parts_of_a_split_merge_to_the_whole(sample: Records, parts: int, ra
     assert GroupCounts.merged([part.group_counts() for part in split]).to_json() == sample.group_counts().to_json()
     assert BalancedCells.merged([part.balanced_cells() for part in split]).to_json() == sample.balanced_cells().to_json()
     assert FeedbackCells.merged([part.feedback_cells() for part in split]).to_json() == sample.feedback_cells().to_json()
+    assert DebiasedCells.merged([part.debiased_cells() for part in split]).to_json() == sample.debiased_cells().to_json()
+    assert DebiasedFeedback.merged([part.debiased_feedback() for part in split]).to_json() == sample.debiased_feedback().to_json()
 
 
 @given(records(), st.randoms(use_true_random=False))
@@ -54,6 +62,8 @@ def test_the_order_of_records_is_irrelevant(sample: Records, random: Random) -> 
     assert shuffled.group_counts().to_json() == sample.group_counts().to_json()
     assert shuffled.balanced_cells().to_json() == sample.balanced_cells().to_json()
     assert shuffled.feedback_cells().to_json() == sample.feedback_cells().to_json()
+    assert shuffled.debiased_cells().to_json() == sample.debiased_cells().to_json()
+    assert shuffled.debiased_feedback().to_json() == sample.debiased_feedback().to_json()
 
 
 @given(records() | records(weighted=True), st.data())

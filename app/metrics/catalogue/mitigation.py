@@ -1,0 +1,255 @@
+"""What mitigation makes of the outcomes: fairness and accuracy before and after it, of the same records, side by side."""
+
+from typing import Any
+
+import numpy.typing as npt
+
+from app.metrics.catalogue.metric import Compared, Data, Direction, Measure, Metric, Need, Needs, OfPair, OfSet, Over, RateOf
+from app.metrics.catalogue.needed import parts
+from app.metrics.catalogue.quality import EVERYONE
+from app.metrics.catalogue.selection import GROUPS
+from app.metrics.comparisons import RATIO
+from app.metrics.confusion import LABELLED, PARTS
+from app.metrics.formulas import changes, pairs
+from app.metrics.values import Scope
+
+_IMPACT: tuple[Scope, ...] = ("group", "pooled", "worst")
+_MONITORED: tuple[Scope, ...] = ("group", "pooled")
+_SOURCE = "Evenhand, mitigation"
+_NEEDS: dict[Data, tuple[Needs, ...]] = {
+    "debiased": ("predictions", "copies"),
+    "debiased_feedback": ("predictions", "labels", "copies"),
+}
+_ENDLESS = "the reference rate is zero, before mitigation or after it, so nothing can be divided by it"
+_DIRECT = "flipping removes direct bias only, so read the figures of payload and balanced data together"
+
+
+def _all(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    total: npt.NDArray[Any] = cells.sum(axis=(-2, -1))
+    return total
+
+
+def _favourable_labels(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return _all(cells[..., 1, :, :])
+
+
+def _unfavourable_labels(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return _all(cells[..., 0, :, :])
+
+
+_CLASSIFIED = (Need(_all, "no record{of} was classified"),)
+_COMPARED = (Need(_all, LABELLED),)
+_BY_LABEL = (
+    Need(_favourable_labels, PARTS["actual_favourable"].empty),
+    Need(_unfavourable_labels, PARTS["actual_unfavourable"].empty),
+)
+
+
+def _rate(key: str, title: str, formula: str, rate: str, convention: str, scopes: tuple[Scope, ...] = _MONITORED) -> Metric:
+    return Metric(
+        key=key,
+        title=title,
+        formula=formula,
+        data=("debiased",),
+        measure=RateOf(rate),
+        scopes=scopes,
+        lowest=0.0,
+        highest=1.0,
+        ideal=None,
+        direction=Direction.NONE,
+        convention=convention,
+        source=_SOURCE,
+        says="",
+        needs=_NEEDS["debiased"],
+        is_default=True,
+    )
+
+
+def _impact(key: str, title: str, formula: str, rate: str, convention: str) -> Metric:
+    return Metric(
+        key=key,
+        title=title,
+        formula=formula,
+        data=("debiased",),
+        measure=Compared(rate, RATIO),
+        scopes=_IMPACT,
+        lowest=0.0,
+        highest=None,
+        ideal=1.0,
+        direction=Direction.TOWARDS_IDEAL,
+        convention=convention,
+        source=_SOURCE,
+        says="",
+        order="monitored / reference",
+        needs=_NEEDS["debiased"],
+        limits=(0.8, None),
+        is_default=True,
+    )
+
+
+def _quality(key: str, title: str, formula: str, measure: Measure, says: str, convention: str) -> Metric:
+    return Metric(
+        key=key,
+        title=title,
+        formula=formula,
+        data=("debiased_feedback",),
+        measure=measure,
+        scopes=EVERYONE,
+        lowest=0.0,
+        highest=1.0,
+        ideal=1.0,
+        direction=Direction.HIGHER,
+        convention=convention,
+        source=_SOURCE,
+        says=says,
+        needs=_NEEDS["debiased_feedback"],
+        is_default=True,
+    )
+
+
+def _change(key: str, title: str, formula: str, measure: OfSet | OfPair, says: str) -> Metric:
+    is_of_labels = isinstance(measure, OfSet)
+    data: Data = "debiased_feedback" if is_of_labels else "debiased"
+    return Metric(
+        key=key,
+        title=title,
+        formula=formula,
+        data=(data,),
+        measure=measure,
+        scopes=EVERYONE if is_of_labels else _MONITORED,
+        lowest=-1.0 if is_of_labels else None,
+        highest=1.0 if is_of_labels else None,
+        ideal=None,
+        direction=Direction.HIGHER if is_of_labels else Direction.NONE,
+        convention="after - before, of the same records: above 0 the figure is higher with mitigation",
+        source=_SOURCE,
+        says=says,
+        needs=_NEEDS[data],
+        is_default=True,
+    )
+
+
+def _balanced_accuracy(over: Over) -> OfSet:
+    return OfSet(pairs.balanced_accuracy, over, parts("actual_favourable", "actual_unfavourable"))
+
+
+ROWS = (
+    _rate(
+        "selection_rate_before",
+        "Selection rate before mitigation",
+        "favourable before(g) / n(g)",
+        "favourable_before",
+        "the share of a group's records that the model itself gives the favourable outcome",
+        GROUPS,
+    ),
+    _rate(
+        "selection_rate_after",
+        "Selection rate after mitigation",
+        "favourable after(g) / n(g)",
+        "favourable_after",
+        "the share of a group's records with a favourable debiased outcome; reference records keep their own",
+        GROUPS,
+    ),
+    _impact(
+        "disparate_impact_before",
+        "Disparate impact before mitigation",
+        "selection_rate_before(monitored) / selection_rate_before(reference)",
+        "favourable_before",
+        "monitored / reference, of the records alone: below 1 the monitored group is favoured less often",
+    ),
+    _impact(
+        "disparate_impact_after",
+        "Disparate impact after mitigation",
+        "selection_rate_after(monitored) / selection_rate_after(reference)",
+        "favourable_after",
+        f"monitored / reference, of the records alone: below 1 the monitored group is favoured less often; {_DIRECT}",
+    ),
+    _impact(
+        "balanced_disparate_impact_before",
+        "Balanced disparate impact before mitigation",
+        "favourable before, original and synthesised (monitored) / perfect equality",
+        "balanced_before",
+        "monitored / perfect equality, of records with their synthetic copies: that of balanced data",
+    ),
+    _impact(
+        "balanced_disparate_impact_after",
+        "Balanced disparate impact after mitigation",
+        "favourable after, original and synthesised (monitored) / perfect equality",
+        "balanced_after",
+        f"monitored / perfect equality, of records with their synthetic copies, both mitigated; {_DIRECT}",
+    ),
+    _rate(
+        "changed_rate",
+        "Changed by mitigation",
+        "records with another outcome after mitigation / n(g)",
+        "changed",
+        "lifted_rate + lowered_rate; neither more nor less is better by itself",
+    ),
+    _rate(
+        "lifted_rate",
+        "Lifted by mitigation",
+        "unfavourable records that are favourable after mitigation / n(g)",
+        "lifted",
+        "lifted: mitigation turns an unfavourable outcome favourable",
+    ),
+    _rate(
+        "lowered_rate",
+        "Lowered by mitigation",
+        "favourable records that are unfavourable after mitigation / n(g)",
+        "lowered",
+        "lowered: mitigation turns a favourable outcome unfavourable; lift_only never does",
+    ),
+    _change(
+        "disparate_impact_change",
+        "Change of disparate impact by mitigation",
+        "disparate_impact_after - disparate_impact_before",
+        OfPair(changes.disparate_impact_change, "changes", _CLASSIFIED, endless=_ENDLESS),
+        "Mitigation moves the disparate impact of {monitored} against {reference} by {moved}.",
+    ),
+    _quality(
+        "accuracy_before",
+        "Accuracy before mitigation",
+        "correct before(g) / n(g)",
+        RateOf("correct_before"),
+        "",
+        "the share of labelled records whose predicted label is the actual one",
+    ),
+    _quality(
+        "accuracy_after",
+        "Accuracy after mitigation",
+        "correct after(g) / n(g)",
+        RateOf("correct_after"),
+        "",
+        "the share of labelled records whose debiased label is the actual one",
+    ),
+    _quality(
+        "balanced_accuracy_before",
+        "Balanced accuracy before mitigation",
+        "(TPR + TNR) / 2 before",
+        _balanced_accuracy("confusion"),
+        "{Whom}, {percent} of the predictions are right before mitigation, if favourable and unfavourable labels count alike.",
+        "of one group's labelled records and the model's own outcomes; positive means favourable",
+    ),
+    _quality(
+        "balanced_accuracy_after",
+        "Balanced accuracy after mitigation",
+        "(TPR + TNR) / 2 after",
+        _balanced_accuracy("confusion_after"),
+        "{Whom}, {percent} of the predictions are right after mitigation, if favourable and unfavourable labels count alike.",
+        "of one group's labelled records and the debiased outcomes; positive means favourable",
+    ),
+    _change(
+        "accuracy_change",
+        "Change of accuracy by mitigation",
+        "accuracy_after - accuracy_before",
+        OfSet(changes.rate_change, "corrections", _COMPARED),
+        "{Whom}, mitigation moves the accuracy by {moved_points} percentage points.",
+    ),
+    _change(
+        "balanced_accuracy_change",
+        "Change of balanced accuracy by mitigation",
+        "balanced_accuracy_after - balanced_accuracy_before",
+        OfSet(changes.balanced_accuracy_change, "label_changes", _BY_LABEL),
+        "{Whom}, mitigation moves the balanced accuracy by {moved_points} percentage points.",
+    ),
+)

@@ -1,0 +1,161 @@
+"""Records together with their synthetic copies, each with its outcome before and after mitigation, so that both are resampled as one."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from app.metrics.groups import NEITHER, Groups, IntArray, Role, as_groups, checked_codes, checked_counts, positions, union
+from app.metrics.tables.balanced_cells import BalancedCells
+from app.metrics.tables.distinct import distinct_rows
+from app.metrics.tables.group_counts import OUTCOMES
+from app.metrics.tables.kinds import spread, stacked
+
+_COPIES = ("copies_classified", "copies_before", "copies_after")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DebiasedCells:
+    """Kinds of records, each with the number of records of that kind. K kinds, T = number of groups.
+
+    `group` [K] is the record's own group, `before` and `after` [K] its outcome without and with mitigation (0 unfavourable,
+    1 favourable), `copies_classified`, `copies_before` and `copies_after` [K, T] its classified copies, and the favourable ones of
+    them without and with mitigation, by the group they were changed to, `count` [K] how many records are so. A record that is
+    unclassified before or after is left out together with its copies, and counted in `unclassified` [groups]; a record of no
+    group in `other`. An unclassified copy is in no count of copies.
+
+    Raises:
+        ValueError: the arrays do not fit each other, or more copies are favourable than classified.
+    """
+
+    groups: Groups
+    group: IntArray
+    before: IntArray
+    after: IntArray
+    copies_classified: IntArray
+    copies_before: IntArray
+    copies_after: IntArray
+    count: IntArray
+    unclassified: IntArray
+    other: int
+
+    def __post_init__(self) -> None:
+        size, kinds = len(self.groups), len(self.count)
+        object.__setattr__(self, "groups", as_groups(self.groups))
+        object.__setattr__(self, "group", checked_codes(self.group, 0, size))
+        for name in ("before", "after"):
+            object.__setattr__(self, name, checked_codes(getattr(self, name), 0, 2))
+        object.__setattr__(self, "count", checked_counts(self.count, kinds))
+        object.__setattr__(self, "unclassified", checked_counts(self.unclassified, size))
+        for name in _COPIES:
+            object.__setattr__(self, name, checked_counts(getattr(self, name), kinds, size))
+        if not len(self.group) == len(self.before) == len(self.after) == kinds:
+            found = f"{len(self.group)}, {len(self.before)} and {len(self.after)}"
+            raise ValueError(f"expected {kinds} groups, outcomes before and outcomes after, found {found}")
+        if (np.maximum(self.copies_before, self.copies_after) > self.copies_classified).any():
+            raise ValueError("expected no more favourable copies than classified ones")
+
+    @classmethod
+    def from_records(
+        cls,
+        groups: Iterable[tuple[str, Role]],
+        codes: npt.ArrayLike,
+        before: npt.ArrayLike,
+        *,
+        after: npt.ArrayLike,
+        copies_classified: npt.ArrayLike,
+        copies_before: npt.ArrayLike,
+        copies_after: npt.ArrayLike,
+    ) -> Self:
+        """Counts the records: per record its group (position, or -1 for none), both outcomes (0, 1, 2), and its copies [records, groups].
+
+        Raises:
+            ValueError: a code is out of range, or the arrays do not fit each other.
+        """
+        named = as_groups(groups)
+        group_codes = checked_codes(codes, NEITHER, len(named))
+        outcomes = [checked_codes(column, 0, OUTCOMES) for column in (before, after)]
+        for column in outcomes:
+            if column.shape != group_codes.shape:
+                raise ValueError(f"expected as many outcomes as records, found {column.size} for {group_codes.size}")
+        copies = [checked_counts(matrix, group_codes.size, len(named)) for matrix in (copies_classified, copies_before, copies_after)]
+        member = group_codes != NEITHER
+        kept = member & (np.maximum(*outcomes) < OUTCOMES - 1)
+        unclassified = np.bincount(group_codes[member & ~kept], minlength=len(named)).astype(np.int64)
+        columns = [column[kept] for column in (group_codes, *outcomes)]
+        kinds = _gathered(columns, [matrix[kept] for matrix in copies], np.ones(int(kept.sum()), np.int64))
+        return cls(named, *kinds, unclassified, int((~member).sum()))
+
+    @classmethod
+    def merged(cls, tables: Sequence["DebiasedCells"]) -> "DebiasedCells":
+        """The sum of the tables, groups aligned by label, equal kinds joined; of no table, an empty one."""
+        groups = union([table.groups for table in tables])
+        places = [positions(table.groups, groups) for table in tables]
+        unclassified = np.zeros(len(groups), np.int64)
+        for table, place in zip(tables, places, strict=True):
+            unclassified[place] += table.unclassified
+        kinds = _gathered(
+            [
+                stacked([place[table.group] for table, place in zip(tables, places, strict=True)]),
+                stacked([table.before for table in tables]),
+                stacked([table.after for table in tables]),
+            ],
+            [spread([getattr(table, name) for table in tables], places, len(groups)) for name in _COPIES],
+            stacked([table.count for table in tables]),
+        )
+        return cls(groups, *kinds, unclassified, sum(table.other for table in tables))
+
+    @property
+    def outcomes(self) -> IntArray:
+        """Counts [groups, before 2, after 2] of the records themselves, without copies."""
+        size = len(self.groups)
+        # Rounding is no concern: the weights are whole numbers far below 2**53.
+        counts = np.bincount(self.group * 4 + self.before * 2 + self.after, self.count, minlength=4 * size)
+        return counts.astype(np.int64).reshape(size, 2, 2)
+
+    @property
+    def balanced_before(self) -> BalancedCells:
+        """The records with their copies as they were, without mitigation."""
+        return self._balanced(self.before, self.copies_before)
+
+    @property
+    def balanced_after(self) -> BalancedCells:
+        """The records with their copies as mitigation leaves them."""
+        return self._balanced(self.after, self.copies_after)
+
+    def to_json(self) -> dict[str, Any]:
+        """The table as plain JSON values."""
+        arrays = ("group", "before", "after", *_COPIES, "count", "unclassified")
+        return {
+            "groups": [list(group) for group in self.groups],
+            **{name: getattr(self, name).tolist() for name in arrays},
+            "other": self.other,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The table `to_json` wrote.
+
+        Raises:
+            ValueError: the arrays do not fit each other.
+        """
+        arrays = ("group", "before", "after", *_COPIES, "count", "unclassified")
+        return cls(groups=as_groups(stored["groups"]), other=stored["other"], **{name: stored[name] for name in arrays})
+
+    def _balanced(self, outcome: IntArray, favourable: IntArray) -> BalancedCells:
+        kinds = BalancedCells(
+            self.groups, self.group, outcome, favourable, self.copies_classified, self.count, self.unclassified, self.other
+        )
+        # Kinds that differ on the other side of mitigation only are one here: the same table as if this side alone had been counted.
+        return BalancedCells.merged([kinds])
+
+
+def _gathered(
+    outcomes: Sequence[IntArray], copies: Sequence[IntArray], count: IntArray
+) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray, IntArray]:
+    """Equal kinds joined, in an order that does not depend on the order of the records."""
+    first, total = distinct_rows([*outcomes, *(column for matrix in copies for column in matrix.T)], count)
+    (group, before, after), (classified, copies_before, copies_after) = outcomes, copies
+    return group[first], before[first], after[first], classified[first], copies_before[first], copies_after[first], total

@@ -1,0 +1,291 @@
+"""Figures before and after mitigation, worked out by hand, and how sure their changes are."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.metrics import (
+    BalancedCells,
+    DebiasedCells,
+    DebiasedFeedback,
+    FeedbackCells,
+    GroupCounts,
+    measure_balanced,
+    measure_debiased,
+    measure_debiased_feedback,
+    measure_feedback,
+    measure_payload,
+)
+from app.metrics.groups import IntArray, Role
+from app.metrics.sentences import sentence
+from tests.unit.metrics.found import found, reason, value
+
+SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
+SWAPPED: list[tuple[str, Role]] = [("Female", "reference"), ("Male", "monitored")]
+
+
+def without_copies(groups: list[tuple[str, Role]], codes: Any, before: Any, after: Any) -> DebiasedCells:  # noqa: ANN401 - what numpy takes
+    none = np.zeros((len(codes), len(groups)), np.int64)
+    return DebiasedCells.from_records(groups, codes, before, after=after, copies_classified=none, copies_before=none, copies_after=none)
+
+
+def window() -> dict[str, IntArray]:
+    """50 women, 20 favourable and 10 more after, and 50 men, 30 favourable. Each has a copy: of the other women and men as they are.
+
+    The women that are lifted have a favourable copy, and 5 favourable men an unfavourable one that mitigation lifts again.
+    """
+    codes = np.repeat([0, 1], 50)
+    before = np.concatenate([np.repeat([1, 0], [20, 30]), np.repeat([1, 0], [30, 20])])
+    after, copy, copy_after = before.copy(), before.copy(), before.copy()
+    after[20:30] = copy[20:30] = copy_after[20:30] = 1
+    copy[50:55] = 0
+    classified = np.eye(2, dtype=np.int64)[1 - codes]
+    return {
+        "codes": codes,
+        "before": before,
+        "after": after,
+        "copies_classified": classified,
+        "copies_before": classified * copy[:, None],
+        "copies_after": classified * copy_after[:, None],
+    }
+
+
+def test_payload_and_balanced_fairness_are_told_before_and_after() -> None:
+    results = measure_debiased(DebiasedCells.from_records(SEXES, **window()), seed=1)
+
+    assert value(results, "selection_rate_before", "group", "Female").value == pytest.approx(20 / 50)
+    assert value(results, "selection_rate_after", "group", "Female").value == pytest.approx(30 / 50)
+    assert value(results, "selection_rate_after", "reference").value == pytest.approx(30 / 50)
+    assert value(results, "disparate_impact_before", "worst").value == pytest.approx(20 / 30)
+    assert value(results, "disparate_impact_after", "worst").value == pytest.approx(1)
+    assert value(results, "balanced_disparate_impact_before", "pooled").value == pytest.approx((20 + 25) / (30 + 30))
+    assert value(results, "balanced_disparate_impact_after", "pooled").value == pytest.approx((30 + 30) / (30 + 30))
+    assert value(results, "disparate_impact_change", "pooled").value == pytest.approx(1 - 20 / 30)
+    assert found(results, "balanced_disparate_impact_after", "pooled").details["reference_original_n"] == 50
+
+
+def test_what_mitigation_changes_is_counted_both_ways() -> None:
+    table = without_copies(SEXES, [0] * 10 + [1] * 4, [0] * 6 + [1] * 4 + [0, 1, 1, 1], [0, 0, 0, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1])
+
+    results = measure_debiased(table, seed=1)
+
+    counted = {name: found(results, f"{name}_rate", "group", "Female").details for name in ("changed", "lifted", "lowered")}
+    assert {name: (details[name], details["n"]) for name, details in counted.items()} == {
+        "changed": (4, 10),
+        "lifted": (3, 10),
+        "lowered": (1, 10),
+    }
+    assert value(results, "changed_rate", "pooled").value == pytest.approx(0.4)
+    assert value(results, "changed_rate", "group", "Male").value == 0
+
+
+def test_the_figures_before_are_those_of_payload_and_balanced_data() -> None:
+    records = window()
+    counts = GroupCounts.from_records(SEXES, records["codes"], records["before"])
+    cells = BalancedCells.from_records(
+        SEXES,
+        records["codes"],
+        records["before"],
+        copies_favourable=records["copies_before"],
+        copies_classified=records["copies_classified"],
+    )
+
+    results = measure_debiased(DebiasedCells.from_records(SEXES, **records), seed=7)
+
+    for scope, group in (("pooled", None), ("worst", None), ("group", "Female")):
+        payload = found(measure_payload(counts), "disparate_impact", scope, group)
+        balanced = found(measure_balanced(cells, seed=7), "disparate_impact", scope, group)
+        before = found(results, "disparate_impact_before", scope, group)
+        assert before.number == payload.number
+        assert before.details | {"formula": ""} == payload.details | {"formula": ""}
+        before = found(results, "balanced_disparate_impact_before", scope, group)
+        assert before.number == balanced.number
+        assert before.details | {"formula": ""} == balanced.details | {"formula": ""}
+
+
+@pytest.mark.parametrize("records", [60, 600, 6000])
+def test_a_window_without_any_change_leaves_room_for_three_records(records: int) -> None:
+    codes, outcomes = np.repeat([0, 1], records), np.tile([0, 1], records)
+
+    change = value(measure_debiased(without_copies(SEXES, codes, outcomes, outcomes), seed=1), "disparate_impact_change", "pooled")
+
+    assert change.value == 0
+    assert change.lower is not None
+    assert change.upper is not None
+    # The reference rate is one half.
+    assert (-change.lower, change.upper) == pytest.approx((2 * 3 / records, 2 * 3 / records), rel=0.2)
+
+
+def test_labels_without_any_change_leave_room_for_three_records() -> None:
+    outcomes = np.tile([0, 1], 500)
+    table = DebiasedFeedback.from_records(
+        (),
+        np.full(1000, -1),
+        actual=outcomes,
+        before=outcomes,
+        after=outcomes,
+        correct_before=np.ones(1000, int),
+        correct_after=np.ones(1000, int),
+    )
+
+    change = value(measure_debiased_feedback(table, seed=1), "accuracy_change", "overall")
+
+    assert change.value == 0
+    assert change.upper == pytest.approx(3 / 1000, rel=0.2)
+
+
+def test_a_change_is_surer_than_two_figures_of_which_nobody_knows_that_the_records_are_the_same() -> None:
+    results = measure_debiased(DebiasedCells.from_records(SEXES, **window()), seed=1)
+
+    change, before, after = (value(results, f"disparate_impact_{part}", "pooled") for part in ("change", "before", "after"))
+
+    assert change.upper is not None
+    assert change.lower is not None
+    assert before.upper is not None
+    assert before.lower is not None
+    assert after.upper is not None
+    assert after.lower is not None
+    assert change.lower > 0
+    assert change.upper - change.lower < min(after.upper - after.lower, before.upper - before.lower)
+
+
+def test_few_reference_records_that_never_change_add_no_doubt_about_changes_of_their_own() -> None:
+    """50,000 women of whom half are lifted, and 40 men: only the men's own rate is unsure."""
+    codes = np.repeat([0, 1], [50_000, 40])
+    before = np.concatenate([np.repeat([1, 0], 25_000), np.tile([0, 1], 20)])
+    after = np.concatenate([np.ones(50_000, np.int64), before[50_000:]])
+
+    results = measure_debiased(without_copies(SEXES, codes, before, after), seed=1)
+
+    change, ratio = value(results, "disparate_impact_change", "pooled"), value(results, "disparate_impact_before", "pooled")
+    assert change.value == pytest.approx(ratio.value) == 1
+    assert (change.lower, change.upper) == pytest.approx((ratio.lower, ratio.upper), rel=0.1)
+
+
+def test_records_that_were_monitored_when_they_were_counted_keep_their_change_as_a_reference() -> None:
+    monday = without_copies(SEXES, [0] * 20 + [1] * 20, [0] * 20 + [1] * 20, [1] * 20 + [1] * 20)
+    tuesday = without_copies(SWAPPED, [0] * 20 + [1] * 20, [0, 1] * 20, [0, 1] * 20)
+
+    results = measure_debiased(DebiasedCells.merged([monday, tuesday]), seed=1)
+
+    # Women are the reference now: 10 of 40 favourable before, 30 after; men 30 of 40.
+    change = value(results, "disparate_impact_change", "pooled")
+    assert change.value == pytest.approx(30 / 30 - 30 / 10)
+    assert change.lower is not None
+    assert change.lower < change.value
+
+
+def test_accuracy_is_told_before_and_after_against_labels() -> None:
+    actual, before, after = [1, 1, 1, 1, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0, 0, 1], [1, 1, 1, 0, 1, 0, 0, 0, 0, 1]
+    table = DebiasedFeedback.from_records(
+        (),
+        [-1] * 10,
+        actual=actual,
+        before=before,
+        after=after,
+        correct_before=np.equal(actual, before).astype(int),
+        correct_after=np.equal(actual, after).astype(int),
+    )
+
+    results = measure_debiased_feedback(table, seed=1)
+
+    assert {result.scope for result in results} == {"overall"}
+    numbers = {result.metric: result.number.value for result in results if not hasattr(result.number, "reason")}
+    assert numbers == pytest.approx(
+        {
+            "accuracy_before": 6 / 10,
+            "accuracy_after": 7 / 10,
+            "accuracy_change": 1 / 10,
+            "balanced_accuracy_before": (1 / 4 + 5 / 6) / 2,
+            "balanced_accuracy_after": (3 / 4 + 4 / 6) / 2,
+            "balanced_accuracy_change": (3 / 4 + 4 / 6) / 2 - (1 / 4 + 5 / 6) / 2,
+        }
+    )
+
+
+def test_accuracy_before_is_that_of_feedback_and_compares_the_labels_themselves() -> None:
+    codes, actual, before = np.tile([0, 1, -1, 1], 25), np.tile([0, 1, 1, 2], 25), np.tile([0, 1, 0, 1], 25)
+    correct = np.tile([1, 0, 0, 0], 25)
+    cells = FeedbackCells.from_records(SEXES, codes, actual=actual, predicted=before, correct=correct)
+    table = DebiasedFeedback.from_records(
+        SEXES, codes, actual=actual, before=before, after=before, correct_before=correct, correct_after=correct
+    )
+
+    results = measure_debiased_feedback(table, seed=3)
+
+    assert table.unclassified.tolist() == [0, 25, 0]
+    for scope, group in (("overall", None), ("group", "Female"), ("pooled", None), ("reference", None)):
+        for metric in ("accuracy", "balanced_accuracy"):
+            before_mitigation = found(results, f"{metric}_before", scope, group)
+            assert before_mitigation.number == found(measure_feedback(cells, seed=3), metric, scope, group).number
+    assert value(results, "accuracy_before", "overall").value == pytest.approx(25 / 75)
+
+
+def test_a_record_unclassified_before_or_after_is_left_out_of_both_sides() -> None:
+    table = without_copies(SEXES, [0, 0, 0, 1, -1], [2, 1, 0, 1, 1], [1, 2, 1, 1, 1])
+
+    assert table.unclassified.tolist() == [2, 0]
+    assert table.other == 1
+    assert table.outcomes.tolist() == [[[0, 1], [0, 0]], [[0, 0], [0, 1]]]
+    assert value(measure_debiased(table, seed=1), "selection_rate_before", "group", "Female").n == 1
+
+
+def test_what_cannot_be_compared_says_why() -> None:
+    nobody = measure_debiased(without_copies(SEXES, [0], [0], [1]), seed=1)
+    no_favour = measure_debiased(without_copies(SEXES, [0, 1], [0, 0], [1, 0]), seed=1)
+    labels = DebiasedFeedback.from_records((), [-1], actual=[1], before=[0], after=[1], correct_before=[0], correct_after=[1])
+
+    assert reason(nobody, "disparate_impact_change", "pooled") == "no record of the reference group (Male) was classified"
+    assert reason(no_favour, "disparate_impact_change", "pooled").startswith("the reference rate is zero, before mitigation or after it")
+    assert reason(no_favour, "disparate_impact_after", "pooled").startswith("the reference rate is zero")
+    assert reason(measure_debiased_feedback(labels, seed=1), "balanced_accuracy_change", "overall") == (
+        "no labelled record has an unfavourable label"
+    )
+
+
+def test_picked_metrics_come_in_the_order_of_the_catalogue() -> None:
+    picked = measure_debiased(
+        DebiasedCells.from_records(SEXES, **window()), seed=1, metrics=["lifted_rate", "disparate_impact_after", "accuracy_change"]
+    )
+
+    assert [result.metric for result in picked] == ["disparate_impact_after"] * 3 + ["lifted_rate"] * 3
+
+
+def test_the_worst_value_is_chosen_by_the_limits_given() -> None:
+    groups: list[tuple[str, Role]] = [("a", "monitored"), ("b", "monitored"), ("r", "reference")]
+    codes = np.repeat([0, 1, 2], 20)
+    outcomes = np.concatenate([np.repeat([1, 0], [7, 13]), np.repeat([1, 0], [18, 2]), np.repeat([1, 0], [10, 10])])
+
+    for limits, worst in (((0.8, None), "a"), ((None, 1.25), "b")):
+        results = measure_debiased(
+            without_copies(groups, codes, outcomes, outcomes), seed=1, limits={"disparate_impact_after": limits}, draws=50
+        )
+        assert found(results, "disparate_impact_after", "worst").details["worst_group"] == worst
+
+
+def test_a_change_is_told_with_its_sign() -> None:
+    def told(metric: str, change: float) -> str:
+        return sentence(metric, value=change, lower=change, upper=change, details={"monitored": "Female", "reference": "Male"})
+
+    assert told("disparate_impact_change", 0.172).startswith("Mitigation moves the disparate impact of Female against Male by +0.172 (")
+    assert told("disparate_impact_change", -0.05).startswith("Mitigation moves the disparate impact of Female against Male by -0.0500 (")
+    assert told("accuracy_change", -0.0131).startswith("Overall, mitigation moves the accuracy by -1.3 percentage points (")
+    assert told("balanced_accuracy_change", 0).startswith("Overall, mitigation moves the balanced accuracy by 0 percentage points (")
+    assert told("accuracy_change", 0.0001).startswith("Overall, mitigation moves the accuracy by almost 0 percentage points (")
+
+
+def test_a_table_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(ValueError, match="as many outcomes as records"):
+        without_copies(SEXES, [0, 1], [0, 1], [0])
+    with pytest.raises(ValueError, match="no more favourable copies than classified"):
+        DebiasedCells.from_records(SEXES, [0], [0], after=[0], copies_classified=[[0, 1]], copies_before=[[0, 1]], copies_after=[[0, 2]])
+    with pytest.raises(ValueError, match="expected codes from 0 to 2"):
+        without_copies(SEXES, [0], [0], [3])
+    with pytest.raises(ValueError, match="outcomes after"):
+        replace(without_copies(SEXES, [0], [0], [0]), after=[0, 0])
+    with pytest.raises(ValueError, match="one comparison per record"):
+        DebiasedFeedback.from_records((), [-1], actual=[0], before=[0], after=[0], correct_before=[1], correct_after=[])
+    with pytest.raises(ValueError, match="expected counts of shape"):
+        DebiasedFeedback((), np.zeros((2, 2, 2, 2, 2, 2), np.int64), np.zeros(1, np.int64))

@@ -1,0 +1,58 @@
+"""Why figures of many cells have no number where records are there but weigh nothing."""
+
+import numpy as np
+import pytest
+
+from app.metrics import FeedbackCells, Measured, measure_feedback
+from app.metrics.composites import FEW_GROUPS, FEW_WEIGHING
+from app.metrics.groups import Role
+from tests.unit.metrics.found import reason
+
+RACES: list[tuple[str, Role]] = [("Black", "monitored"), ("Asian", "monitored"), ("White", "reference")]
+CDDL = "conditional_demographic_disparity_in_labels"
+
+
+def weighing(weights: list[int], codes: tuple[int, ...] = (0, 1, 2)) -> list[Measured]:
+    """Of each group four records of every label and prediction, the last without a stratum."""
+    groups = len(codes)
+    actual, predicted = np.tile([0, 0, 1, 1], groups), np.tile([0, 1, 0, 1], groups)
+    table = FeedbackCells.from_records(
+        RACES,
+        np.repeat(codes, 4),
+        actual=actual,
+        predicted=predicted,
+        correct=actual == predicted,
+        weights=weights,
+        strata=(["one"], [0, 0, 0, -1] * groups),
+    )
+    return list(measure_feedback(table, draws=40))
+
+
+@pytest.mark.parametrize("metric", ["f1", "equalized_odds_difference", "class_imbalance", CDDL])
+def test_a_group_of_no_weight_says_so(metric: str) -> None:
+    results = weighing([0] * 4 + [1] * 8)
+
+    assert reason(results, metric, "group", "Black") == "the records of Black weigh nothing"
+
+
+def test_a_reference_of_no_weight_says_so_and_leaves_one_group_to_compare() -> None:
+    results = weighing([1] * 4 + [0] * 8)
+
+    assert reason(results, "class_imbalance", "group", "Black") == "the records of the reference group (White) weigh nothing"
+    assert reason(results, "between_all_groups_theil_index", "attribute") == FEW_WEIGHING
+
+
+def test_records_of_no_weight_beside_others_are_not_called_the_whole_group() -> None:
+    without_unfavourable, without_stratum = weighing([0, 0, 1, 1] * 3), weighing([0, 0, 0, 1] * 3)
+
+    assert reason(without_unfavourable, "balanced_accuracy", "group", "Black") == "the records of Black that it rests on weigh nothing"
+    assert reason(without_stratum, CDDL, "group", "Black") == "the records of Black that it rests on weigh nothing"
+    assert reason(without_unfavourable, CDDL, "group", "Black") == "the records of both groups with an unfavourable outcome weigh nothing"
+
+
+def test_a_group_without_records_is_not_said_to_weigh_nothing() -> None:
+    results = weighing([0] * 4, codes=(0,))
+
+    assert reason(results, "f1", "group", "Asian") == "no labelled record of Asian has a favourable label or prediction"
+    assert reason(results, CDDL, "group", "Asian") == "no record of Asian has a stratum and an outcome"
+    assert reason(results, "between_all_groups_theil_index", "attribute") == FEW_GROUPS
