@@ -106,6 +106,7 @@ def _attributes(monitor: Monitor, schema: RecordSchema, known_metrics: Collectio
         yield from _groups(place, attribute, column)
         yield from _thresholds(place, attribute)
         yield from _metric_limits(f"{place}.metric_limits", attribute, known_metrics)
+        yield from _correlated(f"{place}.correlated_features", attribute, schema)
 
 
 def _groups(place: str, attribute: MonitoredAttribute, column: Column | None) -> Iterator[FieldProblem]:
@@ -178,6 +179,20 @@ def _metric_limits(place: str, attribute: MonitoredAttribute, known_metrics: Col
         problem = _limits_problem(limits)
         if problem:
             yield FieldProblem(f"{place}.{metric}", problem)
+
+
+def _correlated(place: str, attribute: MonitoredAttribute, schema: RecordSchema) -> Iterator[FieldProblem]:
+    picked, features = attribute.correlated_features, {column.name for column in schema.features}
+    if picked and attribute.feature in features:
+        yield FieldProblem(place, f"are for meta fields; {attribute.feature!r} is a feature, which copies change directly")
+    elif len(picked) > len(features):
+        yield FieldProblem(place, f"must list at most the {len(features)} features there are, found {len(picked):,}")
+    else:
+        for index, name in enumerate(picked):
+            if name not in features:
+                yield FieldProblem(f"{place}[{index}]", f"{name!r:.100} is not a feature of the deployment")
+            elif name in picked[:index]:
+                yield FieldProblem(f"{place}[{index}]", f"{name!r:.100} is listed twice")
 
 
 def _limits_problem(limits: Limits) -> str | None:

@@ -30,7 +30,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonitoredAttribute:
-    """One watched attribute. `reference` None = every other value seen; `metric_limits` overrides per metric key."""
+    """One watched attribute. `reference` None = every other value seen; `metric_limits` overrides per metric key.
+
+    `correlated_features` are those that copies of a meta field change, in its stead: the model does not see the field itself.
+    """
 
     feature: str
     monitored: tuple[GroupValue, ...]
@@ -38,6 +41,7 @@ class MonitoredAttribute:
     threshold: float = DEFAULT_THRESHOLD
     upper_threshold: float | None = None
     metric_limits: tuple[tuple[str, Limits], ...] = ()
+    correlated_features: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,14 +1,18 @@
-"""What is kept of the data a model was trained on: how their values and labels are distributed, never the rows."""
+"""What is kept of the data a model was trained on: how their values and labels are distributed, and never a whole row.
+
+Of some rows a part is kept: donors, see `Donors`.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from app.domain.deployments import FieldType
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import outcome_texts
 from app.domain.texts import TOGETHER
-from app.domain.values import GroupValue
+from app.domain.values import GroupValue, Scalar
 
 
 class TrainingForm(StrEnum):
@@ -89,13 +93,70 @@ class LabelTable:
     reason: str | None = None
 
 
+class AssociationMeasure(StrEnum):
+    """How strongly two columns go together, from 0 to 1: by whether they are categories or quantities."""
+
+    CRAMERS_V = "cramers_v"
+    CORRELATION_RATIO = "correlation_ratio"
+    ABSOLUTE_PEARSON = "absolute_pearson"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Association:
+    """How strongly a feature goes together with a meta field; without a strength, `reason` says why.
+
+    `records` are those that have a value in both, `left_out` the others.
+    """
+
+    feature: str
+    measure: AssociationMeasure
+    strength: float | None
+    records: int
+    left_out: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Donor:
+    """A part of one training record: its value of a meta field, and its values of the donors' features, None where it had none.
+
+    `records` is how many records of the training data it stands for: of a frequent value a smaller part is kept than of a rare one.
+    """
+
+    value: Scalar
+    records: float
+    features: tuple[Scalar | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Donors:
+    """The kept parts of training records, from which the features correlated with a meta field are redrawn together.
+
+    `digest` is another one for other donors.
+    """
+
+    features: tuple[tuple[str, FieldType], ...]
+    donors: tuple[Donor, ...]
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Correlated:
+    """What an upload says of one meta field: its association with each feature, and its donors."""
+
+    attribute: str
+    associations: tuple[Association, ...]
+    donors: Donors
+
+
 @dataclass(frozen=True, slots=True)
 class TrainingData:
-    """Everything that is kept of one upload."""
+    """Everything that is kept of one upload. A ready distribution has no rows, so nothing in it is `correlated`."""
 
     summary: TrainingSummary
     distributions: tuple[Distribution, ...]
     tables: tuple[LabelTable, ...]
+    correlated: tuple[Correlated, ...] = ()
 
 
 def counted_by(monitor: Monitor, attributes: tuple[MonitoredAttribute, ...]) -> CountedBy:

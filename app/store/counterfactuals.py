@@ -38,10 +38,15 @@ def stored_targets(reader: ArrowReader, deployment_no: int) -> dict[TargetKey, i
     return {TargetKey(**{name: row[name] for name in TargetKey.__slots__}): row["no"] for row in table.to_pylist()}
 
 
-def stored_outcomes(reader: ArrowReader, target_no: int, first_record_no: int, last_record_no: int) -> pa.Table:
-    """The stored answers for records numbered within the bounds. Columns: record_no, outcome (canonical text), one row a draw."""
+def stored_outcomes(reader: ArrowReader, target_no: int, bounds: tuple[int, int], *, with_probabilities: bool) -> pa.Table:
+    """The stored answers for records numbered within the bounds, both included; one row a draw.
+
+    Columns: record_no, outcome (canonical text), and probability (JSON text, NULL where there is none) if it is wanted.
+    """
+    first_record_no, last_record_no = bounds
+    probability = ", probability#>>'{}' AS probability" if with_probabilities else ""
     return reader.table(
-        "SELECT record_no, coalesce(label, prediction)#>>'{}' AS outcome FROM counterfactuals"
+        f"SELECT record_no, coalesce(label, prediction)#>>'{{}}' AS outcome{probability} FROM counterfactuals"  # noqa: S608 - a constant
         " WHERE target_no = $1 AND record_no >= $2 AND record_no <= $3",
         [target_no, first_record_no, last_record_no],
     )

@@ -75,6 +75,8 @@ def _attribute_json(attribute: MonitoredAttribute) -> dict[str, Any]:
         "threshold": attribute.threshold,
         "upper_threshold": attribute.upper_threshold,
         "metric_limits": {metric: [limits.lower, limits.upper] for metric, limits in attribute.metric_limits},
+        # As above.
+        **({"correlated_features": list(attribute.correlated_features)} if attribute.correlated_features else {}),
     }
 
 
@@ -110,6 +112,7 @@ def _attribute(config: dict[str, Any]) -> MonitoredAttribute:
         metric_limits=tuple(
             (metric, Limits(lower=limits[0], upper=limits[1])) for metric, limits in sorted(config["metric_limits"].items())
         ),
+        correlated_features=tuple(config.get("correlated_features", ())),
     )
 
 

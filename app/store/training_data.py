@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from app.domain.training_data import Cell, CountedBy, Distribution, LabelTable, TrainingData, TrainingForm, TrainingSummary
 from app.domain.values import GroupValue, Range
+from app.store.correlations import store_correlations
 from app.store.tables import TrainingDataRow, TrainingDistributionRow, TrainingTableRow
 
 
@@ -32,6 +33,7 @@ def store_training_data(session: Session, deployment_no: int, data: TrainingData
         session.execute(insert(TrainingDistributionRow), distributions)
     if tables:
         session.execute(insert(TrainingTableRow), tables)
+    store_correlations(session, deployment_no, data.correlated)
 
 
 def training_summary_of(session: Session, deployment_no: int) -> TrainingSummary | None:

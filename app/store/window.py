@@ -24,7 +24,7 @@ _DECODER = msgspec.json.Decoder(list[str | float | int | bool | None])
 
 @dataclass(frozen=True, slots=True)
 class WindowQuery:
-    """Which records, and which of their columns are wanted (in this order); of labels, whether the model's probabilities are, too."""
+    """Which records, which of their columns are wanted (in this order), and whether the model's probabilities are, too."""
 
     deployment_no: int
     schema: RecordSchema
@@ -56,12 +56,14 @@ def count_payload(reader: ArrowReader, query: WindowQuery, span: Span) -> int:
 def newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
     """The newest records logged in the span, newest first.
 
-    Columns: record_no, logged_at, record_id, model_revision, outcome (canonical text of the decoded label or the prediction), value_0 ….
+    Columns: record_no, logged_at, record_id, model_revision, outcome (canonical text of the decoded label or the prediction),
+    probability (JSON text, NULL where there is none) if it is wanted, value_0 ….
     """
+    probability = ", probability#>>'{}' AS probability" if query.with_probabilities else ""
     return reader.table(
         # Only positions of columns are written into the statement, never a name or a value.
         f"""SELECT record_no, logged_at, record_id, model_revision, coalesce(label, prediction)#>>'{{}}' AS outcome
-                   {query.values("features", "meta")}
+                   {probability} {query.values("features", "meta")}
             FROM payload_records
             WHERE deployment_no = $1 AND schema_version = $2 AND logged_at >= $3 AND logged_at < $4
             ORDER BY logged_at DESC, record_no DESC LIMIT $5""",  # noqa: S608 - see above
@@ -72,15 +74,17 @@ def newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: i
 def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
     """The newest observed labels that became usable in the span, newest first; those whose payload record is gone are left out.
 
-    Columns: feedback_no, feedback_id, label and predicted (canonical texts; predicted is NULL where the model has not been asked
-    yet), probability (JSON text, NULL where there is none) if it is wanted, value_0 ….
+    Columns: feedback_no, feedback_id, record_no (NULL where the label came with features of its own), model_revision (of the prediction),
+    label and predicted (canonical texts; predicted is NULL where the model has not been asked yet), probability (JSON text, NULL where
+    there is none) if it is wanted, value_0 ….
     """
     # OFFSET 0 keeps the lookup one of its own, by the whole key. As a plain join, the planner may instead go through all of a
     # deployment's records for every label: to statistics from before a bulk load, the deployment looks empty.
     probability = ", coalesce(p.probability, f.predicted_probability)#>>'{}' AS probability" if query.with_probabilities else ""
     return reader.table(
         # As above.
-        f"""SELECT f.feedback_no, f.feedback_id, f.label#>>'{{}}' AS label,
+        f"""SELECT f.feedback_no, f.feedback_id, f.record_no, coalesce(p.model_revision, f.predicted_revision) AS model_revision,
+                   f.label#>>'{{}}' AS label,
                    coalesce(p.label, p.prediction, f.predicted_label, f.predicted)#>>'{{}}' AS predicted {probability}
                    {query.values("coalesce(p.features, f.features)", "coalesce(p.meta, f.meta)")}
             FROM feedback_records f
@@ -101,6 +105,27 @@ def features_of(reader: ArrowReader, deployment_no: int, span: Span, record_nos:
         [deployment_no, span.start, span.end, "{" + ",".join(map(str, record_nos)) + "}"],
     )
     return dict(zip(table["record_no"].to_pylist(), map(_DECODER.decode, table["features"].to_pylist()), strict=True))
+
+
+def probabilities_of(reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]) -> dict[int, str]:
+    """The probabilities (JSON texts) of those of the given records that have one; all were logged within the span, both ends included."""
+    table = reader.table(
+        "SELECT record_no, probability#>>'{}' AS probability FROM payload_records"
+        " WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[])"
+        " AND probability IS NOT NULL",
+        [deployment_no, span.start, span.end, "{" + ",".join(map(str, record_nos)) + "}"],
+    )
+    return dict(zip(table["record_no"].to_pylist(), table["probability"].to_pylist(), strict=True))
+
+
+def answer_of(reader: ArrowReader, deployment_no: int, outcome: str) -> tuple[str, str | None] | None:
+    """The prediction and label (JSON texts) of the newest record with that outcome (canonical text)."""
+    table = reader.table(
+        "SELECT prediction::text AS prediction, label::text AS label FROM payload_records"
+        " WHERE deployment_no = $1 AND coalesce(label, prediction)#>>'{}' = $2 ORDER BY logged_at DESC, record_no DESC LIMIT 1",
+        [deployment_no, outcome],
+    )
+    return (table["prediction"][0].as_py(), table["label"][0].as_py()) if table.num_rows else None
 
 
 def feedback_features(session: Session, deployment_no: int, feedback_ids: Sequence[str]) -> dict[str, list[object]]:

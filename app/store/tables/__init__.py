@@ -5,13 +5,15 @@ from app.store.tables.base import Row
 from app.store.tables.checks import CheckRow, CheckTableRow, MeasurementRow
 from app.store.tables.counterfactuals import CopyTargetRow, CounterfactualRow
 from app.store.tables.deployments import DeploymentRow, DeploymentSchemaRow
+from app.store.tables.mitigation import BiasDetectorRow, FlaggedRecordRow, MitigationProfileRow, MitigationSettingsRow
 from app.store.tables.monitors import MonitorRow
 from app.store.tables.payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow
-from app.store.tables.training_data import TrainingDataRow, TrainingDistributionRow, TrainingTableRow
+from app.store.tables.training_data import TrainingCorrelationRow, TrainingDataRow, TrainingDistributionRow, TrainingTableRow
 
 __all__ = [
     "RECORD_NO_BLOCK",
     "ApiKeyRow",
+    "BiasDetectorRow",
     "CheckRow",
     "CheckTableRow",
     "CopyTargetRow",
@@ -19,11 +21,15 @@ __all__ = [
     "DeploymentRow",
     "DeploymentSchemaRow",
     "FeedbackRecordRow",
+    "FlaggedRecordRow",
     "MeasurementRow",
+    "MitigationProfileRow",
+    "MitigationSettingsRow",
     "MonitorRow",
     "PayloadKeyRow",
     "PayloadRecordRow",
     "Row",
+    "TrainingCorrelationRow",
     "TrainingDataRow",
     "TrainingDistributionRow",
     "TrainingTableRow",

@@ -32,7 +32,10 @@ class PayloadKeyRow(Row):
 
 
 class PayloadRecordRow(Row):
-    """One scoring record. `features` and `meta` are JSON arrays in the order of `schema_version`."""
+    """One scoring record. `features` and `meta` are JSON arrays in the order of `schema_version`.
+
+    `debiased` is what the debiased endpoint made of the model's answer; NULL for records that did not come through it.
+    """
 
     __tablename__ = "payload_records"
     __table_args__ = (
@@ -52,6 +55,7 @@ class PayloadRecordRow(Row):
     prediction: Mapped[Any] = mapped_column(Json)
     probability: Mapped[Any | None] = mapped_column(Json)
     label: Mapped[Any | None] = mapped_column(Json)
+    debiased: Mapped[dict[str, Any] | None]
 
 
 class FeedbackRecordRow(Row):

@@ -1,4 +1,4 @@
-"""What is kept of the data a model was trained on; never their rows."""
+"""What is kept of the data a model was trained on; never a whole row."""
 
 from datetime import datetime
 from typing import Any
@@ -50,3 +50,18 @@ class TrainingTableRow(Row):
     counted_by: Mapped[dict[str, Any]]
     cells: Mapped[dict[str, Any] | None]
     reason: Mapped[str | None]
+
+
+class TrainingCorrelationRow(Row):
+    """How a meta field goes together with each feature, and its donors: parts of rows, each [value, records it stands for, *features]."""
+
+    __tablename__ = "training_correlations"
+
+    deployment_no: Mapped[int] = mapped_column(
+        ForeignKey("training_data.deployment_no", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    attribute: Mapped[str] = mapped_column(primary_key=True)
+    associations: Mapped[list[Any]]
+    donor_features: Mapped[list[Any]]
+    donors: Mapped[list[Any]]
+    digest: Mapped[str]

@@ -1,0 +1,64 @@
+"""What is known of a trained bias detector: what it was trained on, how good it is on records it never saw, and its threshold."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+ALL_TOGETHER = ""
+"""Stands for all attributes together where a detector has the name of one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One figure of quality over `n` records with its 95 % interval, or the reason why there is none."""
+
+    value: float | None
+    lower: float | None = None
+    upper: float | None = None
+    method: str | None = None
+    n: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetectorQuality:
+    """How good a detector is on the records held out.
+
+    `roc_auc` is the chance that a biased record has a higher score than another; `precision` the share of biased records among
+    those at or above the threshold; `recall` the share of biased records that are; `selected` the share of all records that are.
+    """
+
+    roc_auc: Figure
+    precision: Figure
+    recall: Figure
+    selected: Figure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetectorCounts:
+    """How many records a training used. `records` and `biased` are before the newest were picked; the others are of those used."""
+
+    records: int
+    biased: int
+    used: int
+    used_biased: int
+    held_out: int
+    held_out_biased: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetectorVersion:
+    """One stored training for an attribute: either `threshold` and `quality`, or the `reason` why nothing was trained.
+
+    `basis` is what it was trained for; a detector of another basis is of no use. `made_by` is what its model can be read with.
+    """
+
+    version: int
+    attribute: str
+    basis: str
+    check_id: str
+    trained_at: datetime
+    counts: DetectorCounts
+    made_by: str
+    threshold: float | None
+    quality: DetectorQuality | None
+    reason: str | None

@@ -1,0 +1,172 @@
+"""How unfair outcomes are mitigated, and what is learnt from payload for it. Source: spec of the fairness check, section 8."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from app.domain.records import Prediction
+from app.domain.values import Scalar
+
+ONLY_DIRECT = (
+    "Mitigation by substitution removes direct bias only: what the model takes from other features stays."
+    " Read the payload and the balanced figure together."
+)
+"""Said wherever a debiased number is shown."""
+
+PARITY_TREATS_UNLIKE = (
+    "Parity mode holds the groups to different thresholds, so two records that differ in nothing but their group can get different"
+    " outcomes: the balanced figure shows by how much."
+)
+"""Said beside it where thresholds are."""
+
+
+class Mode(StrEnum):
+    """What becomes of a monitored record: turned favourable where its reference copies are, given their outcome, or held to a threshold."""
+
+    LIFT_ONLY = "lift_only"
+    REFERENCE_SUBSTITUTION = "reference_substitution"
+    PARITY = "parity"
+
+
+class DetectorUse(StrEnum):
+    """What the bias detector is for: nothing, to mark records, or also to choose which live records get a second call of the model."""
+
+    OFF = "off"
+    MARK = "mark"
+    CHOOSE = "choose"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParityGoal:
+    """The payload disparate impact, within (0, 1], that every monitored group of an attribute is lifted to.
+
+    A group with fewer than `min_group_size` records with a probability keeps its outcomes.
+    """
+
+    attribute: str
+    disparate_impact: float
+    min_group_size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MitigationSettings:
+    """The mitigation of a deployment. `attributes` None = every monitored one. `version` grows with every change; 0 = never set."""
+
+    mode: Mode = Mode.LIFT_ONLY
+    attributes: tuple[str, ...] | None = None
+    parity: tuple[ParityGoal, ...] = ()
+    bias_detector: DetectorUse = DetectorUse.OFF
+    version: int = 0
+
+    def mitigates(self, attribute: str) -> bool:
+        """Whether that monitored attribute is mitigated."""
+        return self.attributes is None or attribute in self.attributes
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the model's probability speaks of the favourable outcome.
+
+    A single number is the probability of the favourable outcome (`rises`) or of the other. Of a list, `favourable` are the places
+    of the favourable classes; `classes` are the classes' canonical texts by place, None where none was seen predicted, and empty
+    where there are two and the model's cut-off need not be one half.
+    """
+
+    form: str
+    rises: bool = True
+    favourable: tuple[int, ...] = ()
+    classes: tuple[str | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CutOff:
+    """The score above which the model predicts the favourable outcome.
+
+    It lies between the highest score seen of an unfavourable prediction and the lowest of a favourable one: `value` is one half where
+    that does, else their middle.
+    """
+
+    value: float
+    highest_unfavourable: float
+    lowest_favourable: float
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """One copy that stands for reference records: which features of the model become what, and the share of reference records it is for.
+
+    `group` is the label of the reference value or range.
+    """
+
+    group: str
+    changes: tuple[tuple[str, Scalar | None], ...]
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeProfile:
+    """What is learnt of one attribute. Without `stand_ins`, `reason` says why it cannot be mitigated by substitution.
+
+    `thresholds` are parity's, by the label of the monitored group, and `untouched` says of other groups why they have none.
+    `covered` is the share of reference records that the stand-ins speak for.
+    """
+
+    feature: str
+    stand_ins: tuple[StandIn, ...]
+    covered: float = 1.0
+    reason: str | None = None
+    thresholds: tuple[tuple[str, float], ...] = ()
+    untouched: tuple[tuple[str, str], ...] = ()
+
+    def shares(self) -> dict[str, float]:
+        """The share of each reference group, by label."""
+        total: dict[str, float] = {}
+        for stand_in in self.stand_ins:
+            total[stand_in.group] = total.get(stand_in.group, 0.0) + stand_in.share
+        return total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """Everything learnt from `records` payload records, fixed until it is fitted again, so that the same request gets the same answer.
+
+    `basis` is what it was fitted for; a profile of another basis is of no use. It is provisional where payload was too little to
+    learn from. `reading` and `cut_off` are None with the reason in `unread`. `favourable` is the answer the model gives most often
+    when it is favourable, which parity mode gives too.
+    """
+
+    version: int
+    fitted_at: datetime
+    basis: str
+    records: int
+    is_provisional: bool
+    attributes: tuple[AttributeProfile, ...]
+    reading: Reading | None = None
+    cut_off: CutOff | None = None
+    unread: str | None = None
+    favourable: Prediction | None = None
+
+    def attribute(self, feature: str) -> AttributeProfile | None:
+        """What is learnt of that attribute."""
+        return next((one for one in self.attributes if one.feature == feature), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlaggedRecord:
+    """A payload record that needs a second look: with a reference value of the attribute its outcome would be another, or probably.
+
+    `kind` is `changed` (the model said so) or `likely` (the bias detector thinks so); `direction` is `lifted` where the outcome would
+    be favourable, else `lowered`. Scores are probabilities of the favourable outcome; `gap`, their distance, is 0 where there are none.
+    """
+
+    record_no: int
+    attribute: str
+    logged_at: datetime
+    model_revision: str
+    group: str
+    kind: str
+    direction: str
+    own_score: float | None = None
+    reference_score: float | None = None
+    gap: float = 0.0
+    bias_score: float | None = None

@@ -1,0 +1,76 @@
+"""How a deployment's outcomes are mitigated, what was learnt for it, and the records it would change."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, func, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.store.tables.base import Row
+
+
+class MitigationSettingsRow(Row):
+    """What somebody set. A deployment without a row has the defaults."""
+
+    __tablename__ = "mitigation_settings"
+
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    version: Mapped[int]
+    settings: Mapped[dict[str, Any]]
+    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class MitigationProfileRow(Row):
+    """One version of what was learnt from payload. `basis` is a digest of what it was fitted for."""
+
+    __tablename__ = "mitigation_profiles"
+
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    basis: Mapped[str]
+    fitted_at: Mapped[datetime]
+    profile: Mapped[dict[str, Any]]
+
+
+class BiasDetectorRow(Row):
+    """One version of the bias detector of an attribute; of all of them together, `attribute` is empty.
+
+    Either `model` and its `quality` on held-out records, or the `reason` why none was trained.
+    """
+
+    __tablename__ = "bias_detectors"
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    attribute: Mapped[str] = mapped_column(primary_key=True)
+    check_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), index=True)
+    basis: Mapped[str]
+    trained_at: Mapped[datetime]
+    training: Mapped[dict[str, Any]]
+    quality: Mapped[dict[str, Any] | None]
+    reason: Mapped[str | None]
+    model: Mapped[bytes | None] = mapped_column(LargeBinary)
+
+
+class FlaggedRecordRow(Row):
+    """A payload record whose outcome would be another with a reference value of the attribute (`kind` changed), or probably (likely).
+
+    Scores are probabilities of the favourable outcome: the record's own, and as a reference record; `gap` is their distance, 0 where
+    the model gives none.
+    """
+
+    __tablename__ = "flagged_records"
+    __table_args__ = (Index("flagged_records_gap_idx", "deployment_no", text("gap DESC"), "record_no", "attribute"),)
+
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    record_no: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    attribute: Mapped[str] = mapped_column(primary_key=True)
+    logged_at: Mapped[datetime]
+    model_revision: Mapped[str]
+    group: Mapped[str]
+    kind: Mapped[str]
+    direction: Mapped[str]
+    own_score: Mapped[float | None]
+    reference_score: Mapped[float | None]
+    gap: Mapped[float]
+    bias_score: Mapped[float | None]
+    check_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), index=True)
