@@ -13,3 +13,8 @@ def golden(name: str) -> Path:
     if not path.exists():
         pytest.skip(f"golden values are not at hand: {path}")
     return path
+
+
+def dataset(name: str) -> Path:
+    """The public data set of that file name; the calling test is skipped where the data sets are not at hand."""
+    return golden(f"../data/{name}")

@@ -12,9 +12,13 @@ from app.checks.picking import is_needed, picked_on
 from app.checks.subject import Subject
 from app.checks.window import PayloadWindow, Window, read_feedback_window, read_payload_window
 from app.domain.checks import DataSet
+from app.domain.mitigation import Mode
 from app.store.arrow import ArrowReader
 from app.store.counterfactuals import TargetKey, stored_outcomes, stored_targets
 from app.store.window import WindowQuery
+
+COPIED = (DataSet.BALANCED, DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK)
+"""The data sets that need the outcomes of copies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ class Evidence:
 def read_evidence(reader: ArrowReader, subject: Subject) -> Evidence:
     """Reads the window, groups it, and looks up which copies were scored before."""
     deployment, monitor, span = subject.deployment, subject.monitor, subject.check.span
-    query = WindowQuery(deployment.no, deployment.schema, _columns(subject), is_needed(monitor, "scores"))
+    query = WindowQuery(deployment.no, deployment.schema, _columns(subject))
     window = read_payload_window(reader, query, span, monitor)
     outcomes = outcome_codes(window.rows["outcome"], monitor.outcomes)
     groupings = tuple(
@@ -45,15 +49,15 @@ def read_evidence(reader: ArrowReader, subject: Subject) -> Evidence:
     )
     of_present_model = np.array(window.rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision
     comparable = [replace(grouping, codes=np.where(of_present_model, grouping.codes, NEITHER)) for grouping in groupings]
-    copies = tuple(
-        plan_copies(grouping, outcomes, monitor, seen_by_model=subject.is_feature(grouping.column.name)) for grouping in comparable
-    )
+    is_copied = deployment.endpoint is not None and any(picked_on(monitor, data) for data in COPIED)
+    copies = tuple(_planned(subject, grouping, outcomes) for grouping in comparable if is_copied)
+    has_scores = is_needed(monitor, "scores") or subject.mitigation.mode is Mode.PARITY
     evidence = Evidence(
         window,
-        read_feedback_window(reader, query, span, monitor),
+        read_feedback_window(reader, replace(query, with_probabilities=has_scores), span, monitor),
         outcomes,
         groupings,
-        copies if deployment.endpoint and picked_on(monitor, DataSet.BALANCED) else (),
+        copies,
         stored_targets(reader, deployment.no),
     )
     for attribute in evidence.copies:
@@ -72,6 +76,13 @@ def _columns(subject: Subject) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def _planned(subject: Subject, grouping: Grouping, outcomes: npt.NDArray[np.int64]) -> CopyOutcomes:
+    seen = subject.is_feature(grouping.column.name)
+    # Thresholds are held against the probabilities of copies, too; the other modes only ask what a reference value would do.
+    keeps_all = subject.mitigation.mode is Mode.PARITY
+    return plan_copies(grouping, outcomes, subject.monitor, seen_by_model=seen, donors=subject.donors_for(grouping), keeps_all=keeps_all)
+
+
 def _fill(reader: ArrowReader, subject: Subject, evidence: Evidence, copies: CopyOutcomes) -> None:
     """Fills in the outcomes of copies that need no model call."""
     if not copies.needed.any():
@@ -80,5 +91,6 @@ def _fill(reader: ArrowReader, subject: Subject, evidence: Evidence, copies: Cop
     for position, target in enumerate(copies.targets):
         key = target_key(target, model_revision=deployment.model_revision, schema_version=deployment.schema.version)
         if key in evidence.known_targets:
-            stored = stored_outcomes(reader, evidence.known_targets[key], int(record_nos.min()), int(record_nos.max()))
+            bounds = (int(record_nos.min()), int(record_nos.max()))
+            stored = stored_outcomes(reader, evidence.known_targets[key], bounds, with_probabilities=copies.keeps(position))
             fill_stored(copies, position, stored, record_nos=record_nos, rule=subject.monitor.outcomes)

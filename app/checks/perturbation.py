@@ -1,16 +1,20 @@
 """Which perturbed copies a record needs, and what stands in them. Source: spec of the fairness check, section 4.
 
-One attribute at a time, all other features unchanged. The same record is copied the same way in every check.
+One attribute at a time, all other features unchanged. The model does not see a meta field: in its stead the features that are
+correlated with it change, to what a record of the other group had in the training data. The same record is copied the same way in
+every check.
 """
 
 import hashlib
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from app.checks.donors import GroupDonors
 from app.checks.grouping import Group, Grouping, typed_value
 from app.domain.deployments import Column, FieldType
 from app.domain.outcomes import Outcome
@@ -19,20 +23,35 @@ from app.domain.values import Range, Scalar, canonical
 
 @dataclass(frozen=True, slots=True)
 class CopyTarget:
-    """One kind of copy: the column set to a group's value, or to `draws` values drawn from its range."""
+    """One kind of copy: the column set to a group's value, or to `draws` values drawn from its range.
+
+    With donors it is a meta field: the correlated features are set to what `draws` donors of the group had.
+    """
 
     column: Column
     value: Scalar | Range
     draws: int
     seed: int
+    donors: GroupDonors | None = None
 
     @property
     def text(self) -> str:
-        """The target as it is stored: a value's canonical text, or `[lo, hi]`."""
+        """The target as it is stored: a value's canonical text, or `[lo, hi]`; with the features and from which donors, if it has any."""
+        if self.donors is None:
+            return self._group
+        return json.dumps({"target": self._group, "features": self.donors.features, "donors": self.donors.digest}, ensure_ascii=False)
+
+    @property
+    def _group(self) -> str:
         return json.dumps([self.value.lo, self.value.hi]) if isinstance(self.value, Range) else canonical(self.value)
 
-    def value_for(self, record_id: str, draw: int) -> Scalar:
-        """What the column holds in that copy of that record."""
+    def changes(self, record_id: str, draw: int) -> Mapping[str, Scalar | None]:
+        """What stands in the changed features in that copy of that record."""
+        if self.donors is None:
+            return {self.column.name: self._value(record_id, draw)}
+        return self.donors.at(uniform(json.dumps([self.seed, record_id, self.column.name, self._group, draw])))
+
+    def _value(self, record_id: str, draw: int) -> Scalar:
         if not isinstance(self.value, Range):
             return typed_value(self.value, self.column.type)
         share = uniform(json.dumps([self.seed, record_id, self.column.name, self.value.lo, self.value.hi, draw]))
@@ -42,10 +61,10 @@ class CopyTarget:
         return self.value.lo + share * (self.value.hi - self.value.lo)
 
 
-def copy_target(group: Group, column: Column, *, draws: int, seed: int) -> CopyTarget:
-    """The copies that change a record into `group`. Only ranges draw, so only they depend on draws and seed."""
-    if isinstance(group.value, Range):
-        return CopyTarget(column, group.value, draws, seed)
+def copy_target(group: Group, column: Column, *, draws: int, seed: int, donors: GroupDonors | None = None) -> CopyTarget:
+    """The copies that change a record into `group`. Only ranges and donors are drawn, so only they depend on draws and seed."""
+    if isinstance(group.value, Range) or donors is not None:
+        return CopyTarget(column, group.value, draws, seed, donors)
     return CopyTarget(column, group.value, 1, 0)
 
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from app.checks.classifying import OutcomeClassifier
-from app.checks.outcomes_of_copies import CopyOutcomes, target_key
+from app.checks.outcomes_of_copies import CopyOutcomes, TargetAnswers, as_texts, target_key
 from app.checks.perturbation import CopyTarget
 from app.checks.window import PayloadWindow
 from app.domain.checks import Progress
@@ -107,7 +107,8 @@ class Rescorer:
         for copy in chunk:
             target = attributes[copy.attribute].targets[copy.target]
             row: Row = list(features[int(record_nos[copy.record])])
-            row[self._positions[target.column.name]] = target.value_for(ids[copy.record], copy.draw)
+            for name, value in target.changes(ids[copy.record], copy.draw).items():
+                row[self._positions[name]] = value
             yield row
 
     def _count(self, attributes: Sequence[CopyOutcomes], chunk: Sequence[_Copy], answers: Sequence[Prediction]) -> None:
@@ -116,15 +117,19 @@ class Rescorer:
         if len(odd):
             self._unclassified = canonical(answers[odd[0]].outcome_value)
         places = np.array([(copy.attribute, copy.target, copy.record) for copy in chunk], dtype=np.int64)
-        for attribute, target in np.unique(places[:, :2], axis=0):
+        for attribute, target in np.unique(places[:, :2], axis=0).tolist():
             mine = (places[:, 0] == attribute) & (places[:, 1] == target)
-            attributes[attribute].add(int(target), places[mine, 2], outcomes[mine])
+            attributes[attribute].add(target, places[mine, 2], outcomes[mine])
+            if attributes[attribute].keeps(target):
+                kept = [answers[place] for place in np.flatnonzero(mine).tolist()]
+                attributes[attribute].answers.append(TargetAnswers(target, places[mine, 2], *as_texts(kept), are_new=True))
 
     def _number_targets(
         self, attributes: Sequence[CopyOutcomes], copies: Sequence[_Copy], known: dict[TargetKey, int]
     ) -> tuple[dict[tuple[int, int], int], dict[TargetKey, int]]:
         """The number of each target among the copies, and those of them that are new."""
-        used = {(copy.attribute, copy.target): self._key(attributes[copy.attribute].targets[copy.target]) for copy in copies}
+        places = {(copy.attribute, copy.target) for copy in copies}
+        used = {(attribute, target): self._key(attributes[attribute].targets[target]) for attribute, target in places}
         new = sorted({key for key in used.values() if key not in known}, key=lambda key: (key.feature, key.target))
         with self._database.transaction() as session:
             new_targets = dict(zip(new, reserve_target_numbers(session, len(new)), strict=True))

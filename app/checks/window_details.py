@@ -42,7 +42,21 @@ def describe_window(subject: Subject, evidence: Evidence) -> dict[str, object]:
 
 def described_setting(subject: Subject) -> dict[str, object]:
     """What the figures depend on beside the records, the monitor and the model."""
-    return {"schema_version": subject.deployment.schema.version, "with_endpoint": subject.deployment.endpoint is not None}
+    setting: dict[str, object] = {
+        "schema_version": subject.deployment.schema.version,
+        "with_endpoint": subject.deployment.endpoint is not None,
+        "mitigation_settings_version": subject.mitigation.version,
+        "mitigation_profile_version": subject.profile_version,
+    }
+    through = {
+        attribute.feature: {
+            "features": sorted(attribute.correlated_features),
+            "donors": subject.donors[attribute.feature].digest if attribute.feature in subject.donors else None,
+        }
+        for attribute in subject.monitor.attributes
+        if attribute.correlated_features
+    }
+    return setting | ({"correlated_features": through} if through else {})
 
 
 def describe_answers(copies: Sequence[CopyOutcomes]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""The story of an uploaded file: looked through once for its values, then counted, and nothing of its rows kept."""
+"""The story of an uploaded file: looked through once for its values, then counted, and no row of it kept as a whole."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,9 @@ from app.clock import monotonic_seconds
 from app.domain.deployments import Deployment
 from app.domain.monitors import Monitor
 from app.domain.training_data import TrainingData, TrainingForm, TrainingSummary
+from app.training.correlations import Correlations
 from app.training.distributions import Distributions
+from app.training.donors import DonorChoice
 from app.training.files import CsvFile, ParquetFile, TrainingFile
 from app.training.pieces import layout_of, pieces
 from app.training.survey import survey_of
@@ -48,11 +50,16 @@ def process_file(file: BinaryIO, upload: Upload) -> TrainingData:
     survey = survey_of(content, layout)
     counted = Distributions(layout, survey)
     tables = None if upload.monitor is None else RowTables(upload.monitor, deployment.schema, survey.seen)
+    correlations = Correlations(layout, deployment.schema, survey)
+    donors = DonorChoice(correlations, layout, survey)
     for piece in pieces(content, layout):
         counted.add(piece)
+        correlations.add(piece)
+        donors.add(piece)
         if tables is not None:
             tables.add(piece)
     require_outcomes(counted.of_labels(), upload.monitor)
+    correlated = donors.read(content, deployment.schema)
     summary = TrainingSummary(
         form=upload.form,
         label=upload.label,
@@ -64,4 +71,4 @@ def process_file(file: BinaryIO, upload: Upload) -> TrainingData:
         processed_at=upload.received_at,
         processing_seconds=monotonic_seconds() - began,
     )
-    return TrainingData(summary, counted.of_columns(), () if tables is None else tables.tables())
+    return TrainingData(summary, counted.of_columns(), () if tables is None else tables.tables(), correlated)

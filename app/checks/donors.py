@@ -1,0 +1,149 @@
+"""What stands in the correlated features of a copy: the values that records of the target group had together in the training data.
+
+A donor's features are taken as a whole. Drawn one by one they would make people who are nobody: a husband who never married.
+"""
+
+import json
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from sqlalchemy.orm import Session
+
+from app.checks.grouping import NEITHER, Group, typed_value
+from app.domain.deployments import Column, FieldType, RecordSchema
+from app.domain.groups import positions
+from app.domain.monitors import Monitor
+from app.domain.training_data import Donor, Donors
+from app.domain.values import Scalar, label_of
+from app.errors import FieldProblem, InvalidInput
+from app.store.correlations import donor_features_of
+
+MOST_REPRESENTATIVES = 20
+
+Values = Mapping[str, Scalar | None]
+"""What stands in each of the correlated features."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDonors:
+    """The donors of one group: their values of `features`, and how many training records each stands for."""
+
+    features: tuple[str, ...]
+    rows: tuple[tuple[Scalar | None, ...], ...]
+    records: tuple[float, ...]
+    digest: str
+    _reach: tuple[float, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_reach", tuple(accumulate(self.records)))
+
+    def at(self, share: float) -> Values:
+        """The donor that stands at that share, in [0, 1), of the group's training records."""
+        place = min(bisect_right(self._reach, share * self._reach[-1]), len(self.rows) - 1)
+        return dict(zip(self.features, self.rows[place], strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Representatives:
+    """The most frequent combinations of a group's correlated features, each with its share among them, most frequent first.
+
+    `covered` is the share of the group's training records that have one of them.
+    """
+
+    combinations: tuple[tuple[float, Values], ...]
+    covered: float
+
+
+def donors_of_groups(
+    donors: Donors, groups: Sequence[Group], column: Column, schema: RecordSchema, features: Sequence[str]
+) -> list[GroupDonors]:
+    """The donors of each group of a meta field, restricted to these features; a group may have none.
+
+    Raises:
+        InvalidInput: the training data have no donors with one of the features, or the schema gives it another type than they do.
+    """
+    kept = [name for name, _ in donors.features]
+    for name in features:
+        now = schema.column(name)
+        if now is None or (name, now.type) not in donors.features:
+            raise InvalidInput.of(f"attributes.{column.name}.correlated_features", without_feature(name))
+    columns = [(kept.index(name), kind) for name, kind in donors.features if name in features]
+    of_group: list[list[Donor]] = [[] for _ in groups]
+    for donor, place in zip(donors.donors, positions(groups, column, (donor.value for donor in donors.donors)), strict=True):
+        if place != NEITHER:
+            of_group[place].append(donor)
+    names = tuple(kept[place] for place, _ in columns)
+    return [
+        GroupDonors(
+            names,
+            tuple(tuple(_typed(donor.features[place], kind) for place, kind in columns) for donor in mine),
+            tuple(donor.records for donor in mine),
+            donors.digest,
+        )
+        for mine in of_group
+    ]
+
+
+def representative_donors(donors: GroupDonors, most: int = MOST_REPRESENTATIVES) -> Representatives:
+    """The combinations that stand for a group where it cannot be asked about each of its donors; none where it has no donor."""
+    counted: dict[str, float] = {}
+    for row, stands_for in zip(donors.rows, donors.records, strict=True):
+        spelt = json.dumps(row)
+        counted[spelt] = counted.get(spelt, 0.0) + stands_for
+    if not counted:
+        return Representatives((), 0.0)
+    chosen = sorted(counted.items(), key=lambda found: (-found[1], found[0]))[:most]
+    together = sum(stands_for for _, stands_for in chosen)
+    combinations = tuple(
+        (stands_for / together, dict(zip(donors.features, json.loads(spelt), strict=True))) for spelt, stands_for in chosen
+    )
+    return Representatives(combinations, min(together / sum(donors.records), 1.0))
+
+
+def require_donors(donors: GroupDonors, group: Group, column: Column) -> None:
+    """Returns if the group has a donor.
+
+    Raises:
+        InvalidInput: it has none, so that nothing could be put into copies of it.
+    """
+    if not donors.rows:
+        raise InvalidInput.of(
+            f"attributes.{column.name}.correlated_features",
+            f"the training data hold no record of the group {label_of(group.value)!r:.100} of {column.name}, from which copies would take"
+            " their correlated features; upload training data with such records, or leave the group out of the monitor",
+        )
+
+
+def donor_problems(session: Session, deployment_no: int, monitor: Monitor) -> list[FieldProblem]:
+    """The correlated features of a monitor that the deployment's training data have no donors for."""
+    if not any(attribute.correlated_features for attribute in monitor.attributes):
+        return []
+    there = donor_features_of(session, deployment_no)
+    return [
+        FieldProblem(
+            f"attributes[{index}].correlated_features[{place}]",
+            without_feature(name) if attribute.feature in there else without_field(attribute.feature),
+        )
+        for index, attribute in enumerate(monitor.attributes)
+        for place, name in enumerate(attribute.correlated_features)
+        if name not in there.get(attribute.feature, ())
+    ]
+
+
+def without_feature(name: str) -> str:
+    """What is said of a feature that has no donors."""
+    return (
+        f"the training data keep no values of {name!r:.100}: its association with the meta field is weaker than is kept, or could not be"
+        " measured, or its type was changed since; GET …/correlated-features says which can be picked"
+    )
+
+
+def without_field(name: str) -> str:
+    """What is said of a meta field that the training data do not hold."""
+    return f"no training data hold both {name!r:.100} and the features; upload them as a file with that column"
+
+
+def _typed(value: Scalar | None, kind: FieldType) -> Scalar | None:
+    return None if value is None else typed_value(value, kind)

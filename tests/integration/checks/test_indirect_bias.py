@@ -1,0 +1,164 @@
+"""A meta field watched through correlated features: the model never sees the sex, but it sees who is a husband."""
+
+import io
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from app.domain.checks import Trigger
+from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
+from app.domain.monitors import MonitoredAttribute
+from app.domain.training_data import TrainingForm
+from app.errors import InvalidInput
+from app.store.engine import Database
+from app.store.training_data import delete_training_data, store_training_data
+from app.training.processing import Upload, process_file
+from tests.integration.checks.conftest import monitor_of
+from tests.models.serving import ModelServer, serve
+from tests.scenes import HOUR, NOON, Scene, scene
+
+COLUMNS = (
+    Column(name="role", type=FieldType.STRING, kind=FieldKind.CATEGORICAL),
+    Column(name="income", type=FieldType.INTEGER, kind=FieldKind.NUMERIC),
+)
+SEX = Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
+PLAIN = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",))
+THROUGH_ROLE = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",), correlated_features=("role",))
+ROWS = (("wife", 30, "female"), ("wife", 60, "female"), ("husband", 30, "male"), ("husband", 60, "male"))
+SINGLE = (("single", 30, "female"), ("single", 30, "male"))
+
+
+class HusbandsFirst:
+    """Approves husbands, and everybody with an income of 50 or more."""
+
+    def predict(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[Any, Any]]:
+        role, income = columns.index("role"), columns.index("income")
+        approved = [row[role] == "husband" or row[income] >= 50 for row in rows]
+        return [(int(found), 0.9 if found else 0.1) for found in approved]
+
+
+def people(count: int, kinds: Sequence[tuple[str, int, str]] = ROWS, prefix: str = "") -> list[dict[str, Any]]:
+    """That many scored records of each kind."""
+    rows: list[dict[str, Any]] = [{"role": role, "income": income, "sex": sex} for role, income, sex in kinds for _ in range(count)]
+    decided = HusbandsFirst().predict(["role", "income"], [(row["role"], row["income"]) for row in rows])
+    return [
+        {**row, "prediction": prediction, "probability": probability, "id": f"{prefix}{no}"}
+        for no, (row, (prediction, probability)) in enumerate(zip(rows, decided, strict=True))
+    ]
+
+
+def train(stage: Scene, kinds: Sequence[tuple[str, int, str]] = ROWS) -> None:
+    """Uploads training data, ten records of each kind."""
+    text = "role,income,sex,label\n" + "".join(f"{role},{income},{sex},{no % 2}\n" for no, (role, income, sex) in enumerate([*kinds] * 10))
+    upload = Upload(form=TrainingForm.CSV, deployment=stage.deployment, monitor=None, label="label", weight=None, received_at=NOON)
+    with stage.database.transaction() as session:
+        store_training_data(session, stage.deployment.no, process_file(io.BytesIO(text.encode()), upload))
+
+
+@pytest.fixture
+def model() -> Iterator[ModelServer]:
+    with serve(HusbandsFirst()) as running:
+        yield running
+
+
+@pytest.fixture
+def married(database: Database, model: ModelServer) -> Scene:
+    """Husbands and wives, watched through their role, with training data."""
+    stage = scene(database, COLUMNS, monitor_of(THROUGH_ROLE), endpoint=Endpoint(url=model.url), meta=(SEX,))
+    train(stage)
+    stage.log(people(10), NOON)
+    return stage
+
+
+def test_copies_take_the_role_of_the_other_sex_and_the_rest_of_the_record_stays(married: Scene, model: ModelServer) -> None:
+    result = married.check(NOON)
+
+    # As husbands the poor wives would be approved; as wives the poor husbands refused; the rich are approved either way.
+    assert model.counts.rows == 40 * 2
+    assert result.value("flip_rate", "balanced", "sex", scope="attribute") == pytest.approx(20 / 40)
+    assert result.value("disparate_impact", "payload", "sex", "female") == pytest.approx(10 / 20)
+    # Women: 10 of 20 of their own, 20 of 40 copies of men. Men: all 20, all 40 copies of women.
+    assert result.value("perfect_equality", "balanced", "sex") == 1.0
+    assert result.value("disparate_impact", "balanced", "sex", "female") == pytest.approx(30 / 60)
+    assert result.run.window is not None
+    assert result.run.window["perturbed_records"] == {"sex": 80}
+    assert result.run.window["attributes_unseen_by_model"] == ["sex"]
+    assert result.run.window["correlated_features"]["sex"]["features"] == ["role"]
+
+
+def test_plain_flipping_of_a_meta_field_sees_nothing_of_it(married: Scene, model: ModelServer) -> None:
+    married.watch(monitor_of(PLAIN))
+
+    result = married.check(NOON)
+
+    assert model.counts.rows == 0
+    assert result.get("flip_rate", "balanced", "sex", scope="attribute").value is None
+    assert result.value("disparate_impact", "balanced", "sex", "female") == result.value("disparate_impact", "payload", "sex", "female")
+    assert result.run.window is not None
+    assert "correlated_features" not in result.run.window
+
+
+def test_the_next_hour_asks_about_new_records_only_and_answers_the_same(married: Scene, model: ModelServer) -> None:
+    first = married.check(NOON)
+    married.log(people(1, prefix="new"), NOON + HOUR)
+    married.watch(monitor_of(THROUGH_ROLE, min_records=44))
+    model.counts.clear()
+
+    second = married.check(NOON + HOUR)
+
+    assert model.counts.rows == 4 * 2
+    assert second.get("flip_rate", "balanced", "sex", scope="attribute").n == 44
+    assert second.value("flip_rate", "balanced", "sex", scope="attribute") == first.value("flip_rate", "balanced", "sex", scope="attribute")
+
+
+def test_other_training_data_are_other_copies_and_the_same_again_are_none(married: Scene, model: ModelServer) -> None:
+    married.check(NOON)
+    model.counts.clear()
+    train(married)
+    married.check(NOON)
+    asked_after_the_same = model.counts.rows
+    train(married, ROWS + SINGLE)
+
+    married.check(NOON)
+
+    assert asked_after_the_same == 0
+    assert model.counts.rows == 40 * 2
+
+
+def test_values_are_not_carried_forward_over_other_training_data(married: Scene) -> None:
+    married.check(NOON, trigger=Trigger.SCHEDULE)
+    carried = married.check(NOON + HOUR, trigger=Trigger.SCHEDULE)
+    train(married, ROWS + SINGLE)
+
+    looked = married.check(NOON + timedelta(hours=2), trigger=Trigger.SCHEDULE)
+
+    assert all(one.carried_forward for one in carried.measurements)
+    assert not any(one.carried_forward for one in looked.measurements)
+
+
+def test_a_group_without_donors_fails_the_check_and_says_what_to_do(married: Scene) -> None:
+    train(married, ROWS[:2] + SINGLE[:1])
+    with pytest.raises(InvalidInput, match=r"attributes\.sex\.correlated_features"):
+        married.check(NOON)
+
+    assert married.count("counterfactuals") == 0
+
+
+def test_without_training_data_the_check_fails_and_says_what_to_do(married: Scene) -> None:
+    with married.database.transaction() as session:
+        delete_training_data(session, married.deployment.no)
+
+    with pytest.raises(InvalidInput, match=r"attributes\.sex\.correlated_features: no training data hold both 'sex' and the features"):
+        married.check(NOON)
+
+
+def test_without_an_endpoint_nothing_is_copied_and_no_donor_is_needed(database: Database) -> None:
+    stage = scene(database, COLUMNS, monitor_of(THROUGH_ROLE), endpoint=None, meta=(SEX,))
+    stage.log(people(10), NOON)
+
+    result = stage.check(NOON)
+
+    assert result.value("disparate_impact", "payload", "sex", "female") == pytest.approx(10 / 20)
+    assert result.get("disparate_impact", "balanced", "sex", scope="worst").value is None
