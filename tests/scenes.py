@@ -17,6 +17,7 @@ from app.domain.checks import CheckRun, CheckState, Measurement, Progress, Span,
 from app.domain.definitions import Definition
 from app.domain.deployments import Column, Deployment, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
 from app.domain.monitors import Monitor
+from app.mitigation.passive import mitigate_window
 from app.store.check_runs import read_run
 from app.store.deployments import Deployments
 from app.store.engine import Database
@@ -141,7 +142,7 @@ class Scene:
     def perform(self, run: CheckRun) -> None:
         """Runs a queued check in this thread."""
         report = self.report or self.reported.append
-        perform_check(run, database=self.database, sealer=PlainSealer(), allowlist=(), report=report)
+        perform_check(run, database=self.database, sealer=PlainSealer(), allowlist=(), report=report, further=mitigate_window)
 
     def result(self, run: CheckRun) -> "Result":
         """What is stored of a check."""
@@ -210,6 +211,7 @@ def scene(
     endpoint: Endpoint | None,
     meta: Sequence[Column] = (),
     problem_type: ProblemType = ProblemType.BINARY,
+    probability: str | None = "probability",
 ) -> Scene:
     """A deployment with these features and meta columns, watched by the monitor."""
     definition = Definition(
@@ -217,7 +219,7 @@ def scene(
         problem_type=problem_type,
         features=tuple(columns),
         meta=tuple(meta),
-        outputs=OutputFields(prediction="prediction", probability="probability"),
+        outputs=OutputFields(prediction="prediction", probability=probability),
         model_revision="1",
         endpoint=endpoint,
     )

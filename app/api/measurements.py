@@ -1,6 +1,5 @@
 """Routes of measurements: series as they were measured, and rolled up over days, weeks and months."""
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
@@ -8,8 +7,8 @@ from fastapi import APIRouter, Depends, Query
 from app.api.access import ReadableDeployment, SessionIn
 from app.api.answers import problems_of_deployment
 from app.api.paging import Limit, cut, number_behind
-from app.api.schemas.base import Timestamp
 from app.api.schemas.measurements import MeasurementOut, MeasurementPage
+from app.api.times import Moment, in_utc
 from app.checks.rollups import Period, RolledUp, roll_up
 from app.domain.checks import DataSet, Scope
 from app.domain.deployments import Deployment
@@ -17,6 +16,7 @@ from app.domain.monitor_rules import unknown_metric
 from app.errors import Conflict, InvalidInput
 from app.metrics.catalogue import CATALOGUE
 from app.store.measurements import SeriesFilter, hour_tables, series
+from app.store.mitigation import settings_of
 from app.store.monitors import monitor_of
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/measurements", tags=["measurements"])
@@ -25,7 +25,6 @@ MOST_TABLES = 20_000
 """Hours times tables that one roll-up reads: a year of hourly checks of two attributes with some room."""
 
 Text = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$")]
-Moment = Annotated[Timestamp | None, Query(description="ISO 8601 with an offset.", examples=["2026-11-20T00:00:00Z"])]
 
 
 def wanted_series(
@@ -45,7 +44,7 @@ def wanted_series(
     """
     if metric is not None and metric not in CATALOGUE:
         raise InvalidInput.of("metric", unknown_metric(metric, CATALOGUE))
-    times = {"since": _utc("since", since), "until": _utc("until", until)}
+    times = {"since": in_utc("since", since), "until": in_utc("until", until)}
     return SeriesFilter(metric=metric, data=data, scope=scope, attribute=attribute, group=group, **times)
 
 
@@ -88,14 +87,7 @@ def _rolled_up(session: SessionIn, deployment: Deployment, wanted: SeriesFilter,
     chosen = (wanted.metric, wanted.scope, wanted.group)
     return [
         result
-        for result in roll_up(tables, period, monitor)
+        for result in roll_up(tables, period, monitor, settings_of(session, deployment.no).mode)
         for one in (result.measurement,)
         if all(want is None or want == have for want, have in zip(chosen, (one.metric, one.scope, one.group), strict=True))
     ]
-
-
-def _utc(field: str, moment: datetime | None) -> datetime | None:
-    try:
-        return None if moment is None else moment.astimezone(UTC)
-    except OverflowError as error:
-        raise InvalidInput.of(field, "lies outside the years 1 to 9999 in UTC") from error

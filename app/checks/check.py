@@ -1,6 +1,6 @@
 """One fairness check, from top to bottom. The arithmetic is in `app.metrics`, each step in a file of its own beside this one.
 
-    window → groups → copies not yet scored → the model's answers → count tables → metrics and verdicts → one transaction
+    window → groups → copies not yet scored → the model's answers → count tables → metrics and verdicts → mitigation → one transaction
 
 Nothing is stored before the last step, and no transaction is open while the model is asked.
 """
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from app.checks.carrying import carried_forward
 from app.checks.evidence import Evidence, read_evidence
 from app.checks.feedback import LabelPredictions, only_scored, predict_unscored
+from app.checks.further import Further, Step
 from app.checks.gaps import gaps
 from app.checks.labelled import Labelled, labelled
 from app.checks.measuring import measure_table, measured_rows, not_measured
@@ -43,12 +44,16 @@ class Findings:
     measurements: tuple[Measurement, ...] = ()
     answers: Answers | None = None
     label_predictions: LabelPredictions | None = None
+    further: Further | None = None
 
 
-def perform_check(check: CheckRun, *, database: Database, sealer: Sealer, allowlist: tuple[str, ...], report: Report) -> None:
+def perform_check(
+    check: CheckRun, *, database: Database, sealer: Sealer, allowlist: tuple[str, ...], report: Report, further: Step
+) -> None:
     """Evaluates the deployment over the check's span and stores the result, or nothing.
 
-    `report` is told of progress; it raises when the check must stop (cancelled, or its lease lost).
+    `report` is told of progress; it raises when the check must stop (cancelled, or its lease lost). `further` is what is made of the
+    same window beside the check itself: mitigation.
 
     Raises:
         ScoringFailed: the model gave no usable answer.
@@ -58,7 +63,7 @@ def perform_check(check: CheckRun, *, database: Database, sealer: Sealer, allowl
     """
     subject = read_subject(check, database, sealer)
     report(Progress(step="reading the window"))
-    findings = _carried(subject, database) or _findings(subject, database, allowlist, report)
+    findings = _carried(subject, database) or _findings(subject, database, (allowlist, report), further)
     report(Progress(step="storing the result"))
     _store(subject, findings, database)
 
@@ -70,21 +75,32 @@ def _carried(subject: Subject, database: Database) -> Findings | None:
     return None if carried is None else Findings(CheckState.SUCCEEDED, carried.window, measurements=carried.measurements)
 
 
-def _findings(subject: Subject, database: Database, allowlist: tuple[str, ...], report: Report) -> Findings:
+def _findings(subject: Subject, database: Database, calling: tuple[tuple[str, ...], Report], step: Step) -> Findings:
+    _, report = calling
     with arrow_reader(database.url) as reader:
         evidence = read_evidence(reader, subject)
     details = describe_window(subject, evidence)
     if len(evidence.window) < subject.monitor.min_records:
         reason = f"{len(evidence.window)} records are there up to the end of the span; {subject.monitor.min_records} are needed."
         return Findings(CheckState.INSUFFICIENT_DATA, details, reason)
-    answers, feedback, predictions = _ask_the_model(subject, evidence, database, (allowlist, report))
+    answers, feedback, predictions = _ask_the_model(subject, evidence, database, calling)
     _require_outcomes(evidence, answers)
     details |= describe_answers(evidence.copies)
     report(Progress(step="computing the metrics"))
     labels = labelled(subject, evidence.groupings, feedback)
     tables = tabulate(evidence, labels, subject.monitor)
-    measurements = _measure(subject, (evidence, labels), tables, report)
-    return Findings(CheckState.SUCCEEDED, details, None, tuple(tables), tuple(measurements), answers, predictions)
+    measurements = tuple(_measure(subject, (evidence, labels), tables, report))
+    report(Progress(step="computing what mitigation would change"))
+    further = step(subject, evidence, labels, database)
+    return Findings(
+        CheckState.SUCCEEDED,
+        details | dict(further.details),
+        tables=(*tables, *further.tables),
+        measurements=(*measurements, *further.measurements),
+        answers=answers,
+        label_predictions=predictions,
+        further=further,
+    )
 
 
 def _measure(
@@ -145,5 +161,7 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
         if findings.answers is not None:
             store_targets(session, deployment.no, findings.answers.new_targets)
             findings.answers.lines.store(session)
+        if findings.further is not None and findings.further.store is not None:
+            findings.further.store(session, check.no)
         if findings.label_predictions:
             store_label_predictions(session, deployment.no, findings.label_predictions, deployment.model_revision)

@@ -45,14 +45,20 @@ class NotMeasured:
 
 def gaps(subject: Subject, evidence: Evidence, labels: Labelled | None) -> list[NotMeasured]:
     """Each data set of which picked metrics could not be measured."""
-    attributes = [attribute.feature for attribute in subject.monitor.attributes]
-    found = []
-    if subject.deployment.endpoint is None:
-        found += _missing(DataSet.BALANCED, picked_on(subject.monitor, DataSet.BALANCED), attributes, NO_ENDPOINT)
-    if labels is None:
-        reason = UNSCORED_LABELS if len(evidence.feedback) else NO_LABELS
-        attributes += [TOGETHER.join(features) for features in subject.monitor.intersections]
-        found += _missing(DataSet.FEEDBACK, picked_on(subject.monitor, DataSet.FEEDBACK), attributes, reason)
+    monitor, attributes = subject.monitor, [attribute.feature for attribute in subject.monitor.attributes]
+    mitigated = [name for name in attributes if subject.mitigation.mitigates(name)]
+    no_copies = NO_ENDPOINT if subject.deployment.endpoint is None else None
+    no_labels = None if labels is not None else UNSCORED_LABELS if len(evidence.feedback) else NO_LABELS
+    found: list[NotMeasured] = []
+    if no_copies is not None:
+        found += _missing(DataSet.BALANCED, picked_on(monitor, DataSet.BALANCED), attributes, no_copies)
+        found += _missing(DataSet.DEBIASED, picked_on(monitor, DataSet.DEBIASED), mitigated, no_copies)
+    if no_labels is not None:
+        together = [TOGETHER.join(features) for features in monitor.intersections]
+        found += _missing(DataSet.FEEDBACK, picked_on(monitor, DataSet.FEEDBACK), [*attributes, *together], no_labels)
+    reason = no_labels or no_copies
+    if reason is not None:
+        found += _each(DataSet.DEBIASED_FEEDBACK, picked_on(monitor, DataSet.DEBIASED_FEEDBACK), mitigated, reason)
     return found
 
 
@@ -62,6 +68,11 @@ def _missing(data: DataSet, picked: Sequence[Metric], attributes: Sequence[str],
     of_groups = tuple(metric for metric in picked if metric not in of_everybody)
     everybody = [NotMeasured(data, None, of_everybody, reason)] if of_everybody else []
     return [*everybody, *(NotMeasured(data, attribute, of_groups, reason) for attribute in attributes if of_groups)]
+
+
+def _each(data: DataSet, picked: tuple[Metric, ...], attributes: Sequence[str], reason: str) -> list[NotMeasured]:
+    """Everything for each attribute: what mitigation changes for everybody depends on whom it mitigates."""
+    return [NotMeasured(data, attribute, picked, reason) for attribute in attributes if picked]
 
 
 def _headline(metric: Metric, data: DataSet, attribute: str | None) -> Scope:

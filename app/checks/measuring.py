@@ -13,13 +13,24 @@ from app.domain.monitors import Limits, Monitor, MonitoredAttribute
 from app.domain.texts import TOGETHER
 from app.metrics.balanced import measure_balanced
 from app.metrics.catalogue import CATALOGUE
+from app.metrics.debiased import measure_debiased, measure_debiased_feedback
 from app.metrics.feedback import measure_feedback
 from app.metrics.payload import measure_payload, measure_training
-from app.metrics.tables import BalancedCells, FeedbackCells, GroupCounts
+from app.metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
 from app.metrics.values import Measured, Undefined, Value
 from app.metrics.verdicts import Verdict, verdict
 
-DISPARATE_IMPACT = "disparate_impact"
+DISPARATE_IMPACTS = frozenset(
+    {
+        "disparate_impact",
+        "disparate_impact_before",
+        "disparate_impact_after",
+        "balanced_disparate_impact_before",
+        "balanced_disparate_impact_after",
+    }
+)
+"""The metrics that an attribute's thresholds are of."""
+
 NO_LIMITS = Limits()
 NOTHING_LACKING: Mapping[str, str] = {}
 
@@ -31,8 +42,12 @@ def measure_table(
     members = _members(monitor, attribute)
     # Figures of everybody are the same for every attribute: they are said once, by the table of everybody, which has no others.
     everybody = attribute == EVERYBODY
+    # What mitigation changes for everybody is another thing for each attribute.
+    is_own = data is DataSet.DEBIASED_FEEDBACK
     measured = [
-        _explained(result, lacking) for result in _measured(data, table, members, monitor) if (result.scope == "overall") == everybody
+        _explained(result, lacking)
+        for result in _measured(data, table, members, monitor)
+        if is_own or (result.scope == "overall") == everybody
     ]
     return [_measurement(result, data, attribute or None, members=members, at=at) for result in measured]
 
@@ -57,7 +72,7 @@ def limits_of(attribute: MonitoredAttribute | None, metric: str) -> Limits:
     given = dict(attribute.metric_limits).get(metric) if attribute else None
     if given is not None:
         return given
-    if metric == DISPARATE_IMPACT:
+    if metric in DISPARATE_IMPACTS:
         return Limits(lower=attribute.threshold, upper=attribute.upper_threshold) if attribute else NO_LIMITS
     lower, upper = CATALOGUE[metric].limits
     return Limits(lower=lower, upper=upper)
@@ -77,6 +92,10 @@ def _measured(data: DataSet, table: Table, members: Sequence[MonitoredAttribute]
             return measure_balanced(table, metrics=picked, seed=seed, limits=limits)
         case FeedbackCells():
             return measure_feedback(table, metrics=picked, seed=seed, limits=limits)
+        case DebiasedCells():
+            return measure_debiased(table, metrics=picked, seed=seed, limits=limits)
+        case DebiasedFeedback():
+            return measure_debiased_feedback(table, metrics=picked, seed=seed, limits=limits)
 
 
 def _explained(result: Measured, lacking: Mapping[str, str]) -> Measured:

@@ -8,12 +8,13 @@ from itertools import groupby, product
 from typing import cast
 
 from app.checks.measuring import measure_table
-from app.checks.tabulation import EVERYBODY, STRATA_OF, TABLE_TYPES, Table, merged
+from app.checks.tabulation import EVERYBODY, MODE_OF, STRATA_OF, TABLE_TYPES, Table, merged
 from app.domain.checks import Measurement
+from app.domain.mitigation import Mode
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.texts import TOGETHER
 from app.domain.values import label_of
-from app.metrics.tables import BalancedCells
+from app.metrics.tables import FeedbackCells, GroupCounts
 from app.store.measurements import HourTable
 
 OTHER_STRATA = "none of the hours was checked with {column} as the column of the strata; ask for checks of them again"
@@ -35,13 +36,13 @@ class RolledUp:
     measurement: Measurement
 
 
-def roll_up(tables: Sequence[HourTable], period: Period, monitor: Monitor) -> list[RolledUp]:
+def roll_up(tables: Sequence[HourTable], period: Period, monitor: Monitor, mode: Mode) -> list[RolledUp]:
     """Every metric of every period that has a checked hour, oldest period first, under the monitor's present limits.
 
     Tables of attributes that are watched no more, or were divided into other groups, are left out: their sum with the present
-    ones would compare nobody with anybody.
+    ones would compare nobody with anybody. So are tables of outcomes that were mitigated in another mode than the present one.
     """
-    present = [table for table in tables if _is_of_present_groups(table, monitor)]
+    present = [table for table in tables if _is_of_present_groups(table, monitor) and table.cells.get(MODE_OF, mode.value) == mode.value]
     ordered = sorted(present, key=lambda table: (period_start(table.hour, period), table.data, table.attribute))
     groups = groupby(ordered, key=lambda table: (period_start(table.hour, period), table.data, table.attribute))
     return [result for (start, _data, _attribute), members in groups for result in _measured(start, list(members), monitor)]
@@ -118,4 +119,4 @@ def _measured(start: datetime, tables: Sequence[HourTable], monitor: Monitor) ->
 
 
 def _has_none_of_present_strata(table: Table, monitor: Monitor) -> bool:
-    return monitor.strata is not None and not isinstance(table, BalancedCells) and table.strata is None
+    return monitor.strata is not None and isinstance(table, GroupCounts | FeedbackCells) and table.strata is None

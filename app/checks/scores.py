@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from app.domain.mitigation import Reading
 from app.domain.outcomes import Outcome, OutcomeRule
 from app.domain.values import Range, canonical
 from app.metrics.groups import FloatArray, IntArray
@@ -45,10 +46,11 @@ _DECODER = msgspec.json.Decoder(list[float | list[float | None] | None])
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """The probability of the favourable outcome per record [records], NaN where a record has none; or why there are none."""
+    """The probability of the favourable outcome per record [records], NaN where a record has none, and how it was read; or why not."""
 
     values: FloatArray | None
     reason: str = ""
+    reading: Reading | None = None
 
 
 def favourable_scores(probabilities: pa.ChunkedArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule) -> Scores:
@@ -61,25 +63,45 @@ def favourable_scores(probabilities: pa.ChunkedArray, predicted: pa.ChunkedArray
     table = _numbers(probabilities.drop_null())
     if table is None:
         return Scores(None, MIXED)
-    found = _of_known(table, predicted.filter(pa.array(known)), outcomes[known], rule)
-    if found.values is None:
-        return found
+    found = _reading(table, predicted.filter(pa.array(known)), outcomes[known], rule)
+    if isinstance(found, str):
+        return Scores(None, found)
     values = np.full(len(known), np.nan)
-    values[known] = found.values
-    return Scores(values)
+    values[known] = _read(table, found)
+    return Scores(values, reading=found)
 
 
-def _of_known(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule) -> Scores:
+def scores_by(reading: Reading, probabilities: pa.ChunkedArray) -> FloatArray:
+    """The scores of records [records] by a way of reading that is known, from JSON texts; NaN where a record has none of that form."""
+    known = np.asarray(probabilities.is_valid().to_numpy(), dtype=np.bool_)
+    values = np.full(len(known), np.nan)
+    table = _numbers(probabilities.drop_null()) if known.any() else None
+    is_list = reading.form == "list"
+    if table is not None and (table.ndim == TWO) == is_list and (not is_list or max(reading.favourable) < table.shape[1]):
+        values[known] = _read(table, reading)
+    return values
+
+
+def _read(table: FloatArray, reading: Reading) -> FloatArray:
+    if table.ndim == 1:
+        return table if reading.rises else 1 - table
+    # A sum of parts of one can come out a trifle above it.
+    scores: FloatArray = np.minimum(table[:, list(reading.favourable)].sum(axis=1), 1.0)
+    return scores
+
+
+def _reading(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule) -> Reading | str:
+    """How the numbers speak of the favourable outcome; or why nobody can tell."""
     if not ((table >= 0) & (table <= 1)).all():
-        return Scores(None, OUTSIDE)
+        return OUTSIDE
     classes = {canonical(value) for value in (*rule.favourable, *rule.unfavourable) if not isinstance(value, Range)}
     are_two = len(classes.union(predicted.drop_null().unique().to_pylist())) <= TWO
     if table.ndim == 1 and not are_two:
-        return Scores(None, SEVERAL_CLASSES)
+        return SEVERAL_CLASSES
     if table.ndim == TWO and (np.abs(table.sum(axis=1) - 1) > OFF_ONE).any():
-        return Scores(None, NO_DISTRIBUTION)
+        return NO_DISTRIBUTION
     if not {Outcome.FAVOURABLE, Outcome.UNFAVOURABLE} <= set(outcomes.tolist()):
-        return Scores(None, ONE_OUTCOME)
+        return ONE_OUTCOME
     return _of_number(table, outcomes) if table.ndim == 1 else _of_list(table, predicted, outcomes, rule, are_two=are_two)
 
 
@@ -96,28 +118,39 @@ def _numbers(texts: pa.ChunkedArray) -> FloatArray | None:
     return table if table.ndim in {1, TWO} else None
 
 
-def _of_number(numbers: FloatArray, outcomes: IntArray) -> Scores:
+def _of_number(numbers: FloatArray, outcomes: IntArray) -> Reading | str:
     """A single number: the probability of the outcome whose predictions have the higher ones."""
     if _are_few(outcomes):
-        return Scores(None, TOO_FEW)
+        return TOO_FEW
     rises = _rises(numbers, outcomes)
     if rises is None:
-        return Scores(None, UNTIDY)
+        return UNTIDY
     if numbers[outcomes != Outcome.UNCLASSIFIED].min() >= HALF:
-        return Scores(None, CONFIDENCE)
-    return Scores(numbers if rises else 1 - numbers)
+        return CONFIDENCE
+    return Reading("number", rises=rises)
 
 
-def _of_list(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule, *, are_two: bool) -> Scores:
+def _of_list(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule, *, are_two: bool) -> Reading | str:
     """A number for each class: the sum over the places of the favourable classes."""
-    places = _favourable_places(table, predicted, rule)
+    texts, place_of = _classes(table, predicted)
+    places = None if place_of is None else _favourable_places(table, texts, place_of, rule)
     if places is not None:
-        # A sum of parts of one can come out a trifle above it.
-        return Scores(np.minimum(table[:, places].sum(axis=1), 1.0))
+        return Reading("list", favourable=tuple(places), classes=_by_place(table, texts, place_of or ()))
     # With a cut-off other than one half the larger of two numbers is not always that of the predicted class, yet it rises with it.
     is_clear = are_two and table.shape[1] == TWO and not _are_few(outcomes)
     rises = _rises(table[:, 1], outcomes) if is_clear else None
-    return Scores(None, NO_PLACE) if rises is None else Scores(table[:, 1 if rises else 0])
+    return NO_PLACE if rises is None else Reading("list", favourable=(1 if rises else 0,))
+
+
+def _by_place(table: FloatArray, texts: Sequence[str], place_of: Sequence[int | None]) -> tuple[str | None, ...]:
+    """The class at each place, of more than two classes; of two, a cut-off says more."""
+    if table.shape[1] <= TWO:
+        return ()
+    found: list[str | None] = [None] * table.shape[1]
+    for class_text, place in zip(texts, place_of, strict=True):
+        if place is not None:
+            found[place] = class_text
+    return tuple(found)
 
 
 def _are_few(outcomes: IntArray) -> bool:
@@ -133,15 +166,17 @@ def _rises(numbers: FloatArray, outcomes: IntArray) -> bool | None:
     return None if rises == falls else bool(rises)
 
 
-def _favourable_places(table: FloatArray, predicted: pa.ChunkedArray, rule: OutcomeRule) -> list[int] | None:
-    """The places of the favourable classes; None where the predictions do not show them."""
+def _classes(table: FloatArray, predicted: pa.ChunkedArray) -> tuple[list[str], Sequence[int | None] | None]:
+    """The predicted classes and the place of each; None for all places where the predictions do not show them."""
     encoded = predicted.combine_chunks().dictionary_encode()
-    classes: list[str] = encoded.dictionary.to_pylist()
-    place_of = _places(table, encoded.indices.to_numpy(zero_copy_only=False), len(classes))
-    if place_of is None:
-        return None
+    texts: list[str] = encoded.dictionary.to_pylist()
+    return texts, _places(table, encoded.indices.to_numpy(zero_copy_only=False), len(texts))
+
+
+def _favourable_places(table: FloatArray, texts: Sequence[str], place_of: Sequence[int | None], rule: OutcomeRule) -> list[int] | None:
+    """The places of the favourable classes; None where the predictions do not show them all."""
     of_side: dict[Outcome, list[int]] = {outcome: [] for outcome in Outcome}
-    for text, place in zip(classes, place_of, strict=True):
+    for text, place in zip(texts, place_of, strict=True):
         if place is not None:
             of_side[rule.classify(text)].append(place)
     favourable, unfavourable = of_side[Outcome.FAVOURABLE], of_side[Outcome.UNFAVOURABLE]

@@ -21,14 +21,16 @@ from app.domain.checks import DataSet
 from app.domain.monitors import Monitor
 from app.domain.texts import TOGETHER
 from app.metrics.groups import FloatArray, IntArray
-from app.metrics.tables import BalancedCells, FeedbackCells, GroupCounts
+from app.metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
 
-Table: TypeAlias = GroupCounts | BalancedCells | FeedbackCells
-TABLE_TYPES: dict[DataSet, type[GroupCounts] | type[BalancedCells] | type[FeedbackCells]] = {
+Table: TypeAlias = GroupCounts | BalancedCells | FeedbackCells | DebiasedCells | DebiasedFeedback
+TABLE_TYPES: dict[DataSet, type[GroupCounts] | type[BalancedCells] | type[FeedbackCells] | type[DebiasedCells] | type[DebiasedFeedback]] = {
     DataSet.PAYLOAD: GroupCounts,
     DataSet.BALANCED: BalancedCells,
     DataSet.FEEDBACK: FeedbackCells,
     DataSet.TRAINING: GroupCounts,
+    DataSet.DEBIASED: DebiasedCells,
+    DataSet.DEBIASED_FEEDBACK: DebiasedFeedback,
 }
 
 OWN, ADDITIONAL = "span", "additional"
@@ -36,6 +38,8 @@ EVERYBODY = ""
 """The attribute of the table that has no groups: accuracy overall."""
 STRATA_OF = "strata_of"
 """The member of a stored table that names the column whose values its strata are."""
+MODE_OF = "mode"
+"""The member of a stored table that says how its outcomes were mitigated."""
 
 Sets: TypeAlias = list[tuple[Grouping, ...]]
 
@@ -44,7 +48,8 @@ Sets: TypeAlias = list[tuple[Grouping, ...]]
 class Tabulated:
     """One table in its two parts. `attribute` is a feature, several joined by ` × `, or EVERYBODY.
 
-    `strata` is the column by which it is divided. `lacking` says why the table has no strata or scores, where they are needed.
+    `strata` is the column by which it is divided. `lacking` says why the table has no strata or scores, where they are needed. `mode`
+    is how outcomes were mitigated.
     """
 
     data: DataSet
@@ -53,6 +58,7 @@ class Tabulated:
     additional: Table
     strata: str | None = None
     lacking: Mapping[str, str] = field(default_factory=dict)
+    mode: str | None = None
 
     @property
     def whole(self) -> Table:
@@ -61,7 +67,7 @@ class Tabulated:
 
     def parts(self) -> list[tuple[str, dict[str, Any]]]:
         """The parts by name, in the form in which they are stored."""
-        known = {} if self.strata is None else {STRATA_OF: self.strata}
+        known = {name: said for name, said in ((STRATA_OF, self.strata), (MODE_OF, self.mode)) if said is not None}
         return [(name, part.to_json() | known) for name, part in ((OWN, self.own), (ADDITIONAL, self.additional))]
 
 

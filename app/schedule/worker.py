@@ -20,6 +20,7 @@ from app.checks.rescoring import Report
 from app.clock import monotonic_seconds
 from app.domain.checks import CheckRun, CheckState
 from app.errors import CheckCancelled, EvenhandError, LeaseLost, NotFound, SetupError, Unavailable
+from app.mitigation.passive import mitigate_window
 from app.schedule.held import HeldCheck
 from app.schedule.ticker import started_ticker
 from app.security.secrets import open_secret_box
@@ -61,7 +62,8 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
         raise SetupError("A worker needs DATABASE_URL.")
     concurrency = settings.worker_concurrency
     database = Database(settings.database_url.get_secret_value(), pool_size=CONNECTIONS_PER_CHECK * concurrency + 1)
-    perform = partial(perform_check, database=database, sealer=open_secret_box(settings), allowlist=settings.allowed_endpoints)
+    sealer = open_secret_box(settings)
+    perform = partial(perform_check, database=database, sealer=sealer, allowlist=settings.allowed_endpoints, further=mitigate_window)
     ticker = started_ticker(database)
     try:
         Worker(database, perform, concurrency=concurrency).run(stop)

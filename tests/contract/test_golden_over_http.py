@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from app.checks.check import perform_check
+from app.mitigation.passive import mitigate_window
 from app.schedule.worker import Worker
 from app.store.engine import Database
 from tests.golden import golden
@@ -31,7 +32,8 @@ BATCH = 5_000
 def working(database: Database) -> Iterator[None]:
     """A worker beside the service."""
     stop = threading.Event()
-    worker = Worker(database, partial(perform_check, database=database, sealer=PlainSealer(), allowlist=()), concurrency=1)
+    perform = partial(perform_check, database=database, sealer=PlainSealer(), allowlist=(), further=mitigate_window)
+    worker = Worker(database, perform, concurrency=1)
     thread = threading.Thread(target=worker.run, args=(stop,))
     thread.start()
     try:

@@ -95,7 +95,7 @@ def test_a_day_sums_up_its_hours_counts(measured: RunningService) -> None:
     ("filters", "field"),
     [
         ({"metric": "fairness"}, "metric"),
-        ({"data": "debiased"}, "data"),
+        ({"data": "mitigated"}, "data"),
         ({"since": "2026-03-02T14:00:00"}, "since"),
         ({"until": "yesterday"}, "until"),
         ({"until": "0001-01-01T00:00:00+14:00"}, "until"),

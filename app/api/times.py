@@ -1,0 +1,23 @@
+"""Moments in the query of an address."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import Query
+
+from app.api.schemas.base import Timestamp
+from app.errors import InvalidInput
+
+Moment = Annotated[Timestamp | None, Query(description="ISO 8601 with an offset.", examples=["2026-11-20T00:00:00Z"])]
+
+
+def in_utc(field: str, moment: datetime | None) -> datetime | None:
+    """The moment in UTC; None if none was sent.
+
+    Raises:
+        InvalidInput: it lies at the edge of the calendar, where UTC has no such moment.
+    """
+    try:
+        return None if moment is None else moment.astimezone(UTC)
+    except OverflowError as error:
+        raise InvalidInput.of(field, "lies outside the years 1 to 9999 in UTC") from error

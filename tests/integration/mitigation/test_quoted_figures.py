@@ -1,0 +1,71 @@
+"""The figures that the page on mitigation quotes are those that checks give."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.domain.mitigation import MitigationSettings, Mode, ParityGoal
+from app.store.engine import Database
+from app.store.mitigation import put_settings
+from tests.contract.docs_pages import REPOSITORY, table
+from tests.golden import golden
+from tests.integration.mitigation.test_passive_parity import staged
+from tests.models.logistic import LogisticModel
+from tests.models.serving import serve
+from tests.scenes import NOON, Result
+
+PAGE: Path = REPOSITORY / "docs" / "concepts" / "mitigation.md"
+
+
+def checks_of(database: Database, case: str, goal: ParityGoal | None = None) -> Iterator[tuple[str, Result]]:
+    with serve(LogisticModel.of(golden(case))) as server:
+        stage, rows = staged(database, case, server)
+        stage.log(rows, NOON)
+        stage.label([(row["id"], row["actual"]) for row in rows], NOON)
+        for mode in Mode if goal else (Mode.LIFT_ONLY, Mode.REFERENCE_SUBSTITUTION):
+            with database.transaction() as session:
+                put_settings(session, stage.deployment.no, MitigationSettings(mode=mode, parity=(goal,) if goal else ()))
+            yield mode.value, stage.check(NOON)
+
+
+def changed(result: Result, attribute: str) -> str:
+    assert result.run.window is not None
+    return str(result.run.window["mitigation"]["attributes"][attribute]["changed"])
+
+
+def test_the_run_on_adult(database: Database) -> None:
+    goal = ParityGoal(attribute="sex", disparate_impact=0.8, min_group_size=100)
+    quoted = list(table(PAGE, "Mode | Changed"))
+
+    found: list[list[str]] = []
+    for mode, result in checks_of(database, "A1_adult", goal):
+        for when in ["before", "after"] if not found else ["after"]:
+            impact, balanced = (
+                f"{result.value(f'{metric}_{when}', 'debiased', 'sex', 'Female'):.3f}"
+                for metric in ("disparate_impact", "balanced_disparate_impact")
+            )
+            accuracy, balanced_accuracy = (
+                f"{result.value(f'{metric}_{when}', 'debiased_feedback', 'sex', scope='overall'):.4f}"
+                for metric in ("accuracy", "balanced_accuracy")
+            )
+            name = {"parity": "parity to 0.8"}.get(mode, mode) if when == "after" else "none"
+            found.append([name, "0" if when == "before" else changed(result, "sex"), impact, balanced, accuracy, balanced_accuracy])
+
+    assert found == quoted
+
+
+@pytest.mark.parametrize("attribute", ["Sex", "Housing"])
+def test_the_run_on_credit_risk(database: Database, attribute: str) -> None:
+    quoted = [row[1:] for row in table(PAGE, "Attribute") if row[0] == attribute]
+    groups = {"Sex": ["female"], "Housing": ["rent", "free"]}[attribute]
+
+    found: list[list[str]] = []
+    for mode, result in checks_of(database, "A2_openscale_credit_risk"):
+        for when in ["before", "after"] if not found else ["after"]:
+            values = [f"{group} {result.value(f'disparate_impact_{when}', 'debiased', attribute, group):.3f}" for group in groups]
+            accuracy = f"{result.value(f'accuracy_{when}', 'debiased_feedback', attribute, scope='overall'):.4f}"
+            name, count = ("none", "0") if when == "before" else (mode, changed(result, attribute))
+            found.append([name, count, ", ".join(values), accuracy])
+
+    assert found == quoted

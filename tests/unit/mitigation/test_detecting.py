@@ -1,0 +1,190 @@
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from app.domain.bias_detectors import ALL_TOGETHER, DetectorVersion
+from app.domain.values import Scalar
+from app.mitigation.choosing import Chooser
+from app.mitigation.detecting import DetectorEvidence, pooled, train_detectors
+from app.mitigation.detector import Detector
+from app.mitigation.detector_choosing import DetectorChooser, bias_scores
+from app.store.bias_detectors import NewDetector
+from tests.unit.mitigation.lending import COLUMNS, Refused, refused
+
+
+def evidence(women: Refused, attribute: str = "Sex") -> DetectorEvidence:
+    return DetectorEvidence(attribute, women.ids, women.rows, women.own_scores, women.biased)
+
+
+def stored(new: Sequence[NewDetector]) -> Mapping[str, DetectorVersion]:
+    """What was to be stored, as it is known afterwards."""
+    common = {"version": 1, "basis": "b", "check_id": "c", "trained_at": datetime(2026, 3, 1, tzinfo=UTC)}
+    return {
+        one.attribute: DetectorVersion(
+            **common,
+            attribute=one.attribute,
+            counts=one.counts,
+            made_by=one.made_by,
+            threshold=one.threshold,
+            quality=one.quality,
+            reason=one.reason,
+        )
+        for one in new
+    }
+
+
+def part(women: Refused, count: int) -> Refused:
+    return Refused(women.ids[:count], women.rows[:count], women.own_scores[:count], women.biased[:count])
+
+
+def with_biased(women: Refused, biased: int, others: int) -> Refused:
+    places = [place for place, is_biased in enumerate(women.biased) if is_biased][:biased]
+    places += [place for place, is_biased in enumerate(women.biased) if not is_biased][:others]
+    return Refused(*([part[place] for place in places] for part in (women.ids, women.rows, women.own_scores, women.biased)))
+
+
+class Always:
+    """A detector that gives each record its first cell."""
+
+    threshold = 0.5
+
+    def scores(self, rows: Sequence[Sequence[Scalar | None]], _own: Sequence[float | None]) -> np.ndarray:
+        return np.array([row[0] for row in rows], dtype=np.float64)
+
+
+def test_the_first_time_each_attribute_and_all_together_are_trained() -> None:
+    women = refused(800)
+
+    new = train_detectors(COLUMNS, [evidence(part(women, 600)), evidence(women, "Age")], {})
+
+    assert [one.attribute for one in new] == ["Sex", "Age", ALL_TOGETHER]
+    assert [one.counts.records for one in new] == [600, 800, 800]
+    for one in new:
+        assert one.model is not None
+        assert one.quality == Detector.from_bytes(one.model).quality
+        assert one.threshold == Detector.from_bytes(one.model).threshold
+        assert one.reason is None
+
+
+def test_of_one_attribute_all_together_are_the_same() -> None:
+    new = train_detectors(COLUMNS, [evidence(refused(400))], {})
+
+    assert [one.attribute for one in new] == ["Sex", ALL_TOGETHER]
+    assert replace(new[1], attribute="Sex") == new[0]
+
+
+def test_nothing_is_trained_without_evidence() -> None:
+    assert train_detectors(COLUMNS, [], {}) == []
+
+
+def test_a_detector_is_kept_until_the_biased_records_known_grew_by_a_fifth() -> None:
+    women = refused(2500)
+    known = stored(train_detectors(COLUMNS, [evidence(with_biased(women, 100, 200))], {}))
+
+    same = train_detectors(COLUMNS, [evidence(with_biased(women, 100, 200))], known)
+    fewer = train_detectors(COLUMNS, [evidence(with_biased(women, 60, 200))], known)
+    nearly = train_detectors(COLUMNS, [evidence(with_biased(women, 119, 500))], known)
+    grown = train_detectors(COLUMNS, [evidence(with_biased(women, 120, 200))], known)
+
+    assert (same, fewer, nearly) == ([], [], [])
+    assert [one.counts.biased for one in grown] == [120, 120]
+
+
+def test_a_detector_of_another_version_of_the_library_is_trained_anew() -> None:
+    women = refused(400)
+    known = stored(train_detectors(COLUMNS, [evidence(women)], {}))
+    old = {attribute: replace(version, made_by="scikit-learn 0.1") for attribute, version in known.items()}
+
+    assert [one.attribute for one in train_detectors(COLUMNS, [evidence(women)], old)] == ["Sex", ALL_TOGETHER]
+
+
+def test_a_refusal_is_stored_once_until_the_records_known_change_by_a_fifth() -> None:
+    women = refused(2500)
+    first = train_detectors(COLUMNS, [evidence(with_biased(women, 20, 100))], {})
+    known = stored(first)
+
+    assert all(one.reason is not None and one.model is None and one.quality is None for one in first)
+    assert train_detectors(COLUMNS, [evidence(with_biased(women, 20, 100))], known) == []
+    assert train_detectors(COLUMNS, [evidence(with_biased(women, 23, 119))], known) == []
+    assert len(train_detectors(COLUMNS, [evidence(with_biased(women, 24, 100))], known)) == 2
+    assert len(train_detectors(COLUMNS, [evidence(with_biased(women, 20, 80))], known)) == 2
+
+
+def test_after_a_refusal_it_is_trained_as_soon_as_it_can_be() -> None:
+    women = refused(2500)
+    known = stored(train_detectors(COLUMNS, [evidence(with_biased(women, 49, 300))], {}))
+
+    new = train_detectors(COLUMNS, [evidence(with_biased(women, 50, 300))], known)
+
+    assert known["Sex"].reason is not None
+    assert [one.reason for one in new] == [None, None]
+
+
+def test_an_attribute_without_any_record_is_refused_and_the_others_are_trained() -> None:
+    new = train_detectors(COLUMNS, [evidence(refused(400)), evidence(Refused([], [], [], []), "Age")], {})
+
+    assert {one.attribute: one.reason is None for one in new} == {"Sex": True, "Age": False, ALL_TOGETHER: True}
+
+
+def test_together_each_record_counts_once_and_is_biased_if_it_is_for_any_attribute() -> None:
+    sex = DetectorEvidence("Sex", ["a", "b", "c"], [(1,), (2,), (3,)], [0.1, 0.2, None], [False, True, False])
+    age = DetectorEvidence("Age", ["b", "c", "d"], [(2,), (3,), (4,)], [0.2, None, 0.4], [False, True, False])
+
+    together = pooled([sex, age])
+
+    assert dict(zip(together.record_ids, together.biased, strict=True)) == {"a": False, "b": True, "c": True, "d": False}
+    assert dict(zip(together.record_ids, together.rows, strict=True)) == {"a": (1,), "b": (2,), "c": (3,), "d": (4,)}
+    assert dict(zip(together.record_ids, together.own_scores, strict=True)) == {"a": 0.1, "b": 0.2, "c": None, "d": 0.4}
+    assert together.record_ids[0] == "a"
+    assert together.attribute == ALL_TOGETHER
+
+
+def test_a_record_is_chosen_if_any_of_its_attributes_says_so() -> None:
+    low, high = Always(), Always()
+    high.threshold = 0.9
+    chooser: Chooser = DetectorChooser({"Sex": low, "Age": high})  # type: ignore[dict-item]
+
+    rows = [(0.7,), (0.7,), (0.7,), (0.95,), (0.1,), (0.99,)]
+    attributes = [("Sex",), ("Age",), ("Sex", "Age"), ("Age",), ("Sex", "Age"), ()]
+
+    assert chooser.choose(rows, [None] * 6, attributes) == [True, False, True, True, False, False]
+
+
+def test_an_attribute_without_a_detector_is_answered_by_the_one_of_all_together() -> None:
+    together = Always()
+    together.threshold = 0.9
+    chooser = DetectorChooser({"Sex": Always(), ALL_TOGETHER: together})  # type: ignore[dict-item]
+
+    assert chooser.choose([(0.7,), (0.7,), (0.95,)], [None] * 3, [("Sex",), ("Age", "Region"), ("Age",)]) == [True, False, True]
+
+
+def test_without_any_detector_every_monitored_record_is_chosen() -> None:
+    assert DetectorChooser({}).choose([(1,), (2,)], [None, None], [("Sex",), ()]) == [True, False]
+    assert DetectorChooser({"Sex": Always()}).choose([(0.1,), (0.1,)], [None, None], [("Age",), ("Sex", "Age")]) == [True, True]  # type: ignore[dict-item]
+    assert DetectorChooser({}).choose([], [], []) == []
+
+
+def test_an_attribute_named_twice_is_asked_once() -> None:
+    assert DetectorChooser({"Sex": Always()}).choose([(0.7,)], [None], [("Sex", "Sex")]) == [True]  # type: ignore[dict-item]
+
+
+def test_what_is_asked_has_to_fit() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        DetectorChooser({}).choose([(1,)], [], [()])
+
+
+def test_records_are_marked_by_the_detector_of_the_attribute_or_by_the_one_of_all_together() -> None:
+    women, others = refused(800), refused(100, seed=2)
+    detector = women.detector()
+
+    by_attribute = bias_scores({"Sex": detector}, "Sex", others.rows, others.own_scores)
+    by_all = bias_scores({ALL_TOGETHER: detector}, "Sex", others.rows, others.own_scores)
+
+    assert by_attribute is not None
+    assert by_all is not None
+    assert by_attribute.scores.tolist() == by_all.scores.tolist() == detector.scores(others.rows, others.own_scores).tolist()
+    assert by_attribute.is_likely.tolist() == (by_attribute.scores >= detector.threshold).tolist()
+    assert bias_scores({"Age": detector}, "Sex", others.rows, others.own_scores) is None

@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.mitigation import AttributeProfile, CutOff, Mode, Reading, StandIn
+from app.domain.outcomes import Outcome, OutcomeRule
+from app.domain.values import Range
+from app.mitigation.deciding import Judge, debiased_outcome
+from app.mitigation.treated import UNKNOWN, outcomes_as_reference, substituted, treated
+from tests.unit.mitigation.copies import RULE, window
+
+RENT, FREE, OWN, FAMILY, NOBODY = 0, 1, 2, 3, -1
+PROFILE = AttributeProfile("housing", (StandIn("own", (("housing", "own"),), 0.75), StandIn("family", (("housing", "family"),), 0.25)))
+READS = Judge(RULE, Reading("number"), CutOff(0.5, 0.4, 0.6))
+BLIND = Judge(RULE, None, None)
+NO_SCORES = np.full(5, np.nan)
+
+
+def as_reference(answers: dict[str, tuple[float | str, float | None]], judge: Judge = READS, profile: AttributeProfile = PROFILE) -> int:
+    copies = window([RENT], [0], {(0, label): answer for label, answer in answers.items()}, rule=judge.rule)
+    return int(outcomes_as_reference(copies, profile, judge)[0])
+
+
+def test_copies_that_agree_decide_whatever_their_probabilities_are() -> None:
+    assert as_reference({"own": (1, 0.1), "family": (1, 0.1)}) == Outcome.FAVOURABLE
+    assert as_reference({"own": (0, None), "family": (0, 0.9)}) == Outcome.UNFAVOURABLE
+
+
+def test_copies_that_disagree_are_decided_by_their_mean_probability_weighted_by_payload_share() -> None:
+    # 0.75 x 0.45 + 0.25 x 0.9 = 0.5625
+    assert as_reference({"own": (0, 0.45), "family": (1, 0.9)}) == Outcome.FAVOURABLE
+    # 0.75 x 0.4 + 0.25 x 0.6 = 0.45, though the plain mean is at the cut-off
+    assert as_reference({"own": (0, 0.4), "family": (1, 0.6)}) == Outcome.UNFAVOURABLE
+
+
+def test_the_models_own_cut_off_counts_and_not_one_half() -> None:
+    judge = Judge(RULE, Reading("number"), CutOff(0.3, 0.29, 0.31))
+
+    assert as_reference({"own": (1, 0.35), "family": (0, 0.2)}, judge) == Outcome.FAVOURABLE
+
+
+def test_without_probabilities_the_greater_share_decides_and_a_tie_tells_nothing() -> None:
+    even = AttributeProfile("housing", (StandIn("own", (), 0.5), StandIn("family", (), 0.5)))
+
+    assert as_reference({"own": (1, None), "family": (0, None)}) == Outcome.FAVOURABLE
+    assert as_reference({"own": (0, None), "family": (1, None)}) == Outcome.UNFAVOURABLE
+    assert as_reference({"own": (0, None), "family": (1, None)}, profile=even) == UNKNOWN
+
+
+def test_a_probability_that_nobody_can_read_is_as_good_as_none() -> None:
+    assert as_reference({"own": (0, 0.45), "family": (1, 0.99)}, BLIND) == Outcome.UNFAVOURABLE
+
+
+def test_a_reference_value_that_nobody_has_says_nothing_beside_one_that_somebody_has() -> None:
+    profile = AttributeProfile("housing", (StandIn("own", (), 1.0),))
+
+    assert as_reference({"own": (0, 0.1), "family": (1, 0.9)}, profile=profile) == Outcome.UNFAVOURABLE
+
+
+def test_unclassified_copies_take_no_part() -> None:
+    assert as_reference({"own": ("maybe", 0.9), "family": (1, 0.6)}) == Outcome.FAVOURABLE
+    assert as_reference({"own": ("maybe", 0.9), "family": ("maybe", 0.6)}) == UNKNOWN
+
+
+def test_of_real_numbers_the_mean_has_the_outcome() -> None:
+    rule = OutcomeRule(favourable=(Range(100, 200),), unfavourable=(Range(0, 99),))
+    judge = Judge(rule, None, None)
+
+    # 0.75 x 90 + 0.25 x 150 = 105
+    assert as_reference({"own": (90, None), "family": (150, None)}, judge) == Outcome.FAVOURABLE
+    # 0.75 x 95 + 0.25 x 112 = 99.25 is in neither range
+    assert as_reference({"own": (95, None), "family": (112, None)}, judge) == UNKNOWN
+
+
+def test_lifting_turns_unfavourable_monitored_records_favourable_and_no_other() -> None:
+    copies = window([RENT, RENT, FREE, OWN, NOBODY], [0, 1, 0, 0, 0], {(0, "own"): (1, 0.9), (1, "own"): (0, 0.1), (2, "own"): (0, 0.2)})
+
+    found = treated(copies, np.array([0, 1, 0, 0, 0]), PROFILE, READS, Mode.LIFT_ONLY, NO_SCORES)
+
+    assert found.after.tolist() == [1, 1, 0, 0, 0]
+
+
+def test_substitution_gives_monitored_records_the_outcome_of_their_copies() -> None:
+    copies = window([RENT, RENT, FREE, OWN, NOBODY], [0, 1, 0, 0, 0], {(0, "own"): (1, 0.9), (1, "own"): (0, 0.1), (2, "own"): (0, 0.2)})
+
+    found = treated(copies, np.array([0, 1, 0, 0, 0]), PROFILE, READS, Mode.REFERENCE_SUBSTITUTION, NO_SCORES)
+
+    assert found.after.tolist() == [1, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(("mode", "expected"), [(Mode.LIFT_ONLY, [1, 1, 0, 1]), (Mode.REFERENCE_SUBSTITUTION, [1, 1, 0, 0])])
+def test_a_synthetic_monitored_record_is_held_against_the_record_it_was_copied_from(mode: Mode, expected: list[int]) -> None:
+    own = [1, 1, 0, 0]
+    answers = {(place, "rent"): (answer, 0.5) for place, answer in enumerate([0, 1, 0, 1])}
+    copies = window([OWN] * 4, own, answers)
+
+    found = treated(copies, np.array(own), PROFILE, READS, mode, NO_SCORES)
+
+    assert found.copies_after[:, RENT].tolist() == expected
+    assert found.after.tolist() == own
+
+
+def test_parity_lifts_originals_and_synthetic_records_of_a_group_by_its_threshold() -> None:
+    profile = AttributeProfile("housing", PROFILE.stand_ins, thresholds=(("rent", 0.4),))
+    copies = window([RENT, RENT, FREE, OWN, OWN], [0] * 5, {(3, "rent"): (0, 0.41), (4, "rent"): (0, 0.39)}, keeps_all=True)
+
+    found = treated(copies, np.zeros(5, dtype=np.int64), profile, READS, Mode.PARITY, np.array([0.4, 0.39, 0.45, 0.45, 0.1]))
+
+    assert found.after.tolist() == [1, 0, 0, 0, 0]
+    assert found.copies_after[:, RENT].tolist() == [0, 0, 0, 1, 0]
+
+
+@given(st.lists(st.tuples(st.sampled_from([RENT, FREE, OWN, NOBODY]), st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=20))
+def test_many_records_are_decided_as_each_by_itself(records: list[tuple[int, int, int]]) -> None:
+    codes, own, reference = (np.array(column, dtype=np.int64) for column in zip(*records, strict=True))
+    grouping = window(codes.tolist(), own.tolist(), {}).grouping
+
+    for mode in (Mode.LIFT_ONLY, Mode.REFERENCE_SUBSTITUTION):
+        found = substituted(own, reference, grouping, mode)
+        for place, (code, mine, other) in enumerate(records):
+            is_monitored = code in (RENT, FREE)
+            expected = debiased_outcome(Outcome(mine), None if other == UNKNOWN else Outcome(other), mode) if is_monitored else mine
+            assert found[place] == expected
