@@ -5,6 +5,7 @@ from fastapi import APIRouter
 from app.api.access import LockedDeployment, ReadableDeployment, SessionIn
 from app.api.answers import problems_of_deployment, problems_with_body
 from app.api.schemas.monitors import MonitorIn, MonitorOut
+from app.checks.donors import donor_problems
 from app.checks.picking import problems_of
 from app.errors import InvalidInput, NotFound
 from app.store.monitors import delete_monitor, monitor_of, put_monitor
@@ -16,7 +17,7 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}/fairness-monitor", ta
 def put_fairness_monitor(body: MonitorIn, deployment: LockedDeployment, session: SessionIn) -> MonitorOut:
     """Sets the monitor. The same content again changes nothing; other content makes the next version."""
     monitor = body.to_domain()
-    found = problems_of(monitor, deployment.schema, deployment.problem_type)
+    found = problems_of(monitor, deployment.schema, deployment.problem_type) or donor_problems(session, deployment.no, monitor)
     if found:
         raise InvalidInput(found)
     return MonitorOut.of(put_monitor(session, deployment.no, monitor))

@@ -70,8 +70,9 @@ async def put_training_data(
 ) -> TrainingSummaryOut:
     """Uploads training data: the file itself as the body (CSV with a header, Parquet), or a ready distribution as JSON.
 
-    Uploading again replaces what was there. The rows are not kept, only how their values and labels are distributed, and the exact
-    counts that the fairness monitor of the moment compares. `unclassified` counts labels that are not among its outcomes; where no label
+    Uploading again replaces what was there. No row is kept as a whole, only how values and labels are distributed, the exact counts
+    that the fairness monitor of the moment compares, and, of a file with meta fields, how strongly they go together with the features
+    and parts of a sample of rows. `unclassified` counts labels that are not among its outcomes; where no label
     is, the upload is refused.
     """
     require_parameters(request, ("label", "weight"))

@@ -49,7 +49,8 @@ class MeasurementOut(Out):
     at: datetime = Field(description="The end of the time it speaks of; of a roll-up, the start of the period.")
     metric: str = Field(description="The metric's key in the catalogue.")
     data: DataSet = Field(
-        description="On what it was computed: payload, balanced (payload and perturbed copies), feedback or training data."
+        description="On what it was computed: payload, balanced (payload and perturbed copies), feedback or training data; or, before and"
+        " after mitigation, debiased (payload and copies) or debiased_feedback."
     )
     scope: Scope = Field(
         description="Whom it is about: one group, the worst monitored, the monitored pooled, the two groups furthest apart, the reference,"

@@ -39,7 +39,9 @@ class MetricOut(Out):
     title: str
     formula: str
     data: list[DataSet] = Field(description="On what it can be measured.")
-    scopes: list[Scope] = Field(description="Whom its values are about; `overall` is on feedback only, `worst_pair` not on balanced.")
+    scopes: list[Scope] = Field(
+        description="Whom its values are about; `overall` is of labelled records only, `worst_pair` not on balanced."
+    )
     needs: list[Needs] = Field(
         description="What must be logged or set: labels, predictions, scores (probabilities), strata (of the monitor), rows (the records"
         " themselves; it is in no roll-up), copies (an endpoint to score them)."

@@ -51,6 +51,11 @@ class AttributeIn(In):
     )
     upper_threshold: float | None = Field(default=None, description="The highest fair ratio, at least 1; 1.25 mirrors 0.8.")
     metric_limits: dict[str, LimitsIn] = Field(default_factory=dict, description="Limits of single metrics, by their key.")
+    correlated_features: list[FeatureName] = Field(
+        default_factory=list,
+        description="Of a meta field: the features that its copies change in its stead, redrawn together from the training data. See "
+        "`GET /v1/deployments/{deployment_id}/correlated-features`. Left out: its records have no copies.",
+    )
 
 
 class MonitorIn(In):
@@ -90,7 +95,7 @@ class MonitorIn(In):
     draws: int = Field(
         default=DRAWS_PER_ROW,
         json_schema_extra={"minimum": 1, "maximum": MAX_DRAWS},
-        description="Copies per record and target range of a numeric attribute.",
+        description="Copies per record and target range of a numeric attribute, or target group of one with correlated features.",
     )
     seed: int = Field(
         default=0,
@@ -130,6 +135,7 @@ class AttributeOut(Out):
     threshold: float
     upper_threshold: float | None
     metric_limits: dict[str, LimitsOut]
+    correlated_features: list[FeatureName]
 
 
 class MonitorOut(Out):
@@ -177,6 +183,7 @@ def _attribute(sent: AttributeIn) -> MonitoredAttribute:
         threshold=sent.threshold,
         upper_threshold=sent.upper_threshold,
         metric_limits=tuple((key, Limits(lower=limits.lower, upper=limits.upper)) for key, limits in sorted(sent.metric_limits.items())),
+        correlated_features=tuple(sent.correlated_features),
     )
 
 
@@ -188,4 +195,5 @@ def _attribute_out(attribute: MonitoredAttribute) -> AttributeOut:
         threshold=attribute.threshold,
         upper_threshold=attribute.upper_threshold,
         metric_limits={key: LimitsOut(lower=limits.lower, upper=limits.upper) for key, limits in attribute.metric_limits},
+        correlated_features=list(attribute.correlated_features),
     )

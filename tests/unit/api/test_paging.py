@@ -1,7 +1,16 @@
+import base64
+from typing import Annotated
+
+import msgspec
 import pytest
 
-from app.api.paging import cut, number_behind
+from app.api.paging import cut, cut_at_place, number_behind, place_behind
 from app.errors import InvalidInput
+
+
+class Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    size: float
+    name: Annotated[str, msgspec.Meta(pattern=r"\A[^\x00]*\Z")]
 
 
 @pytest.mark.parametrize("number", [1, 255, 2**31, 2**63 - 1])
@@ -21,3 +30,42 @@ def test_the_last_page_has_no_cursor() -> None:
 def test_what_is_no_cursor_of_ours_is_refused(cursor: str) -> None:
     with pytest.raises(InvalidInput):
         number_behind(cursor)
+
+
+@pytest.mark.parametrize("place", [Place(0.1 + 0.2, "a"), Place(0.0, ""), Place(5e-324, "Größe × 😀"), Place(1.0, "x" * 200)])
+def test_the_cursor_of_a_place_is_read_back_to_the_last_digit(place: Place) -> None:
+    page, cursor = cut_at_place([place, place], 1, lambda item: item)
+
+    assert page == [place]
+    assert cursor is not None
+    assert place_behind(cursor, Place) == place
+    assert place_behind(None, Place) is None
+    assert cut_at_place([place], 1, lambda item: item) == ([place], None)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"1",
+        b"[]",
+        b"[1]",
+        b'[1,"a",2]',
+        b'["a",1]',
+        b'[1,"\\u0000"]',
+        b'[1,"\\ud800"]',
+        b'[1e999,"a"]',
+        b'[NaN,"a"]',
+        b'[1,"\xff"]',
+        b"{}",
+    ],
+)
+def test_what_is_no_place_of_the_list_is_refused(content: bytes) -> None:
+    with pytest.raises(InvalidInput):
+        place_behind(base64.urlsafe_b64encode(content).decode(), Place)
+
+
+@pytest.mark.parametrize("cursor", ["x", "é", "\0", "="])
+def test_what_is_no_cursor_of_a_place_is_refused(cursor: str) -> None:
+    with pytest.raises(InvalidInput):
+        place_behind(cursor, Place)

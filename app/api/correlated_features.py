@@ -1,0 +1,64 @@
+"""The route of correlated features: what the model could know a meta field by."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from app.api.access import ReadableDeployment, SessionIn
+from app.api.answers import problems_of_deployment
+from app.api.schemas.correlated_features import CorrelatedFeaturesOut, correlated_feature
+from app.domain.deployments import RecordSchema
+from app.domain.training_data import TrainingForm, TrainingSummary
+from app.errors import InvalidInput, NotFound
+from app.store.correlations import associations_of, donor_features_of
+from app.store.training_data import training_summary_of
+
+router = APIRouter(prefix="/v1/deployments/{deployment_id}/correlated-features", tags=["training data"])
+
+THRESHOLD = 0.3
+"""What Cohen (1988) calls a medium effect, for a correlation r as for the w of a contingency table, which for two values is Cramér's V."""
+
+NO_ROWS = "the training data are a ready distribution, which has no rows to compare columns in; upload a file"
+EARLIER = "the training data were uploaded before correlated features were looked for; upload them again"
+
+
+@router.get("", operation_id="listCorrelatedFeatures", responses=problems_of_deployment())
+def list_correlated_features(
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    attribute: Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$", description="A meta field.", examples=["Sex"])],
+    threshold: Annotated[float, Query(ge=0, le=1, description="From which strength on a feature counts as correlated.")] = THRESHOLD,
+) -> CorrelatedFeaturesOut:
+    """Every feature of the model by how strongly it goes together with a meta field in the training data, the strongest first.
+
+    Look here before you list features under `correlated_features` of a monitored attribute. Nothing is switched on by looking.
+    """
+    _require_meta(attribute, deployment.schema)
+    summary = training_summary_of(session, deployment.no)
+    if summary is None:
+        raise NotFound("training data of the deployment", deployment.id)
+    found = associations_of(session, deployment.no, attribute)
+    features = {column.name for column in deployment.schema.features}
+    pickable = donor_features_of(session, deployment.no).get(attribute, frozenset()) & features
+    strongest_first = sorted(found or (), key=lambda one: -1.0 if one.strength is None else one.strength, reverse=True)
+    return CorrelatedFeaturesOut(
+        attribute=attribute,
+        threshold=threshold,
+        reason=_absent(attribute, summary) if found is None else None,
+        features=[correlated_feature(one, threshold=threshold, can_be_picked=one.feature in pickable) for one in strongest_first],
+    )
+
+
+def _require_meta(attribute: str, schema: RecordSchema) -> None:
+    if any(column.name == attribute for column in schema.features):
+        raise InvalidInput.of("attribute", f"{attribute!r:.210} is a feature, which the model sees itself; only meta fields are compared")
+    if schema.column(attribute) is None:
+        raise InvalidInput.of("attribute", f"{attribute!r:.210} is not a meta field of the deployment")
+
+
+def _absent(attribute: str, summary: TrainingSummary) -> str:
+    if summary.form is TrainingForm.DISTRIBUTION:
+        return NO_ROWS
+    if attribute in summary.absent:
+        return f"the training data have no column {attribute}; upload them with it"
+    return EARLIER

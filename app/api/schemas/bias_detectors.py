@@ -1,0 +1,182 @@
+"""Bias detectors as bodies."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from app.api.schemas.base import Out, example
+from app.domain.bias_detectors import ALL_TOGETHER, DetectorVersion, Figure
+from app.domain.bias_detectors import DetectorCounts as Counts
+from app.domain.bias_detectors import DetectorQuality as Quality
+
+NOTE = (
+    "Quality is measured on records held out of the training. A score is what the detector expects of a record, not what the model"
+    " says of it."
+)
+
+_FIGURE: dict[str, Any] = {
+    "value": 0.9167,
+    "lower": 0.8569,
+    "upper": 0.9528,
+    "interval_method": "wilson",
+    "n": 132,
+    "reason": None,
+}
+_TRAINED: dict[str, Any] = {
+    "attribute": "Sex",
+    "state": "trained",
+    "reason": None,
+    "records": 2810,
+    "biased_records": 431,
+    "used": 2810,
+    "used_biased": 431,
+    "held_out": 843,
+    "held_out_biased": 132,
+    "threshold": 0.3127,
+    "quality": {
+        "roc_auc": {"value": 0.9612, "lower": 0.9437, "upper": 0.9734, "interval_method": "delong_wilson", "n": 843, "reason": None},
+        "precision": {"value": 0.7333, "lower": 0.6611, "upper": 0.7949, "interval_method": "wilson", "n": 165, "reason": None},
+        "recall": _FIGURE,
+        "selected": {"value": 0.1957, "lower": 0.1704, "upper": 0.2239, "interval_method": "wilson", "n": 843, "reason": None},
+    },
+}
+_REFUSED: dict[str, Any] = {
+    "attribute": "Age",
+    "state": "refused",
+    "reason": "31 of the 902 monitored records with an unfavourable outcome are biased; at least 50 are needed.",
+    "records": 902,
+    "biased_records": 31,
+    "used": 902,
+    "used_biased": 31,
+    "held_out": 268,
+    "held_out_biased": 9,
+    "threshold": None,
+    "quality": None,
+}
+_TRAINING: dict[str, Any] = {
+    "version": 3,
+    "trained_at": "2026-03-01T10:00:38.114201Z",
+    "check_id": "5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11",
+    "detectors": [_TRAINED, _REFUSED],
+}
+
+
+class DetectorState(StrEnum):
+    """What became of a training."""
+
+    TRAINED = "trained"
+    REFUSED = "refused"
+
+
+class FigureOut(Out):
+    """One figure with its 95 % interval; where the value is null, `reason` says why."""
+
+    model_config = example(_FIGURE)
+
+    value: float | None
+    lower: float | None
+    upper: float | None
+    interval_method: str | None
+    n: int = Field(description="The records it rests on.")
+    reason: str | None
+
+    @classmethod
+    def of(cls, figure: Figure) -> "FigureOut":
+        """The body of a figure."""
+        return cls(
+            value=figure.value, lower=figure.lower, upper=figure.upper, interval_method=figure.method, n=figure.n, reason=figure.reason
+        )
+
+
+class QualityOut(Out):
+    """How good a detector is on the records held out."""
+
+    roc_auc: FigureOut = Field(description="The chance that a biased record has a higher score than one that is not.")
+    precision: FigureOut = Field(description="The share of biased records among those at or above the threshold.")
+    recall: FigureOut = Field(description="The share of the biased records that are at or above the threshold.")
+    selected: FigureOut = Field(description="The share of all records at or above the threshold: those that would get a second call.")
+
+    @classmethod
+    def of(cls, quality: Quality) -> "QualityOut":
+        """The body of a quality."""
+        return cls(
+            roc_auc=FigureOut.of(quality.roc_auc),
+            precision=FigureOut.of(quality.precision),
+            recall=FigureOut.of(quality.recall),
+            selected=FigureOut.of(quality.selected),
+        )
+
+
+class DetectorOut(Out):
+    """What a training made of one attribute. Counts are of monitored records with an unfavourable outcome."""
+
+    model_config = example(_TRAINED)
+
+    attribute: str | None = Field(description="Null for all attributes together.")
+    state: DetectorState
+    reason: str | None = Field(description="Why nothing was trained.")
+    records: int = Field(description="Records whose outcome as reference was known.")
+    biased_records: int = Field(description="Those of them whose outcome as reference is favourable.")
+    used: int = Field(description="The newest of them, which were used.")
+    used_biased: int
+    held_out: int = Field(description="Those used that were kept from the training to measure its quality.")
+    held_out_biased: int
+    threshold: float | None = Field(description="The score from which on a record counts as likely biased.")
+    quality: QualityOut | None
+
+    @classmethod
+    def of(cls, found: DetectorVersion) -> "DetectorOut":
+        """The body of a stored detector."""
+        return cls(
+            attribute=None if found.attribute == ALL_TOGETHER else found.attribute,
+            state=DetectorState.TRAINED if found.reason is None else DetectorState.REFUSED,
+            reason=found.reason,
+            threshold=found.threshold,
+            quality=None if found.quality is None else QualityOut.of(found.quality),
+            **_counts(found.counts),
+        )
+
+
+class TrainingOut(Out):
+    """One training: a version, and the attributes that were due in it."""
+
+    model_config = example(_TRAINING)
+
+    version: int
+    trained_at: datetime
+    check_id: str = Field(description="The check whose evidence it was trained on.")
+    detectors: list[DetectorOut] = Field(description="All attributes together first, then by name. Others keep their earlier version.")
+
+    @classmethod
+    def of(cls, training: list[DetectorVersion]) -> "TrainingOut":
+        """The body of one version, which has at least one detector."""
+        first = training[0]
+        return cls(
+            version=first.version,
+            trained_at=first.trained_at,
+            check_id=first.check_id,
+            detectors=[DetectorOut.of(found) for found in training],
+        )
+
+
+class BiasDetectorPage(Out):
+    """A page of trainings."""
+
+    model_config = example({"note": NOTE, "trainings": [_TRAINING], "next_cursor": None})
+
+    note: str = Field(default=NOTE, description="How the figures are to be read.")
+    trainings: list[TrainingOut]
+    next_cursor: str | None
+
+
+def _counts(counts: Counts) -> dict[str, int]:
+    return {
+        "records": counts.records,
+        "biased_records": counts.biased,
+        "used": counts.used,
+        "used_biased": counts.used_biased,
+        "held_out": counts.held_out,
+        "held_out_biased": counts.held_out_biased,
+    }

@@ -1,0 +1,163 @@
+"""Correlated features over HTTP: looked at, picked in a monitor, refused where there are no donors."""
+
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import text
+
+from tests.integration.api.bodies import deployment, monitor
+from tests.service import RunningService
+
+DEPLOYMENT = "/v1/deployments/credit-risk"
+PATH = f"{DEPLOYMENT}/correlated-features"
+MONITOR = f"{DEPLOYMENT}/fairness-monitor"
+TRAINING = f"{DEPLOYMENT}/training-data"
+ROWS = "Age,Sex,Owner,Postcode,Risk\n" + 10 * (
+    "20,female,true,N1,Risk\n40,female,false,N1,No Risk\n20,male,true,S2,No Risk\n40,male,,S2,No Risk\n"
+)
+
+
+@pytest.fixture
+def client(service: RunningService) -> httpx.Client:
+    """A client of a service that has a deployment."""
+    service.client.post("/v1/deployments", json=deployment()).raise_for_status()
+    return service.client
+
+
+@pytest.fixture
+def trained(client: httpx.Client) -> httpx.Client:
+    """The same with training data."""
+    upload(client)
+    return client
+
+
+def upload(client: httpx.Client, rows: str = ROWS) -> None:
+    client.put(TRAINING, content=rows, params={"label": "Risk"}, headers={"Content-Type": "text/csv"}).raise_for_status()
+
+
+def through(*features: str) -> dict[str, Any]:
+    """A monitor of the meta field through these correlated features."""
+    attribute = {"feature": "Postcode", "monitored": ["N1"], "reference": ["S2"], "correlated_features": list(features)}
+    return monitor(attributes=[attribute], intersections=[])
+
+
+def errors(answer: httpx.Response) -> list[tuple[str, str]]:
+    assert answer.status_code == 422, answer.text
+    return [(error["field"], error["message"]) for error in answer.json()["errors"]]
+
+
+def test_features_come_strongest_first_with_measure_strength_and_counts(trained: httpx.Client) -> None:
+    answer = trained.get(PATH, params={"attribute": "Postcode"}).json()
+
+    assert (answer["attribute"], answer["threshold"], answer["reason"]) == ("Postcode", 0.3, None)
+    sex, owner, age = answer["features"]
+    assert sex == {
+        "feature": "Sex",
+        "measure": "cramers_v",
+        "strength": 1.0,
+        "records": 40,
+        "left_out": 0,
+        "reason": None,
+        "is_correlated": True,
+        "can_be_picked": True,
+    }
+    # 10 and 10 of N1, 10 and 0 of S2: chi-squared = 30 x (10 x 10)^2 / (20 x 10 x 20 x 10).
+    assert (owner["feature"], owner["records"], owner["left_out"]) == ("Owner", 30, 10)
+    assert owner["strength"] == pytest.approx(0.5)
+    assert (age["feature"], age["measure"], age["strength"], age["is_correlated"]) == ("Age", "correlation_ratio", 0, False)
+    assert age["can_be_picked"] is False
+
+
+def test_the_threshold_can_be_asked_for(trained: httpx.Client) -> None:
+    answer = trained.get(PATH, params={"attribute": "Postcode", "threshold": 0.6}).json()
+
+    assert answer["threshold"] == 0.6
+    assert [one["feature"] for one in answer["features"] if one["is_correlated"]] == ["Sex"]
+
+
+@pytest.mark.parametrize("threshold", ["-0.1", "1.1", "nan", "strong"])
+def test_a_threshold_out_of_bounds_is_refused(trained: httpx.Client, threshold: str) -> None:
+    assert errors(trained.get(PATH, params={"attribute": "Postcode", "threshold": threshold}))[0][0] == "threshold"
+
+
+@pytest.mark.parametrize(("attribute", "message"), [("Sex", "'Sex' is a feature, which"), ("Zodiac", "'Zodiac' is not a meta field")])
+def test_only_meta_fields_are_compared(trained: httpx.Client, attribute: str, message: str) -> None:
+    ((field, found),) = errors(trained.get(PATH, params={"attribute": attribute}))
+
+    assert field == "attribute"
+    assert found.startswith(message)
+
+
+def test_without_training_data_it_is_not_found_and_without_the_column_the_list_is_empty_and_says_why(
+    client: httpx.Client, service: RunningService
+) -> None:
+    nothing = client.get(PATH, params={"attribute": "Postcode"})
+    upload(client, "Age,Sex,Owner,Risk\n20,female,true,Risk\n40,male,false,No Risk\n")
+    without = client.get(PATH, params={"attribute": "Postcode"}).json()
+    upload(client)
+    with service.database.transaction() as session:
+        session.execute(text("DELETE FROM training_correlations"))
+    earlier = client.get(PATH, params={"attribute": "Postcode"}).json()
+
+    assert (nothing.status_code, nothing.json()["detail"]) == (404, "There is no training data of the deployment credit-risk.")
+    assert (without["features"], without["reason"]) == ([], "the training data have no column Postcode; upload them with it")
+    assert (earlier["features"], earlier["reason"][:33]) == ([], "the training data were uploaded b")
+
+
+def test_a_ready_distribution_has_no_rows_to_compare(client: httpx.Client) -> None:
+    counts = [{"values": ["N1"], "label": "Risk", "records": 3}, {"values": ["S2"], "label": "No Risk", "records": 3}]
+    client.put(TRAINING, json={"distributions": [{"columns": ["Postcode"], "counts": counts}]}).raise_for_status()
+
+    answer = client.get(PATH, params={"attribute": "Postcode"}).json()
+
+    assert (answer["features"], "ready distribution" in answer["reason"]) == ([], True)
+
+
+def test_features_are_picked_and_read_back_and_left_out_they_are_none(trained: httpx.Client) -> None:
+    picked = trained.put(MONITOR, json=through("Sex", "Owner")).json()
+    again = trained.put(MONITOR, json=through("Sex", "Owner")).json()
+    unpicked = trained.put(MONITOR, json=through()).json()
+
+    assert picked["attributes"][0]["correlated_features"] == ["Sex", "Owner"]
+    assert (picked["version"], again["version"], unpicked["version"]) == (1, 1, 2)
+    assert trained.get(MONITOR).json()["attributes"][0]["correlated_features"] == []
+
+
+def test_features_without_donors_are_refused_with_what_to_do(trained: httpx.Client) -> None:
+    weak = errors(trained.put(MONITOR, json=through("Sex", "Age")))
+    trained.delete(TRAINING)
+    gone = errors(trained.put(MONITOR, json=through("Sex")))
+
+    assert [field for field, _ in weak] == ["attributes[0].correlated_features[1]"]
+    assert weak[0][1].startswith("the training data keep no values of 'Age'")
+    assert gone == [
+        (
+            "attributes[0].correlated_features[0]",
+            "no training data hold both 'Postcode' and the features; upload them as a file with that column",
+        )
+    ]
+
+
+def test_uploading_again_replaces_donors_and_deleting_takes_them_along(trained: httpx.Client, service: RunningService) -> None:
+    with service.database.transaction() as session:
+        first = session.scalar(text("SELECT digest FROM training_correlations"))
+    upload(trained, ROWS + "40,male,true,S2,No Risk\n")
+
+    with service.database.transaction() as session:
+        second = session.scalars(text("SELECT digest FROM training_correlations")).all()
+    trained.delete(TRAINING)
+    with service.database.transaction() as session:
+        left = session.scalar(text("SELECT count(*) FROM training_correlations"))
+    assert len(second) == 1
+    assert second != [first]
+    assert left == 0
+
+
+def test_a_feature_that_the_schema_no_longer_has_cannot_be_picked(trained: httpx.Client) -> None:
+    features = [{"name": "Age", "type": "integer"}, {"name": "Owner", "type": "boolean"}]
+    trained.patch(DEPLOYMENT, json={"features": features}).raise_for_status()
+
+    answer = trained.get(PATH, params={"attribute": "Postcode"}).json()
+
+    assert [one["feature"] for one in answer["features"] if one["can_be_picked"]] == ["Owner"]

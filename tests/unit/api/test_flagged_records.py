@@ -1,0 +1,136 @@
+import csv
+import io
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from app.api.flagged_csv import csv_header, csv_lines, csv_row
+from app.api.schemas.flagged_records import FlaggedOut, known_gap, why
+from app.domain.deployments import Column, FieldKind, FieldType, RecordSchema
+from app.domain.mitigation import FlaggedRecord
+from app.store.flagged_records import FlaggedPayload
+
+AT = datetime(2026, 3, 2, 12, 30, tzinfo=UTC)
+
+
+def schema(*features: str, meta: tuple[str, ...] = ()) -> RecordSchema:
+    def column(name: str) -> Column:
+        return Column(name=name, type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
+
+    return RecordSchema(version=1, features=tuple(map(column, features)), meta=tuple(map(column, meta)))
+
+
+def flag(**changes: Any) -> FlaggedRecord:  # noqa: ANN401
+    given = {"kind": "changed", "direction": "lifted", "own_score": 0.41126, "reference_score": 0.6241, "gap": 0.21284, **changes}
+    return FlaggedRecord(record_no=7, attribute="sex", logged_at=AT, model_revision="r1", group="female", **given)
+
+
+def found(of: FlaggedRecord, features: tuple[Any, ...], columns: RecordSchema, **changes: Any) -> FlaggedPayload:  # noqa: ANN401
+    record = {"prediction": 0, "probability": 0.41126, "label": None, "debiased": None, "meta": (), **changes}
+    return FlaggedPayload(flag=of, record_id="a-7", scored_at=AT, model_revision="r0", schema=columns, features=features, **record)
+
+
+@pytest.mark.parametrize(
+    ("of", "sentence"),
+    [
+        (
+            flag(),
+            "Asked again with reference values of sex instead of female, the model is favourable: the score is 0.6241 instead of 0.4113.",
+        ),
+        (
+            flag(direction="lowered", own_score=None, reference_score=None, gap=0.0),
+            "Asked again with reference values of sex instead of female, the model is unfavourable.",
+        ),
+        (
+            flag(kind="likely", reference_score=None, gap=0.0, bias_score=0.83),
+            "The bias detector expects the model to be favourable with reference values of sex instead of female (bias score 0.83).",
+        ),
+        (
+            flag(kind="likely", direction="lowered"),
+            "The bias detector expects the model to be unfavourable with reference values of sex instead of female.",
+        ),
+    ],
+)
+def test_a_sentence_says_why_a_record_is_flagged(of: FlaggedRecord, sentence: str) -> None:
+    assert why(of) == sentence
+
+
+def test_a_gap_is_null_where_a_score_is_not_known_and_0_where_the_scores_are_equal() -> None:
+    assert known_gap(flag(own_score=None, gap=0.0)) is None
+    assert known_gap(flag(reference_score=None, gap=0.0)) is None
+    assert known_gap(flag(own_score=0.5, reference_score=0.5, gap=0.0)) == 0.0
+
+
+def test_a_record_is_shown_in_the_columns_it_was_logged_under() -> None:
+    out = FlaggedOut.of(found(flag(), ("female", 3), schema("sex", "rooms"), meta=(), label="no"))
+
+    assert out.record.features == {"sex": "female", "rooms": 3}
+    assert out.record.meta == {}
+    assert (out.record.id, out.record.model_revision, out.record.label) == ("a-7", "r0", "no")
+
+
+def test_the_line_of_a_flag_has_every_column_and_an_empty_label() -> None:
+    columns = schema("sex", "income", "owner", meta=("postcode",))
+    header = csv_header(columns)
+
+    row = csv_row(found(flag(), ("female", 1e-7, None), columns, meta=(True,), probability=[0.25, 0.75]), columns)
+
+    assert dict(zip(header, row, strict=True)) == {
+        "id": "a-7",
+        "logged_at": "2026-03-02T12:30:00+00:00",
+        "attribute": "sex",
+        "group": "female",
+        "kind": "changed",
+        "direction": "lifted",
+        "prediction": "0",
+        "probability": "[0.25,0.75]",
+        "own_score": "0.41126",
+        "reference_score": "0.6241",
+        "gap": "0.21284",
+        "sex": "female",
+        "income": "0.0000001",
+        "owner": "",
+        "postcode": "true",
+        "label": "",
+    }
+
+
+def test_the_prediction_is_spelt_as_the_label_is_to_be() -> None:
+    columns = schema("sex")
+
+    row = csv_row(found(flag(), ("female",), columns, prediction=1, label="No Risk"), columns)
+
+    assert row[csv_header(columns).index("prediction")] == "No Risk"
+
+
+def test_columns_of_the_record_keep_their_names_and_none_comes_twice() -> None:
+    columns = schema("id", "label", "group", "flagged_gap", "gap", meta=("prediction",))
+
+    header = csv_header(columns)
+
+    assert len(set(header)) == len(header)
+    assert header[0] == "record_id"
+    assert header[-1] == "observed_label"
+    assert {"flagged_group", "flagged_flagged_gap", "flagged_prediction"} <= set(header)
+    assert header[-7:-1] == ["id", "label", "group", "flagged_gap", "gap", "prediction"]
+    assert csv_header(schema("id", "record_id"))[0] == "flagged_id"
+
+
+def test_a_column_that_the_record_was_logged_without_is_empty() -> None:
+    later = schema("sex", "rooms")
+
+    row = csv_row(found(flag(), ("female", "gone"), schema("sex", "old")), later)
+
+    assert dict(zip(csv_header(later), row, strict=True))["rooms"] == ""
+    assert "gone" not in row
+
+
+@pytest.mark.parametrize("value", ['=1+1"', "+x", "@a,b", "-", "two\nlines", "\r", "Größe 😀", " a "])
+def test_texts_stand_in_the_file_as_they_were_logged(value: str) -> None:
+    columns = schema("sex")
+
+    lines = csv_lines([csv_header(columns), csv_row(found(flag(), (value,), columns), columns)])
+    read = list(csv.DictReader(io.StringIO(lines.decode(), newline=""), strict=True))
+
+    assert [line["sex"] for line in read] == [value]
