@@ -46,7 +46,7 @@ class Figures:
 
 
 def results_table(check: Mapping[str, Any]) -> Table:
-    """Two lines for each monitored group, as logged and with everything else held equal, and one for each reference group."""
+    """For each monitored group the figures as logged and with everything else held equal, each also debiased; a line for each reference."""
     figures = Figures(check["measurements"])
     records = check["window"]["records"] + check["window"]["additional_records"]
     accuracy = _number(figures.of("accuracy", "feedback", None, scope="overall"))
@@ -77,11 +77,13 @@ def _rows(figures: Figures, attribute: str, group: str, *, is_first: bool) -> li
     about = [name, str(rate["n"]) if rate else ""]
     accuracy = _number(figures.of("accuracy", "feedback", attribute, group))
     payload, balanced = (figures.of("disparate_impact", data, attribute, group) for data in ("payload", "balanced"))
+    after = [figures.of(f"{name}_after", "debiased", attribute, group) for name in ("disparate_impact", "balanced_disparate_impact")]
     if payload is None:
         return [[*about, "", "", "", Text("reference", style="dim"), "", accuracy]]
     equality = _number(figures.of("perfect_equality", "balanced", attribute, scope="attribute")) if is_first else ""
-    rows: list[list[str | Text]] = [[*about, "payload", *_compared(payload), "", accuracy]]
-    return rows if balanced is None else [*rows, ["", "", "balanced", *_compared(balanced), equality, ""]]
+    debiased: list[list[list[str | Text]]] = [[] if one is None else [["", "", "  debiased", *_compared(one), "", ""]] for one in after]
+    rows: list[list[str | Text]] = [[*about, "payload", *_compared(payload), "", accuracy], *debiased[0]]
+    return rows if balanced is None else [*rows, ["", "", "balanced", *_compared(balanced), equality, ""], *debiased[1]]
 
 
 def _compared(impact: Point) -> list[str | Text]:
