@@ -1,6 +1,8 @@
 """One page to the model and its answer's bytes back, with the attempts that takes. Reads no predictions."""
 
 import asyncio
+import math
+from contextlib import aclosing
 
 import httpx
 
@@ -8,7 +10,7 @@ from app.domain.deployments import Endpoint
 from app.errors import ScoringFailed
 from app.scoring.credentials import header_of, redacted
 from app.scoring.egress import parse_url
-from app.scoring.failures import Failure, excerpt, failure_of_error, failure_of_status, oversized, slow
+from app.scoring.failures import Failure, crowded, excerpt, failure_of_error, failure_of_status, oversized, slow
 from app.scoring.pacing import Pacer, Timing, backoff_seconds, retry_after_seconds
 from app.telemetry.metrics import model_calls
 
@@ -24,43 +26,50 @@ _TABLE_WORDS = (b'"values"', b'"predictions"')
 
 
 class Asker:
-    """Asks one endpoint for pages, within its rate limit and time-out.
+    """Asks one endpoint for pages, within its rate limit and time-out, with at most so many `attempts` each.
 
     Raises:
         EndpointRefused: the URL is not one that may be called.
         ScoringFailed: the credentials cannot be put into a header.
     """
 
-    def __init__(self, endpoint: Endpoint, timing: Timing) -> None:
+    def __init__(self, endpoint: Endpoint, timing: Timing, *, attempts: int = MAX_ATTEMPTS) -> None:
         self._endpoint = endpoint
+        self._attempts = attempts
         self._timing = timing
         self._url = parse_url(endpoint.url)
         self._headers = [
             (b"Content-Type", b"application/json"),
             (b"Accept", b"application/json"),
             (b"Accept-Encoding", b"identity"),
+            (b"User-Agent", b"evenhand"),
             *header_of(endpoint.credentials),
         ]
         self._pacer = Pacer(endpoint.requests_per_second, timing)
 
-    async def ask(self, http: httpx.AsyncClient, body: bytes, *, page: int) -> bytes:
-        """The body of the endpoint's 2xx answer to page number `page` (from 0).
+    async def ask(self, transport: httpx.AsyncBaseTransport, body: bytes, *, page: int, deadline: float = math.inf) -> bytes:
+        """The body of the endpoint's 2xx answer to page number `page` (from 0), by `deadline` on the monotonic clock.
 
         Raises:
-            ScoringFailed: the endpoint failed for good, or in every attempt; EndpointRefused among them.
+            ScoringFailed: the endpoint failed for good, in every attempt, or until then; EndpointRefused among them.
         """
         attempt = 1
         while True:
-            await self._pacer.turn()
-            outcome = await self._attempt(http, body)
+            may_ask = await self._pacer.turn(deadline)
+            outcome = await self._attempt(transport, body, deadline) if may_ask else crowded()
             if isinstance(outcome, bytes):
                 model_calls.labels("answered").inc()
                 return outcome
-            if not outcome.may_pass or attempt == MAX_ATTEMPTS:
+            asked_for = retry_after_seconds(outcome.retry_after, self._timing.now()) if outcome.may_pass else None
+            if asked_for is not None:
+                self._pacer.hold(asked_for)  # holds the other pages too
+            pause = backoff_seconds(attempt, page) if asked_for is None else asked_for
+            if not outcome.may_pass or attempt == self._attempts or self._timing.monotonic() + pause >= deadline:
                 model_calls.labels("failed").inc()
                 raise self._given_up(outcome, attempt)
             model_calls.labels("retried").inc()
-            await self._rest(outcome, attempt, page)
+            if asked_for is None:
+                await self._timing.sleep(pause)
             attempt += 1
 
     def unusable(self, error: ScoringFailed, answer: bytes, *, page: int, pages: int) -> ScoringFailed:
@@ -70,29 +79,23 @@ class Asker:
         said = "" if any(word in answer for word in _TABLE_WORDS) else excerpt(self._safe(answer.decode(errors="replace")))
         return ScoringFailed(f"{self._safe(str(error))} {where}{said}")
 
-    async def _attempt(self, http: httpx.AsyncClient, body: bytes) -> bytes | Failure:
+    async def _attempt(self, transport: httpx.AsyncBaseTransport, body: bytes, deadline: float) -> bytes | Failure:
+        limit = min(self._endpoint.timeout_seconds, deadline - self._timing.monotonic())
         try:
             # One limit for the whole attempt: a server that drips a byte a second would never run into a limit per read.
-            async with (
-                asyncio.timeout(self._endpoint.timeout_seconds),
-                http.stream("POST", self._url, content=body, headers=self._headers) as response,
-            ):
-                if not response.is_success:
-                    complaint, _ = await _read(response, _MAX_COMPLAINT_BYTES)
-                    return failure_of_status(response, complaint)
-                answer, complete = await _read(response, MAX_ANSWER_BYTES)
-                return answer if complete else oversized(MAX_ANSWER_BYTES)
+            async with asyncio.timeout(limit):
+                # The transport itself: a client around it would add cookies, redirects and authentication, which are not wanted here.
+                response = await transport.handle_async_request(httpx.Request("POST", self._url, headers=self._headers, content=body))
+                async with aclosing(response):
+                    if not response.is_success:
+                        complaint, _ = await _read(response, _MAX_COMPLAINT_BYTES)
+                        return failure_of_status(response, complaint)
+                    answer, complete = await _read(response, MAX_ANSWER_BYTES)
+                    return answer if complete else oversized(MAX_ANSWER_BYTES)
         except TimeoutError:
-            return slow(self._endpoint.timeout_seconds)
+            return slow(limit)
         except httpx.RequestError as error:
             return failure_of_error(error)
-
-    async def _rest(self, failure: Failure, attempt: int, page: int) -> None:
-        asked_for = retry_after_seconds(failure.retry_after, self._timing.now())
-        if asked_for is not None:
-            self._pacer.hold(asked_for)  # holds the other pages too
-        else:
-            await self._timing.sleep(backoff_seconds(attempt, page))
 
     def _given_up(self, failure: Failure, attempts: int) -> ScoringFailed:
         tries = "1 attempt" if attempts == 1 else f"{attempts} attempts"

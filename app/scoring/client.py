@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-import httpx
-
 from app.domain.deployments import Endpoint, OutputFields
 from app.domain.records import Prediction
 from app.errors import CheckCancelled, ScoringFailed
@@ -25,7 +23,6 @@ ShouldStop: TypeAlias = Callable[[], bool | None]
 """Asked before each page and about once a second: true, or an error of its own, ends the scoring."""
 
 _POLL_SECONDS = 1.0
-_NO_TIMEOUT = httpx.Timeout(None)  # `Asker` limits each attempt as a whole
 
 
 class ScoringClient:
@@ -74,15 +71,15 @@ class ScoringClient:
     async def _score(self, job: "_Job") -> list[Prediction]:
         lanes = min(self._endpoint.concurrency, job.pages)
         transport = PinnedTransport(self._policy, connections=lanes, resolver=self._resolver)
-        async with httpx.AsyncClient(transport=transport, timeout=_NO_TIMEOUT, trust_env=False, follow_redirects=False) as http:
-            await _together([asyncio.create_task(self._lane(http, job)) for _ in range(lanes)], job)
+        async with transport:
+            await _together([asyncio.create_task(self._lane(transport, job)) for _ in range(lanes)], job)
         return job.in_order()
 
-    async def _lane(self, http: httpx.AsyncClient, job: "_Job") -> None:
+    async def _lane(self, transport: PinnedTransport, job: "_Job") -> None:
         for page, rows in job.remaining:
             job.check_stop()
             model_rows.inc(len(rows))
-            answer = await self._asker.ask(http, self._codec.encode_request(self._columns, rows), page=page)
+            answer = await self._asker.ask(transport, self._codec.encode_request(self._columns, rows), page=page)
             try:
                 predictions = self._codec.decode_response(answer, outputs=self._outputs, expected_rows=len(rows))
             except ScoringFailed as error:

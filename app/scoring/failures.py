@@ -78,9 +78,17 @@ def failure_of_error(error: httpx.RequestError) -> Failure:
 def slow(timeout_seconds: float) -> Failure:
     """The failure of an attempt that took too long."""
     return Failure(
-        what=f"did not answer within {timeout_seconds:g} seconds",
+        what=f"did not answer within {round(timeout_seconds, 3):g} seconds",
         advice="Give the endpoint a longer time-out or a smaller page size, or look at the model server.",
         may_pass=True,
+    )
+
+
+def crowded() -> Failure:
+    """The failure of a request whose turn would not have come in time."""
+    return Failure(
+        what="was not asked: by its rate limit, or because it asked for a rest, its turn would have come too late",
+        advice="Give the endpoint a higher rate limit, or the request more time.",
     )
 
 

@@ -1,6 +1,7 @@
 """When the next request to a model may go out: rate limit, back-off, Retry-After. Sends nothing."""
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -32,13 +33,16 @@ class Pacer:
         self._timing = timing
         self._free_at = 0.0
 
-    async def turn(self) -> None:
-        """Returns when the caller may send one request."""
+    async def turn(self, deadline: float = math.inf) -> bool:
+        """Returns when the caller may send one request; False, at once and without taking a turn, where that is not before `deadline`."""
         now = self._timing.monotonic()
         mine = max(now, self._free_at)
+        if mine >= deadline:
+            return False
         self._free_at = mine + self._spacing
         if mine > now:
             await self._timing.sleep(mine - now)
+        return True
 
     def hold(self, seconds: float) -> None:
         """Lets nobody send for that long, for the endpoint asked for a rest."""

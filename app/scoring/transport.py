@@ -10,7 +10,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Iterable
 from functools import lru_cache
 from ipaddress import ip_address
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import httpcore
 import httpx
@@ -21,6 +21,8 @@ from app.scoring.egress import EgressPolicy
 
 Resolver: TypeAlias = Callable[[str, int], Awaitable[list[Address]]]
 """Host and port to addresses, in the order in which they should be tried."""
+
+_MOST_HELD_BYTES = 64 * 1024
 
 
 async def resolve(host: str, port: int) -> list[Address]:
@@ -69,7 +71,7 @@ class _PinnedBackend(httpcore.AsyncNetworkBackend):
         failure: httpcore.ConnectError | httpcore.ConnectTimeout | None = None
         for address in await self._allowed(host, port):
             try:
-                return await self._inner.connect_tcp(str(address), port, timeout, local_address, socket_options)
+                return _OneWrite(await self._inner.connect_tcp(str(address), port, timeout, local_address, socket_options))
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
         raise failure or httpcore.ConnectError(f"the host name {host} has no address")
@@ -98,6 +100,45 @@ class _PinnedBackend(httpcore.AsyncNetworkBackend):
             return await self._resolver(host, port)
         except (OSError, UnicodeError) as error:
             raise httpcore.ConnectError(f"the host name {host} could not be resolved ({error})") from error
+
+
+class _OneWrite(httpcore.AsyncNetworkStream):
+    """A connection whose small writes go out together when an answer is waited for.
+
+    httpcore writes a request's head, its body and its end one by one; a server would wake up for each.
+    """
+
+    def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
+        self._stream = stream
+        self._held: list[bytes] = []
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - httpcore's signature
+        await self._flush(timeout)
+        return await self._stream.read(max_bytes, timeout)
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 - httpcore's signature
+        self._held.append(buffer)
+        if sum(map(len, self._held)) > _MOST_HELD_BYTES:
+            await self._flush(timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's signature
+    ) -> httpcore.AsyncNetworkStream:
+        return _OneWrite(await self._stream.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - httpcore's signature
+        return self._stream.get_extra_info(info)
+
+    async def _flush(self, timeout: float | None) -> None:  # noqa: ASYNC109 - as above
+        if self._held:
+            held, self._held = b"".join(self._held), []
+            await self._stream.write(held, timeout)
 
 
 @lru_cache(maxsize=1)

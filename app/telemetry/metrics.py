@@ -23,6 +23,10 @@ check_seconds = Histogram("evenhand_check_seconds", "Time of one check.", bucket
 model_calls = Counter("evenhand_model_calls", "Requests to model endpoints: answered, retried or failed.", ["outcome"])
 model_rows = Counter("evenhand_model_rows", "Rows that models were asked to score.")
 
+debiased_records = Counter(
+    "evenhand_debiased_records", "Records answered with a debiased prediction, by what became of them.", ["debiasing"]
+)
+
 
 def exposition() -> tuple[bytes, str]:
     """All numbers as text, and its content type: of every process that shares the folder, else of this one."""

@@ -1,7 +1,9 @@
 """From the columns of a model's answer to predictions, each value checked. Knows no wire format."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain, repeat
+from typing import Any
 
 from app.domain.deployments import OutputFields
 from app.domain.records import Prediction
@@ -13,6 +15,15 @@ _SCALARS = frozenset((str, int, float, bool))
 _NUMBERS = frozenset((int, float))
 _LARGEST_INTEGER = 2**63
 _JSON_NAMES = {type(None): "null", list: "an array", dict: "an object", str: "text", bool: "true or false"}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A model's whole answer: its columns as it gave them, echoed inputs included, and what was read from them. Position i is row i."""
+
+    fields: list[str]
+    rows: list[list[Any]]
+    predictions: list[Prediction]
 
 
 def locate(fields: Sequence[str], outputs: OutputFields) -> OutputPositions:

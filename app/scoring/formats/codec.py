@@ -5,6 +5,7 @@ from typing import Protocol
 
 from app.domain.deployments import OutputFields
 from app.domain.records import Prediction
+from app.scoring.formats.answers import Answer
 from app.scoring.formats.wire import Rows
 
 
@@ -24,5 +25,13 @@ class Codec(Protocol):
 
         Raises:
             ScoringFailed: anything else than one usable prediction per row; the message says what came.
+        """
+        ...
+
+    def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
+        """The same with all of the answer's columns.
+
+        Raises:
+            ScoringFailed: as above, or columns that cannot be told apart.
         """
         ...

@@ -8,7 +8,7 @@ import msgspec
 from app.domain.deployments import OutputFields
 from app.domain.records import Prediction
 from app.errors import ScoringFailed
-from app.scoring.formats.answers import locate, require_rows, to_predictions
+from app.scoring.formats.answers import Answer, locate, require_rows, to_predictions
 from app.scoring.formats.wire import Rows, decode_answer, encode_rows
 
 
@@ -35,16 +35,21 @@ class FieldsValuesCodec:
 
     def decode_response(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> list[Prediction]:
         """One prediction per row asked for, in that order."""
+        return self.read_answer(body, outputs=outputs, expected_rows=expected_rows).predictions
+
+    def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
+        """The same with the whole table."""
         answer = decode_answer(body, _Answer, expected='{"fields": [...], "values": [[...]]}')
         table = _only_table(answer)
         require_rows(len(table.values), expected_rows)
         at = locate(table.fields, outputs)
         _require_width(table)
-        return to_predictions(
+        predictions = to_predictions(
             [row[at.prediction] for row in table.values],
             None if at.probability is None else [row[at.probability] for row in table.values],
             None if at.label is None else [row[at.label] for row in table.values],
         )
+        return Answer(table.fields, table.values, predictions)
 
 
 def _only_table(answer: _Answer) -> _Table:

@@ -1,4 +1,4 @@
-"""Reads logged request/response pairs in OpenScale's form. Checks the shape of the tables, never the values of their cells."""
+"""Reads requests and logged request/response pairs in OpenScale's form. Checks the shape of the tables, never the values of their cells."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,10 +35,42 @@ class LoggedTable:
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
-    path: str
+class Table:
+    """Rows under column names, and the paths at which both stand in what was sent."""
+
+    fields_path: str
+    values_path: str
     fields: list[str]
     values: list[list[Any]]
+
+
+def read_request(sent: object, path: str = "") -> tuple[Table, Table | None]:
+    """The rows of a decoded request `{fields, values, meta?}` or `{"input_data": [{…}]}`, and those of its meta fields.
+
+    Raises:
+        InvalidInput: a table of another shape, a column named twice, or tables of different lengths; the field is a path such as
+            `values[3]`.
+    """
+    inner, inner_path = _unwrapped(sent, path, "input_data")
+    table = read_table(inner, inner_path)
+    if inner.get("meta") is None:
+        return table, None
+    meta = read_table(inner["meta"], _place(inner_path, "meta"))
+    _require_length(meta, table)
+    return table, meta
+
+
+def read_table(part: object, path: str, *, fields: str = "fields", values: str = "values") -> Table:
+    """The rows of a decoded object with those two members.
+
+    Raises:
+        InvalidInput: it has another shape, or names a column twice.
+    """
+    table = _table(_object(part, path), path, fields, values)
+    if len(set(table.fields)) < len(table.fields):
+        index = _first_repeat(table.fields)
+        raise InvalidInput.of(f"{table.fields_path}[{index}]", f"names the column '{table.fields[index]}' a second time")
+    return table
 
 
 def read_logged(pair: Mapping[str, Any], *, outputs: OutputFields) -> LoggedTable:
@@ -50,21 +82,16 @@ def read_logged(pair: Mapping[str, Any], *, outputs: OutputFields) -> LoggedTabl
     Raises:
         InvalidInput: a table of another shape, or tables of different lengths; the field is a path such as `request.values[3]`.
     """
-    sent, sent_path = _unwrapped(pair.get("request"), "request", "input_data")
-    request = _table(sent, sent_path)
+    request, meta = read_request(pair.get("request"), "request")
     answered, answered_path = _unwrapped(pair.get("response"), "response", "predictions")
-    response = _table(answered, answered_path)
-    meta = None if sent.get("meta") is None else _table(_object(sent["meta"], f"{sent_path}.meta"), f"{sent_path}.meta")
-    for other in (response, meta):
-        if other is not None and len(other.values) != len(request.values):
-            raise InvalidInput.of(
-                f"{other.path}.values", f"has {len(other.values)} rows where {sent_path}.values has {len(request.values)}"
-            )
+    # Answers may name a column twice, as long as it is none of the outputs.
+    response = _table(answered, answered_path, "fields", "values")
+    _require_length(response, request)
     predictions, probabilities, labels = _outputs(response, outputs)
     return LoggedTable(
-        fields=_unique(request),
+        fields=tuple(request.fields),
         rows=request.values,
-        meta_fields=() if meta is None else _unique(meta),
+        meta_fields=() if meta is None else tuple(meta.fields),
         meta_rows=None if meta is None else meta.values,
         predictions=predictions,
         probabilities=probabilities,
@@ -74,51 +101,58 @@ def read_logged(pair: Mapping[str, Any], *, outputs: OutputFields) -> LoggedTabl
     )
 
 
+def _require_length(other: Table, request: Table) -> None:
+    if len(other.values) != len(request.values):
+        raise InvalidInput.of(other.values_path, f"has {len(other.values)} rows where {request.values_path} has {len(request.values)}")
+
+
 def _unwrapped(part: object, path: str, wrapper: str) -> tuple[dict[str, Any], str]:
     table = _object(part, path)
     if wrapper not in table:
         return table, path
-    inner = table[wrapper]
+    inner, where = table[wrapper], _place(path, wrapper)
     if not isinstance(inner, list) or len(inner) != 1:
         found = f"{len(inner)} of them" if isinstance(inner, list) else _kind(inner)
-        raise InvalidInput.of(f"{path}.{wrapper}", f"must be an array of exactly one table, found {found}")
-    return _object(inner[0], f"{path}.{wrapper}[0]"), f"{path}.{wrapper}[0]"
+        raise InvalidInput.of(where, f"must be an array of exactly one table, found {found}")
+    return _object(inner[0], f"{where}[0]"), f"{where}[0]"
 
 
-def _table(part: dict[str, Any], path: str) -> _Table:
-    fields, values = part.get("fields"), part.get("values")
+def _table(part: dict[str, Any], path: str, fields_name: str, values_name: str) -> Table:
+    fields, values = part.get(fields_name), part.get(values_name)
+    fields_path, values_path = _place(path, fields_name), _place(path, values_name)
     if not isinstance(fields, list) or not set(map(type, fields)) <= {str}:
-        raise InvalidInput.of(f"{path}.fields", f"must be an array of column names, found {_kind(fields)}")
+        raise InvalidInput.of(fields_path, f"must be an array of column names, found {_kind(fields)}")
     if not isinstance(values, list):
-        raise InvalidInput.of(f"{path}.values", f"must be an array of rows, found {_kind(values)}")
+        raise InvalidInput.of(values_path, f"must be an array of rows, found {_kind(values)}")
     if not set(map(type, values)) <= {list}:
-        raise InvalidInput(_problems(values, path, lambda row: None if type(row) is list else f"must be an array, found {_kind(row)}"))
+        raise InvalidInput(
+            _problems(values, values_path, lambda row: None if type(row) is list else f"must be an array, found {_kind(row)}")
+        )
     width = len(fields)
     if not set(map(len, values)) <= {width}:
-        raise InvalidInput(_problems(values, path, lambda row: None if len(row) == width else f"has {len(row)} values for {width} fields"))
-    return _Table(path, fields, values)
+        raise InvalidInput(
+            _problems(values, values_path, lambda row: None if len(row) == width else f"has {len(row)} values for {width} fields")
+        )
+    return Table(fields_path, values_path, fields, values)
 
 
 def _problems(values: list[Any], path: str, fault: Callable[[Any], str | None]) -> list[FieldProblem]:
     found = ((index, fault(row)) for index, row in enumerate(values))
-    return [FieldProblem(f"{path}.values[{index}]", message) for index, message in found if message is not None][:_MOST_PROBLEMS]
+    return [FieldProblem(f"{path}[{index}]", message) for index, message in found if message is not None][:_MOST_PROBLEMS]
 
 
-def _outputs(response: _Table, outputs: OutputFields) -> tuple[list[Any], list[Any] | None, list[Any] | None]:
+def _place(path: str, member: str) -> str:
+    return f"{path}.{member}" if path else member
+
+
+def _outputs(response: Table, outputs: OutputFields) -> tuple[list[Any], list[Any] | None, list[Any] | None]:
     try:
         at = find_outputs(response.fields, outputs)
     except OutputsUnclear as error:
-        raise InvalidInput.of(f"{response.path}.fields", str(error)) from error
+        raise InvalidInput.of(response.fields_path, str(error)) from error
     columns = (at.prediction, at.probability, at.label)
     prediction, probability, label = (None if position is None else [row[position] for row in response.values] for position in columns)
     return prediction or [], probability, label
-
-
-def _unique(table: _Table) -> tuple[str, ...]:
-    if len(set(table.fields)) < len(table.fields):
-        index = _first_repeat(table.fields)
-        raise InvalidInput.of(f"{table.path}.fields[{index}]", f"names the column '{table.fields[index]}' a second time")
-    return tuple(table.fields)
 
 
 def _first_repeat(names: Sequence[str]) -> int:

@@ -8,7 +8,7 @@ import msgspec
 from app.domain.deployments import OutputFields
 from app.domain.records import Prediction
 from app.errors import ScoringFailed
-from app.scoring.formats.answers import locate, require_rows, to_predictions
+from app.scoring.formats.answers import Answer, locate, require_rows, to_predictions
 from app.scoring.formats.wire import Rows, decode_answer, encode_rows
 
 
@@ -29,16 +29,38 @@ class MlflowCodec:
 
     def decode_response(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> list[Prediction]:
         """One prediction per row asked for, in that order."""
-        answer = decode_answer(body, _Answer, expected='{"predictions": [...]}').predictions
+        answer = _named_or_bare(body, expected_rows)
         if isinstance(answer, dict):
             return _from_columns(answer, outputs, expected_rows)
-        require_rows(len(answer), expected_rows)
-        kinds = set(map(type, answer))
-        if kinds == {dict}:
-            return _from_columns(_columns(answer), outputs, expected_rows)
-        if outputs.label is not None and answer:
-            raise ScoringFailed(f"The model's endpoint answered predictions without names, so without the label column '{outputs.label}'.")
-        return to_predictions(_only_cells(answer) if kinds == {list} else answer, None, None)
+        return _from_cells(answer, outputs)
+
+    def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
+        """The same with all columns; one without a name is called as the deployment calls its prediction."""
+        answer = _named_or_bare(body, expected_rows)
+        if not isinstance(answer, dict):
+            return Answer([outputs.prediction], [[cell] for cell in answer], _from_cells(answer, outputs))
+        predictions = _from_columns(answer, outputs, expected_rows)
+        for column in answer.values():
+            require_rows(len(column), expected_rows)
+        return Answer(list(answer), list(map(list, zip(*answer.values(), strict=True))), predictions)
+
+
+def _named_or_bare(body: bytes, expected_rows: int) -> dict[str, list[Any]] | list[Any]:
+    """The answer's columns by name, or the cells of one column without a name."""
+    answer = decode_answer(body, _Answer, expected='{"predictions": [...]}').predictions
+    if isinstance(answer, dict):
+        return answer
+    require_rows(len(answer), expected_rows)
+    kinds = set(map(type, answer))
+    if kinds == {dict}:
+        return _columns(answer)
+    return _only_cells(answer) if kinds == {list} else answer
+
+
+def _from_cells(cells: list[Any], outputs: OutputFields) -> list[Prediction]:
+    if outputs.label is not None and cells:
+        raise ScoringFailed(f"The model's endpoint answered predictions without names, so without the label column '{outputs.label}'.")
+    return to_predictions(cells, None, None)
 
 
 def _from_columns(columns: dict[str, list[Any]], outputs: OutputFields, expected_rows: int) -> list[Prediction]:

@@ -83,3 +83,34 @@ def test_an_answer_that_is_no_prediction_per_row_is_refused_in_words(predictions
 def test_an_answer_without_predictions_is_refused() -> None:
     with pytest.raises(ScoringFailed, match="missing required field predictions"):
         CODEC.decode_response(b'{"error_code": "BAD_REQUEST"}', outputs=PLAIN, expected_rows=1)
+
+
+def test_a_whole_answer_has_all_columns_by_name() -> None:
+    rows = [{"prediction": 1, "p": 0.5, "why": ["income"]}, {"why": [], "p": 0.25, "prediction": 0}]
+    as_columns = {"prediction": [1, 0], "p": [0.5, 0.25], "why": [["income"], []]}
+    outputs = OutputFields(probability="p")
+    found = [
+        CODEC.read_answer(json.dumps({"predictions": predictions}).encode(), outputs=outputs, expected_rows=2)
+        for predictions in (rows, as_columns)
+    ]
+
+    assert found[0] == found[1]
+    assert (found[0].fields, found[0].rows) == (["prediction", "p", "why"], [[1, 0.5, ["income"]], [0, 0.25, []]])
+    assert found[0].predictions == [Prediction(1, 0.5), Prediction(0, 0.25)]
+
+
+@pytest.mark.parametrize("predictions", [["no", "yes"], [["no"], ["yes"]]])
+def test_a_whole_answer_without_names_is_called_as_the_deployment_calls_its_prediction(predictions: object) -> None:
+    found = CODEC.read_answer(
+        json.dumps({"predictions": predictions}).encode(), outputs=OutputFields(prediction="verdict"), expected_rows=2
+    )
+
+    assert (found.fields, found.rows) == (["verdict"], [["no"], ["yes"]])
+
+
+def test_a_whole_answer_needs_a_value_of_every_column_for_every_row() -> None:
+    body = json.dumps({"predictions": {"prediction": [1, 0], "why": ["income"]}}).encode()
+
+    assert CODEC.decode_response(body, outputs=PLAIN, expected_rows=2) == [Prediction(1), Prediction(0)]
+    with pytest.raises(ScoringFailed, match="answered 1 rows for a page of 2"):
+        CODEC.read_answer(body, outputs=PLAIN, expected_rows=2)
