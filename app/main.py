@@ -6,7 +6,25 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from fastapi import Depends, FastAPI
 from starlette.types import ASGIApp
 
-from app.api import checks, deployments, docs, health, keys, measurements, metrics, monitors, openapi, problems, training_data
+from app.api import (
+    bias_detectors,
+    checks,
+    correlated_features,
+    debiased_predictions,
+    deployments,
+    docs,
+    flagged_records,
+    health,
+    keys,
+    measurements,
+    metrics,
+    mitigation,
+    monitors,
+    openapi,
+    problems,
+    training_data,
+)
+from app.api.debiased_predictions import is_live_request
 from app.api.gate import KeyGate
 from app.api.ingestion import IngestionRoutes
 from app.api.ingestion_paths import ingestion_paths
@@ -22,8 +40,13 @@ _ROUTERS = (
     deployments.router,
     monitors.router,
     training_data.router,
+    correlated_features.router,
     checks.router,
     measurements.router,
+    mitigation.router,
+    debiased_predictions.router,
+    flagged_records.router,
+    bias_detectors.router,
     metrics.router,
     keys.router,
     health.router,
@@ -52,7 +75,7 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     for router in _ROUTERS:
         api.include_router(router)
     openapi.install(api, ingestion_paths())
-    limited = BodyLimit(api, max_bytes=problems.MAX_BODY_BYTES, exempt=is_upload)
+    limited = BodyLimit(api, max_bytes=problems.MAX_BODY_BYTES, exempt=lambda scope: is_upload(scope) or is_live_request(scope))
     inner = RequestContext(KeyGate(limited, authenticator=services.authenticator))
     return IngestionRoutes(inner, authenticator=services.authenticator, ingestion=services.ingestion)
 

@@ -38,8 +38,8 @@ def list_correlated_features(
     if summary is None:
         raise NotFound("training data of the deployment", deployment.id)
     found = associations_of(session, deployment.no, attribute)
-    features = {column.name for column in deployment.schema.features}
-    pickable = donor_features_of(session, deployment.no).get(attribute, frozenset()) & features
+    donated = donor_features_of(session, deployment.no).get(attribute, {})
+    pickable = {column.name for column in deployment.schema.features if donated.get(column.name) is column.type}
     strongest_first = sorted(found or (), key=lambda one: -1.0 if one.strength is None else one.strength, reverse=True)
     return CorrelatedFeaturesOut(
         attribute=attribute,

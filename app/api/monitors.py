@@ -17,7 +17,7 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}/fairness-monitor", ta
 def put_fairness_monitor(body: MonitorIn, deployment: LockedDeployment, session: SessionIn) -> MonitorOut:
     """Sets the monitor. The same content again changes nothing; other content makes the next version."""
     monitor = body.to_domain()
-    found = problems_of(monitor, deployment.schema, deployment.problem_type) or donor_problems(session, deployment.no, monitor)
+    found = problems_of(monitor, deployment.schema, deployment.problem_type) or donor_problems(session, deployment, monitor)
     if found:
         raise InvalidInput(found)
     return MonitorOut.of(put_monitor(session, deployment.no, monitor))

@@ -26,6 +26,10 @@ _TAGS = [
     {"name": "records", "description": "Logging what a model was asked and answered, and what came of it."},
     {"name": "checks", "description": "Evaluations of a deployment's fairness, scheduled or asked for."},
     {"name": "measurements", "description": "The series that checks leave."},
+    {
+        "name": "mitigation",
+        "description": "How unfair outcomes are mitigated, what was learnt for it, and which records need a second look.",
+    },
     {"name": "metrics", "description": "What can be measured, and what each figure means."},
     {"name": "API keys", "description": "For admins."},
     {"name": "health", "description": "For operators."},

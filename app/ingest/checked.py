@@ -48,10 +48,14 @@ class CheckedFeedback(Checked, kw_only=True):
 
 
 class CheckedPayload(Checked, kw_only=True):
-    """Payload records; times are those of scoring, labels the decoded forms of the predictions."""
+    """Payload records; times are those of scoring, labels the decoded forms of the predictions.
+
+    `debiased` is what mitigation made of each, and empty for records that did not go through it.
+    """
 
     predictions: list[Any] = []
     probabilities: list[Any] = []
+    debiased: list[Any] = []
 
 
 def checked_cell(where: str, check: Check, value: Json) -> Json:

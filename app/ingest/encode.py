@@ -1,6 +1,6 @@
 """Checked records as the lines that are copied into the database."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import repeat
 from typing import Any
@@ -17,6 +17,7 @@ def payload_batch(checked: CheckedPayload, plan: Plan, moments: Moments, *, ids:
     id_cells = _texts(ids)
     times = _moments(checked.times, moments.now)
     placed = [f"\t{time}\n" for time in times] if moments.historical else repeat("\n")
+    ends = _behind(checked.debiased, placed)
     constant = f"\t{target.schema.version}\t{copy_text(target.model_revision)}\t"
     records = [
         f"{no}\t{number}\t{record_id}{constant}{time}\t{features}\t{meta}\t{prediction}\t{probability}\t{label}{end}"
@@ -29,7 +30,7 @@ def payload_batch(checked: CheckedPayload, plan: Plan, moments: Moments, *, ids:
             json_lines(checked.predictions),
             _optional(checked.probabilities),
             _optional(checked.labels),
-            placed,
+            ends,
             strict=False,  # the end of an ordinary line is repeated for ever
         )
     ]
@@ -68,6 +69,15 @@ def feedback_batch(checked: CheckedFeedback, plan: Plan, moments: Moments, *, id
 
 def _texts(ids: Sequence[str]) -> Sequence[str]:
     return [copy_text(text) if "\\" in text else text for text in ids]
+
+
+def _behind(debiased: list[Any], placed: Iterable[str]) -> Iterable[str]:
+    """The last cells of each line: what mitigation made of the record, and what places it."""
+    if not debiased:
+        if isinstance(placed, list):
+            return [f"\t{NULL}{end}" for end in placed]
+        return repeat(f"\t{NULL}\n")
+    return [f"\t{cell}{end}" for cell, end in zip(json_lines(debiased), placed, strict=False)]
 
 
 def _optional(values: list[Any]) -> list[str]:

@@ -107,6 +107,42 @@ class Ingestion:
         """
         return await self._log(_FEEDBACK, deployment_id, request, now)
 
+    async def current_plan(self, deployment_id: str) -> Plan:
+        """What the deployment's records are checked against, as it is now.
+
+        Raises:
+            NotFound, Unavailable: as `plan`.
+        """
+        return await self._fresh_plan(deployment_id)
+
+    async def store(self, checked: CheckedPayload, plan: Plan, *, now: datetime) -> tuple[list[str], Outcome]:
+        """The ids under which records that were checked already are stored, and what became of them, after the durable commit.
+
+        Raises:
+            StaleTarget: the deployment was changed or deleted since they were checked; nothing was stored.
+            InvalidInput: the database cannot hold one of them.
+            Unavailable: as `log_payload`.
+        """
+        moments = Moments(now, historical=False)
+        ids = _with_fresh_ids(checked.ids, now)
+        try:
+            outcome = await self._write(payload_batch(checked, plan, moments, ids=ids, numbers=await self._numbers.take(len(ids))), now)
+        except StaleTarget:
+            self._plans.pop(plan.target.id, None)
+            raise
+        except Refused as error:
+            raise InvalidInput.of("records", f"the database cannot hold one of them ({error})") from error
+        _count(_PAYLOAD, _receipt(_PAYLOAD, checked, outcome))
+        return ids, outcome
+
+    async def _write(self, batch: Batch, now: datetime) -> Outcome:
+        try:
+            return await self._commits.write(batch)
+        except NoPartition:
+            self._months.clear()
+            await asyncio.to_thread(_ensure_coming_months, self._database, now)
+            return await self._commits.write(batch)
+
     async def _log(self, kind: _Kind[_C], deployment_id: str, request: LogRequest, now: datetime) -> Receipt:
         if self._commits.is_saturated:
             raise Unavailable("Too many records are waiting to be written. Send these again in a moment.")
@@ -158,6 +194,9 @@ class Ingestion:
             raise NotFound("deployment", deployment_id)
         if len(self._plans) >= _MOST_PLANS:
             self._plans.clear()
+        known = self._plans.get(deployment_id)
+        if known is not None and known.target == target:
+            return known
         plan = self._plans[deployment_id] = plan_for(target)
         return plan
 

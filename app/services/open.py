@@ -7,7 +7,10 @@ import structlog
 
 from app.errors import Unavailable
 from app.ingest import Ingestion
+from app.mitigation.active import ActiveMitigation
+from app.mitigation.active_plan import ActivePlans, PlanReader
 from app.scoring.egress import EgressPolicy
+from app.scoring.live import LiveModels
 from app.security.authenticator import Authenticator
 from app.security.secrets import SecretBox, open_secret_box
 from app.settings import Settings
@@ -26,13 +29,14 @@ log = structlog.get_logger("evenhand.services")
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The process's settings, its pool of connections, its knowledge of keys, and its encryption."""
+    """The process's settings, its pool of connections, its knowledge of keys, its encryption, and what is answered on the event loop."""
 
     settings: Settings
     database: Database
     authenticator: Authenticator
     secret_box: SecretBox
     ingestion: Ingestion
+    mitigation: ActiveMitigation
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(REQUESTS_AT_ONCE))
     uploads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(UPLOADS_AT_ONCE))
 
@@ -50,6 +54,7 @@ class Services:
 
     async def stop(self) -> None:
         """Ends all work in order and gives the connections back."""
+        await self.mitigation.stop()
         await self.ingestion.stop()
         self.database.close()
 
@@ -65,12 +70,16 @@ def open_services(settings: Settings, database_url: str) -> Services:
     Raises:
         SetupError: the address, the secret key or the allow-list of endpoints cannot be used.
     """
-    EgressPolicy.of(settings.allowed_endpoints)
+    policy = EgressPolicy.of(settings.allowed_endpoints)
     database = Database(database_url)
+    secret_box = open_secret_box(settings)
+    ingestion = Ingestion(database)
+    plans = ActivePlans(ingestion, PlanReader(database, secret_box).read)
     return Services(
         settings=settings,
         database=database,
         authenticator=Authenticator(database),
-        secret_box=open_secret_box(settings),
-        ingestion=Ingestion(database),
+        secret_box=secret_box,
+        ingestion=ingestion,
+        mitigation=ActiveMitigation(ingestion, plans, LiveModels(policy)),
     )

@@ -21,6 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from app.api.problems import INTERNAL, KINDS
 from app.checks.check import perform_check
 from app.metrics import CATALOGUE
+from app.mitigation.passive import mitigate_window
 from app.schedule.worker import Worker
 from app.security.secrets import open_secret_box
 from app.settings import Settings
@@ -73,7 +74,8 @@ def everything(database: Database, folder: Path) -> Iterator[dict[str, str]]:
 
 @contextmanager
 def _worker(database: Database, folder: Path) -> Iterator[None]:
-    perform = partial(perform_check, database=database, sealer=open_secret_box(Settings(data_dir=folder)), allowlist=())
+    sealer = open_secret_box(Settings(data_dir=folder))
+    perform = partial(perform_check, database=database, sealer=sealer, allowlist=(), further=mitigate_window)
     stop = threading.Event()
     thread = threading.Thread(target=Worker(database, perform, concurrency=1).run, args=(stop,))
     thread.start()

@@ -3,21 +3,35 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from app.store.engine import Database
 from tests.integration.api.bodies import deployment, monitor
+from tests.integration.mitigation.live import row_server
+from tests.models.serving import ModelServer
 from tests.service import RunningService, running_service
 
 WHAT_A_SCHEMA_CANNOT_SAY = "positive_data_acceptance"
 """Bodies that fit the schema are still refused where two members contradict each other (lo > hi, a value in both groups, an unknown
 column), so this one check is left out; all others are on."""
 
+MODEL_MAY_FAIL = """
+[[operations]]
+include-operation-id = "predictDebiased"
+checks.not_a_server_error.expected-statuses = ["2xx", "4xx", "502", "503"]
+"""
+"""Endpoints are made up and times are as short as can be there, so the documented 502 and 503 are the right answers."""
+
 DESTRUCTIVE = ("deleteDeployment", "deleteFairnessMonitor", "deleteTrainingData")
+
+REPAIRED = ("readMitigationProfile",)
+"""Where the deployment's id is given, a spoilt one is replaced by it. What then finds something, which the version 1 does, is counted as
+accepted in spite of the spoilt id."""
 
 
 def test_no_operation_fails_or_answers_anything_undocumented(database: Database, tmp_path: Path) -> None:
-    with running_service(database, tmp_path) as service:
-        _set_up(service)
+    with row_server(_refusing) as model, running_service(database, tmp_path) as service:
+        _set_up(service, model)
 
         outcome = _schemathesis(service, tmp_path, "", "--max-examples", "8")
 
@@ -26,9 +40,9 @@ def test_no_operation_fails_or_answers_anything_undocumented(database: Database,
 
 def test_operations_on_a_deployment_that_exists_neither_fail_nor_answer_anything_undocumented(database: Database, tmp_path: Path) -> None:
     existing = '[parameters]\n"path.deployment_id" = "credit-risk"\n'
-    kept = [argument for name in DESTRUCTIVE for argument in ("--exclude-operation-id", name)]
-    with running_service(database, tmp_path) as service:
-        _set_up(service)
+    kept = [argument for name in (*DESTRUCTIVE, *REPAIRED) for argument in ("--exclude-operation-id", name)]
+    with row_server(_refusing) as model, running_service(database, tmp_path) as service:
+        _set_up(service, model)
 
         outcome = _schemathesis(service, tmp_path, existing, "--include-path-regex", "deployment_id", *kept, "--max-examples", "25")
         still_there = service.client.get("/v1/deployments/credit-risk/fairness-monitor").status_code
@@ -37,8 +51,12 @@ def test_operations_on_a_deployment_that_exists_neither_fail_nor_answer_anything
     assert still_there == 200
 
 
-def _set_up(service: RunningService) -> None:
-    service.client.post("/v1/deployments", json=deployment()).raise_for_status()
+def _refusing(_row: dict[str, Any]) -> dict[str, Any]:
+    return {"prediction": 0, "probability": 0.4, "predictedLabel": "Risk"}
+
+
+def _set_up(service: RunningService, model: ModelServer) -> None:
+    service.client.post("/v1/deployments", json=deployment(endpoint={"url": model.url})).raise_for_status()
     service.client.put("/v1/deployments/credit-risk/fairness-monitor", json=monitor()).raise_for_status()
     counts = [{"values": ["female"], "label": "Risk", "records": 30}, {"values": ["male"], "label": "No Risk", "records": 40}]
     trained_on = {"distributions": [{"columns": ["Sex"], "counts": counts}]}
@@ -46,7 +64,7 @@ def _set_up(service: RunningService) -> None:
 
 
 def _schemathesis(service: RunningService, folder: Path, configuration: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    (folder / "schemathesis.toml").write_text(configuration)
+    (folder / "schemathesis.toml").write_text(configuration + MODEL_MAY_FAIL)
     command = [
         str(Path(sys.executable).with_name("schemathesis")),
         *("--config-file", "schemathesis.toml", "run", f"{service.base_url}/openapi.json"),

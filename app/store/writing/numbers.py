@@ -29,7 +29,8 @@ class RecordNumbers:
             Unavailable: more must be reserved, and the database does not answer.
         """
         while self._left < count:
-            await self._refilling()
+            # Shared with whoever else waits: one that gives up must not take it from the others.
+            await asyncio.shield(self._refilling())
         if self._left - count < _LOW_WATER:
             self._refilling()
         self._left -= count

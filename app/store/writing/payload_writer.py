@@ -22,12 +22,14 @@ RECORD_COLUMNS = (
     "prediction",
     "probability",
     "label",
+    "debiased",
 )
 """Of the lines of a batch; those of historical ones have `logged_at` behind, others get the transaction's time."""
 
 _CLASH = {"23505", "40P01"}
 """An id is taken, or two writes of the same ids in another order waited for each other."""
 
+# What mitigation made of a record depends on its settings of the moment, so the same request sent again may differ in it.
 _SAME = " AND ".join(f"r.{column} IS NOT DISTINCT FROM s.{column}" for column in ("features", "meta", "prediction", "probability", "label"))
 
 _STAGE = b"CREATE TEMP TABLE IF NOT EXISTS payload_staged (LIKE payload_records INCLUDING DEFAULTS) ON COMMIT DELETE ROWS;"

@@ -1,0 +1,73 @@
+"""The route that scores records by the deployment's own model and gives debiased predictions beside its answers."""
+
+import re
+from typing import Annotated
+
+import msgspec
+from fastapi import APIRouter, Query, Request
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import Scope
+
+from app.api.access import DeploymentId, Logger, NowIn, ServicesIn
+from app.api.answers import problems_of_deployment, problems_with_body
+from app.api.debiased_predictions_openapi import ANSWER, BODY, ENCODING
+from app.api.ingestion_bodies import Bodies, ClientGone
+from app.api.uploads import require_parameters
+from app.clock import monotonic_seconds
+from app.errors import Conflict, InvalidInput, ScoringFailed
+from app.mitigation.active import LiveRequest
+
+router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"])
+
+DEFAULT_SECONDS = 10.0
+MOST_SECONDS = 300.0
+
+_LIVE = re.compile(r"/v1/deployments/[^/]+/debiased-predictions")
+
+_encode = msgspec.json.Encoder().encode
+_bodies = Bodies()
+
+
+def is_live_request(scope: Scope) -> bool:
+    """Whether the request's body is read here, with the limits of the ingestion routes."""
+    return scope["method"] == "POST" and _LIVE.fullmatch(scope["path"]) is not None
+
+
+@router.post(
+    "/debiased-predictions",
+    operation_id="predictDebiased",
+    response_class=Response,
+    responses={200: ANSWER} | problems_with_body(Conflict, ScoringFailed) | problems_of_deployment(),
+    openapi_extra={"requestBody": BODY, "parameters": [ENCODING]},
+)
+async def predict_debiased(
+    request: Request,
+    principal: Logger,
+    services: ServicesIn,
+    deployment_id: DeploymentId,
+    now: NowIn,
+    timeout_seconds: Annotated[
+        float, Query(gt=0, le=MOST_SECONDS, allow_inf_nan=False, description="How long the whole answer may take.")
+    ] = DEFAULT_SECONDS,
+) -> Response:
+    """Scores records by the deployment's own model, and gives what mitigation makes of each answer beside it.
+
+    The model is asked once for the records and once for all their copies: each record that may be treated unfairly, with reference
+    values in place of its own. `debiasing` says of every record what became of it. If the copies cannot be scored within the time,
+    the model's own answers come back, marked `not_scored`, with the reason in `warning`. Both answers are logged as payload before
+    this one is sent. One bad value refuses the whole request, and nothing is asked or stored.
+    """
+    began = monotonic_seconds()
+    require_parameters(request, ("timeout_seconds",))
+    try:
+        body = await _bodies.read(request.receive, request.headers.get("content-length", "").encode("latin-1"))
+    except (ClientGone, ClientDisconnect) as error:
+        raise InvalidInput.of("body", "did not arrive completely") from error
+    try:
+        encoding = request.headers.get("content-encoding", "").strip().lower()
+        live = LiveRequest(body=body, encoding=encoding, began=began, timeout_seconds=timeout_seconds)
+        answer = await services.mitigation.answer(deployment_id, live, caller=principal, now=now)
+    finally:
+        _bodies.done(body)
+    return Response(_encode(answer), media_type="application/json")

@@ -1,0 +1,98 @@
+"""The debiased endpoint in parity mode, and where something chooses which records get a second call."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from app.clock import monotonic_seconds, utc_now
+from app.domain.values import Scalar
+from app.ingest import Ingestion
+from app.ingest.plan import Plan
+from app.mitigation.active import ActiveMitigation, LiveRequest
+from app.mitigation.active_plan import ActivePlan, ActivePlans, PlanReader
+from app.scoring.egress import EgressPolicy
+from app.scoring.live import LiveModels
+from app.security.principals import Principal, Role
+from app.store.engine import Database
+from tests.integration.mitigation.live import ADDRESS, SEX, applicant, ask, credit, register, row_server, words
+from tests.scenes import PlainSealer
+from tests.service import RunningService
+
+
+def log_applicants(service: RunningService, count: int) -> None:
+    """As many women as men, with incomes from 0 upwards."""
+    applicants = [applicant(sex=sex, income=1_000 * place) for place in range(count // 2) for sex in ("female", "male")]
+    records = [{"features": one, **credit(one)} for one in applicants]
+    assert service.client.post(f"{ADDRESS}/payload-records", json={"records": records}).json()["accepted"] == count
+
+
+def test_parity_mode_lifts_by_a_threshold_of_the_group_without_a_second_call(service: RunningService) -> None:
+    with row_server() as server:
+        register(service, server, SEX)
+        log_applicants(service, 200)
+        goal = {"attribute": "sex", "disparate_impact": 0.9, "min_group_size": 30}
+        service.client.put(f"{ADDRESS}/mitigation", json={"mode": "parity", "parity": [goal]}).raise_for_status()
+        answer = ask(
+            service, applicant(income=24_000), applicant(income=0), applicant(income=90_000), applicant(sex="male", income=-50_000)
+        )
+
+    lifted, low, *_ = answer["predictions"]
+    assert answer["is_provisional"] is False
+    assert words(answer) == ["changed", "unchanged", "not_needed", "reference"]
+    assert (lifted["debiased_prediction"], lifted["changed_by"], lifted["debiased_probability"]) == (1, ["sex"], lifted["probability"])
+    assert (low["debiased_prediction"], low["changed_by"]) == (0, [])
+    assert any("different thresholds" in note for note in answer["notes"])
+    assert server.counts.requests == 1
+
+
+def test_parity_mode_leaves_a_group_without_a_threshold_alone_and_says_why(service: RunningService) -> None:
+    with row_server() as server:
+        register(service, server, SEX)
+        goal = {"attribute": "sex", "disparate_impact": 0.9, "min_group_size": 30}
+        service.client.put(f"{ADDRESS}/mitigation", json={"mode": "parity", "parity": [goal]}).raise_for_status()
+        answer = ask(service, applicant())
+
+    assert words(answer) == ["undecided"]
+    assert any(note.startswith("sex female has no threshold and keeps its outcomes: ") for note in answer["notes"])
+
+
+class OnlyThePoor:
+    """Chooses applicants below an income, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    def choose(
+        self, rows: Sequence[Sequence[Scalar | None]], own_scores: Sequence[float | None], attributes: Sequence[tuple[str, ...]]
+    ) -> list[bool]:
+        self.asked.append((len(rows), own_scores, attributes))
+        return [float(row[3] or 0) < 12_000 for row in rows]
+
+
+def test_records_that_are_not_chosen_get_no_copies(service: RunningService, database: Database) -> None:
+    chooser = OnlyThePoor()
+    reader = PlanReader(database, PlainSealer())
+
+    def read(records: Plan) -> ActivePlan:
+        return replace(reader.read(records), chooser=chooser)
+
+    async def answer(body: bytes) -> dict[str, Any]:
+        ingestion = Ingestion(database)
+        await ingestion.start()
+        active = ActiveMitigation(ingestion, ActivePlans(ingestion, read), LiveModels(EgressPolicy.of([])))
+        request = LiveRequest(body=body, encoding="", began=monotonic_seconds(), timeout_seconds=10)
+        try:
+            return await active.answer("loans", request, caller=Principal("k", Role.ADMIN), now=utc_now())
+        finally:
+            await active.stop()
+            await ingestion.stop()
+
+    with row_server() as server:
+        register(service, server, SEX)
+        rows = ",".join(f'["female","green",40,{income}]' for income in (10_000, 14_000, 90_000))
+        found = asyncio.run(answer(f'{{"fields":["sex","colour","age","income"],"values":[{rows}]}}'.encode()))
+
+    assert [row[-1] for row in found["values"]] == ["changed", "not_chosen", "not_needed"]
+    assert chooser.asked == [(2, [None, None], [("sex",), ("sex",)])]
+    assert server.counts.rows == 3 + 1
