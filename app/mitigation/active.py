@@ -1,9 +1,11 @@
 """The story of a live request: read, score, copy, score the copies, decide, log both outcomes, answer.
 
-The model is asked twice at most: once for the records, once for all of their copies. Nothing is random and no label is read.
+The model is asked once for the records and their copies together where these are few, else once for the records and once for all of
+their copies. Nothing is random and no label is read.
 """
 
 import asyncio
+import contextlib
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,14 +14,28 @@ from typing import Any
 from msgspec import Struct
 
 from app.clock import monotonic_seconds
+from app.domain.records import Prediction
 from app.errors import InvalidInput, NotFound, ScoringFailed, Unavailable
 from app.ingest import Ingestion
 from app.mitigation.active_plan import ActivePlan, ActivePlans
 from app.mitigation.answers import Answered, answer_document
-from app.mitigation.cases import Case, cases_of, copies_for, decide, give_up, waiting_among
+from app.mitigation.cases import (
+    Case,
+    Groups,
+    cases_of,
+    copied_at_once,
+    copies_for,
+    decide,
+    decide_at_once,
+    give_up,
+    groups_of,
+    waiting_among,
+)
+from app.mitigation.copies import CopySet
 from app.mitigation.debiasing import Debiased
 from app.mitigation.logged import payload_of
 from app.mitigation.requests import Asked, read_asked
+from app.scoring.formats.answers import Answer
 from app.scoring.live import LiveModel, LiveModels
 from app.security.principals import Principal
 from app.store.writing import StaleTarget
@@ -104,8 +120,11 @@ class ActiveMitigation:
     async def _answer(self, plan: ActivePlan, request: LiveRequest, now: datetime) -> dict[str, Any]:
         asked = await self._read(plan, request)
         async with self._models.using(plan.deployment.no, plan.model) as model:
-            own = await model.score(asked.features, deadline=request.model_deadline)
-            cases = cases_of(plan, asked, own.predictions)
+            groups = groups_of(plan, asked)
+            own, copied = await _score(plan, asked, groups, model, request)
+            cases = cases_of(plan, asked, groups, own.predictions)
+            if copied:
+                decide_at_once(plan, cases, copied)
             warning = await _debias(plan, cases, model, request.model_deadline)
         debiased = [case.decided for case in cases if case.decided is not None]
         checked = payload_of(plan, asked, own.predictions, debiased)
@@ -122,6 +141,31 @@ class ActiveMitigation:
             if await self._plans.is_outdated(plan):
                 raise StaleTarget([]) from None
             raise
+
+
+async def _score(
+    plan: ActivePlan, asked: Asked, groups: Sequence[Groups], model: LiveModel, request: LiveRequest
+) -> tuple[Answer, dict[int, list[Prediction]]]:
+    """The model's answer to the records and, where they could be asked about together, those to their copies by record.
+
+    If that fails, in one attempt and half of the time there is, the records are asked about alone: the copies may be at fault.
+    """
+    at_once = copied_at_once(plan, asked, groups)
+    if at_once:
+        copies = [row for place, of_record in at_once.items() for row in of_record.rows(asked.features[place])]
+        half = (monotonic_seconds() + request.model_deadline) / 2
+        with contextlib.suppress(ScoringFailed):
+            return _split(await model.score([*asked.features, *copies], deadline=half, attempts=1), len(asked), at_once)
+    return await model.score(asked.features, deadline=request.model_deadline), {}
+
+
+def _split(answer: Answer, count: int, at_once: dict[int, CopySet]) -> tuple[Answer, dict[int, list[Prediction]]]:
+    """The answer to the first `count` rows, which are the records, and the answers to the copies behind them."""
+    copied, start = {}, count
+    for place, copies in at_once.items():
+        copied[place] = answer.predictions[start : start + copies.count]
+        start += copies.count
+    return Answer(answer.fields, answer.rows[:count], answer.predictions[:count]), copied
 
 
 async def _debias(plan: ActivePlan, cases: Sequence[Case], model: LiveModel, deadline: float) -> str | None:

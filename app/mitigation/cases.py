@@ -1,8 +1,8 @@
-"""The records of a live request on their way: what is decided of each by the model's own answer, and which need copies. Asks no model."""
+"""The records of a live request on their way: their groups, what the model's own answer decides, and which need copies. Asks no model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from app.domain.mitigation import Mode
 from app.domain.outcomes import Outcome
@@ -12,6 +12,12 @@ from app.mitigation.copies import CopySet, Row
 from app.mitigation.debiasing import Debiased, Debiasing, held_to_thresholds
 from app.mitigation.deciding import favourable_score
 from app.mitigation.requests import Asked
+
+Groups: TypeAlias = list[tuple[str, str, str]]
+"""The groups that one record is in: attribute, role and label."""
+
+FEW_COPIES = 20
+"""Copies that are always few enough to be scored together with the records; otherwise as many as there are records."""
 
 
 @dataclass(slots=True)
@@ -31,17 +37,44 @@ class Case:
         return tuple(attribute for attribute, _ in self.monitored)
 
 
-def cases_of(plan: ActivePlan, asked: Asked, predictions: Sequence[Prediction]) -> list[Case]:
-    """The records with the model's answers; decided, but for those that need copies."""
-    found: list[list[tuple[str, str, str]]] = [[] for _ in predictions]
+def groups_of(plan: ActivePlan, asked: Asked) -> list[Groups]:
+    """The groups that each record is in."""
+    found: list[Groups] = [[] for _ in asked.features]
     for attribute in plan.attributes:
         name = attribute.column.name
         for groups, group in zip(found, attribute.groups_of(_values(plan, asked, name)), strict=True):
             if group is not None:
                 groups.append((name, *group))
-    cases = [_case(plan, row, own, groups) for row, own, groups in zip(asked.features, predictions, found, strict=True)]
+    return found
+
+
+def copied_at_once(plan: ActivePlan, asked: Asked, groups: Sequence[Groups]) -> dict[int, CopySet]:
+    """The copies, by record, that are few enough to be scored together with the records, whatever the model will say of these.
+
+    Some of them may turn out not to have been needed; a call of its own for the others takes longer than scoring those. None where
+    the mode needs none, or where a chooser first has to see what the model says.
+    """
+    if plan.settings.mode is Mode.PARITY or plan.chooser is not None:
+        return {}
+    sets = ((place, plan.copy_sets.of(_monitored(of_record))) for place, of_record in enumerate(groups) if _monitored(of_record))
+    found = {place: copies for place, copies in sets if copies is not None}
+    count = sum(copies.count for copies in found.values())
+    page_size = plan.model.endpoint.page_size
+    return found if count <= max(len(asked), FEW_COPIES) and len(asked) + count <= page_size else {}
+
+
+def cases_of(plan: ActivePlan, asked: Asked, groups: Sequence[Groups], predictions: Sequence[Prediction]) -> list[Case]:
+    """The records with the model's answers; decided, but for those that need copies."""
+    cases = [_case(plan, row, own, of_record) for row, own, of_record in zip(asked.features, predictions, groups, strict=True)]
     _leave_out(plan, cases)
     return cases
+
+
+def decide_at_once(plan: ActivePlan, cases: Sequence[Case], answers: Mapping[int, Sequence[Prediction]]) -> None:
+    """Decides the rest of the cases by answers to copies that are there already, by record."""
+    for place, case in enumerate(cases):
+        if case.decided is None and case.copies is not None:
+            case.decided = plan.decider.substituted(case.own, case.outcome, case.copies, answers[place])
 
 
 def waiting_among(cases: Sequence[Case]) -> list[tuple[Case, CopySet]]:
@@ -77,7 +110,11 @@ def _values(plan: ActivePlan, asked: Asked, name: str) -> list[Any]:
     return [None if row is None else row[place] for row in asked.meta]
 
 
-def _case(plan: ActivePlan, row: Row, own: Prediction, groups: Sequence[tuple[str, str, str]]) -> Case:
+def _monitored(groups: Groups) -> tuple[str, ...]:
+    return tuple(attribute for attribute, role, _ in groups if role == "monitored")
+
+
+def _case(plan: ActivePlan, row: Row, own: Prediction, groups: Groups) -> Case:
     outcome = plan.decider.classify(own.outcome_value)
     monitored = tuple((attribute, label) for attribute, role, label in groups if role == "monitored")
     case = Case(row, own, outcome, monitored)

@@ -26,16 +26,15 @@ _TABLE_WORDS = (b'"values"', b'"predictions"')
 
 
 class Asker:
-    """Asks one endpoint for pages, within its rate limit and time-out, with at most so many `attempts` each.
+    """Asks one endpoint for pages, within its rate limit and time-out.
 
     Raises:
         EndpointRefused: the URL is not one that may be called.
         ScoringFailed: the credentials cannot be put into a header.
     """
 
-    def __init__(self, endpoint: Endpoint, timing: Timing, *, attempts: int = MAX_ATTEMPTS) -> None:
+    def __init__(self, endpoint: Endpoint, timing: Timing) -> None:
         self._endpoint = endpoint
-        self._attempts = attempts
         self._timing = timing
         self._url = parse_url(endpoint.url)
         self._headers = [
@@ -47,7 +46,9 @@ class Asker:
         ]
         self._pacer = Pacer(endpoint.requests_per_second, timing)
 
-    async def ask(self, transport: httpx.AsyncBaseTransport, body: bytes, *, page: int, deadline: float = math.inf) -> bytes:
+    async def ask(
+        self, transport: httpx.AsyncBaseTransport, body: bytes, *, page: int, deadline: float = math.inf, attempts: int = MAX_ATTEMPTS
+    ) -> bytes:
         """The body of the endpoint's 2xx answer to page number `page` (from 0), by `deadline` on the monotonic clock.
 
         Raises:
@@ -64,7 +65,7 @@ class Asker:
             if asked_for is not None:
                 self._pacer.hold(asked_for)  # holds the other pages too
             pause = backoff_seconds(attempt, page) if asked_for is None else asked_for
-            if not outcome.may_pass or attempt == self._attempts or self._timing.monotonic() + pause >= deadline:
+            if not outcome.may_pass or attempt == attempts or self._timing.monotonic() + pause >= deadline:
                 model_calls.labels("failed").inc()
                 raise self._given_up(outcome, attempt)
             model_calls.labels("retried").inc()

@@ -45,12 +45,12 @@ class LiveModel:
     def __init__(self, key: ModelKey, policy: EgressPolicy, *, timing: Timing | None = None, resolver: Resolver = resolve) -> None:
         self._key = key
         self._codec = codec_for(key.endpoint.payload_format)
-        self._asker = Asker(key.endpoint, timing or Timing(), attempts=LIVE_ATTEMPTS)
+        self._asker = Asker(key.endpoint, timing or Timing())
         self._transport = PinnedTransport(policy, connections=key.endpoint.concurrency, resolver=resolver)
         self._callers = 0
         self._is_retired = False
 
-    async def score(self, rows: Rows, *, deadline: float) -> Answer:
+    async def score(self, rows: Rows, *, deadline: float, attempts: int = LIVE_ATTEMPTS) -> Answer:
         """The model's answer to the rows, in their order, by `deadline` on the monotonic clock; pages are asked side by side.
 
         Raises:
@@ -59,18 +59,19 @@ class LiveModel:
         size = self._key.endpoint.page_size
         starts = range(0, len(rows), size)
         if len(starts) == 1:
-            return await self._page(rows, 0, 1, deadline)
-        pages = [self._page(rows[start : start + size], page, len(starts), deadline) for page, start in enumerate(starts)]
+            return await self._page(rows, (0, 1), deadline, attempts)
+        pages = [self._page(rows[start : start + size], (page, len(starts)), deadline, attempts) for page, start in enumerate(starts)]
         return _joined(await _all_or_none([asyncio.ensure_future(page) for page in pages]))
 
     async def close(self) -> None:
         """Closes the connections."""
         await self._transport.aclose()
 
-    async def _page(self, rows: Rows, page: int, pages: int, deadline: float) -> Answer:
+    async def _page(self, rows: Rows, place: tuple[int, int], deadline: float, attempts: int) -> Answer:
+        page, pages = place
         body = self._codec.encode_request(self._key.columns, rows)
         model_rows.inc(len(rows))
-        answer = await self._asker.ask(self._transport, body, page=page, deadline=deadline)
+        answer = await self._asker.ask(self._transport, body, page=page, deadline=deadline, attempts=attempts)
         try:
             return self._codec.read_answer(answer, outputs=self._key.outputs, expected_rows=len(rows))
         except ScoringFailed as error:
