@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from app.domain.bias_detectors import ALL_TOGETHER, DetectorCounts, DetectorVersion
 from app.domain.deployments import Column
@@ -12,6 +13,10 @@ from app.store.bias_detectors import NewDetector
 
 GROWTH = 0.2
 """The part by which the records known must have grown (after a refusal: changed) to be worth a new version."""
+
+
+RETRAINED_AFTER = timedelta(days=7)
+"""A window of steady size never grows, while the people in it change."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,17 +35,18 @@ class DetectorEvidence:
 
 
 def train_detectors(
-    columns: Sequence[Column], evidence: Sequence[DetectorEvidence], known: Mapping[str, DetectorVersion]
+    columns: Sequence[Column], evidence: Sequence[DetectorEvidence], known: Mapping[str, DetectorVersion], *, now: datetime
 ) -> list[NewDetector]:
     """What is to be stored as a new version: of each attribute, and of all together, whose training is due.
 
-    `known` are the newest versions for the same basis. A detector is trained where there is none yet, where the biased records
-    known grew by a fifth since, and where the library changed; a refusal is stored again where the records known changed by a fifth.
+    `known` are the newest versions for the same basis. A detector is trained where there is none yet, where the biased records known
+    grew by a fifth or a week has passed since, and where the library changed; a refusal is stored again where the records known
+    changed by a fifth.
     """
     if not evidence:
         return []
     several = [*evidence, pooled(evidence)] if len(evidence) > 1 else list(evidence)
-    found = [new for one in several if (new := _trained(columns, one, known.get(one.attribute))) is not None]
+    found = [new for one in several if (new := _trained(columns, one, known.get(one.attribute), now)) is not None]
     if len(evidence) == 1:
         # All together are the records of this one attribute, so the training is the same.
         found += [replace(new, attribute=ALL_TOGETHER) for new in found]
@@ -72,10 +78,11 @@ def pooled(evidence: Sequence[DetectorEvidence]) -> DetectorEvidence:
     )
 
 
-def _trained(columns: Sequence[Column], evidence: DetectorEvidence, last: DetectorVersion | None) -> NewDetector | None:
+def _trained(columns: Sequence[Column], evidence: DetectorEvidence, last: DetectorVersion | None, now: datetime) -> NewDetector | None:
     """The new version of one attribute, if one is due. After a refusal it is tried each time, since a refusal costs nothing."""
     records, biased = len(evidence.biased), sum(map(bool, evidence.biased))
-    if last is not None and last.reason is None and last.made_by == LIBRARY and not _has_grown(biased, last.counts.biased):
+    is_due = last is None or last.made_by != LIBRARY or now - last.trained_at >= RETRAINED_AFTER or _has_grown(biased, last.counts.biased)
+    if last is not None and last.reason is None and not is_due:
         return None
     result = train(columns, evidence.rows, own_scores=evidence.own_scores, biased=evidence.biased, ids=evidence.record_ids)
     if isinstance(result, Detector):

@@ -13,6 +13,7 @@ from app.checks.classifying import outcome_codes
 from app.checks.evidence import Evidence
 from app.checks.grouping import group_records
 from app.checks.subject import Subject
+from app.clock import utc_now
 from app.domain.bias_detectors import ALL_TOGETHER
 from app.domain.checks import Span
 from app.domain.mitigation import DetectorUse, FlaggedRecord, Profile
@@ -52,7 +53,7 @@ def detect(
     with database.transaction() as session:
         known = newest_detectors(session, subject.deployment.no, profile.basis)
         detectors = LoadedDetectors().of(session, subject.deployment.no, profile.basis)
-    new = train_detectors(subject.deployment.schema.features, of_attributes, known)
+    new = train_detectors(subject.deployment.schema.features, of_attributes, known, now=utc_now())
     detectors |= {one.attribute: Detector.from_bytes(one.model) for one in new if one.model is not None}
     likely = list(_likely(reader, subject, evidence, treated, (detectors, profile))) if detectors else []
     trained = {one.attribute or "all attributes": "trained" if one.reason is None else one.reason for one in new}

@@ -51,7 +51,7 @@ def test_a_deployment_has_no_bias_detector_unless_it_is_switched_on(watched: Run
 
 def test_a_training_is_shown_with_its_quality_and_where_it_comes_from(watched: RunningService) -> None:
     women = refused(300)
-    new = train_detectors(COLUMNS, [DetectorEvidence("Sex", women.ids, women.rows, women.own_scores, women.biased)], {})
+    new = train_detectors(COLUMNS, [DetectorEvidence("Sex", women.ids, women.rows, women.own_scores, women.biased)], {}, now=NOON)
     check_id = store(watched, new)
 
     (training,) = read(watched)["trainings"]

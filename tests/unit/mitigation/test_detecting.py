@@ -1,6 +1,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -13,6 +13,8 @@ from app.mitigation.detector import Detector
 from app.mitigation.detector_choosing import DetectorChooser, bias_scores
 from app.store.bias_detectors import NewDetector
 from tests.unit.mitigation.lending import COLUMNS, Refused, refused
+
+NOW = datetime(2026, 3, 2, tzinfo=UTC)
 
 
 def evidence(women: Refused, attribute: str = "Sex") -> DetectorEvidence:
@@ -55,10 +57,20 @@ class Always:
         return np.array([row[0] for row in rows], dtype=np.float64)
 
 
+def test_a_week_later_a_detector_is_trained_again_on_as_many_records() -> None:
+    women = refused(800)
+    known = stored(train_detectors(COLUMNS, [evidence(women)], {}, now=NOW))
+
+    a_week_later = datetime(2026, 3, 8, tzinfo=UTC)
+
+    assert train_detectors(COLUMNS, [evidence(women)], known, now=a_week_later - timedelta(seconds=1)) == []
+    assert len(train_detectors(COLUMNS, [evidence(women)], known, now=a_week_later)) == 2
+
+
 def test_the_first_time_each_attribute_and_all_together_are_trained() -> None:
     women = refused(800)
 
-    new = train_detectors(COLUMNS, [evidence(part(women, 600)), evidence(women, "Age")], {})
+    new = train_detectors(COLUMNS, [evidence(part(women, 600)), evidence(women, "Age")], {}, now=NOW)
 
     assert [one.attribute for one in new] == ["Sex", "Age", ALL_TOGETHER]
     assert [one.counts.records for one in new] == [600, 800, 800]
@@ -70,24 +82,24 @@ def test_the_first_time_each_attribute_and_all_together_are_trained() -> None:
 
 
 def test_of_one_attribute_all_together_are_the_same() -> None:
-    new = train_detectors(COLUMNS, [evidence(refused(400))], {})
+    new = train_detectors(COLUMNS, [evidence(refused(400))], {}, now=NOW)
 
     assert [one.attribute for one in new] == ["Sex", ALL_TOGETHER]
     assert replace(new[1], attribute="Sex") == new[0]
 
 
 def test_nothing_is_trained_without_evidence() -> None:
-    assert train_detectors(COLUMNS, [], {}) == []
+    assert train_detectors(COLUMNS, [], {}, now=NOW) == []
 
 
 def test_a_detector_is_kept_until_the_biased_records_known_grew_by_a_fifth() -> None:
     women = refused(2500)
-    known = stored(train_detectors(COLUMNS, [evidence(with_biased(women, 100, 200))], {}))
+    known = stored(train_detectors(COLUMNS, [evidence(with_biased(women, 100, 200))], {}, now=NOW))
 
-    same = train_detectors(COLUMNS, [evidence(with_biased(women, 100, 200))], known)
-    fewer = train_detectors(COLUMNS, [evidence(with_biased(women, 60, 200))], known)
-    nearly = train_detectors(COLUMNS, [evidence(with_biased(women, 119, 500))], known)
-    grown = train_detectors(COLUMNS, [evidence(with_biased(women, 120, 200))], known)
+    same = train_detectors(COLUMNS, [evidence(with_biased(women, 100, 200))], known, now=NOW)
+    fewer = train_detectors(COLUMNS, [evidence(with_biased(women, 60, 200))], known, now=NOW)
+    nearly = train_detectors(COLUMNS, [evidence(with_biased(women, 119, 500))], known, now=NOW)
+    grown = train_detectors(COLUMNS, [evidence(with_biased(women, 120, 200))], known, now=NOW)
 
     assert (same, fewer, nearly) == ([], [], [])
     assert [one.counts.biased for one in grown] == [120, 120]
@@ -95,36 +107,36 @@ def test_a_detector_is_kept_until_the_biased_records_known_grew_by_a_fifth() -> 
 
 def test_a_detector_of_another_version_of_the_library_is_trained_anew() -> None:
     women = refused(400)
-    known = stored(train_detectors(COLUMNS, [evidence(women)], {}))
+    known = stored(train_detectors(COLUMNS, [evidence(women)], {}, now=NOW))
     old = {attribute: replace(version, made_by="scikit-learn 0.1") for attribute, version in known.items()}
 
-    assert [one.attribute for one in train_detectors(COLUMNS, [evidence(women)], old)] == ["Sex", ALL_TOGETHER]
+    assert [one.attribute for one in train_detectors(COLUMNS, [evidence(women)], old, now=NOW)] == ["Sex", ALL_TOGETHER]
 
 
 def test_a_refusal_is_stored_once_until_the_records_known_change_by_a_fifth() -> None:
     women = refused(2500)
-    first = train_detectors(COLUMNS, [evidence(with_biased(women, 20, 100))], {})
+    first = train_detectors(COLUMNS, [evidence(with_biased(women, 20, 100))], {}, now=NOW)
     known = stored(first)
 
     assert all(one.reason is not None and one.model is None and one.quality is None for one in first)
-    assert train_detectors(COLUMNS, [evidence(with_biased(women, 20, 100))], known) == []
-    assert train_detectors(COLUMNS, [evidence(with_biased(women, 23, 119))], known) == []
-    assert len(train_detectors(COLUMNS, [evidence(with_biased(women, 24, 100))], known)) == 2
-    assert len(train_detectors(COLUMNS, [evidence(with_biased(women, 20, 80))], known)) == 2
+    assert train_detectors(COLUMNS, [evidence(with_biased(women, 20, 100))], known, now=NOW) == []
+    assert train_detectors(COLUMNS, [evidence(with_biased(women, 23, 119))], known, now=NOW) == []
+    assert len(train_detectors(COLUMNS, [evidence(with_biased(women, 24, 100))], known, now=NOW)) == 2
+    assert len(train_detectors(COLUMNS, [evidence(with_biased(women, 20, 80))], known, now=NOW)) == 2
 
 
 def test_after_a_refusal_it_is_trained_as_soon_as_it_can_be() -> None:
     women = refused(2500)
-    known = stored(train_detectors(COLUMNS, [evidence(with_biased(women, 49, 300))], {}))
+    known = stored(train_detectors(COLUMNS, [evidence(with_biased(women, 49, 300))], {}, now=NOW))
 
-    new = train_detectors(COLUMNS, [evidence(with_biased(women, 50, 300))], known)
+    new = train_detectors(COLUMNS, [evidence(with_biased(women, 50, 300))], known, now=NOW)
 
     assert known["Sex"].reason is not None
     assert [one.reason for one in new] == [None, None]
 
 
 def test_an_attribute_without_any_record_is_refused_and_the_others_are_trained() -> None:
-    new = train_detectors(COLUMNS, [evidence(refused(400)), evidence(Refused([], [], [], []), "Age")], {})
+    new = train_detectors(COLUMNS, [evidence(refused(400)), evidence(Refused([], [], [], []), "Age")], {}, now=NOW)
 
     assert {one.attribute: one.reason is None for one in new} == {"Sex": True, "Age": False, ALL_TOGETHER: True}
 
