@@ -1,10 +1,10 @@
 """The files of `evenhand metrics`: the CSV that is measured, and the JSON or CSV that is written."""
 
+import csv
 import json
 import lzma
 import os
 import tarfile
-import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 
+from app.cli.metrics_lines import require_no_longer_line
 from app.domain.values import number_of
 from app.errors import InvalidInput
 from app.frames import Report
@@ -21,6 +23,8 @@ FORMATS = (".json", ".csv")
 
 _UNREADABLE = (
     ValueError,  # what pandas cannot parse or decode
+    pa.ArrowException,
+    csv.Error,
     OSError,
     MemoryError,
     # By the ending of its name pandas unpacks a file, which may be damaged, cut off, encrypted, or packed as this machine cannot unpack.
@@ -38,13 +42,16 @@ _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def read(file: Path, columns: Mapping[str, Sequence[str | None]]) -> pd.DataFrame:
     """The columns named by the arguments, in the types that pandas reads them in.
 
+    A line with fewer values than the header lacks the last ones.
+
     Raises:
-        InvalidInput: the file is no CSV, or a column is not in it or in it twice.
+        InvalidInput: the file is no CSV, a line has more values than the header, or a column is not in it or in it twice.
     """
     with _telling(file):
         header = _header(file)
     places = {name: _place(name, header, file, argument) for argument, names in columns.items() for name in names if name is not None}
     with _telling(file):
+        require_no_longer_line(file, len(header))
         frame = pd.read_csv(file, usecols=sorted(places.values()), index_col=False, low_memory=False)
     frame.columns = pd.Index([header[place] for place in sorted(places.values())])
     return frame
@@ -100,18 +107,12 @@ def _telling(file: Path) -> Iterator[None]:
     """Tells what keeps pandas from reading the file."""
     try:
         yield
-    except pd.errors.ParserWarning as error:
-        raise InvalidInput.of("file", f"{file.name} has more values in its first line than names in its header") from error
     except _UNREADABLE as error:
         raise InvalidInput.of("file", f"{file.name} cannot be read as CSV: {error}") from error
 
 
 def _header(file: Path) -> list[str]:
     """The names as they stand in the file: pandas renames the second of two that are the same."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        # Without index_col=False a line longer than the header would move every value into the next column.
-        pd.read_csv(file, nrows=1, index_col=False)
     names: list[str] = pd.read_csv(file, header=None, nrows=1, dtype=str, na_filter=False).iloc[0].tolist()
     return names
 

@@ -364,7 +364,7 @@ def test_lines_that_are_longer_than_the_header_do_not_move_values_into_other_col
     trailing.write_text("sex,approved\nwoman,0,\nman,1,\n")
     options = ("--attribute", "sex", "--prediction", "approved", "--reference", "man")
 
-    assert "FILE: longer.csv has more values in its first line than names in its header" in refusal(longer, *options)
+    assert "FILE: line 2 of longer.csv has 3 values, but its header names 2 columns" in refusal(longer, *options)
     assert written(trailing, *options)["groups"][0] == {"label": "woman", "role": "monitored", "records": 1}
 
 
