@@ -19,6 +19,8 @@ from app.metrics.significance import significance
 from app.metrics.values import Measured, Undefined, Value
 from app.metrics.verdicts import MINIMUM_GROUP_SIZE
 
+FEW_GROUPS = "fewer than two groups have records to compare"
+FEW_WEIGHING = "fewer than two groups have records to compare that weigh anything"
 _SELECTION_RATES = frozenset({"favourable", "favourable_before", "favourable_after"})
 
 
@@ -26,7 +28,7 @@ def measure_closed(metric: Metric, how: RateOf | CountOf | Compared, evidence: E
     """A rate or a count of each set of records the metric's scopes mean, or the comparison of each pair of groups."""
     match how:
         case RateOf(name):
-            return [_rate(metric, evidence.estimates[name], member) for member in members(metric.scopes, evidence.groups)]
+            return [_rate(metric, name, evidence, member) for member in members(metric.scopes, evidence.groups)]
         case CountOf(part) as how:
             # The interval of a count is that of its share of all labelled records.
             estimate = evidence.estimates[f"part:{part}"]
@@ -36,19 +38,20 @@ def measure_closed(metric: Metric, how: RateOf | CountOf | Compared, evidence: E
                 _count(metric, how, estimate, member, (everybody, float(squares[list(member.columns)].sum())))
                 for member in members(metric.scopes, evidence.groups)
             ]
-        case Compared(name, by) as how:
+        case Compared(name) as how:
             estimate, other = evidence.estimates[name], reference(evidence.groups)
             # Once, not for each group: it goes through all of them.
             share = estimate.share(other.columns)
-            pairs = [_pair(metric, by, estimate, member, (other, share)) for member in monitored(evidence.groups)]
+            pairs = [_pair(metric, how, evidence, member, (other, share)) for member in monitored(evidence.groups)]
             return [*pairs, *_worst_pair(metric, how, estimate, evidence.groups)]
 
 
-def _rate(metric: Metric, estimate: Estimate, member: Member) -> Measured:
+def _rate(metric: Metric, rate: str, evidence: Evidence, member: Member) -> Measured:
+    estimate = evidence.estimates[rate]
     share = estimate.share(member.columns)
     number: Value | Undefined
     if share.is_empty:
-        number = Undefined(_empty(estimate, share, member.of), share.original)
+        number = Undefined(_empty(evidence, estimate, share, member), share.original)
     else:
         number = _value(share.rate, estimate.rate_interval(member.columns), estimate.records(member.columns))
     details = {"formula": metric.formula, **member.named(), **estimate.counts(share)}
@@ -61,7 +64,8 @@ def _count(metric: Metric, how: CountOf, estimate: Estimate, member: Member, amo
     details = {"formula": metric.formula, **member.named(), **estimate.counts(share), "n": everybody.total}
     number: Value | Undefined
     if everybody.is_empty:
-        number = Undefined(estimate.words.empty.format(of=""), 0)
+        reason = "the records weigh nothing" if everybody.original else estimate.words.empty.format(of="")
+        number = Undefined(reason, everybody.original)
     else:
         interval = _interval_of_count(share, everybody, squares, is_everybody=_is_everybody(how, member, share))
         number = _value(share.mass, interval, everybody.total)
@@ -94,15 +98,16 @@ def _interval_of_count(share: Share, everybody: Share, squares: float, *, is_eve
     return Interval(min(share.mass, part.lower * total * unit), max(share.mass, upper * total * unit), part.method)
 
 
-def _pair(metric: Metric, by: Comparison, estimate: Estimate, member: Member, against: tuple[Member, Share]) -> Measured:
+def _pair(metric: Metric, how: Compared, evidence: Evidence, member: Member, against: tuple[Member, Share]) -> Measured:
+    estimate = evidence.estimates[how.rate]
     other, other_share = against
     share = estimate.share(member.columns)
-    reason = _missing(by, estimate, (share, member.of), (other_share, other.of))
+    reason = _missing(how, evidence, (share, member), (other_share, other))
     number: Value | Undefined
     if reason:
         number = Undefined(reason, estimate.records(member.columns, other.columns))
     else:
-        number = _compared(by, estimate, member.columns, other.columns)
+        number = _compared(how.by, estimate, member.columns, other.columns)
     details: dict[str, object] = {"formula": metric.formula, "monitored": member.name, "reference": other.name}
     details |= _both(estimate, share, other_share) | _significance(metric, estimate, (share, other_share), 1)
     smallest = min(share.certain, other_share.certain)
@@ -123,7 +128,8 @@ def _worst_pair(metric: Metric, how: Compared, estimate: Estimate, groups: Group
     large = [(member, share) for member, share in known if share.certain >= MINIMUM_GROUP_SIZE]
     candidates = sorted(large if len(large) > 1 else known, key=lambda entry: entry[1].rate)
     if len(candidates) < 2:  # noqa: PLR2004 - a pair
-        reason = "fewer than two groups have records to compare"
+        there = sum(share.original > 0 for _, share in shares)
+        reason = FEW_GROUPS if there < 2 else FEW_WEIGHING  # noqa: PLR2004 - the same two
         number: Value | Undefined = Undefined(reason, sum(share.original for _, share in known))
         return [_of_worst_pair(metric, number, 0, {"formula": metric.formula})]
     is_error = how.rate in RATES and RATES[how.rate].is_error
@@ -145,17 +151,23 @@ def _of_worst_pair(metric: Metric, number: Value | Undefined, smallest: int, det
     return Measured(metric=metric.key, scope="worst_pair", group=None, number=number, smallest_group=smallest, details=details)
 
 
-def _missing(comparison: Comparison, estimate: Estimate, share: tuple[Share, str], other: tuple[Share, str]) -> str | None:
+def _missing(how: Compared, evidence: Evidence, side: tuple[Share, Member], other: tuple[Share, Member]) -> str | None:
     """Why the two cannot be compared, or None."""
-    for each, of in (share, other):
-        if each.is_empty:
-            return _empty(estimate, each, of)
-    return estimate.words.zero_reference.format(n=other[0].total) if comparison.divides and other[0].mass == 0 else None
+    estimate = evidence.estimates[how.rate]
+    for share, member in (side, other):
+        if share.is_empty:
+            return _empty(evidence, estimate, share, member)
+    return estimate.words.zero_reference.format(n=other[0].total) if how.by.divides and other[0].mass == 0 else None
 
 
-def _empty(estimate: Estimate, share: Share, of: str) -> str:
+def _empty(evidence: Evidence, estimate: Estimate, share: Share, member: Member) -> str:
     """Why there is no rate."""
-    return f"the records{of} weigh nothing" if share.original else estimate.words.empty.format(of=of)
+    if not share.original:
+        return estimate.words.empty.format(of=member.of)
+    # Rates of some of the labelled records pass over others; every other rate is of all.
+    whole = evidence.estimates.get("part:records")
+    is_some = whole is not None and not whole.share(member.columns).is_empty
+    return f"the records{member.of} that it rests on weigh nothing" if is_some else f"the records{member.of} weigh nothing"
 
 
 def _compared(comparison: Comparison, estimate: Estimate, of: Sequence[int], against: Sequence[int]) -> Value:

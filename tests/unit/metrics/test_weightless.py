@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from app.metrics import FeedbackCells, Measured, measure_feedback
+from app.metrics import FeedbackCells, Measured, measure_feedback, rates
 from app.metrics.composites import FEW_GROUPS, FEW_WEIGHING
 from app.metrics.groups import Role
-from tests.unit.metrics.found import reason
+from tests.unit.metrics.found import found, reason
 
 RACES: list[tuple[str, Role]] = [("Black", "monitored"), ("Asian", "monitored"), ("White", "reference")]
 CDDL = "conditional_demographic_disparity_in_labels"
@@ -56,3 +56,29 @@ def test_a_group_without_records_is_not_said_to_weigh_nothing() -> None:
     assert reason(results, "f1", "group", "Asian") == "no labelled record of Asian has a favourable label or prediction"
     assert reason(results, CDDL, "group", "Asian") == "no record of Asian has a stratum and an outcome"
     assert reason(results, "between_all_groups_theil_index", "attribute") == FEW_GROUPS
+
+
+def test_a_rate_whose_denominator_alone_weighs_nothing_does_not_call_the_whole_group_weightless() -> None:
+    without_unfavourable, without_any = weighing([0, 0, 1, 1] * 3), weighing([0] * 4 + [1] * 8)
+
+    assert reason(without_unfavourable, "false_positive_rate", "group", "Black") == "the records of Black that it rests on weigh nothing"
+    assert reason(without_unfavourable, "false_positive_rate", "overall") == "the records that it rests on weigh nothing"
+    assert (
+        reason(without_unfavourable, "false_positive_rate_ratio", "group", "Black") == "the records of Black that it rests on weigh nothing"
+    )
+    assert reason(without_any, "false_positive_rate", "group", "Black") == "the records of Black weigh nothing"
+
+
+def test_a_count_of_records_that_all_weigh_nothing_says_so_and_how_many_there_are() -> None:
+    results = weighing([0] * 12)
+
+    assert reason(results, "true_positive_count", "overall") == "the records weigh nothing"
+    assert reason(results, "true_positive_count", "group", "Black") == "the records weigh nothing"
+    assert found(results, "true_positive_count", "overall").number.n == 12
+
+
+def test_groups_of_no_weight_leave_no_pair_but_are_not_said_to_be_missing() -> None:
+    weightless, missing = weighing([1] * 4 + [0] * 8), weighing([1] * 4, codes=(0,))
+
+    assert reason(weightless, "false_positive_rate_ratio", "worst_pair") == rates.FEW_WEIGHING
+    assert reason(missing, "false_positive_rate_ratio", "worst_pair") == rates.FEW_GROUPS
