@@ -12,7 +12,7 @@ from itertools import accumulate
 from sqlalchemy.orm import Session
 
 from app.checks.grouping import NEITHER, Group, typed_value
-from app.domain.deployments import Column, FieldType, RecordSchema
+from app.domain.deployments import Column, Deployment, FieldType, RecordSchema
 from app.domain.groups import positions
 from app.domain.monitors import Monitor
 from app.domain.training_data import Donor, Donors
@@ -111,16 +111,18 @@ def require_donors(donors: GroupDonors, group: Group, column: Column) -> None:
     if not donors.rows:
         raise InvalidInput.of(
             f"attributes.{column.name}.correlated_features",
-            f"the training data hold no record of the group {label_of(group.value)!r:.100} of {column.name}, from which copies would take"
-            " their correlated features; upload training data with such records, or leave the group out of the monitor",
+            f"the training data keep no record of the group {label_of(group.value)!r:.100} of {column.name}, from which copies would take"
+            " their correlated features: they hold none, or too many other values that are more frequent; upload training data with such"
+            " records, or leave the group out of the monitor",
         )
 
 
-def donor_problems(session: Session, deployment_no: int, monitor: Monitor) -> list[FieldProblem]:
-    """The correlated features of a monitor that the deployment's training data have no donors for."""
+def donor_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
+    """The correlated features of a monitor that the deployment's training data have no donors for, or donors of another type."""
     if not any(attribute.correlated_features for attribute in monitor.attributes):
         return []
-    there = donor_features_of(session, deployment_no)
+    there = donor_features_of(session, deployment.no)
+    types = {column.name: column.type for column in deployment.schema.features}
     return [
         FieldProblem(
             f"attributes[{index}].correlated_features[{place}]",
@@ -128,7 +130,7 @@ def donor_problems(session: Session, deployment_no: int, monitor: Monitor) -> li
         )
         for index, attribute in enumerate(monitor.attributes)
         for place, name in enumerate(attribute.correlated_features)
-        if name not in there.get(attribute.feature, ())
+        if name not in types or there.get(attribute.feature, {}).get(name) is not types[name]
     ]
 
 

@@ -25,7 +25,7 @@ from app.domain.values import Range, Scalar, canonical
 class CopyTarget:
     """One kind of copy: the column set to a group's value, or to `draws` values drawn from its range.
 
-    With donors it is a meta field: the correlated features are set to what `draws` donors of the group had.
+    With donors it is a meta field: the correlated features are set to what a donor of the group had.
     """
 
     column: Column
@@ -62,9 +62,15 @@ class CopyTarget:
 
 
 def copy_target(group: Group, column: Column, *, draws: int, seed: int, donors: GroupDonors | None = None) -> CopyTarget:
-    """The copies that change a record into `group`. Only ranges and donors are drawn, so only they depend on draws and seed."""
-    if isinstance(group.value, Range) or donors is not None:
-        return CopyTarget(column, group.value, draws, seed, donors)
+    """The copies that change a record into `group`. Only ranges and donors are drawn, so only they depend on draws and seed.
+
+    With donors there is one copy, whatever the draws: it stands for the record in the other group. With two, what the model makes of
+    the features that stay would count twice as much in the other group as in the record's own, and look like an effect of the group.
+    """
+    if donors is not None:
+        return CopyTarget(column, group.value, 1, seed, donors)
+    if isinstance(group.value, Range):
+        return CopyTarget(column, group.value, draws, seed)
     return CopyTarget(column, group.value, 1, 0)
 
 

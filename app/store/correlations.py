@@ -36,11 +36,11 @@ def associations_of(session: Session, deployment_no: int, attribute: str) -> tup
     return None if stored is None else tuple(map(_association, stored))
 
 
-def donor_features_of(session: Session, deployment_no: int) -> dict[str, frozenset[str]]:
-    """Of each meta field of the upload the features that its donors have."""
+def donor_features_of(session: Session, deployment_no: int) -> dict[str, dict[str, FieldType]]:
+    """Of each meta field of the upload the features that its donors have, with the types they had then."""
     table = TrainingCorrelationRow
     rows = session.execute(select(table.attribute, table.donor_features).where(table.deployment_no == deployment_no))
-    return {attribute: frozenset(name for name, _ in features) for attribute, features in rows}
+    return {attribute: {name: FieldType(kind) for name, kind in features} for attribute, features in rows}
 
 
 def donor_digests_of(session: Session, deployment_no: int, attributes: Collection[str]) -> dict[str, str]:

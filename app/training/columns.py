@@ -103,6 +103,11 @@ def as_floats(numbers: pa.Array) -> Numbers:
     return np.asarray(numbers.cast(pa.float64(), safe=False).fill_null(math.nan).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
+def as_whole(numbers: pa.Array) -> Codes:
+    """Whole numbers as int64, exactly; 0 where one is missing."""
+    return np.asarray(numbers.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
 def is_numeric(column: Column) -> bool:
     """Whether the column holds numbers, whether or not they are treated as a quantity."""
     return column.type in (FieldType.INTEGER, FieldType.NUMBER)

@@ -1,9 +1,11 @@
 """The association of every meta field of a file with every feature of the model."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from app.domain.deployments import Column, RecordSchema
+import numpy as np
+
+from app.domain.deployments import Column, FieldType, RecordSchema
 from app.domain.groups import in_order
 from app.domain.training_data import Association, AssociationMeasure
 from app.metrics.values import Undefined
@@ -12,11 +14,15 @@ from app.training.association import AbsolutePearson, CorrelationRatio, CramersV
 from app.training.columns import Codes, Numbers, is_quantity
 from app.training.counting import Values
 from app.training.limits import MOST_CELLS, MOST_PAIR_CELLS, MOST_PAIRS
-from app.training.pieces import Layout, Piece
+from app.training.pieces import Layout, Part, Piece
 from app.training.survey import Survey
 
 TOO_MANY_PAIRS = f"only the first {MOST_PAIRS:,} pairs of a meta field and a feature, in the order of the schema, are compared"
 TOO_MANY_CELLS = f"the pairs of columns before it hold all the {MOST_PAIR_CELLS:,} combinations of values that are counted at once"
+
+HALF_BITS = 32
+HALF = 2**HALF_BITS
+"""Half of a 64-bit number."""
 
 
 @dataclass(slots=True)
@@ -26,6 +32,24 @@ class _Side:
     column: Column
     categories: Values | None
     reason: str | None
+    _first: int | None = field(init=False, default=None)
+
+    def numbers(self, part: Part) -> Numbers:
+        """The quantity, of whole numbers how far each is above the first one of the file: none of the measures sees the difference.
+
+        Whole numbers may be larger than double precision tells apart.
+        """
+        floats = part.floats()
+        known = np.flatnonzero(np.isfinite(floats))
+        if self.column.type is not FieldType.INTEGER or not len(known):
+            return floats
+        # By halves, lest a difference of two 64-bit numbers has no room in a third.
+        whole = part.whole()
+        if self._first is None:
+            self._first = int(whole[known[0]])
+        high, low = divmod(self._first, HALF)
+        apart = ((whole >> HALF_BITS) - high).astype(np.float64) * HALF + ((whole & (HALF - 1)) - low)
+        return np.where(np.isfinite(floats), apart, np.nan)
 
     @property
     def is_quantity(self) -> bool:
@@ -75,7 +99,7 @@ class Correlations:
     def add(self, piece: Piece) -> None:
         """Counts one piece."""
         codes = {name: side.categories.codes(piece.parts[name]) for name, side in self._sides.items() if side.categories is not None}
-        numbers = {name: piece.parts[name].floats() for name, side in self._sides.items() if side.is_quantity}
+        numbers = {name: side.numbers(piece.parts[name]) for name, side in self._sides.items() if side.is_quantity}
         for pairs in self._pairs.values():
             for pair in pairs:
                 _count(pair, codes, numbers)

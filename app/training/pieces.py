@@ -11,8 +11,10 @@ from app.domain.monitors import Monitor
 from app.errors import FieldProblem, InvalidInput, TooLarge
 from app.training.columns import (
     Coded,
+    Codes,
     Numbers,
     as_floats,
+    as_whole,
     coded_numbers,
     is_numeric,
     is_quantity,
@@ -43,6 +45,10 @@ class Part:
     def floats(self) -> Numbers:
         """Its numbers; NaN where one is missing."""
         return as_floats(self.read)
+
+    def whole(self) -> Codes:
+        """The numbers of a column of whole ones, exactly; 0 where one is missing."""
+        return as_whole(self.read)
 
 
 @dataclass(frozen=True, slots=True)

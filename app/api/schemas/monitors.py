@@ -95,7 +95,7 @@ class MonitorIn(In):
     draws: int = Field(
         default=DRAWS_PER_ROW,
         json_schema_extra={"minimum": 1, "maximum": MAX_DRAWS},
-        description="Copies per record and target range of a numeric attribute, or target group of one with correlated features.",
+        description="Copies per record and target range of a numeric attribute; one with correlated features has one copy each.",
     )
     seed: int = Field(
         default=0,

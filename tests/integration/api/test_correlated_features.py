@@ -161,3 +161,15 @@ def test_a_feature_that_the_schema_no_longer_has_cannot_be_picked(trained: httpx
     answer = trained.get(PATH, params={"attribute": "Postcode"}).json()
 
     assert [one["feature"] for one in answer["features"] if one["can_be_picked"]] == ["Owner"]
+
+
+def test_a_feature_that_has_another_type_than_its_donors_cannot_be_picked(trained: httpx.Client) -> None:
+    features = [{"name": "Age", "type": "integer"}, {"name": "Sex", "type": "string"}, {"name": "Owner", "type": "string"}]
+    trained.patch(DEPLOYMENT, json={"features": features}).raise_for_status()
+
+    answer = trained.get(PATH, params={"attribute": "Postcode"}).json()
+    refused = errors(trained.put(MONITOR, json=through("Sex", "Owner")))
+
+    assert [one["feature"] for one in answer["features"] if one["can_be_picked"]] == ["Sex"]
+    assert [field for field, _ in refused] == ["attributes[0].correlated_features[1]"]
+    assert "its type was changed since" in refused[0][1]

@@ -76,14 +76,14 @@ def test_copies_take_the_role_of_the_other_sex_and_the_rest_of_the_record_stays(
     result = married.check(NOON)
 
     # As husbands the poor wives would be approved; as wives the poor husbands refused; the rich are approved either way.
-    assert model.counts.rows == 40 * 2
+    assert model.counts.rows == 40
     assert result.value("flip_rate", "balanced", "sex", scope="attribute") == pytest.approx(20 / 40)
     assert result.value("disparate_impact", "payload", "sex", "female") == pytest.approx(10 / 20)
-    # Women: 10 of 20 of their own, 20 of 40 copies of men. Men: all 20, all 40 copies of women.
+    # Women: 10 of 20 of their own, 10 of 20 copies of men. Men: all 20, all 20 copies of women.
     assert result.value("perfect_equality", "balanced", "sex") == 1.0
-    assert result.value("disparate_impact", "balanced", "sex", "female") == pytest.approx(30 / 60)
+    assert result.value("disparate_impact", "balanced", "sex", "female") == pytest.approx(20 / 40)
     assert result.run.window is not None
-    assert result.run.window["perturbed_records"] == {"sex": 80}
+    assert result.run.window["perturbed_records"] == {"sex": 40}
     assert result.run.window["attributes_unseen_by_model"] == ["sex"]
     assert result.run.window["correlated_features"]["sex"]["features"] == ["role"]
 
@@ -108,7 +108,7 @@ def test_the_next_hour_asks_about_new_records_only_and_answers_the_same(married:
 
     second = married.check(NOON + HOUR)
 
-    assert model.counts.rows == 4 * 2
+    assert model.counts.rows == 4
     assert second.get("flip_rate", "balanced", "sex", scope="attribute").n == 44
     assert second.value("flip_rate", "balanced", "sex", scope="attribute") == first.value("flip_rate", "balanced", "sex", scope="attribute")
 
@@ -124,7 +124,7 @@ def test_other_training_data_are_other_copies_and_the_same_again_are_none(marrie
     married.check(NOON)
 
     assert asked_after_the_same == 0
-    assert model.counts.rows == 40 * 2
+    assert model.counts.rows == 40
 
 
 def test_values_are_not_carried_forward_over_other_training_data(married: Scene) -> None:

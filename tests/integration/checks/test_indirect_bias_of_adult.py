@@ -165,10 +165,10 @@ def test_plain_flipping_shows_the_payload_and_correlated_features_show_what_the_
     assert plain.value("disparate_impact", "payload", "sex", "Female") == pytest.approx(0.261, abs=0.01)
     assert balanced(plain) == (plain.value("disparate_impact", "payload", "sex", "Female"), "unfair")
     assert plain.get("flip_rate", "balanced", "sex", scope="attribute").value is None
-    assert model.counts.rows == RECORDS * 2
+    assert model.counts.rows == RECORDS
     assert through.value("disparate_impact", "payload", "sex", "Female") == plain.value("disparate_impact", "payload", "sex", "Female")
-    assert balanced(through) == (pytest.approx(0.519, abs=0.02), "unfair")
-    assert flips(through) == pytest.approx([0.249, 0.090, 0.159], abs=0.02)
+    assert balanced(through) == (pytest.approx(0.439, abs=0.02), "unfair")
+    assert flips(through) == pytest.approx([0.184, 0.049, 0.135], abs=0.02)
 
 
 def test_of_features_that_go_together_one_alone_makes_people_who_are_nobody(adults: Scene) -> None:
@@ -179,8 +179,8 @@ def test_of_features_that_go_together_one_alone_makes_people_who_are_nobody(adul
     together = adults.check(NOON)
 
     # Unmarried husbands and married women who live alone: the model's answers to them speak of nobody.
-    assert balanced(alone) == (pytest.approx(1.29, abs=0.03), "fair")
-    assert balanced(together) == (pytest.approx(0.521, abs=0.02), "unfair")
+    assert balanced(alone) == (pytest.approx(0.938, abs=0.02), "fair")
+    assert balanced(together) == (pytest.approx(0.444, abs=0.02), "unfair")
 
 
 def test_a_donor_of_the_own_group_flips_outcomes_too(adults: Scene, people: pd.DataFrame, fitted: LogisticModel) -> None:
@@ -195,15 +195,13 @@ def test_a_donor_of_the_own_group_flips_outcomes_too(adults: Scene, people: pd.D
     own = np.array(fitted.scores(names, [list(row.values()) for row in rows])) > 0.5
 
     def flip_rate(*, from_other: bool) -> float:
-        flipped = np.zeros(len(rows), dtype=bool)
-        for draw in range(2):
-            copies = [
-                row | lent[int((sex == "Male") != from_other)].at(uniform(f"{no}-{draw}"))
-                for no, (row, sex) in enumerate(zip(rows, asked["sex"], strict=True))
-            ]
-            flipped |= (fitted.scores(names, [list(copy.values()) for copy in copies]) > 0.5) != own
+        copies = [
+            row | lent[int((sex == "Male") != from_other)].at(uniform(f"{no}-0"))
+            for no, (row, sex) in enumerate(zip(rows, asked["sex"], strict=True))
+        ]
+        flipped = (np.array(fitted.scores(names, [list(copy.values()) for copy in copies])) > 0.5) != own
         return float(flipped.mean())
 
     # Nearly as many as with donors of the other sex: of the flip rate most is the donor's chance.
-    assert flip_rate(from_other=False) == pytest.approx(0.219, abs=0.03)
-    assert flip_rate(from_other=True) == pytest.approx(0.248, abs=0.03)
+    assert flip_rate(from_other=False) == pytest.approx(0.156, abs=0.03)
+    assert flip_rate(from_other=True) == pytest.approx(0.187, abs=0.03)

@@ -181,6 +181,25 @@ def test_meta_fields_beyond_the_room_for_values_have_no_donors(monkeypatch: pyte
     assert len(second.associations) == 2
 
 
+def test_whole_numbers_are_compared_exactly_however_large_they_are() -> None:
+    number, role = column("number", FieldType.INTEGER), ["a", "b", "b", "c", "c", "a"]
+    steps = [0, 3, 2, 7, 5, 1]
+    small = correlated(pd.DataFrame({"role": role, "hours": range(6), "number": steps, "label": 1}), number)
+
+    for origin in (2**53, 2**63 - 8, -(2**63)):
+        large = correlated(pd.DataFrame({"role": role, "hours": range(6), "number": [origin + step for step in steps], "label": 1}), number)
+        assert [one.strength for one in large.associations] == [one.strength for one in small.associations]
+
+
+def test_whole_numbers_as_far_apart_as_there_are_have_a_strength() -> None:
+    number = column("number", FieldType.INTEGER)
+    ends = [-(2**63), 2**63 - 1, -(2**63), 2**63 - 1]
+
+    found = correlated(pd.DataFrame({"role": ["a", "b", "a", "b"], "hours": [1, 2, 1, 2], "number": ends, "label": 1}), number)
+
+    assert [one.strength for one in found.associations] == [pytest.approx(1), pytest.approx(1)]
+
+
 def test_a_column_of_weights_changes_nothing() -> None:
     frame = people(50)
 
