@@ -6,6 +6,8 @@ predictions do: the number goes with the outcome it leads to. Where it does not,
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 
 import msgspec
 import numpy as np
@@ -42,6 +44,7 @@ FEWEST, FEWEST_OF_SIDE = 10, 3
 OFF_ONE = 1e-3
 """How far from 1 the numbers of a list may add up to, for their rounding."""
 _DECODER = msgspec.json.Decoder(list[float | list[float | None] | None])
+_ONE_DECODER = msgspec.json.Decoder(float | list[float | None])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,21 +75,43 @@ def favourable_scores(probabilities: pa.ChunkedArray, predicted: pa.ChunkedArray
 
 
 def scores_by(reading: Reading, probabilities: pa.ChunkedArray) -> FloatArray:
-    """The scores of records [records] by a way of reading that is known, from JSON texts; NaN where a record has none of that form."""
+    """The scores of records [records] by a way of reading that is known, from JSON texts; NaN where a record has none of that form.
+
+    Another form, such as that of another model revision, hides no score but its own.
+    """
     known = np.asarray(probabilities.is_valid().to_numpy(), dtype=np.bool_)
     values = np.full(len(known), np.nan)
-    table = _numbers(probabilities.drop_null()) if known.any() else None
-    is_list = reading.form == "list"
-    if table is not None and (table.ndim == TWO) == is_list and (not is_list or max(reading.favourable) < table.shape[1]):
-        values[known] = _read(table, reading)
+    if known.any():
+        texts = probabilities.drop_null()
+        table = _numbers(texts)
+        values[known] = [_read_one(text, reading) for text in texts.to_pylist()] if table is None else _read_all(table, reading)
     return values
+
+
+def _read_all(table: FloatArray, reading: Reading) -> FloatArray:
+    """The scores [records] of answers that are all of one form; NaN if it is not the one that is read."""
+    if table.ndim == 1:
+        is_read = reading.form == "number"
+    else:
+        classes = len(reading.classes) or table.shape[1]
+        is_read = reading.form == "list" and table.shape[1] == classes and max(reading.favourable, default=0) < classes
+    return _read(table, reading) if is_read else np.full(len(table), np.nan)
+
+
+def _read_one(text: str, reading: Reading) -> float:
+    """The score of one answer beside answers of other forms."""
+    answer = _ONE_DECODER.decode(text)
+    table = np.asarray([answer], dtype=np.float64)
+    return float(_read_all(table, reading)[0])
 
 
 def _read(table: FloatArray, reading: Reading) -> FloatArray:
     if table.ndim == 1:
         return table if reading.rises else 1 - table
+    # One by one, as for a single record: a threshold is somebody's score, to the last digit.
+    total = reduce(add, (table[:, place] for place in reading.favourable), np.zeros(len(table)))
     # A sum of parts of one can come out a trifle above it.
-    scores: FloatArray = np.minimum(table[:, list(reading.favourable)].sum(axis=1), 1.0)
+    scores: FloatArray = np.minimum(total, 1.0)
     return scores
 
 

@@ -3,8 +3,11 @@
 Source: spec of the fairness check, section 8. Nothing is random, and only outcomes that the model itself gave are returned.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import TypeAlias
 
 from app.domain.mitigation import CutOff, Mode, Reading
@@ -62,14 +65,13 @@ def outcome_as_reference(answers: Sequence[CopyAnswer], judge: Judge) -> Outcome
 def mean_probability(answers: Sequence[CopyAnswer]) -> Probability:
     """The copies' mean probability by share, in the form in which the model gives it; None where one has none, or another form."""
     known = _weighted(answers)
-    total = sum(answer.share for answer in known)
     numbers = [(answer.probability, answer.share) for answer in known if isinstance(answer.probability, int | float)]
     if known and len(numbers) == len(known):
-        return sum(number * share for number, share in numbers) / total
+        return _mean(numbers)
     lists = [(answer.probability, answer.share) for answer in known if isinstance(answer.probability, tuple)]
     if not known or len(lists) < len(known) or len({len(numbers_of_one) for numbers_of_one, _ in lists}) > 1:
         return None
-    return tuple(sum(one[place] * share for one, share in lists) / total for place in range(len(lists[0][0])))
+    return tuple(_mean([(one[place], share) for one, share in lists]) for place in range(len(lists[0][0])))
 
 
 def mean_prediction(answers: Sequence[CopyAnswer]) -> float | None:
@@ -78,7 +80,7 @@ def mean_prediction(answers: Sequence[CopyAnswer]) -> float | None:
     numbers = [(answer.number, answer.share) for answer in known if answer.number is not None]
     if not known or len(numbers) < len(known):
         return None
-    return sum(number * share for number, share in numbers) / sum(share for _, share in numbers)
+    return _mean(numbers)
 
 
 def debiased_outcome(own: Outcome, as_reference: Outcome | None, mode: Mode) -> Outcome:
@@ -97,10 +99,18 @@ def favourable_score(probability: Probability, reading: Reading | None) -> float
     if isinstance(probability, tuple):
         if reading.form != "list" or max(reading.favourable, default=-1) >= len(probability):
             return None
-        return min(1.0, sum(probability[place] for place in reading.favourable))
+        # Added one by one, as those of many records are: a threshold is somebody's score, to the last digit.
+        return min(1.0, reduce(add, (probability[place] for place in reading.favourable), 0.0))
     if reading.form != "number":
         return None
     return probability if reading.rises else 1 - probability
+
+
+def _mean(weighed: Sequence[tuple[float, float]]) -> float:
+    """The mean of (number, share), never outside the numbers: rounding must not make a probability of more than 1."""
+    numbers = [number for number, _ in weighed]
+    mean = math.fsum(number * share for number, share in weighed) / math.fsum(share for _, share in weighed)
+    return min(max(mean, min(numbers)), max(numbers))
 
 
 def _decided(mean: Probability, judge: Judge) -> Outcome | None:
@@ -117,7 +127,13 @@ def _decided(mean: Probability, judge: Judge) -> Outcome | None:
     score = favourable_score(mean, reading)
     if score is None or judge.cut_off is None:
         return None
-    return Outcome.FAVOURABLE if score > judge.cut_off.value + ALMOST else Outcome.UNFAVOURABLE
+    return Outcome.FAVOURABLE if _is_favourable(score, judge.cut_off) else Outcome.UNFAVOURABLE
+
+
+def _is_favourable(score: float, cut_off: CutOff) -> bool:
+    """Whether the model is favourable at that score: above its cut-off, and from the lowest score on at which it was seen to be."""
+    was_seen = cut_off.lowest_favourable > cut_off.highest_unfavourable and score >= cut_off.lowest_favourable - ALMOST
+    return was_seen or score > cut_off.value + ALMOST
 
 
 def _majority(known: Sequence[CopyAnswer]) -> Outcome | None:

@@ -4,7 +4,7 @@ Reads predictions and groups, never labels. Stores nothing.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import msgspec
@@ -19,6 +19,7 @@ from app.checks.scores import Scores, favourable_scores
 from app.checks.window import BEGINNING
 from app.domain.checks import Span
 from app.domain.deployments import Column, Deployment
+from app.domain.groups import NEITHER, groups_of, in_order, positions, typed
 from app.domain.mitigation import AttributeProfile, CutOff, MitigationSettings, ParityGoal, Profile
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import Outcome
@@ -101,12 +102,26 @@ def _column(deployment: Deployment, feature: str) -> Column:
 
 def _attribute(goal: Goal, attribute: MonitoredAttribute, column: Column, payload: Payload, read: Scores) -> AttributeProfile:
     values = payload.values[attribute.feature]
-    grouping = group_records(attribute, column, values)
+    grouping = group_records(_with_reference(attribute, column, values), column, values)
     is_feature = any(one.name == column.name for one in goal.deployment.schema.features)
     stand_ins, covered, reason = stand_ins_for(grouping, values, is_feature=is_feature, donors=_donors(goal, attribute, grouping))
     parity = next((one for one in goal.settings.parity if one.attribute == attribute.feature), None)
     thresholds, untouched = _parity(grouping, payload, parity, read)
     return AttributeProfile(attribute.feature, stand_ins, covered, reason, thresholds, untouched)
+
+
+def _with_reference(attribute: MonitoredAttribute, column: Column, values: pa.ChunkedArray) -> MonitoredAttribute:
+    """The attribute with its reference listed: where it was left out, every other value logged.
+
+    However many these are: most get no copy here, and a window that holds few of them must not fail for what was logged before it.
+    """
+    if attribute.reference is not None:
+        return attribute
+    logged = [typed(value, column) for value in values.combine_chunks().dictionary_encode().dictionary.to_pylist()]
+    monitored = groups_of(replace(attribute, reference=()), column, (), seen_in="payload")
+    placed = zip(logged, positions(monitored, column, logged), strict=True)
+    others = sorted({value for value, place in placed if place == NEITHER}, key=in_order)
+    return replace(attribute, reference=tuple(others))
 
 
 def _donors(goal: Goal, attribute: MonitoredAttribute, grouping: Grouping) -> list[GroupDonors] | None:

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.checks.subject import Subject
 from app.checks.window import PayloadWindow
+from app.domain.checks import Trigger
 from app.domain.mitigation import AttributeProfile, FlaggedRecord, Profile
 from app.mitigation.deciding import Judge, favourable_score, mean_probability
 from app.mitigation.treated import UNKNOWN, Treated, read_probability, reference_answers
@@ -27,9 +28,17 @@ class Flags:
 
 
 def is_flagged_already(session: Session, subject: Subject, profile: Profile) -> bool:
-    """Whether earlier checks flagged by this profile, so that only records whose copies are new need looking at."""
+    """Whether earlier checks flagged by this profile, so that only records whose copies are new need looking at.
+
+    That holds from hour to hour. A range that somebody asked for, or the first window of a changed monitor, reaches back to records
+    that were last looked at by another profile, or never, though their copies are there.
+    """
+    if subject.check.trigger is Trigger.RANGE:
+        return False
     last = newest_success_before(session, subject.deployment.no, subject.check.span.end)
-    return last is not None and last.window.get("mitigation_profile_version") == profile.version
+    if last is None or last.monitor_version != subject.monitor.version:
+        return False
+    return last.window.get("mitigation_profile_version") == profile.version
 
 
 def flag_records(

@@ -16,7 +16,16 @@ from app.domain.outcomes import Outcome
 from app.metrics.groups import IntArray
 from app.metrics.tables import DebiasedFeedback
 from app.mitigation.deciding import Judge
-from app.mitigation.treated import UNKNOWN, Treated, lifted, monitored, outcomes_as_reference, substituted, thresholds_of
+from app.mitigation.treated import (
+    UNKNOWN,
+    Treated,
+    counted_references,
+    lifted,
+    monitored,
+    outcomes_as_reference,
+    substituted,
+    thresholds_of,
+)
 from app.store.arrow import ArrowReader
 from app.store.counterfactuals import TargetKey, stored_outcomes
 
@@ -47,26 +56,31 @@ def tabulate_labels(
 ) -> LabelTables:
     """The table of one attribute's mitigation.
 
-    A label whose record would need copies that nobody has scored is in neither figure, so that both speak of the same records; so is
-    one that another model revision predicted.
+    A label of a monitored record whose copies nobody has scored is in neither figure, so that both speak of the same records,
+    whatever its prediction: left out by their outcome, those that stay would be no picture of their group. So is one that another
+    model revision predicted.
     """
     treated, _ = window
     profile, judge = how
     mode = subject.mitigation.mode
     grouping = next(one for one in labels.groupings if one.column.name == treated.grouping.column.name)
     before = labels.comparison.predicted
-    present = np.array(labels.window.rows["model_revision"].to_pylist(), dtype=object) == subject.deployment.model_revision
+    present = _of_present_model(labels, subject)
     if mode is Mode.PARITY:
         after, unknown = _by_thresholds(labels, grouping, profile, judge), np.zeros(len(before), dtype=np.bool_)
     else:
         needs = present & monitored(grouping) & (before != Outcome.UNCLASSIFIED)
-        if mode is Mode.LIFT_ONLY:
-            needs &= before == Outcome.UNFAVOURABLE
-        as_reference = _as_reference(reader, subject, (labels, grouping), window, how, needs=needs)
-        after, unknown = substituted(before, as_reference, grouping, mode), needs & (as_reference == UNKNOWN)
+        as_reference, are_known = _as_reference(reader, subject, (labels, grouping), window, how, needs=needs)
+        after, unknown = substituted(before, as_reference, grouping, mode), needs & ~are_known
     kept = present & ~unknown
     own, additional = (_table(labels, grouping, after, kept & part) for part in (labels.window.is_own(), ~labels.window.is_own()))
     return LabelTables(own, additional, int(unknown.sum()), int((~present).sum()))
+
+
+def _of_present_model(labels: Labelled, subject: Subject) -> npt.NDArray[np.bool_]:
+    """Whether the present model made each prediction; one that is not stored yet was asked for in this check."""
+    revision = subject.deployment.model_revision
+    return np.array([made_by in (None, revision) for made_by in labels.window.rows["model_revision"].to_pylist()], dtype=np.bool_)
 
 
 def _by_thresholds(labels: Labelled, grouping: Grouping, profile: AttributeProfile, judge: Judge) -> IntArray:
@@ -85,21 +99,34 @@ def _as_reference(
     how: tuple[AttributeProfile, Judge],
     *,
     needs: npt.NDArray[np.bool_],
-) -> IntArray:
-    """The outcome of each labelled record as reference: from the window where it is in it, else from what earlier checks stored."""
+) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+    """The outcome of each labelled record as reference, and whether all the copies that decide it are known.
+
+    From the window where the record is in it, else from what earlier checks stored. Copies that tell nothing are known all the same.
+    """
     (labels, grouping), (treated, known) = labelled, window
     record_nos = labels.window.rows["record_no"].fill_null(NO_RECORD).to_numpy().astype(np.int64)
     found = np.full(len(record_nos), UNKNOWN, dtype=np.int64)
+    # What the model never sees has no copies, and nothing changes.
+    are_known = np.full(len(record_nos), not _is_copied(subject, treated.copies))
     if len(known.record_nos):
         order = np.argsort(known.record_nos)
         places = order[np.minimum(np.searchsorted(known.record_nos, record_nos, sorter=order), len(order) - 1)]
         inside = needs & (known.record_nos[places] == record_nos)
         found[inside] = treated.as_reference[places[inside]]
-    rest = np.flatnonzero(needs & (record_nos != NO_RECORD) & (found == UNKNOWN))
+        are_known |= inside
+    rest = np.flatnonzero(needs & ~are_known & (record_nos != NO_RECORD))
     if len(rest):
         copies = _stored(reader, subject, replace(grouping, codes=grouping.codes[rest]), (treated, known), record_nos=record_nos[rest])
-        found[rest] = outcomes_as_reference(copies, *how)
-    return found
+        counted = counted_references(grouping, how[0])
+        draws = np.array([copies.targets[place].draws for place in counted], dtype=np.int64)
+        are_known[rest] = (copies.known[:, counted] >= draws).all(axis=1)
+        found[rest] = np.where(are_known[rest], outcomes_as_reference(copies, *how), UNKNOWN)
+    return found, are_known
+
+
+def _is_copied(subject: Subject, copies: CopyOutcomes) -> bool:
+    return subject.is_feature(copies.grouping.column.name) or any(target.donors is not None for target in copies.targets)
 
 
 def _stored(

@@ -27,7 +27,7 @@ QUANTILES = 5
 """Values that stand for a range: the middles of that many parts with equally many records, so each is a value that occurs."""
 
 NO_REFERENCE = "no reference value is listed, and none has been logged"
-NO_DONORS = "the training data hold no record of the reference group, from which copies would take their correlated features"
+NO_DONORS = "the training data keep no record of the reference group, from which copies would take their correlated features"
 UNSEEN = "the model never sees it, and the monitor names no correlated features, so changing it changes no answer"
 
 
@@ -63,7 +63,8 @@ def stand_ins_for(
 
 def _most_frequent(grouping: Grouping, reference: Sequence[int]) -> list[tuple[float, int]]:
     """The reference groups with most records: the share of each and its position."""
-    counts = np.array([(grouping.codes == position).sum() for position in reference], dtype=np.float64)
+    # NEITHER, which is -1, is counted first.
+    counts = np.bincount(grouping.codes + 1, minlength=len(grouping.groups) + 1)[1:][list(reference)].astype(np.float64)
     shares = counts / counts.sum() if counts.sum() else np.full(len(reference), 1 / len(reference))
     ranked = sorted(zip(shares.tolist(), reference, strict=True), key=lambda one: (-one[0], *_order(grouping.groups[one[1]])))
     return [(share, position) for share, position in ranked[:MOST_VALUES] if share > 0]

@@ -20,6 +20,7 @@ ALMOST = 1e-9
 FEW = "has {n:,} classified records with a probability, and {least:,} are needed"
 REFERENCE_FEW = "the reference group has {n:,} classified records, and {least:,} are needed"
 MET = "meets the goal as it is"
+UNSCORED = "none of its unfavourable records has a probability"
 
 
 @dataclass(slots=True)
@@ -48,19 +49,19 @@ def parity_thresholds(grouping: Grouping, outcomes: npt.NDArray[np.int64], score
         else:
             rate = float((outcomes[is_reference] == Outcome.FAVOURABLE).mean())
             threshold = _threshold(outcomes[members], scores[members], goal.disparate_impact * rate)
-            if threshold is None:
-                found.untouched[group.label] = MET
+            if isinstance(threshold, str):
+                found.untouched[group.label] = threshold
             else:
                 found.thresholds[group.label] = threshold
     return found
 
 
-def _threshold(outcomes: npt.NDArray[np.int64], scores: npt.NDArray[np.float64], rate: float) -> float | None:
-    """The score from which unfavourable records are lifted so that the favourable rate reaches `rate`; None where it does."""
+def _threshold(outcomes: npt.NDArray[np.int64], scores: npt.NDArray[np.float64], rate: float) -> float | str:
+    """The score from which unfavourable records are lifted so that the favourable rate reaches `rate`; or why there is none."""
     favourable = int((outcomes == Outcome.FAVOURABLE).sum())
     missing = math.ceil(rate * len(outcomes) - favourable - ALMOST)
     if missing <= 0:
-        return None
+        return MET
     liftable = np.sort(scores[(outcomes == Outcome.UNFAVOURABLE) & ~np.isnan(scores)])[::-1]
     # Where scores are missing, the goal may be out of reach: then everything that can be lifted is.
-    return float(liftable[min(missing, len(liftable)) - 1]) if len(liftable) else None
+    return float(liftable[min(missing, len(liftable)) - 1]) if len(liftable) else UNSCORED

@@ -105,10 +105,7 @@ def outcomes_as_reference(copies: CopyOutcomes, profile: AttributeProfile, judge
 
     Where the copies of a record agree no probability is read.
     """
-    shares = profile.shares()
-    reference = [place for place, group in enumerate(copies.grouping.groups) if group.role == "reference"]
-    weighty = [place for place in reference if shares.get(copies.grouping.groups[place].label, 0) > 0]
-    counted = weighty or reference
+    shares, counted = profile.shares(), counted_references(copies.grouping, profile)
     classified, favourable = copies.classified[:, counted].sum(axis=1), copies.favourable[:, counted].sum(axis=1)
     found = np.where(classified == 0, UNKNOWN, np.where(favourable == 0, int(Outcome.UNFAVOURABLE), int(Outcome.FAVOURABLE)))
     is_divided = (favourable > 0) & (favourable < classified)
@@ -116,6 +113,13 @@ def outcomes_as_reference(copies: CopyOutcomes, profile: AttributeProfile, judge
         decided = outcome_as_reference(answers, judge)
         found[record] = UNKNOWN if decided is None else int(decided)
     return found.astype(np.int64)
+
+
+def counted_references(grouping: Grouping, profile: AttributeProfile) -> list[int]:
+    """The positions of the reference groups whose copies decide: those that somebody was logged with; all, where nobody was."""
+    shares = profile.shares()
+    reference = [place for place, group in enumerate(grouping.groups) if group.role == "reference"]
+    return [place for place in reference if shares.get(grouping.groups[place].label, 0) > 0] or reference
 
 
 def reference_answers(

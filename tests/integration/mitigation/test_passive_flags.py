@@ -1,0 +1,42 @@
+"""Which records are flagged where checks overlap: all that the window shows, also those whose copies were scored before."""
+
+from dataclasses import replace
+
+import pytest
+
+from app.domain.checks import Trigger
+from app.domain.deployments import Endpoint
+from app.domain.mitigation import MitigationSettings
+from app.domain.monitors import Monitor
+from app.domain.outcomes import OutcomeRule
+from app.store.engine import Database
+from tests.integration.mitigation.test_passive import COLUMNS, HOUSING, UNFAIR, counts, everybody, use
+from tests.models.serving import serve
+from tests.scenes import HOUR, NOON, Scene, scene
+
+
+def staged(database: Database, url: str) -> Scene:
+    outcomes = OutcomeRule(favourable=(1,), unfavourable=(0,))
+    return scene(database, COLUMNS, Monitor(outcomes=outcomes, attributes=(HOUSING,), min_records=20), endpoint=Endpoint(url=url))
+
+
+@pytest.mark.parametrize("is_asked_for", [True, False])
+def test_records_that_were_copied_before_mitigation_was_switched_on_are_flagged_too(database: Database, is_asked_for: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    with serve(UNFAIR) as server:
+        stage = staged(database, server.url)
+        use(stage, MitigationSettings(attributes=()))
+        stage.log(everybody(), NOON)
+        stage.check(NOON, trigger=Trigger.SCHEDULE)
+        use(stage, MitigationSettings())
+        stage.log(UNFAIR.applicants("own", [60.5] * 60) + UNFAIR.applicants("family", [60.5] * 20), NOON + HOUR)
+        stage.check(NOON + HOUR, trigger=Trigger.SCHEDULE)
+        before = stage.count("flagged_records")
+        if is_asked_for:
+            result = stage.check(NOON, NOON + 2 * HOUR)
+        else:
+            stage.watch(replace(stage.monitor(), min_records=350))
+            stage.log(UNFAIR.applicants("own", [60.5]), NOON + 2 * HOUR)
+            result = stage.check(NOON + 2 * HOUR, trigger=Trigger.SCHEDULE)
+
+    assert before == 0
+    assert stage.count("flagged_records") == counts(result)["changed"] > 0

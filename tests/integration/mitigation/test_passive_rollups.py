@@ -1,0 +1,65 @@
+"""Days of mitigation: by attribute, and only of hours that were mitigated in the present mode."""
+
+from dataclasses import replace
+
+import pytest
+
+from app.checks.rollups import Period, RolledUp, roll_up
+from app.domain.checks import DataSet
+from app.domain.deployments import Endpoint
+from app.domain.mitigation import MitigationSettings, Mode
+from app.domain.monitors import Monitor, MonitoredAttribute
+from app.domain.outcomes import OutcomeRule
+from app.domain.values import Range
+from app.store.engine import Database
+from app.store.measurements import SeriesFilter, hour_tables
+from tests.integration.mitigation.test_passive import COLUMNS, HOUSING, UNFAIR, everybody, use
+from tests.models.serving import serve
+from tests.scenes import HOUR, NOON, Scene, scene
+
+INCOME = MonitoredAttribute(feature="income", monitored=(Range(40, 49.9),), reference=(Range(50, 60),))
+
+
+def day(stage: Scene, mode: Mode) -> list[RolledUp]:
+    with stage.database.transaction() as session:
+        tables = hour_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
+    return roll_up(tables, Period.DAY, stage.monitor(), mode)
+
+
+def overall(found: list[RolledUp], attribute: str, metric: str) -> tuple[int, float | None, int]:
+    (one,) = (
+        one
+        for one in found
+        if (one.measurement.metric, one.measurement.attribute, one.measurement.scope) == (metric, attribute, "overall")
+        and one.measurement.data is DataSet.DEBIASED_FEEDBACK
+    )
+    return one.hours, one.measurement.value, one.measurement.n
+
+
+def test_a_day_sums_what_each_attribute_changed_for_everybody_over_the_hours_of_the_present_mode(database: Database) -> None:
+    outcomes = OutcomeRule(favourable=(1,), unfavourable=(0,))
+    monitor = Monitor(outcomes=outcomes, attributes=(HOUSING, INCOME), min_records=20)
+    rows = [row for row in everybody() if row["housing"] != "boat"]
+    with serve(UNFAIR) as server:
+        stage = scene(database, COLUMNS, monitor, endpoint=Endpoint(url=server.url))
+        for hour in range(3):
+            use(stage, MitigationSettings(mode=Mode.LIFT_ONLY if hour else Mode.REFERENCE_SUBSTITUTION))
+            mine = [{**row, "id": f"{hour}-{place}"} for place, row in enumerate(rows)]
+            stage.log(mine, NOON + hour * HOUR)
+            stage.label([(row["id"], 1) for row in mine], NOON + hour * HOUR + HOUR / 2)
+            stage.check(NOON + hour * HOUR)
+
+    found = day(stage, Mode.LIFT_ONLY)
+    favourable = sum(row["prediction"] for row in rows)
+    n = 2 * len(rows)
+    # The 28 that mitigation by housing lifts are right, for every label is 1; and so for income.
+    assert overall(found, "housing", "accuracy_before") == (2, pytest.approx(favourable / len(rows)), n)
+    assert overall(found, "housing", "accuracy_after") == (2, pytest.approx((favourable + 28) / len(rows)), n)
+    _, by_income, _ = overall(found, "income", "accuracy_after")
+    assert by_income is not None
+    assert by_income != pytest.approx((favourable + 28) / len(rows))
+    assert {one.hours for one in found if one.measurement.data is DataSet.DEBIASED} == {2}
+    assert {one.hours for one in found if one.measurement.data is DataSet.PAYLOAD} == {3}
+    assert overall(day(stage, Mode.REFERENCE_SUBSTITUTION), "housing", "accuracy_before")[0] == 1
+    stage.watch(replace(monitor, attributes=(INCOME,)))
+    assert {one.measurement.attribute for one in day(stage, Mode.LIFT_ONLY) if one.measurement.data is DataSet.DEBIASED} == {"income"}

@@ -1,0 +1,63 @@
+"""Scores by a reading that was learnt before: what is read of answers in another form, and what decides at the cut-off."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from app.checks.scores import scores_by
+from app.domain.mitigation import CutOff, Reading
+from app.domain.outcomes import Outcome, OutcomeRule
+from app.mitigation.deciding import CopyAnswer, Judge, favourable_score, outcome_as_reference
+from app.mitigation.treated import read_probability
+from tests.unit.mitigation.test_thresholds import OWN, RENT, thresholds
+
+RULE = OutcomeRule(favourable=(1,), unfavourable=(0,))
+MIXED = ["0.25", None, "[0.125, 0.875]", "[0.25, 0.25, 0.5]", "1"]
+
+
+def scores(reading: Reading, texts: list[str | None]) -> list[float | None]:
+    found = scores_by(reading, pa.chunked_array([pa.array(texts, pa.string())]))
+    return [None if np.isnan(score) else score for score in found.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("reading", "expected"),
+    [
+        (Reading("number"), [0.25, None, None, None, 1.0]),
+        (Reading("number", rises=False), [0.75, None, None, None, 0.0]),
+        (Reading("list", favourable=(0, 2), classes=("a", "b", "c")), [None, None, None, 0.75, None]),
+    ],
+)
+def test_answers_of_another_form_hide_no_score_but_their_own(reading: Reading, expected: list[float | None]) -> None:
+    assert scores(reading, MIXED) == expected
+    assert scores(reading, MIXED[2:3]) == expected[2:3]
+
+
+def test_many_records_are_read_as_each_by_itself_to_the_last_digit() -> None:
+    reading = Reading("list", favourable=tuple(range(11)), classes=tuple("abcdefghijkl"))
+    draws = np.random.default_rng(5).dirichlet(np.ones(12), size=300)
+    texts = [str(row.tolist()) for row in draws]
+
+    assert scores(reading, list(texts)) == [favourable_score(read_probability(text), reading) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("cut_off", "expected"),
+    [
+        (CutOff(0.5, 0.4, 0.5), Outcome.FAVOURABLE),
+        (CutOff(0.5, 0.5, 0.6), Outcome.UNFAVOURABLE),
+        (CutOff(0.5, 0.5, 0.5), Outcome.UNFAVOURABLE),
+        (CutOff(0.5, 0.4, 0.6), Outcome.UNFAVOURABLE),
+    ],
+)
+def test_at_the_cut_off_the_outcome_is_the_one_that_the_model_was_seen_to_give_there(cut_off: CutOff, expected: Outcome) -> None:
+    answers = [CopyAnswer(Outcome.FAVOURABLE, 0.75, 0.5), CopyAnswer(Outcome.UNFAVOURABLE, 0.25, 0.5)]
+
+    assert outcome_as_reference(answers, Judge(RULE, Reading("number"), cut_off)) is expected
+
+
+def test_a_group_whose_unfavourable_records_have_no_probability_is_not_said_to_meet_the_goal() -> None:
+    found, untouched = thresholds([OWN] * 4 + [RENT] * 9, [1] * 4 + [1] * 4 + [0] * 5, [0.9] * 8 + [np.nan] * 5)
+
+    assert found == {}
+    assert untouched["rent"] == "none of its unfavourable records has a probability"
