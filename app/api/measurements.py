@@ -84,10 +84,11 @@ def _rolled_up(session: SessionIn, deployment: Deployment, wanted: SeriesFilter,
     tables = hour_tables(session, deployment.no, wanted, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
     if len(tables) > MOST_TABLES:
         raise InvalidInput.of("since", f"leaves more than {MOST_TABLES} hourly tables to add up; narrow since, until, data or attribute")
+    settings = settings_of(session, deployment.no)
     chosen = (wanted.metric, wanted.scope, wanted.group)
     return [
         result
-        for result in roll_up(tables, period, monitor, settings_of(session, deployment.no).mode)
+        for result in roll_up(tables, period, monitor, settings)
         for one in (result.measurement,)
         if all(want is None or want == have for want, have in zip(chosen, (one.metric, one.scope, one.group), strict=True))
     ]

@@ -2,7 +2,7 @@
 
     window → groups → copies not yet scored → the model's answers → count tables → metrics and verdicts → mitigation → one transaction
 
-Nothing is stored before the last step, and no transaction is open while the model is asked.
+Nothing of the check is stored before the last step, and no transaction is open while the model is asked.
 """
 
 from collections.abc import Iterator, Sequence

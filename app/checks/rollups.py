@@ -8,9 +8,9 @@ from itertools import groupby, product
 from typing import cast
 
 from app.checks.measuring import measure_table
-from app.checks.tabulation import EVERYBODY, MODE_OF, STRATA_OF, TABLE_TYPES, Table, merged
+from app.checks.tabulation import EVERYBODY, MITIGATED, STRATA_OF, TABLE_TYPES, Table, merged
 from app.domain.checks import Measurement
-from app.domain.mitigation import Mode
+from app.domain.mitigation import MitigationSettings
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.texts import TOGETHER
 from app.domain.values import label_of
@@ -36,13 +36,17 @@ class RolledUp:
     measurement: Measurement
 
 
-def roll_up(tables: Sequence[HourTable], period: Period, monitor: Monitor, mode: Mode) -> list[RolledUp]:
+def roll_up(tables: Sequence[HourTable], period: Period, monitor: Monitor, settings: MitigationSettings) -> list[RolledUp]:
     """Every metric of every period that has a checked hour, oldest period first, under the monitor's present limits.
 
     Tables of attributes that are watched no more, or were divided into other groups, are left out: their sum with the present
-    ones would compare nobody with anybody. So are tables of outcomes that were mitigated in another mode than the present one.
+    ones would compare nobody with anybody. So are tables of outcomes that were mitigated in another way than the present one.
     """
-    present = [table for table in tables if _is_of_present_groups(table, monitor) and table.cells.get(MODE_OF, mode.value) == mode.value]
+    present = [
+        table
+        for table in tables
+        if _is_of_present_groups(table, monitor) and table.cells.get(MITIGATED) in (None, settings.way_of(table.attribute))
+    ]
     ordered = sorted(present, key=lambda table: (period_start(table.hour, period), table.data, table.attribute))
     groups = groupby(ordered, key=lambda table: (period_start(table.hour, period), table.data, table.attribute))
     return [result for (start, _data, _attribute), members in groups for result in _measured(start, list(members), monitor)]

@@ -38,8 +38,8 @@ EVERYBODY = ""
 """The attribute of the table that has no groups: accuracy overall."""
 STRATA_OF = "strata_of"
 """The member of a stored table that names the column whose values its strata are."""
-MODE_OF = "mode"
-"""The member of a stored table that says how its outcomes were mitigated."""
+MITIGATED = "mitigated"
+"""The member of a stored table that says in which way its outcomes were mitigated."""
 
 Sets: TypeAlias = list[tuple[Grouping, ...]]
 
@@ -48,8 +48,8 @@ Sets: TypeAlias = list[tuple[Grouping, ...]]
 class Tabulated:
     """One table in its two parts. `attribute` is a feature, several joined by ` × `, or EVERYBODY.
 
-    `strata` is the column by which it is divided. `lacking` says why the table has no strata or scores, where they are needed. `mode`
-    is how outcomes were mitigated.
+    `strata` is the column by which it is divided. `lacking` says why the table has no strata or scores, where they are needed.
+    `mitigated` is the way in which outcomes were.
     """
 
     data: DataSet
@@ -58,7 +58,7 @@ class Tabulated:
     additional: Table
     strata: str | None = None
     lacking: Mapping[str, str] = field(default_factory=dict)
-    mode: str | None = None
+    mitigated: str | None = None
 
     @property
     def whole(self) -> Table:
@@ -67,7 +67,7 @@ class Tabulated:
 
     def parts(self) -> list[tuple[str, dict[str, Any]]]:
         """The parts by name, in the form in which they are stored."""
-        known = {name: said for name, said in ((STRATA_OF, self.strata), (MODE_OF, self.mode)) if said is not None}
+        known = {name: said for name, said in ((STRATA_OF, self.strata), (MITIGATED, self.mitigated)) if said is not None}
         return [(name, part.to_json() | known) for name, part in ((OWN, self.own), (ADDITIONAL, self.additional))]
 
 

@@ -59,8 +59,14 @@ class MitigationSettings:
     version: int = 0
 
     def mitigates(self, attribute: str) -> bool:
-        """Whether that monitored attribute is mitigated."""
-        return self.attributes is None or attribute in self.attributes
+        """Whether that monitored attribute is mitigated. In parity mode only those are that have a goal."""
+        is_chosen = self.attributes is None or attribute in self.attributes
+        return is_chosen and (self.mode is not Mode.PARITY or any(goal.attribute == attribute for goal in self.parity))
+
+    def way_of(self, attribute: str) -> str:
+        """How the attribute is mitigated, in a word by which outcomes mitigated alike are known: the mode, of parity with its goal."""
+        goals = [f" to {goal.disparate_impact} from {goal.min_group_size}" for goal in self.parity if goal.attribute == attribute]
+        return self.mode.value + (goals[0] if goals and self.mode is Mode.PARITY else "")
 
 
 @dataclass(frozen=True, slots=True)

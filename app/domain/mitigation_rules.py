@@ -33,13 +33,8 @@ def mitigation_problems(settings: MitigationSettings, monitor: Monitor, problem_
 
 
 def mitigated_attributes(settings: MitigationSettings, monitor: Monitor) -> tuple[str, ...]:
-    """The monitored attributes that the settings apply to, in the monitor's order. In parity mode only those with a goal."""
-    goals = {goal.attribute for goal in settings.parity}
-    return tuple(
-        attribute.feature
-        for attribute in monitor.attributes
-        if _is_chosen(settings, attribute.feature) and (settings.mode is not Mode.PARITY or attribute.feature in goals)
-    )
+    """The monitored attributes that the settings apply to, in the monitor's order."""
+    return tuple(attribute.feature for attribute in monitor.attributes if settings.mitigates(attribute.feature))
 
 
 def unused_attributes(settings: MitigationSettings, monitor: Monitor | None) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy.orm import Session
 
+from app.checks.grouping import Grouping
 from app.checks.subject import Subject
 from app.checks.window import PayloadWindow
 from app.domain.checks import Trigger
@@ -20,11 +21,21 @@ from app.store.window import probabilities_of
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What a check says of the records that it looked at for an attribute: the flags that hold now, in the place of earlier ones."""
+    """What a check says of the records that it looked at for an attribute: the flags that hold now, in the place of earlier `kinds`.
+
+    `groups` are the labels of the attribute's monitored groups.
+    """
 
     attribute: str
+    groups: Sequence[str]
     looked_at: Sequence[int]
     found: Sequence[FlaggedRecord]
+    kinds: Sequence[str] = ("changed", "likely")
+
+
+def monitored_labels(grouping: Grouping) -> list[str]:
+    """The labels of the monitored groups."""
+    return [group.label for group in grouping.groups if group.role == "monitored"]
 
 
 def is_flagged_already(session: Session, subject: Subject, profile: Profile) -> bool:
@@ -55,7 +66,7 @@ def flag_records(
     looked_at = found.is_new() if only_new else np.ones(len(window), dtype=np.bool_)
     changed = looked_at & found.is_monitored() & (found.as_reference != UNKNOWN) & (found.as_reference != found.own)
     flags = _flags(reader, subject, window, found, (attribute, profile), changed=np.flatnonzero(changed))
-    return Flags(attribute.feature, window.record_nos()[looked_at].tolist(), list(flags))
+    return Flags(attribute.feature, monitored_labels(found.grouping), window.record_nos()[looked_at].tolist(), list(flags))
 
 
 def _flags(

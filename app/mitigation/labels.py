@@ -141,7 +141,7 @@ def _stored(
     for position in np.flatnonzero(is_reference).tolist():
         number = known.targets.get(target_key(copies.targets[position], model_revision=revision, schema_version=version))
         if number is not None:
-            stored = stored_outcomes(reader, number, bounds, with_probabilities=True)
+            stored = stored_outcomes(reader, number, bounds, with_probabilities=True, only=record_nos.tolist())
             fill_stored(copies, position, stored, record_nos=record_nos, rule=subject.monitor.outcomes)
     return copies
 

@@ -24,6 +24,7 @@ from app.mitigation.detecting import DetectorEvidence, train_detectors
 from app.mitigation.detector import Detector
 from app.mitigation.detector_choosing import bias_scores
 from app.mitigation.detector_loading import LoadedDetectors
+from app.mitigation.flagging import Flags, monitored_labels
 from app.mitigation.treated import UNKNOWN, Treated, monitored, read_probability
 from app.store.arrow import ArrowReader
 from app.store.bias_detectors import NewDetector, newest_detectors
@@ -39,7 +40,7 @@ class Detected:
     """Versions to be stored, and records that are likely treated with bias."""
 
     new: Sequence[NewDetector] = ()
-    likely: Sequence[FlaggedRecord] = ()
+    likely: Sequence[Flags] = ()
     details: dict[str, object] = field(default_factory=dict)
 
 
@@ -58,7 +59,13 @@ def detect(
     likely = list(_likely(reader, subject, evidence, treated, (detectors, profile))) if detectors else []
     trained = {one.attribute or "all attributes": "trained" if one.reason is None else one.reason for one in new}
     return Detected(
-        new, likely, {"trained": trained, "likely": len(likely), "attributes_with_detector": sorted(set(detectors) - {ALL_TOGETHER})}
+        new,
+        likely,
+        {
+            "trained": trained,
+            "likely": sum(len(flags.found) for flags in likely),
+            "attributes_with_detector": sorted(set(detectors) - {ALL_TOGETHER}),
+        },
     )
 
 
@@ -92,7 +99,7 @@ def _records(
 
 def _likely(
     reader: ArrowReader, subject: Subject, evidence: Evidence, treated: Sequence[Treated], learnt: tuple[dict[str, Detector], Profile]
-) -> Iterator[FlaggedRecord]:
+) -> Iterator[Flags]:
     """Records of the span beyond the newest that the window holds: monitored, unfavourable, and of the present model."""
     window, monitor, deployment = evidence.window, subject.monitor, subject.deployment
     if window.logged_in_span <= window.own:
@@ -109,17 +116,19 @@ def _likely(
         record_nos = rows["record_no"].to_numpy()[chosen].tolist()
         features, own_scores = _records(reader, subject, subject.check.span, record_nos, profile)
         scores = bias_scores(detectors, names[place], features, own_scores) if record_nos else None
-        if scores is None:
-            continue
-        for index in np.flatnonzero(scores.is_likely).tolist():
-            yield FlaggedRecord(
-                record_no=record_nos[index],
-                attribute=names[place],
-                logged_at=rows["logged_at"][int(chosen[index])].as_py(),
-                model_revision=deployment.model_revision,
-                group=grouping.groups[grouping.codes[chosen[index]]].label,
-                kind="likely",
-                direction="lifted",
-                own_score=own_scores[index],
-                bias_score=float(scores.scores[index]),
-            )
+        if scores is not None:
+            marked = [
+                FlaggedRecord(
+                    record_no=record_nos[index],
+                    attribute=names[place],
+                    logged_at=rows["logged_at"][int(chosen[index])].as_py(),
+                    model_revision=deployment.model_revision,
+                    group=grouping.groups[grouping.codes[chosen[index]]].label,
+                    kind="likely",
+                    direction="lifted",
+                    own_score=own_scores[index],
+                    bias_score=float(scores.scores[index]),
+                )
+                for index in np.flatnonzero(scores.is_likely).tolist()
+            ]
+            yield Flags(names[place], monitored_labels(grouping), record_nos, marked, kinds=("likely",))

@@ -24,7 +24,7 @@ from app.checks.subject import Subject
 from app.checks.tabulation import Tabulated
 from app.clock import utc_now
 from app.domain.checks import DataSet
-from app.domain.mitigation import AttributeProfile, FlaggedRecord, Mode, Profile
+from app.domain.mitigation import AttributeProfile, Mode, Profile
 from app.metrics.groups import FloatArray
 from app.metrics.tables import DebiasedCells
 from app.mitigation.deciding import Judge
@@ -36,7 +36,7 @@ from app.mitigation.treated import Treated, treated
 from app.store.arrow import ArrowReader, arrow_reader
 from app.store.bias_detectors import NewDetector, store_detectors
 from app.store.engine import Database
-from app.store.flagged_records import clear_flags, store_flagged
+from app.store.flagged_records import clear_flags, keep_flags_of, store_flagged
 from app.store.window import probabilities_of
 
 NOT_LEARNT = "nothing was learnt of it yet"
@@ -57,14 +57,16 @@ class _ToStore:
 
     deployment_no: int
     flags: Sequence[Flags]
-    likely: Sequence[FlaggedRecord]
+    only_new: bool
     detectors: Sequence[NewDetector]
     basis: str
 
     def store(self, session: Session, check_no: int) -> None:
+        if not self.only_new:
+            keep_flags_of(session, self.deployment_no, {flags.attribute: flags.groups for flags in self.flags})
         for flags in self.flags:
-            clear_flags(session, self.deployment_no, flags.attribute, flags.looked_at)
-        store_flagged(session, self.deployment_no, check_no, [*(flag for flags in self.flags for flag in flags.found), *self.likely])
+            clear_flags(session, self.deployment_no, flags.attribute, flags.looked_at, flags.kinds)
+        store_flagged(session, self.deployment_no, check_no, [flag for flags in self.flags for flag in flags.found])
         store_detectors(session, self.deployment_no, self.detectors, check_no=check_no, basis=self.basis, trained_at=utc_now())
 
 
@@ -92,7 +94,7 @@ def mitigate_window(subject: Subject, evidence: Evidence, labels: Labelled | Non
         for table in tables
         for measurement in measure_table(table.data, table.attribute, table.whole, monitor=subject.monitor, at=subject.at)
     ]
-    found = _ToStore(subject.deployment.no, flags, detected.likely, detected.new, profile.basis)
+    found = _ToStore(subject.deployment.no, [*flags, *detected.likely], only_new, detected.new, profile.basis)
     details = _details(subject, profile, attributes) | ({"bias_detector": detected.details} if detected.details else {})
     return Further(tables=tables, measurements=measurements, details=details, store=found.store)
 
@@ -130,12 +132,13 @@ def _own_scores(reader: ArrowReader, subject: Subject, evidence: Evidence, profi
 
 
 def _tables(subject: Subject, evidence: Evidence, one: _Attribute) -> Iterator[Tabulated]:
-    mode, name = subject.mitigation.mode.value, one.profile.feature
+    name = one.profile.feature
+    way = subject.mitigation.way_of(name)
     if picked_on(subject.monitor, DataSet.DEBIASED):
         own = evidence.window.is_own()
-        yield Tabulated(DataSet.DEBIASED, name, _cells(one.treated, own), _cells(one.treated, ~own), mode=mode)
+        yield Tabulated(DataSet.DEBIASED, name, _cells(one.treated, own), _cells(one.treated, ~own), mitigated=way)
     if one.labels is not None:
-        yield Tabulated(DataSet.DEBIASED_FEEDBACK, name, one.labels.own, one.labels.additional, mode=mode)
+        yield Tabulated(DataSet.DEBIASED_FEEDBACK, name, one.labels.own, one.labels.additional, mitigated=way)
 
 
 def _cells(found: Treated, part: npt.NDArray[np.bool_]) -> DebiasedCells:

@@ -75,7 +75,7 @@ def _basis(deployment: Deployment, monitor: Monitor, settings: MitigationSetting
             ]
             for attribute in monitor.attributes
         ],
-        "mitigated": settings.attributes,
+        "mitigated": [attribute.feature for attribute in monitor.attributes if settings.mitigates(attribute.feature)],
         "parity": [msgspec.to_builtins(goal) for goal in settings.parity],
     }
     return hashlib.blake2b(msgspec.json.encode(content), digest_size=16).hexdigest()

@@ -38,17 +38,21 @@ def stored_targets(reader: ArrowReader, deployment_no: int) -> dict[TargetKey, i
     return {TargetKey(**{name: row[name] for name in TargetKey.__slots__}): row["no"] for row in table.to_pylist()}
 
 
-def stored_outcomes(reader: ArrowReader, target_no: int, bounds: tuple[int, int], *, with_probabilities: bool) -> pa.Table:
-    """The stored answers for records numbered within the bounds, both included; one row a draw.
+def stored_outcomes(
+    reader: ArrowReader, target_no: int, bounds: tuple[int, int], *, with_probabilities: bool, only: Sequence[int] | None = None
+) -> pa.Table:
+    """The stored answers for records numbered within the bounds, both included, or of them `only` those; one row a draw.
 
     Columns: record_no, outcome (canonical text), and probability (JSON text, NULL where there is none) if it is wanted.
     """
     first_record_no, last_record_no = bounds
+    listed = "" if only is None else " AND record_no = ANY($4::text::bigint[])"
+    numbers = [] if only is None else ["{" + ",".join(map(str, only)) + "}"]
     probability = ", probability#>>'{}' AS probability" if with_probabilities else ""
     return reader.table(
         f"SELECT record_no, coalesce(label, prediction)#>>'{{}}' AS outcome{probability} FROM counterfactuals"  # noqa: S608 - a constant
-        " WHERE target_no = $1 AND record_no >= $2 AND record_no <= $3",
-        [target_no, first_record_no, last_record_no],
+        f" WHERE target_no = $1 AND record_no >= $2 AND record_no <= $3{listed}",
+        [target_no, first_record_no, last_record_no, *numbers],
     )
 
 

@@ -1,12 +1,12 @@
 """Stored flags on payload records that need a second look, largest gap first."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
 import psycopg
-from sqlalchemy import ColumnElement, Select, and_, or_, select, text, tuple_
+from sqlalchemy import ColumnElement, Select, and_, delete, false, not_, or_, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from app.domain.deployments import RecordSchema
@@ -97,15 +97,21 @@ def store_flagged(session: Session, deployment_no: int, check_no: int, records: 
     session.execute(text(_MERGE))
 
 
-def clear_flags(session: Session, deployment_no: int, attribute: str, record_nos: Sequence[int]) -> None:
-    """Takes the flags of the attribute from these records, about which a check is about to say what holds now."""
+def clear_flags(session: Session, deployment_no: int, attribute: str, record_nos: Sequence[int], kinds: Sequence[str]) -> None:
+    """Takes the attribute's flags of these kinds from these records, about which a check is about to say what holds now."""
     session.execute(
         text(
             "DELETE FROM flagged_records WHERE deployment_no = :deployment_no AND attribute = :attribute"
-            " AND record_no = ANY(CAST(:record_nos AS bigint[]))"
+            " AND record_no = ANY(CAST(:record_nos AS bigint[])) AND kind = ANY(:kinds)"
         ),
-        {"deployment_no": deployment_no, "attribute": attribute, "record_nos": list(record_nos)},
+        {"deployment_no": deployment_no, "attribute": attribute, "record_nos": list(record_nos), "kinds": list(kinds)},
     )
+
+
+def keep_flags_of(session: Session, deployment_no: int, groups: Mapping[str, Sequence[str]]) -> None:
+    """Takes all flags but those of these attributes' groups: others are watched no more, so no check would ever look at them again."""
+    held = [and_(FlaggedRecordRow.attribute == attribute, FlaggedRecordRow.group.in_(labels)) for attribute, labels in groups.items()]
+    session.execute(delete(FlaggedRecordRow).where(FlaggedRecordRow.deployment_no == deployment_no, not_(or_(false(), *held))))
 
 
 def flagged_page(

@@ -12,7 +12,7 @@ from app.checks import scores
 from app.checks.gaps import NO_ENDPOINT, NO_LABELS
 from app.checks.rollups import Period, roll_up
 from app.domain.deployments import Column, FieldKind, FieldType
-from app.domain.mitigation import Mode
+from app.domain.mitigation import MitigationSettings
 from app.domain.monitors import Limits, Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.metrics.catalogue import CATALOGUE, DEFAULT_METRICS
@@ -63,7 +63,7 @@ def rolled_up(stage: Scene) -> dict[tuple[str, str | None], tuple[float | None, 
     """(value, reason) of the day, by metric and group."""
     with stage.database.transaction() as session:
         tables = hour_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
-    found = [result.measurement for result in roll_up(tables, Period.DAY, stage.monitor(), Mode.LIFT_ONLY)]
+    found = [result.measurement for result in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
     return {(m.metric, m.group): (m.value, m.reason) for m in found if m.scope in {"group", "overall"}}
 
 

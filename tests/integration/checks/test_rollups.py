@@ -5,7 +5,7 @@ import pytest
 
 from app.checks.rollups import Period, period_start, roll_up
 from app.domain.checks import DataSet, Trigger
-from app.domain.mitigation import Mode
+from app.domain.mitigation import MitigationSettings
 from app.domain.monitors import MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.domain.values import Range
@@ -18,7 +18,7 @@ def rolled(stage: Scene, period: Period, metric: str, data: DataSet = DataSet.PA
     """(value, n, hours) of the women's metric in each period."""
     with stage.database.transaction() as session:
         tables = hour_tables(session, stage.deployment.no, SeriesFilter(data=data), outcomes=stage.monitor().outcomes, most=1000)
-    found = [(r.hours, r.measurement) for r in roll_up(tables, period, stage.monitor(), Mode.LIFT_ONLY)]
+    found = [(r.hours, r.measurement) for r in roll_up(tables, period, stage.monitor(), MitigationSettings())]
     return [(m.value, m.n, hours) for hours, m in found if (m.metric, m.group) == (metric, "female")]
 
 
@@ -88,7 +88,9 @@ def test_hours_of_other_groups_are_left_out(stage: Scene) -> None:
 
     with stage.database.transaction() as session:
         tables = hour_tables(session, stage.deployment.no, SeriesFilter(data=DataSet.PAYLOAD), outcomes=stage.monitor().outcomes, most=1000)
-    hours = {(r.measurement.attribute, r.measurement.group): r.hours for r in roll_up(tables, Period.DAY, stage.monitor(), Mode.LIFT_ONLY)}
+    hours = {
+        (r.measurement.attribute, r.measurement.group): r.hours for r in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())
+    }
 
     assert hours["sex", "female"] == 2
     assert hours["age", "18-44"] == hours["sex × age", "female × 18-44"] == 1

@@ -40,3 +40,19 @@ def test_records_that_were_copied_before_mitigation_was_switched_on_are_flagged_
 
     assert before == 0
     assert stage.count("flagged_records") == counts(result)["changed"] > 0
+
+
+def test_flags_of_groups_that_are_watched_no_more_are_taken(database: Database) -> None:
+    with serve(UNFAIR) as server:
+        stage = staged(database, server.url)
+        stage.log(everybody(), NOON)
+        stage.check(NOON)
+        before = stage.count("flagged_records")
+        stage.watch(replace(stage.monitor(), attributes=(replace(HOUSING, monitored=("rent",), reference=("own", "family", "free")),)))
+        stage.log(everybody(), NOON + HOUR)
+        stage.check(NOON + HOUR)
+
+    with stage.database.engine.connect() as connection:
+        groups = connection.exec_driver_sql('SELECT DISTINCT "group" FROM flagged_records').scalars().all()
+    assert before == 28
+    assert groups == ["rent"]

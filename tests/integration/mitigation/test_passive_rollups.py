@@ -23,7 +23,7 @@ INCOME = MonitoredAttribute(feature="income", monitored=(Range(40, 49.9),), refe
 def day(stage: Scene, mode: Mode) -> list[RolledUp]:
     with stage.database.transaction() as session:
         tables = hour_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
-    return roll_up(tables, Period.DAY, stage.monitor(), mode)
+    return roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings(mode=mode))
 
 
 def overall(found: list[RolledUp], attribute: str, metric: str) -> tuple[int, float | None, int]:

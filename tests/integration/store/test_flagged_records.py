@@ -148,9 +148,9 @@ def test_flags_are_taken_from_the_records_and_attributes_that_are_looked_at_agai
     store(logged, [flag(no, attribute=name) for no in (1, 2) for name in ("sex", "age")])
 
     with logged.database.transaction() as session:
-        clear_flags(session, logged.deployment.no, "sex", [2, 3])
-        clear_flags(session, logged.deployment.no, "age", [])
-        clear_flags(session, logged.deployment.no + 1, "sex", [1, 2])
+        clear_flags(session, logged.deployment.no, "sex", [2, 3], ["changed"])
+        clear_flags(session, logged.deployment.no, "age", [], ["changed"])
+        clear_flags(session, logged.deployment.no + 1, "sex", [1, 2], ["changed"])
 
     assert [(one.flag.record_no, one.flag.attribute) for one in page(logged)] == [(1, "age"), (1, "sex"), (2, "age")]
 

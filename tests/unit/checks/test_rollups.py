@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 from app.checks.rollups import Period, roll_up
 from app.domain.checks import DataSet
-from app.domain.mitigation import Mode
+from app.domain.mitigation import MitigationSettings
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.metrics import GroupCounts
@@ -31,7 +31,7 @@ def test_hours_divided_into_other_groups_are_in_no_roll_up_also_where_the_refere
         intersections=(("sex", "race"),),
     )
 
-    results = roll_up([former, present], Period.DAY, monitor, Mode.LIFT_ONLY)
+    results = roll_up([former, present], Period.DAY, monitor, MitigationSettings())
 
     assert results
     assert {result.hours for result in results} == {1}

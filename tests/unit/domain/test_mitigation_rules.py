@@ -150,3 +150,19 @@ def test_whatever_a_monitor_is_changed_to_only_its_own_attributes_are_mitigated(
 
         assert set(mitigated_attributes(settings, monitor)) <= own
         assert not own & set(unused_attributes(settings, monitor))
+
+
+def test_outcomes_lifted_to_another_goal_are_mitigated_in_another_way() -> None:
+    goal = ParityGoal(attribute="sex", disparate_impact=0.8, min_group_size=100)
+    settings = MitigationSettings(mode=Mode.PARITY, parity=(goal,))
+
+    assert settings.way_of("sex") != replace(settings, parity=(replace(goal, disparate_impact=0.9),)).way_of("sex")
+    assert settings.way_of("sex") == replace(settings, version=7, bias_detector=DetectorUse.MARK).way_of("sex")
+    assert replace(settings, mode=Mode.LIFT_ONLY).way_of("sex") == "lift_only"
+
+
+def test_in_parity_mode_only_attributes_with_a_goal_are_mitigated() -> None:
+    settings = MitigationSettings(mode=Mode.PARITY, parity=(ParityGoal(attribute="sex", disparate_impact=0.8, min_group_size=100),))
+
+    assert (settings.mitigates("sex"), settings.mitigates("age")) == (True, False)
+    assert replace(settings, mode=Mode.LIFT_ONLY).mitigates("age")
