@@ -73,6 +73,10 @@ _SAID: dict[str, Any] = {
     "mode": {"type": "string", "enum": [mode.value for mode in Mode]},
     "settings_version": {"type": "integer", "minimum": 0},
     "profile_version": {"type": "integer", "minimum": 1},
+    "bias_detector_version": {
+        "type": ["integer", "null"],
+        "description": "The training of the bias detector that chose who gets a second call; null where none chose.",
+    },
     "is_provisional": {"type": "boolean", "description": "Whether payload was too little yet to learn from."},
     "notes": {"type": "array", "items": {"type": "string"}},
     "warning": {"type": ["string", "null"], "description": "Why copies could not be scored, where they could not."},
@@ -102,6 +106,7 @@ _EXAMPLE_SAID = {
     "mode": "lift_only",
     "settings_version": 1,
     "profile_version": 1,
+    "bias_detector_version": None,
     "is_provisional": False,
     "notes": [ONLY_DIRECT],
     "warning": None,

@@ -5,7 +5,6 @@ their copies. Nothing is random and no label is read.
 """
 
 import asyncio
-import contextlib
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
@@ -50,6 +49,9 @@ _RESERVE = 0.25
 """The part of the caller's time that the model does not get: it is for logging the records."""
 
 _LARGEST_RESERVE_SECONDS = 1.0
+
+_HEAD_START = 0.25
+"""The part of the model's time after which the records are asked about alone, if the call with their copies is not answered yet."""
 
 _INLINE_BYTES = 256 * 1024
 _INLINE_COPIES = 2_000
@@ -102,7 +104,7 @@ class ActiveMitigation:
                 return await self._answer_in_time(deployment_id, request, caller, now)
         except TimeoutError as error:
             raise Unavailable(
-                "The records could not be stored in the time there was, or nobody knows whether they were. Send them again with their ids."
+                "The time was too short. Whether the records were stored in it is not known: send them again with their ids."
             ) from error
 
     async def _answer_in_time(self, deployment_id: str, request: LiveRequest, caller: Principal, now: datetime) -> dict[str, Any]:
@@ -148,15 +150,36 @@ async def _score(
 ) -> tuple[Answer, dict[int, list[Prediction]]]:
     """The model's answer to the records and, where they could be asked about together, those to their copies by record.
 
-    If that fails, in one attempt and half of the time there is, the records are asked about alone: the copies may be at fault.
+    If that fails, in one attempt, or takes long, the records are asked about alone, too: the copies may be at fault. What is answered
+    first counts, so a slow model loses none of its time.
     """
-    at_once = copied_at_once(plan, asked, groups)
-    if at_once:
-        copies = [row for place, of_record in at_once.items() for row in of_record.rows(asked.features[place])]
-        half = (monotonic_seconds() + request.model_deadline) / 2
-        with contextlib.suppress(ScoringFailed):
-            return _split(await model.score([*asked.features, *copies], deadline=half, attempts=1), len(asked), at_once)
-    return await model.score(asked.features, deadline=request.model_deadline), {}
+    at_once, deadline = copied_at_once(plan, asked, groups), request.model_deadline
+    if not at_once:
+        return await model.score(asked.features, deadline=deadline), {}
+    copies = [row for place, of_record in at_once.items() for row in of_record.rows(asked.features[place])]
+    together = asyncio.ensure_future(model.score([*asked.features, *copies], deadline=deadline, attempts=1))
+    calls = [together]
+    try:
+        await asyncio.wait(calls, timeout=_HEAD_START * (deadline - monotonic_seconds()))
+        if not together.done() or together.exception() is not None:
+            calls.append(asyncio.ensure_future(model.score(asked.features, deadline=deadline)))
+        first = await _first_answered(calls)
+    finally:
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+    return _split(first.result(), len(asked), at_once) if first is together else (first.result(), {})
+
+
+async def _first_answered(calls: "Sequence[asyncio.Future[Answer]]") -> "asyncio.Future[Answer]":
+    """The call that is answered first, of two that are there the earlier; where all fail, the last."""
+    waiting = set(calls)
+    while waiting:
+        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        answered = next((call for call in calls if call in done and call.exception() is None), None)
+        if answered is not None:
+            return answered
+    return calls[-1]
 
 
 def _split(answer: Answer, count: int, at_once: dict[int, CopySet]) -> tuple[Answer, dict[int, list[Prediction]]]:

@@ -23,6 +23,7 @@ from app.mitigation.detector_choosing import DetectorChooser
 from app.mitigation.detector_loading import LoadedDetectors
 from app.mitigation.profiles import current_profile
 from app.scoring.live import ModelKey
+from app.store.bias_detectors import usable_versions
 from app.store.deployments import Deployments, Sealer
 from app.store.engine import Database
 from app.store.mitigation import settings_of
@@ -60,7 +61,7 @@ class MitigatedAttribute:
 class ActivePlan:
     """One state of a deployment, its monitor, its settings and what was learnt for them.
 
-    `chooser` is None where every record that may need it gets a second call.
+    `chooser` is None where every record that may need it gets a second call; otherwise `detector_version` is the training it is of.
     """
 
     records: Plan
@@ -73,6 +74,7 @@ class ActivePlan:
     decider: Decider
     model: ModelKey
     chooser: Chooser | None
+    detector_version: int | None
 
     def notes(self) -> list[str]:
         """What has to be said beside its answers."""
@@ -180,6 +182,7 @@ class PlanReader:
             raise Conflict(f"The fairness monitor of {deployment.id} cannot be applied to what was logged. {error}") from error
         attributes = [_attribute(attribute, deployment, profile) for attribute in monitor.attributes if attribute.feature in mitigated]
         features = tuple(column.name for column in deployment.schema.features)
+        chooser, detector_version = self._chooser(deployment, settings, profile)
         judge = Judge(monitor.outcomes, profile.reading, profile.cut_off)
         return ActivePlan(
             records=records,
@@ -191,15 +194,20 @@ class PlanReader:
             copy_sets=CopySets([attribute.learnt for attribute in attributes], features),
             decider=Decider(judge, settings.mode, deployment.problem_type is ProblemType.REGRESSION, OutcomeClassifier(monitor.outcomes)),
             model=ModelKey(deployment.endpoint, deployment.outputs, features),
-            chooser=self._chooser(deployment, settings, profile),
+            chooser=chooser,
+            detector_version=detector_version,
         )
 
-    def _chooser(self, deployment: Deployment, settings: MitigationSettings, profile: Profile) -> Chooser | None:
+    def _chooser(self, deployment: Deployment, settings: MitigationSettings, profile: Profile) -> tuple[Chooser | None, int | None]:
+        """What chooses, and the newest training that it is of: every later one that is of use raises it."""
         if settings.bias_detector is not DetectorUse.CHOOSE:
-            return None
+            return None, None
         with self._database.transaction() as session:
-            detectors = self._detectors.of(session, deployment.no, profile.basis)
-        return DetectorChooser(detectors) if detectors else None
+            versions = usable_versions(session, deployment.no, profile.basis)
+            detectors = self._detectors.of_versions(session, deployment.no, versions)
+        if not detectors:
+            return None, None
+        return DetectorChooser(detectors), max(versions[attribute] for attribute in detectors)
 
 
 def _attribute(attribute: MonitoredAttribute, deployment: Deployment, profile: Profile) -> MitigatedAttribute:

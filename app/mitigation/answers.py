@@ -125,6 +125,7 @@ def _said(plan: ActivePlan, answered: Answered, notes: Sequence[str]) -> dict[st
         "mode": plan.settings.mode.value,
         "settings_version": plan.settings.version,
         "profile_version": plan.profile.version,
+        "bias_detector_version": plan.detector_version,
         "is_provisional": plan.profile.is_provisional,
         "notes": [*plan.notes(), *notes],
         "warning": answered.warning,

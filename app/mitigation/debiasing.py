@@ -22,6 +22,7 @@ from app.mitigation.deciding import (
     mean_probability,
     outcome_as_reference,
 )
+from app.mitigation.thresholds import MET
 
 
 class Debiasing(StrEnum):
@@ -111,12 +112,14 @@ class Decider:
 
 
 def held_to_thresholds(own: Prediction, groups: Sequence[tuple[str, str]], profile: Profile) -> Debiased:
-    """An unfavourable record in parity mode; `groups` are the attributes of which it is in a monitored group, and which."""
+    """An unfavourable record in parity mode; `groups` are the attributes of which it is in a monitored group, and which.
+
+    Groups of which nothing could be learnt take no part. A group that meets its goal as it is has no threshold and needs none.
+    """
+    thresholds, is_met = _thresholds_of(groups, profile)
+    if is_met and not thresholds:
+        return Debiased(own, Debiasing.UNCHANGED)
     score = favourable_score(own.probability, profile.reading)
-    thresholds: list[tuple[str, float]] = []
-    for attribute, label in groups:
-        learnt = profile.attribute(attribute)
-        thresholds += [(attribute, threshold) for group, threshold in (learnt.thresholds if learnt else ()) if group == label]
     if score is None or not thresholds or profile.favourable is None:
         return Debiased(own, Debiasing.UNDECIDED)
     reached = tuple(attribute for attribute, threshold in thresholds if score >= threshold)
@@ -124,6 +127,18 @@ def held_to_thresholds(own: Prediction, groups: Sequence[tuple[str, str]], profi
         return Debiased(own, Debiasing.UNCHANGED)
     favourable = profile.favourable
     return Debiased(Prediction(favourable.prediction, own.probability, favourable.label), Debiasing.CHANGED, reached)
+
+
+def _thresholds_of(groups: Sequence[tuple[str, str]], profile: Profile) -> tuple[list[tuple[str, float]], bool]:
+    """The thresholds of a record's groups, by attribute, and whether one of the groups meets its goal as it is."""
+    thresholds: list[tuple[str, float]] = []
+    is_met = False
+    for attribute, label in groups:
+        learnt = profile.attribute(attribute)
+        if learnt is not None:
+            thresholds += [(attribute, threshold) for group, threshold in learnt.thresholds if group == label]
+            is_met = is_met or (label, MET) in learnt.untouched
+    return thresholds, is_met
 
 
 def _most_frequent(weighed: Sequence[tuple[float, Prediction]]) -> Prediction:

@@ -1,6 +1,7 @@
 """Stored bias detectors, ready for use. Reading one takes far longer than asking it, so those read lately are kept."""
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from threading import Lock
 
 import structlog
@@ -26,10 +27,11 @@ class LoadedDetectors:
 
     def of(self, session: Session, deployment_no: int, basis: str) -> dict[str, Detector]:
         """The newest detectors trained for that basis, by attribute, without those that this version of the library cannot read."""
-        found = {
-            attribute: self._detector(session, (deployment_no, attribute, version))
-            for attribute, version in usable_versions(session, deployment_no, basis).items()
-        }
+        return self.of_versions(session, deployment_no, usable_versions(session, deployment_no, basis))
+
+    def of_versions(self, session: Session, deployment_no: int, versions: Mapping[str, int]) -> dict[str, Detector]:
+        """The detectors of these versions, by attribute, without those that cannot be read."""
+        found = {attribute: self._detector(session, (deployment_no, attribute, version)) for attribute, version in versions.items()}
         return {attribute: detector for attribute, detector in found.items() if detector is not None}
 
     def _detector(self, session: Session, key: _Key) -> Detector | None:

@@ -49,6 +49,7 @@ def _stored(plan: ActivePlan, debiased: Debiased) -> dict[str, Any]:
         "mode": plan.settings.mode.value,
         "settings_version": plan.settings.version,
         "profile_version": plan.profile.version,
+        "bias_detector_version": plan.detector_version,
     }
 
 

@@ -32,12 +32,16 @@ class Form(StrEnum):
     DATAFRAME_RECORDS = "dataframe_records"
 
 
+_TABLE = frozenset({"fields", "values", "meta"})
+_META_TABLE = frozenset({"fields", "values"})
+_SPLIT = frozenset({"columns", "data", "index"})
+
 _MEMBERS: Mapping[Form, frozenset[str]] = {
     Form.RECORDS: frozenset({"records"}),
     Form.INPUT_DATA: frozenset({"input_data"}),
     Form.DATAFRAME_SPLIT: frozenset({"dataframe_split"}),
     Form.DATAFRAME_RECORDS: frozenset({"dataframe_records"}),
-    Form.FIELDS_VALUES: frozenset({"fields", "values", "meta"}),
+    Form.FIELDS_VALUES: _TABLE,
 }
 _RECORD = frozenset({"id", "features", "meta"})
 _FORMS = "must be {records: […]}, {fields, values}, {input_data: […]}, {dataframe_split: {…}} or {dataframe_records: […]}"
@@ -75,16 +79,30 @@ def read_asked(body: bytes, encoding: str, plan: Plan) -> Asked:
     form = next((form for form in _MEMBERS if isinstance(sent, dict) and form.value in sent), None)
     if form is None:
         raise InvalidInput.of("body", _FORMS)
-    unknown = sorted(sent.keys() - _MEMBERS[form])
-    if unknown:
-        raise InvalidInput.of(printable(unknown[0]), f"is not a member that is known beside {form.value}")
+    _require_members(sent, "", _MEMBERS[form], beside=form.value)
     if form is Form.RECORDS:
         return _records(decoded, plan)
     if form is Form.DATAFRAME_RECORDS:
         return _objects(decoded, plan)
     if form is Form.DATAFRAME_SPLIT:
-        return _tables(form, read_table(sent[form.value], form.value, fields="columns", values="data"), None, decoded, plan)
-    return _tables(form, *read_request(sent), decoded, plan)
+        table = read_table(sent[form.value], form.value, fields="columns", values="data")
+        _require_members(sent[form.value], form.value, _SPLIT, beside="data")
+        return _tables(form, table, None, decoded, plan)
+    tables = read_request(sent)
+    is_wrapped = form is Form.INPUT_DATA
+    part, path = (sent[form.value][0], f"{form.value}[0]") if is_wrapped else (sent, "")
+    _require_members(part, path, _TABLE, beside="values")
+    if part.get("meta") is not None:
+        _require_members(part["meta"], f"{path}.meta" if is_wrapped else "meta", _META_TABLE, beside="values")
+    return _tables(form, *tables, decoded, plan)
+
+
+def _require_members(part: Mapping[str, Any], path: str, known: frozenset[str], *, beside: str) -> None:
+    """A misspelt `meta` must not pass for one that was left out: whose records are in which group hangs on it."""
+    unknown = sorted(part.keys() - known)
+    if unknown:
+        place = f"{path}." if path else ""
+        raise InvalidInput.of(f"{place}{printable(unknown[0])}", f"is not a member that is known beside {beside}")
 
 
 def _records(decoded: Decoded, plan: Plan) -> Asked:
@@ -178,6 +196,7 @@ def _tables(form: Form, table: Table, meta_table: Table | None, decoded: Decoded
     _require_names(table, plan.features.names | plan.meta.names, [column.name for column in schema.features])
     if meta_table is not None:
         _require_names(meta_table, plan.meta.names, [])
+        _require_one_place(table, plan.meta.names)
     where_meta = meta_table or (table if plan.meta.names.intersection(table.fields) else None)
     faults = _Faults(table.values_path + "[{}].")
     meta: list[Any] = [None] * rows
@@ -198,6 +217,18 @@ def _require_names(table: Table, known: Iterable[str], required: Sequence[str]) 
         if name not in known
     ]
     problems += [FieldProblem(table.fields_path, f"lacks {name}: it {_MISSING}") for name in required if name not in table.fields]
+    if problems:
+        raise InvalidInput(problems[:MOST_PROBLEMS])
+
+
+def _require_one_place(table: Table, meta: Iterable[str]) -> None:
+    """Beside a table of meta fields none may stand among the features: one of the two would be passed over."""
+    known = frozenset(meta)
+    problems = [
+        FieldProblem(f"{table.fields_path}[{place}]", f"names {printable(name)}, a meta field; as meta is sent, it belongs there")
+        for place, name in enumerate(table.fields)
+        if name in known
+    ]
     if problems:
         raise InvalidInput(problems[:MOST_PROBLEMS])
 

@@ -15,7 +15,7 @@ PATH = f"{ADDRESS}/debiased-predictions"
 META = [{"name": "branch", "type": "string"}]
 NAMES = [feature["name"] for feature in FEATURES]
 
-SAID = {"mode", "settings_version", "profile_version", "is_provisional", "notes", "warning"}
+SAID = {"mode", "settings_version", "profile_version", "bias_detector_version", "is_provisional", "notes", "warning"}
 IN_TABLES = {"ids", "logged"}
 OURS = ["debiased_prediction", "debiased_probability", "changed", "changed_by", "debiasing"]
 
@@ -127,6 +127,7 @@ def test_both_answers_are_stored_with_the_record(service: RunningService) -> Non
         "mode": "lift_only",
         "settings_version": 0,
         "profile_version": 1,
+        "bias_detector_version": None,
     }
     assert (second[5]["debiasing"], second[5]["changed"]) == ("reference", False)
 

@@ -1,0 +1,71 @@
+"""The debiased endpoint where a bias detector chooses: the answer says which training it was, for the next one may choose otherwise."""
+
+import time
+from typing import Any
+
+from sqlalchemy import select
+
+from app.clock import utc_now
+from app.domain.deployments import Column, FieldKind, FieldType
+from app.mitigation.detecting import DetectorEvidence, train_detectors
+from app.store.bias_detectors import store_detectors
+from app.store.engine import Database
+from app.store.mitigation import newest_profile
+from app.store.tables import DeploymentRow
+from tests.integration.ingest.logging import rows
+from tests.integration.mitigation.live import ADDRESS, FEATURES, SEX, applicant, ask, points, register, row_server, words
+from tests.integration.schedule.seeding import ask as ask_for_check
+from tests.service import RunningService
+
+COLUMNS = [
+    Column(
+        name=feature["name"],
+        type=FieldType(feature["type"]),
+        kind=FieldKind.CATEGORICAL if feature["type"] == "string" else FieldKind.NUMERIC,
+    )
+    for feature in FEATURES
+]
+POOR, ALMOST = applicant(income=-50_000), applicant(income=10_000)
+
+
+def detect(database: Database) -> None:
+    """A training on refused women; the model treats those with bias who lack less than what being a man is worth."""
+    women = [applicant(income=-60_000 + 400 * place) for place in range(200)]
+    evidence = DetectorEvidence(
+        "sex",
+        [f"woman-{place}" for place in range(len(women))],
+        [tuple(one.values()) for one in women],
+        [points(one) / 1.5 for one in women],
+        [points(one) + 0.3 > 0.75 for one in women],
+    )
+    with database.transaction() as session:
+        no = session.scalars(select(DeploymentRow.no)).one()
+        profile = newest_profile(session, no)
+        assert profile is not None
+        trained = train_detectors(COLUMNS, [evidence], {}, now=utc_now())
+        check = ask_for_check(session, no)
+        store_detectors(session, no, trained, check_no=check.no, basis=profile.basis, trained_at=utc_now())
+
+
+def answer_where(service: RunningService, use: str, *applicants: dict[str, Any]) -> dict[str, Any]:
+    """The answer once the detector is used like that: a change of settings holds within a second."""
+    version = service.client.put(f"{ADDRESS}/mitigation", json={"bias_detector": use}).raise_for_status().json()["version"]
+    while (answer := ask(service, *applicants))["settings_version"] != version:
+        time.sleep(0.05)
+    return answer
+
+
+def test_the_answer_and_the_record_name_the_training_that_chose(service: RunningService, database: Database) -> None:
+    with row_server() as server:
+        register(service, server, SEX)
+        nobody_chose = answer_where(service, "choose", POOR, ALMOST)
+        detect(database)
+        marked = answer_where(service, "mark", POOR, ALMOST)
+        chosen = answer_where(service, "choose", POOR, ALMOST)
+        service.client.post(f"{ADDRESS}/debiased-predictions", json={"records": [{"id": "b-0", "features": POOR}]}).raise_for_status()
+
+    assert [answer["bias_detector_version"] for answer in (nobody_chose, marked, chosen)] == [None, None, 1]
+    assert words(nobody_chose) == words(marked) == ["unchanged", "changed"]
+    assert words(chosen) == ["not_chosen", "changed"]
+    stored = rows(database, "SELECT debiased -> 'bias_detector_version' FROM payload_records ORDER BY record_id")
+    assert stored == [(None,), (None,), (1,)]
