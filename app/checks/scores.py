@@ -18,7 +18,7 @@ from app.domain.outcomes import Outcome, OutcomeRule
 from app.domain.values import Range, canonical
 from app.metrics.groups import FloatArray, IntArray
 
-NO_PROBABILITIES = "no labelled record was logged with a probability"
+NO_PROBABILITIES = "no record was logged with a probability"
 REAL_NUMBERS = "the model predicts real numbers, which have no probability"
 MIXED = "some probabilities are one number and others are lists, or lists of different lengths"
 OUTSIDE = "the probabilities are not all between 0 and 1"

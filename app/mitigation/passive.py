@@ -31,7 +31,7 @@ from app.mitigation.deciding import Judge
 from app.mitigation.flagging import Flags, flag_records, is_flagged_already
 from app.mitigation.labels import Known, LabelTables, tabulate_labels
 from app.mitigation.marking import detect
-from app.mitigation.profiles import current_profile
+from app.mitigation.profiles import completed_profile
 from app.mitigation.treated import Treated, treated
 from app.store.arrow import ArrowReader, arrow_reader
 from app.store.bias_detectors import NewDetector, store_detectors
@@ -79,7 +79,7 @@ def mitigate_window(subject: Subject, evidence: Evidence, labels: Labelled | Non
     mitigated = [copies for copies in evidence.copies if subject.mitigation.mitigates(copies.grouping.column.name)]
     if not mitigated:
         return Further()
-    profile = current_profile(database, subject.deployment, subject.monitor, subject.mitigation, now=utc_now())
+    profile = completed_profile(database, subject.deployment, subject.monitor, subject.mitigation, now=utc_now())
     with database.transaction() as session:
         only_new = is_flagged_already(session, subject, profile)
     with arrow_reader(database.url) as reader:
@@ -160,20 +160,21 @@ def _details(subject: Subject, profile: Profile, attributes: Sequence[_Attribute
         "mitigation": {
             "mode": subject.mitigation.mode.value,
             "profile_is_provisional": profile.is_provisional,
-            "attributes": {one.profile.feature: _counts(one) for one in attributes},
+            "attributes": {one.profile.feature: _counts(one, subject.mitigation.mode) for one in attributes},
         },
     }
 
 
-def _counts(one: _Attribute) -> dict[str, object]:
+def _counts(one: _Attribute, mode: Mode) -> dict[str, object]:
     """How many monitored records mitigation changes, and what it could not say."""
     found = one.treated
     counts: dict[str, object] = {
         "monitored": int(found.is_monitored().sum()),
         "lifted": int((found.after > found.own).sum()),
         "lowered": int((found.after < found.own).sum()),
-        "undecided": int((found.is_monitored() & found.is_undecided()).sum()),
     }
+    if mode is not Mode.PARITY:
+        counts["undecided"] = int((found.is_monitored() & found.is_undecided()).sum())
     counts["changed"] = int((found.after != found.own).sum())
     if one.labels is not None:
         counts |= {"labels_without_copies": one.labels.without_copies, "labels_of_other_revisions": one.labels.of_other_revisions}

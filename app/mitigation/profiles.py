@@ -12,6 +12,7 @@ from app.domain.mitigation import MitigationSettings, Profile
 from app.domain.monitors import Monitor
 from app.domain.values import GroupValue, Range
 from app.mitigation.fitting import Goal, fit_profile
+from app.mitigation.thresholds import MET
 from app.store.arrow import arrow_reader
 from app.store.correlations import donor_digests_of, donors_of
 from app.store.engine import Database
@@ -42,6 +43,31 @@ def current_profile(
         return store_profile(session, deployment.no, fitted, unless=will_do)
 
 
+def completed_profile(
+    database: Database, deployment: Deployment, monitor: Monitor, settings: MitigationSettings, *, now: datetime
+) -> Profile:
+    """The current profile; where a goal could not be learnt for want of records, it is fitted again, and stored if it knows more.
+
+    Raises:
+        InvalidInput: the monitor cannot be applied to what was logged.
+    """
+    current = current_profile(database, deployment, monitor, settings, now=now)
+    if not _unlearnt(current) or current.records >= monitor.max_records:
+        return current
+    fitted = _fitted(database, deployment, monitor, settings, now=now)
+
+    def will_do(newest: Profile) -> bool:
+        return newest.basis != fitted.basis or _unlearnt(newest) <= _unlearnt(fitted)
+
+    with database.transaction() as session:
+        return store_profile(session, deployment.no, fitted, unless=will_do)
+
+
+def _unlearnt(profile: Profile) -> int:
+    """How many groups have no threshold though they have a goal, and do not meet it as they are."""
+    return sum(reason != MET for attribute in profile.attributes for _, reason in attribute.untouched)
+
+
 def stored_profile(session: Session, deployment: Deployment, monitor: Monitor, settings: MitigationSettings) -> Profile | None:
     """The newest stored profile, if it was fitted for what holds now. Nothing is fitted."""
     stored = newest_profile(session, deployment.no)
@@ -64,6 +90,7 @@ def _basis(deployment: Deployment, monitor: Monitor, settings: MitigationSetting
     """A digest of everything that a profile is fitted for."""
     content = {
         "model_revision": deployment.model_revision,
+        "outputs": msgspec.to_builtins(deployment.outputs),
         "schema_version": deployment.schema.version,
         "outcomes": [_listed(monitor.outcomes.favourable), _listed(monitor.outcomes.unfavourable)],
         "attributes": [

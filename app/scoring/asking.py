@@ -10,7 +10,7 @@ from app.domain.deployments import Endpoint
 from app.errors import ScoringFailed
 from app.scoring.credentials import header_of, redacted
 from app.scoring.egress import parse_url
-from app.scoring.failures import Failure, crowded, excerpt, failure_of_error, failure_of_status, oversized, slow
+from app.scoring.failures import Failure, crowded, excerpt, failure_of_error, failure_of_status, late, oversized, slow
 from app.scoring.pacing import Pacer, Timing, backoff_seconds, retry_after_seconds
 from app.telemetry.metrics import model_calls
 
@@ -94,7 +94,7 @@ class Asker:
                     answer, complete = await _read(response, MAX_ANSWER_BYTES)
                     return answer if complete else oversized(MAX_ANSWER_BYTES)
         except TimeoutError:
-            return slow(limit)
+            return slow(limit) if limit == self._endpoint.timeout_seconds else late(limit)
         except httpx.RequestError as error:
             return failure_of_error(error)
 

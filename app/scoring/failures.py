@@ -84,6 +84,15 @@ def slow(timeout_seconds: float) -> Failure:
     )
 
 
+def late(seconds: float) -> Failure:
+    """The failure of an attempt for which the caller had not as much time left as the endpoint is given."""
+    return Failure(
+        what=f"did not answer within the {round(seconds, 3):g} seconds that were left",
+        advice="Allow the request more time, or look at the model server.",
+        may_pass=True,
+    )
+
+
 def crowded() -> Failure:
     """The failure of a request whose turn would not have come in time."""
     return Failure(

@@ -285,3 +285,21 @@ def test_flags_of_earlier_checks_stay_and_a_new_profile_looks_at_the_whole_windo
 
     assert kept == 28
     assert anew == stage.count("flagged_records") == 28 + 9
+
+
+def test_a_goal_that_could_not_be_learnt_for_want_of_records_is_learnt_once_they_are_there(stage: Scene) -> None:
+    rows = UNFAIR.applicants("rent", [place + 0.5 for place in range(100)]) + UNFAIR.applicants(
+        "own", [place + 0.5 for place in range(100)]
+    )
+    use(stage, MitigationSettings(mode=Mode.PARITY, parity=(ParityGoal(attribute="housing", disparate_impact=0.9, min_group_size=150),)))
+    stage.log(rows, NOON)
+    early = counts(stage.check(NOON))
+    stage.log(rows, NOON + HOUR)
+    later = counts(stage.check(NOON + HOUR))
+    with stage.database.transaction() as session:
+        profile = newest_profile(session, stage.deployment.no)
+
+    assert early["lifted"] == 0
+    assert later["lifted"] > 0
+    assert profile is not None
+    assert profile.version == 2
