@@ -60,8 +60,11 @@ class MitigationSettings:
 
     def mitigates(self, attribute: str) -> bool:
         """Whether that monitored attribute is mitigated. In parity mode only those are that have a goal."""
-        is_chosen = self.attributes is None or attribute in self.attributes
-        return is_chosen and (self.mode is not Mode.PARITY or any(goal.attribute == attribute for goal in self.parity))
+        return self.chooses(attribute) and (self.mode is not Mode.PARITY or any(goal.attribute == attribute for goal in self.parity))
+
+    def chooses(self, attribute: str) -> bool:
+        """Whether the attribute is among those that are to be mitigated, whatever the mode needs for it."""
+        return self.attributes is None or attribute in self.attributes
 
     def way_of(self, attribute: str) -> str:
         """How the attribute is mitigated, in a word by which outcomes mitigated alike are known: the mode, of parity with its goal."""

@@ -47,17 +47,13 @@ def unused_attributes(settings: MitigationSettings, monitor: Monitor | None) -> 
 def attributes_without_goal(settings: MitigationSettings, monitor: Monitor) -> tuple[str, ...]:
     """In parity mode, the chosen attributes that no goal speaks of; in other modes none, which need no goal."""
     goals = {goal.attribute for goal in settings.parity}
-    chosen = (attribute.feature for attribute in monitor.attributes if _is_chosen(settings, attribute.feature))
+    chosen = (attribute.feature for attribute in monitor.attributes if settings.chooses(attribute.feature))
     return tuple(feature for feature in chosen if settings.mode is Mode.PARITY and feature not in goals)
 
 
 def notes_of(mode: Mode) -> tuple[str, ...]:
     """What has to be said beside every number that this mode made."""
     return (ONLY_DIRECT, PARITY_TREATS_UNLIKE) if mode is Mode.PARITY else (ONLY_DIRECT,)
-
-
-def _is_chosen(settings: MitigationSettings, feature: str) -> bool:
-    return settings.attributes is None or feature in settings.attributes
 
 
 def _mode(settings: MitigationSettings, problem_type: ProblemType) -> Iterator[FieldProblem]:
@@ -90,7 +86,7 @@ def _goals(settings: MitigationSettings, monitored: set[str]) -> Iterator[FieldP
     yield from _each("parity[{}].attribute", tuple(goal.attribute for goal in goals), monitored)
     for index, goal in enumerate(goals):
         place = f"parity[{index}]"
-        if goal.attribute in monitored and not _is_chosen(settings, goal.attribute):
+        if goal.attribute in monitored and not settings.chooses(goal.attribute):
             yield FieldProblem(f"{place}.attribute", f"{goal.attribute!r:.100} is not listed in attributes, so the goal would never count")
         if not 0 < goal.disparate_impact <= 1:
             message = f"must be above 0 and at most 1 (0.8 means 80 %), found {goal.disparate_impact}"

@@ -183,7 +183,7 @@ class PlanReader:
         attributes = [_attribute(attribute, deployment, profile) for attribute in monitor.attributes if attribute.feature in mitigated]
         features = tuple(column.name for column in deployment.schema.features)
         chooser, detector_version = self._chooser(deployment, settings, profile)
-        judge = Judge(monitor.outcomes, profile.reading, profile.cut_off)
+        judge = Judge.of(monitor.outcomes, profile)
         return ActivePlan(
             records=records,
             deployment=deployment,

@@ -10,7 +10,7 @@ from functools import reduce
 from operator import add
 from typing import TypeAlias
 
-from app.domain.mitigation import CutOff, Mode, Reading
+from app.domain.mitigation import CutOff, Mode, Profile, Reading
 from app.domain.outcomes import Outcome, OutcomeRule
 
 Probability: TypeAlias = "float | tuple[float, ...] | None"
@@ -40,6 +40,11 @@ class Judge:
     rule: OutcomeRule
     reading: Reading | None
     cut_off: CutOff | None
+
+    @classmethod
+    def of(cls, rule: OutcomeRule, profile: Profile) -> "Judge":
+        """What a profile has learnt of it."""
+        return cls(rule, profile.reading, profile.cut_off)
 
 
 def outcome_as_reference(answers: Sequence[CopyAnswer], judge: Judge) -> Outcome | None:

@@ -82,7 +82,7 @@ def _flags(
         return
     attribute, profile = learnt
     record_nos, times = window.record_nos(), window.rows["logged_at"]
-    judge = Judge(subject.monitor.outcomes, profile.reading, profile.cut_off)
+    judge = Judge.of(subject.monitor.outcomes, profile)
     answers = reference_answers(found.copies, changed, attribute.shares(), judge)
     own = probabilities_of(reader, subject.deployment.no, window.reach(), record_nos[changed].tolist())
     for record in changed.tolist():

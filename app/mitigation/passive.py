@@ -99,16 +99,11 @@ def mitigate_window(subject: Subject, evidence: Evidence, labels: Labelled | Non
     return Further(tables=tables, measurements=measurements, details=details, store=found.store)
 
 
-def judge_of(subject: Subject, profile: Profile) -> Judge:
-    """How the model decides, as far as it is known."""
-    return Judge(subject.monitor.outcomes, profile.reading, profile.cut_off)
-
-
 def _attributes(
     reader: ArrowReader, subject: Subject, read: tuple[Evidence, Labelled | None], mitigated: Sequence[CopyOutcomes], profile: Profile
 ) -> Iterator[_Attribute]:
     evidence, labels = read
-    judge, known = judge_of(subject, profile), Known(evidence.window.record_nos(), evidence.known_targets)
+    judge, known = Judge.of(subject.monitor.outcomes, profile), Known(evidence.window.record_nos(), evidence.known_targets)
     own_scores = _own_scores(reader, subject, evidence, profile)
     for copies in mitigated:
         name = copies.grouping.column.name

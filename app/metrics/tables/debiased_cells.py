@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from app.metrics.groups import NEITHER, Groups, IntArray, Role, as_groups, checked_codes, checked_counts, positions, union
+from app.metrics.groups import NEITHER, Groups, IntArray, Role, as_groups, checked_codes, checked_counts
 from app.metrics.tables.balanced_cells import BalancedCells
 from app.metrics.tables.distinct import distinct_rows
 from app.metrics.tables.group_counts import OUTCOMES
-from app.metrics.tables.kinds import spread, stacked
+from app.metrics.tables.kinds import aligned, spread, stacked
 
 _COPIES = ("copies_classified", "copies_before", "copies_after")
 
@@ -91,11 +91,7 @@ class DebiasedCells:
     @classmethod
     def merged(cls, tables: Sequence["DebiasedCells"]) -> "DebiasedCells":
         """The sum of the tables, groups aligned by label, equal kinds joined; of no table, an empty one."""
-        groups = union([table.groups for table in tables])
-        places = [positions(table.groups, groups) for table in tables]
-        unclassified = np.zeros(len(groups), np.int64)
-        for table, place in zip(tables, places, strict=True):
-            unclassified[place] += table.unclassified
+        groups, places, unclassified = aligned(tables)
         kinds = _gathered(
             [
                 stacked([place[table.group] for table, place in zip(tables, places, strict=True)]),

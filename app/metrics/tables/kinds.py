@@ -1,10 +1,35 @@
 """Kinds of records laid under each other: what tables of records with their copies share."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
-from app.metrics.groups import IntArray
+from app.metrics.groups import Groups, IntArray, positions, union
+
+
+class OfGroups(Protocol):
+    """A table of kinds of records, as far as its groups are concerned."""
+
+    @property
+    def groups(self) -> Groups:
+        """The groups."""
+        ...
+
+    @property
+    def unclassified(self) -> IntArray:
+        """Unclassified records by group."""
+        ...
+
+
+def aligned(tables: Sequence[OfGroups]) -> tuple[Groups, list[IntArray], IntArray]:
+    """The groups of all tables by label, where each table's groups stand among them, and the sum of the unclassified."""
+    groups = union([table.groups for table in tables])
+    places = [positions(table.groups, groups) for table in tables]
+    unclassified = np.zeros(len(groups), np.int64)
+    for table, place in zip(tables, places, strict=True):
+        unclassified[place] += table.unclassified
+    return groups, places, unclassified
 
 
 def stacked(columns: Sequence[IntArray]) -> IntArray:
