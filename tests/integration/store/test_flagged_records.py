@@ -195,3 +195,12 @@ def test_flags_go_with_their_deployment(logged: Scene) -> None:
         Deployments(session, PlainSealer()).delete("a-model")
 
     assert logged.count("flagged_records") == 0
+
+
+def test_only_flags_of_the_kinds_that_are_looked_for_again_are_taken(logged: Scene) -> None:
+    store(logged, [flag(1, kind="changed"), flag(2, kind="likely")])
+
+    with logged.database.transaction() as session:
+        clear_flags(session, logged.deployment.no, "sex", [1, 2], ["likely"])
+
+    assert [one.flag.record_no for one in page(logged)] == [1]
