@@ -21,20 +21,20 @@ from app.api import (
     mitigation,
     monitors,
     openapi,
-    problems,
     training_data,
 )
 from app.api.debiased_predictions import is_live_request
-from app.api.gate import KeyGate
 from app.api.ingestion import IngestionRoutes
 from app.api.ingestion_paths import ingestion_paths
-from app.api.media import understood_only
-from app.api.middleware import BodyLimit, RequestContext
 from app.api.uploads import is_upload
 from app.errors import SetupError
 from app.services import Services, open_services
 from app.settings import Settings, load_settings
 from app.telemetry.logs import configure_logging
+from app.web import problems
+from app.web.gate import KeyGate
+from app.web.media import understood_only
+from app.web.middleware import BodyLimit, RequestContext
 
 _ROUTERS = (
     deployments.router,

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from app.api.problems import KINDS, MEDIA_TYPE
 from app.errors import (
     EvenhandError,
     Forbidden,
@@ -13,6 +12,7 @@ from app.errors import (
     Unavailable,
     UnsupportedMediaType,
 )
+from app.web.problems import KINDS, MEDIA_TYPE
 
 Answers = dict[int | str, dict[str, Any]]
 

@@ -4,11 +4,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from app.api.access import ReadableDeployment, SessionIn
 from app.api.answers import problems_of_deployment
-from app.api.paging import Limit, cut, number_behind
 from app.api.schemas.bias_detectors import BiasDetectorPage, TrainingOut
 from app.store.bias_detectors import detector_page
+from app.web.access import ReadableDeployment, SessionIn
+from app.web.paging import Limit, cut, number_behind
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/bias-detectors", tags=["mitigation"])
 

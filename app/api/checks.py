@@ -4,15 +4,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
-from app.api.access import LockedDeployment, ManagedDeployment, Manager, ReadableDeployment, SessionIn
 from app.api.answers import Answers, problems_of_deployment, problems_with_body
-from app.api.paging import Limit, cut, number_behind
 from app.api.schemas.checks import CheckDetailsOut, CheckIn, CheckOut, CheckPage
 from app.checks.requests import request_check, request_check_of
 from app.domain.checks import CheckState
 from app.errors import Conflict, NotFound
 from app.store.checks import get, page, request_cancel
 from app.store.results import measurements_of, tables_of
+from app.web.access import LockedDeployment, ManagedDeployment, Manager, ReadableDeployment, SessionIn
+from app.web.paging import Limit, cut, number_behind
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=["checks"])
 
@@ -44,9 +44,9 @@ def post_check(
     """
     span = body.span() if body else None
     if span is None:
-        check = request_check(session, deployment.no, requested_by=principal.key_id)
+        check = request_check(session, deployment.no, requested_by=principal.actor)
     else:
-        check = request_check_of(session, deployment.no, span, requested_by=principal.key_id)
+        check = request_check_of(session, deployment.no, span, requested_by=principal.actor)
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/checks/{check.id}"
     return CheckOut.of(check)
 

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from app.api.access import ReadableDeployment, SessionIn
 from app.api.answers import problems_of_deployment
 from app.api.schemas.correlated_features import CorrelatedFeaturesOut, correlated_feature
 from app.domain.deployments import RecordSchema
@@ -12,6 +11,7 @@ from app.domain.training_data import TrainingForm, TrainingSummary
 from app.errors import InvalidInput, NotFound
 from app.store.correlations import associations_of, donor_features_of
 from app.store.training_data import training_summary_of
+from app.web.access import ReadableDeployment, SessionIn
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/correlated-features", tags=["training data"])
 

@@ -9,7 +9,6 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Scope
 
-from app.api.access import DeploymentId, Logger, NowIn, ServicesIn
 from app.api.answers import problems_of_deployment, problems_with_body
 from app.api.debiased_predictions_openapi import ANSWER, BODY, ENCODING
 from app.api.ingestion_bodies import Bodies, ClientGone
@@ -17,6 +16,7 @@ from app.api.uploads import require_parameters
 from app.clock import monotonic_seconds
 from app.errors import Conflict, InvalidInput, ScoringFailed
 from app.mitigation.active import LiveRequest
+from app.web.access import DeploymentId, Logger, NowIn, ServicesIn
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"])
 

@@ -7,10 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Response
 from pydantic import ValidationError
 
-from app.api.access import DeploymentsIn, LockedDeployment, Manager, ReadableDeployment, Reader, ServicesIn, SessionIn
 from app.api.answers import Answers, problems, problems_of_deployment, problems_with_body
-from app.api.paging import Limit, cut, number_behind
-from app.api.problems import field_problems
 from app.api.schemas.deployments import DeploymentIn, DeploymentOut, DeploymentPage, DeploymentPatch, definition_json
 from app.checks.picking import problems_of
 from app.domain.definitions import Definition, definition_of
@@ -21,6 +18,9 @@ from app.scoring.egress import check_url, parse_url
 from app.security.principals import Permission
 from app.services import Services
 from app.store.monitors import monitor_of
+from app.web.access import DeploymentsIn, LockedDeployment, Manager, ReadableDeployment, Reader, ServicesIn, SessionIn
+from app.web.paging import Limit, cut, number_behind
+from app.web.problems import field_problems
 
 router = APIRouter(prefix="/v1/deployments", tags=["deployments"])
 

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
 
-from app.api.access import AnyKey
 from app.errors import NotFound
+from app.web.access import AnyKey
 
 router = APIRouter(include_in_schema=False)
 

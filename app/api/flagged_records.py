@@ -9,16 +9,16 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from app.api.access import ReadableDeployment, ServicesIn, SessionIn
 from app.api.answers import problems_of_deployment
 from app.api.flagged_csv import csv_header, csv_lines, csv_row
-from app.api.paging import Limit, PlaceCursor, cut_at_place, place_behind
 from app.api.schemas.flagged_records import Direction, FlaggedOut, FlaggedPage, Kind
-from app.api.times import Moment, in_utc
 from app.domain.deployments import Deployment
 from app.domain.mitigation import ONLY_DIRECT
 from app.services import Services
 from app.store.flagged_records import FlaggedFilter, FlaggedPayload, FlagPlace, flagged_page
+from app.web.access import ReadableDeployment, ServicesIn, SessionIn
+from app.web.paging import Limit, PlaceCursor, cut_at_place, place_behind
+from app.web.times import Moment, in_utc
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"])
 

@@ -9,13 +9,13 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from pydantic import Field
 
-from app.api.access import NowIn, Reader, ServicesIn, SessionIn
 from app.api.answers import Answers, answers, problems
 from app.api.schemas.base import Out
 from app.errors import Unavailable
 from app.security.principals import Permission, Principal
 from app.store.vitals import Vitals, is_migrated, vitals
 from app.telemetry.metrics import exposition
+from app.web.access import NowIn, Reader, ServicesIn, SessionIn
 
 router = APIRouter()
 

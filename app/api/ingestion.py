@@ -21,8 +21,6 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.ingestion_bodies import Bodies, ClientGone
-from app.api.middleware import SAFE_HEADERS, SANE_REQUEST_ID
-from app.api.problems import KINDS, MEDIA_TYPE, Kind, problem_response, response_of, unexpected_response
 from app.clock import monotonic_seconds, utc_now
 from app.domain.records import Receipt
 from app.errors import Conflict, EvenhandError, InvalidInput, NotFound, UnsupportedMediaType
@@ -30,6 +28,8 @@ from app.ingest import Ingestion, LogRequest
 from app.security.authenticator import Authenticator
 from app.security.principals import Permission
 from app.telemetry.metrics import http_requests, http_seconds
+from app.web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
+from app.web.problems import KINDS, MEDIA_TYPE, Kind, problem_response, response_of, unexpected_response
 
 PREFIX = "/v1/deployments/"
 PAYLOAD, FEEDBACK = "payload-records", "feedback-records"

@@ -4,10 +4,10 @@ from typing import Any
 
 from app.api.answers import PROBLEM_SCHEMA, problems_of_deployment
 from app.api.ingestion import FEEDBACK, PAYLOAD, PREFIX
-from app.api.problems import MEDIA_TYPE
-from app.api.schemas.base import ID_PATTERN
 from app.errors import Conflict, TooLarge, UnsupportedMediaType
 from app.ingest.limits import MAX_BODY_BYTES, MAX_ID_CHARACTERS, MAX_RECORDS
+from app.web.problems import MEDIA_TYPE
+from app.web.texts import ID_PATTERN
 
 _LIMITS = f"""At most {MAX_RECORDS:,} records and {MAX_BODY_BYTES // 2**20} MiB (after decompression) a request.
 `Content-Encoding: gzip` is taken.

@@ -4,14 +4,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path
 
-from app.api.access import Admin, DeploymentsIn, SessionIn
 from app.api.answers import problems, problems_with_body
-from app.api.paging import Limit, cut, number_behind
 from app.api.schemas.keys import KeyIn, KeyOut, KeyPage, NewKeyOut
 from app.domain.texts import name_problem
 from app.errors import InvalidInput, NotFound
 from app.security.keys import create_key, key_id_of
 from app.store.api_keys import ApiKeys
+from app.web.access import Admin, DeploymentsIn, SessionIn
+from app.web.paging import Limit, cut, number_behind
 
 router = APIRouter(prefix="/v1/api-keys", tags=["API keys"])
 

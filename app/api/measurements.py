@@ -4,11 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from app.api.access import ReadableDeployment, SessionIn
 from app.api.answers import problems_of_deployment
-from app.api.paging import Limit, cut, number_behind
 from app.api.schemas.measurements import MeasurementOut, MeasurementPage
-from app.api.times import Moment, in_utc
 from app.checks.rollups import Period, RolledUp, roll_up
 from app.domain.checks import DataSet, Scope
 from app.domain.deployments import Deployment
@@ -18,6 +15,9 @@ from app.metrics.catalogue import CATALOGUE
 from app.store.measurements import SeriesFilter, hour_tables, series
 from app.store.mitigation import settings_of
 from app.store.monitors import monitor_of
+from app.web.access import ReadableDeployment, SessionIn
+from app.web.paging import Limit, cut, number_behind
+from app.web.times import Moment, in_utc
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/measurements", tags=["measurements"])
 

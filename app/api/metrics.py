@@ -4,11 +4,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from app.api.access import AnyKey
 from app.api.answers import problems
 from app.api.schemas.metrics import MetricOut, MetricsOut
 from app.errors import NotFound
 from app.metrics.catalogue import CATALOGUE
+from app.web.access import AnyKey
 
 router = APIRouter(prefix="/v1/metrics", tags=["metrics"])
 

@@ -4,19 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Response
 
-from app.api.access import (
-    DeploymentId,
-    LockedDeployment,
-    Manager,
-    NowIn,
-    ReadableDeployment,
-    ServicesIn,
-    SessionIn,
-    managed,
-    turn,
-)
 from app.api.answers import Answers, problems_of_deployment, problems_with_body
-from app.api.paging import Limit, cut, number_behind
 from app.api.schemas.mitigation import MitigationIn, MitigationOut
 from app.api.schemas.mitigation_profiles import ProfileOut, ProfilePage
 from app.domain.deployments import Deployment
@@ -27,6 +15,18 @@ from app.mitigation.profiles import fit_anew, stored_profile
 from app.store.deployments import Deployments
 from app.store.mitigation import profiles_of, put_settings, settings_of
 from app.store.monitors import monitor_of
+from app.web.access import (
+    DeploymentId,
+    LockedDeployment,
+    Manager,
+    NowIn,
+    ReadableDeployment,
+    ServicesIn,
+    SessionIn,
+    managed,
+    turn,
+)
+from app.web.paging import Limit, cut, number_behind
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"])
 

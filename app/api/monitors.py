@@ -2,13 +2,13 @@
 
 from fastapi import APIRouter
 
-from app.api.access import LockedDeployment, ReadableDeployment, SessionIn
 from app.api.answers import problems_of_deployment, problems_with_body
 from app.api.schemas.monitors import MonitorIn, MonitorOut
 from app.checks.donors import donor_problems
 from app.checks.picking import problems_of
 from app.errors import InvalidInput, NotFound
 from app.store.monitors import delete_monitor, monitor_of, put_monitor
+from app.web.access import LockedDeployment, ReadableDeployment, SessionIn
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/fairness-monitor", tags=["fairness monitor"])
 

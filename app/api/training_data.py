@@ -9,10 +9,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
 
-from app.api.access import DeploymentId, LockedDeployment, Manager, ReadableDeployment, ServicesIn, SessionIn, locked, managed
 from app.api.answers import problems_of_deployment, problems_with_body
-from app.api.media import is_json, takes
-from app.api.problems import field_problems
 from app.api.schemas.measurements import MeasurementOut, MeasurementPage
 from app.api.schemas.training_data import TrainingDataOut, TrainingDistributionsIn, TrainingSummaryOut
 from app.api.uploads import media_type_of, require_parameters, spooled
@@ -34,6 +31,9 @@ from app.training.limits import MAX_DISTRIBUTION_BYTES, MAX_FILE_BYTES
 from app.training.present import present_tables
 from app.training.processing import Upload, process_file
 from app.training.ready import process_distributions
+from app.web.access import DeploymentId, LockedDeployment, Manager, ReadableDeployment, ServicesIn, SessionIn, locked, managed
+from app.web.media import is_json, takes
+from app.web.problems import field_problems
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/training-data", tags=["training data"])
 

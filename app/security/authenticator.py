@@ -77,7 +77,7 @@ class Authenticator:
             raise Unauthenticated("This API key is not known here.")
         if key.revoked_at is not None:
             raise Unauthenticated("This API key was revoked.")
-        principal = Principal(key_id=key.id, role=Role(key.role), deployment_no=key.deployment_no)
+        principal = Principal(actor=key.id, role=Role(key.role), deployment_no=key.deployment_no)
         if len(self._known) >= _CACHE_LIMIT:
             self._known = {}
         self._known[secret_hash] = (principal, asked_at + CACHE_SECONDS)

@@ -41,7 +41,7 @@ _PERMISSIONS = {
 class Principal:
     """The holder of one key. `deployment_no` is the only deployment a bound key knows of; None for all."""
 
-    key_id: str
+    actor: str
     role: Role
     deployment_no: int | None = None
 

@@ -18,7 +18,6 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.api.problems import INTERNAL, KINDS
 from app.checks.check import perform_check
 from app.metrics import CATALOGUE
 from app.mitigation.passive import mitigate_window
@@ -26,6 +25,7 @@ from app.schedule.worker import Worker
 from app.security.secrets import open_secret_box
 from app.settings import Settings
 from app.store.engine import Database
+from app.web.problems import INTERNAL, KINDS
 from tests.contract.docs_pages import (
     DOCS,
     PAGES,

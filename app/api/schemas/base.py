@@ -1,36 +1,17 @@
 """What all bodies share: unknown members are refused, types are taken literally, numbers are finite."""
 
-import re
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
-
-ID_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,63}$"
-"""Of a deployment's id."""
-
+from pydantic import BaseModel, ConfigDict, Field
 
 NOT_BLANK = r"\S"
 """Shown in the documentation; refused by the rules of the domain, whose words are better."""
-
-
-_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
 class In(BaseModel):
     """The body of a request."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True, strict=True)
-
-
-def _is_timestamp(sent: object) -> object:
-    """Pydantic would take numbers, too, and call them seconds since 1970."""
-    if not isinstance(sent, str) or not _TIMESTAMP.fullmatch(sent):
-        raise ValueError("must be a timestamp with its time zone, such as 2026-03-01T09:00:00Z")
-    return sent
-
-
-Timestamp = Annotated[AwareDatetime, Field(strict=False, examples=["2026-03-01T09:00:00Z"]), BeforeValidator(_is_timestamp)]
-"""A moment with its offset, as JSON carries it."""
 
 
 def _without_defaults(schema: dict[str, Any]) -> None:

@@ -5,10 +5,11 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from app.api.schemas.base import In, Out, Timestamp, example
+from app.api.schemas.base import In, Out, example
 from app.api.schemas.measurements import sentence_of
 from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
 from app.store.results import StoredTable
+from app.web.texts import Timestamp
 
 _WINDOW: dict[str, Any] = {
     "records": 412,

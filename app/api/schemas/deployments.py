@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 from pydantic_core import to_jsonable_python
 
-from app.api.schemas.base import ID_PATTERN, NOT_BLANK, In, Out, Patch
+from app.api.schemas.base import NOT_BLANK, In, Out, Patch
 from app.domain.definitions import Definition, definition_of
 from app.domain.deployment_rules import (
     MAX_CONCURRENCY,
@@ -29,6 +29,7 @@ from app.domain.deployments import (
     PayloadFormat,
     ProblemType,
 )
+from app.web.texts import ID_PATTERN
 
 _COLUMNS = [
     {"name": "Age", "type": "integer"},

@@ -5,9 +5,10 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from app.api.schemas.base import ID_PATTERN, In, Out
+from app.api.schemas.base import In, Out
 from app.security.principals import Role
 from app.store.api_keys import ApiKey
+from app.web.texts import ID_PATTERN
 
 
 class KeyIn(In):

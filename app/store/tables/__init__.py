@@ -1,5 +1,6 @@
 """One Row class a file, and the metadata that the migrations are checked against."""
 
+from app.store.tables.alerts import AlertChannelRow, AlertRow, AlertRuleChannelRow, AlertRuleRow, NotificationRow
 from app.store.tables.api_keys import ApiKeyRow
 from app.store.tables.base import Row
 from app.store.tables.checks import CheckRow, CheckTableRow, MeasurementRow
@@ -8,10 +9,16 @@ from app.store.tables.deployments import DeploymentRow, DeploymentSchemaRow
 from app.store.tables.mitigation import BiasDetectorRow, FlaggedRecordRow, MitigationProfileRow, MitigationSettingsRow
 from app.store.tables.monitors import MonitorRow
 from app.store.tables.payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow
+from app.store.tables.people import ActivityRow, SessionRow, UserRow
 from app.store.tables.training_data import TrainingCorrelationRow, TrainingDataRow, TrainingDistributionRow, TrainingTableRow
 
 __all__ = [
     "RECORD_NO_BLOCK",
+    "ActivityRow",
+    "AlertChannelRow",
+    "AlertRow",
+    "AlertRuleChannelRow",
+    "AlertRuleRow",
     "ApiKeyRow",
     "BiasDetectorRow",
     "CheckRow",
@@ -26,11 +33,14 @@ __all__ = [
     "MitigationProfileRow",
     "MitigationSettingsRow",
     "MonitorRow",
+    "NotificationRow",
     "PayloadKeyRow",
     "PayloadRecordRow",
     "Row",
+    "SessionRow",
     "TrainingCorrelationRow",
     "TrainingDataRow",
     "TrainingDistributionRow",
     "TrainingTableRow",
+    "UserRow",
 ]

@@ -15,6 +15,9 @@ class CheckRow(Row):
     `claimable_at` is when a worker may take it (again); NULL once it is over for good. `lease_token` names the
     worker that owns it until `lease_until`. The unique indexes are what makes double runs impossible, whatever
     the workers do: one scheduled check per deployment and hour, one running check per deployment.
+
+    `failure` is the kind of error that `reason` tells in words. `alerts_due` is set in the transaction that ends the check, and taken
+    back in the one that works out its alerts: however often a process dies in between, each ended check is looked at once.
     """
 
     __tablename__ = "checks"
@@ -24,6 +27,7 @@ class CheckRow(Row):
         Index("checks_claimable_idx", "claimable_at", postgresql_where=text("claimable_at IS NOT NULL")),
         Index("checks_deployment_no_no_idx", "deployment_no", "no"),
         Index("checks_deployment_no_span_start_idx", "deployment_no", "span_start"),
+        Index("checks_alerts_due_idx", "deployment_no", "no", postgresql_where=text("alerts_due")),
     )
 
     no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
@@ -40,6 +44,8 @@ class CheckRow(Row):
     cancel_requested: Mapped[bool]
     progress: Mapped[dict[str, Any] | None]
     reason: Mapped[str | None]
+    failure: Mapped[str | None]
+    alerts_due: Mapped[bool] = mapped_column(server_default=text("false"))
     window: Mapped[dict[str, Any] | None]
     monitor_version: Mapped[int | None]
     model_revision: Mapped[str | None]

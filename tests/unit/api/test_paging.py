@@ -4,8 +4,8 @@ from typing import Annotated
 import msgspec
 import pytest
 
-from app.api.paging import cut, cut_at_place, number_behind, place_behind
 from app.errors import InvalidInput
+from app.web.paging import cut, cut_at_place, number_behind, place_behind
 
 
 class Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):

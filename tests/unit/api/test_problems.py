@@ -1,8 +1,8 @@
 import json
 
 from app import errors
-from app.api.problems import INTERNAL, KINDS, field_of, problem_response, unexpected_response
 from app.errors import EvenhandError, InvalidInput
+from app.web.problems import INTERNAL, KINDS, field_of, problem_response, unexpected_response
 
 
 def _all_below(kind: type[EvenhandError]) -> set[type[EvenhandError]]:

@@ -9,7 +9,7 @@ from app.security.authenticator import CACHE_SECONDS, Authenticator
 from app.security.principals import Principal, Role
 
 KEY = f"Bearer evk_{'a' * 8}_{'b' * 43}"
-PRINCIPAL = Principal(key_id="a" * 8, role=Role.INGEST, deployment_no=None)
+PRINCIPAL = Principal(actor="a" * 8, role=Role.INGEST, deployment_no=None)
 
 
 class SlowLookUps(Authenticator):

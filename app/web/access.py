@@ -11,13 +11,13 @@ from typing import Annotated
 from fastapi import Depends, Path, Request
 from sqlalchemy.orm import Session
 
-from app.api.schemas.base import ID_PATTERN
 from app.clock import utc_now
 from app.domain.deployments import Deployment
 from app.errors import NotFound
 from app.security.principals import Permission, Principal
 from app.services import Services
 from app.store.deployments import Deployments
+from app.web.texts import ID_PATTERN
 
 DeploymentId = Annotated[
     str,

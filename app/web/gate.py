@@ -3,9 +3,9 @@
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api.problems import problem_response
 from app.errors import EvenhandError, Unauthenticated
 from app.security.authenticator import Authenticator
+from app.web.problems import problem_response
 
 _OPEN = "/health/"
 _BROWSED = ("/docs", "/openapi.json")

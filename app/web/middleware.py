@@ -14,10 +14,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api.problems import body_too_large, problem_response, unexpected_response
 from app.clock import monotonic_seconds
 from app.telemetry.logs import bind_request_id
 from app.telemetry.metrics import http_requests, http_seconds
+from app.web.problems import body_too_large, problem_response, unexpected_response
 
 REQUEST_ID = "x-request-id"
 

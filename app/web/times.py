@@ -5,8 +5,8 @@ from typing import Annotated
 
 from fastapi import Query
 
-from app.api.schemas.base import Timestamp
 from app.errors import InvalidInput
+from app.web.texts import Timestamp
 
 Moment = Annotated[Timestamp | None, Query(description="ISO 8601 with an offset.", examples=["2026-11-20T00:00:00Z"])]
 

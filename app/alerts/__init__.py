@@ -1,0 +1,1 @@
+"""Tell people: rules over ended checks, alerts with a life of their own, and their delivery."""

@@ -1,0 +1,116 @@
+"""Alert rules, the alerts they open, where alerts are sent to, and what is still to be sent."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey, Identity, Index, UniqueConstraint, func, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.store.tables.base import Row
+
+
+class AlertChannelRow(Row):
+    """Where notifications go: a webhook, a Slack-compatible webhook, or e-mail. `secret` is encrypted."""
+
+    __tablename__ = "alert_channels"
+
+    no: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[str] = mapped_column(unique=True)
+    name: Mapped[str]
+    kind: Mapped[str]
+    config: Mapped[dict[str, Any]]
+    secret: Mapped[bytes | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class AlertRuleRow(Row):
+    """One rule of a deployment."""
+
+    __tablename__ = "alert_rules"
+    __table_args__ = (UniqueConstraint("deployment_no", "id", name="alert_rules_deployment_no_id_key"),)
+
+    no: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    id: Mapped[str]
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))
+    version: Mapped[int]
+    kind: Mapped[str]
+    config: Mapped[dict[str, Any]]
+    enabled: Mapped[bool]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class AlertRuleChannelRow(Row):
+    """A channel that a rule notifies."""
+
+    __tablename__ = "alert_rule_channels"
+
+    rule_no: Mapped[int] = mapped_column(ForeignKey("alert_rules.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    channel_no: Mapped[int] = mapped_column(
+        ForeignKey("alert_channels.no", ondelete="CASCADE"), primary_key=True, autoincrement=False, index=True
+    )
+
+
+class AlertRow(Row):
+    """One alert, from its opening to its resolution. `subject` is what it is about (data, metric, attribute, group as JSON text).
+
+    The unique index is what opens an alert once, whatever the workers do.
+    """
+
+    __tablename__ = "alerts"
+    __table_args__ = (
+        Index("alerts_one_open_idx", "rule_no", "subject", unique=True, postgresql_where=text("resolved_at IS NULL")),
+        Index("alerts_deployment_no_no_idx", "deployment_no", "no"),
+        Index("alerts_open_idx", "deployment_no", postgresql_where=text("resolved_at IS NULL")),
+    )
+
+    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[str] = mapped_column(unique=True)
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))
+    rule_no: Mapped[int] = mapped_column(ForeignKey("alert_rules.no", ondelete="CASCADE"))
+    subject: Mapped[str]
+    kind: Mapped[str]
+    attribute: Mapped[str | None]
+    group: Mapped[str | None]
+    metric: Mapped[str | None]
+    data: Mapped[str | None]
+    facts: Mapped[dict[str, Any]]
+    opened_at: Mapped[datetime]
+    opened_check_no: Mapped[int | None] = mapped_column(BigInteger)
+    last_seen_at: Mapped[datetime]
+    last_check_no: Mapped[int | None] = mapped_column(BigInteger)
+    reminded_at: Mapped[datetime | None]
+    acknowledged_at: Mapped[datetime | None]
+    acknowledged_by: Mapped[str | None]
+    note: Mapped[str | None]
+    resolved_at: Mapped[datetime | None]
+    resolution: Mapped[str | None]
+
+
+class NotificationRow(Row):
+    """One message to one channel: written in the transaction that causes it, sent later, tried again until it is sent or given up.
+
+    `id` goes out as the idempotency key. `claimable_at` is when a sender may take it (again); NULL once it is over.
+    """
+
+    __tablename__ = "notifications"
+    __table_args__ = (
+        Index("notifications_claimable_idx", "claimable_at", postgresql_where=text("claimable_at IS NOT NULL")),
+        Index("notifications_channel_no_no_idx", "channel_no", "no"),
+        Index("notifications_alert_no_idx", "alert_no"),
+    )
+
+    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[str] = mapped_column(unique=True)
+    channel_no: Mapped[int] = mapped_column(ForeignKey("alert_channels.no", ondelete="CASCADE"))
+    alert_no: Mapped[int | None] = mapped_column(BigInteger, ForeignKey("alerts.no", ondelete="CASCADE"))
+    event: Mapped[str]
+    body: Mapped[dict[str, Any]]
+    state: Mapped[str]
+    attempts: Mapped[int]
+    claimable_at: Mapped[datetime | None]
+    lease_token: Mapped[str | None]
+    last_error: Mapped[str | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    sent_at: Mapped[datetime | None]

@@ -1,0 +1,54 @@
+"""People who log in, their sessions, and who changed what."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey, Identity, Index, func
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.store.tables.base import Row
+
+
+class UserRow(Row):
+    """One person. `password_hash` is Argon2's text, which holds its own salt and costs."""
+
+    __tablename__ = "users"
+
+    no: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    password_hash: Mapped[str]
+    role: Mapped[str]
+    deployment_no: Mapped[int | None] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), index=True)
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    disabled_at: Mapped[datetime | None]
+
+
+class SessionRow(Row):
+    """One log-in of a browser, by a user or with an API key: exactly one of the two numbers is there.
+
+    `token_hash` is the SHA-256 of what the browser's cookie holds.
+    """
+
+    __tablename__ = "sessions"
+
+    token_hash: Mapped[bytes] = mapped_column(primary_key=True)
+    user_no: Mapped[int | None] = mapped_column(ForeignKey("users.no", ondelete="CASCADE"), index=True)
+    key_no: Mapped[int | None] = mapped_column(ForeignKey("api_keys.no", ondelete="CASCADE"), index=True)
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+
+
+class ActivityRow(Row):
+    """One change that somebody made. `deployment_id` stays when the deployment is gone; `details` never holds a secret."""
+
+    __tablename__ = "activities"
+    __table_args__ = (Index("activities_deployment_no_no_idx", "deployment_no", "no"),)
+
+    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    at: Mapped[datetime] = mapped_column(server_default=func.now())
+    actor: Mapped[str]
+    action: Mapped[str]
+    deployment_no: Mapped[int | None] = mapped_column(ForeignKey("deployments.no", ondelete="SET NULL"))
+    deployment_id: Mapped[str | None]
+    subject: Mapped[str | None]
+    details: Mapped[dict[str, Any]]
