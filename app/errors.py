@@ -1,4 +1,4 @@
-"""Every error the product raises on purpose. HTTP statuses are not here: `app/api/problems.py` maps each class to one.
+"""Every error the product raises on purpose. HTTP statuses are not here: `app/web/problems.py` maps each class to one.
 
 The tree:
 
@@ -10,6 +10,7 @@ The tree:
     ├── UnsupportedMediaType a body in a form that is not understood there
     ├── Unauthenticated     no key, or not one of ours
     ├── Forbidden           a key of ours without the permission
+    ├── TooManyTries        log-ins failed too often of late
     ├── Unavailable         something we depend on does not answer now; try again
     ├── ScoringFailed       the model's endpoint did not give usable predictions
     │   └── EndpointRefused the address may not be called at all
@@ -72,6 +73,10 @@ class Unauthenticated(EvenhandError):
 
 class Forbidden(EvenhandError):
     """The key is known but lacks the permission."""
+
+
+class TooManyTries(EvenhandError):
+    """Log-ins of this name from this address failed too often of late; the message says when to try again."""
 
 
 class Unavailable(EvenhandError):

@@ -24,14 +24,21 @@ class Settings(BaseSettings):
     port: int = Field(default=8000, ge=1, le=65535)
 
     secret_key: SecretStr | None = None
-    """Encrypts endpoint credentials. Absent: generated once into `data_dir`. All processes on one database share it."""
+    """Encrypts credentials of endpoints and secrets of alert channels. Absent: generated once into `data_dir`.
+    All processes on one database share it."""
 
     endpoint_allowlist: str = ""
-    """Comma-separated host names, addresses or CIDR blocks that model endpoints may have; empty allows all but
+    """Comma-separated host names, addresses or CIDR blocks that model endpoints and receivers of alerts may have; empty allows all but
     link-local and metadata addresses."""
 
     worker_concurrency: int = Field(default=4, ge=1, le=64)
     """Checks that one worker process runs at the same time (they mostly wait for the model)."""
+
+    smtp_url: SecretStr | None = None
+    """The mail server for alerts by e-mail: `smtp://` (STARTTLS) or `smtps://`, with user and password. Absent: no e-mail."""
+
+    smtp_sender: str = ""
+    """The e-mail address that alerts come from."""
 
     log_level: str = "INFO"
 

@@ -9,6 +9,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from pydantic import Field
 
+from app.api.alert_gauge import alert_gauge
 from app.api.answers import Answers, answers, problems
 from app.api.schemas.base import Out
 from app.errors import Unavailable
@@ -83,4 +84,8 @@ class _Gauges(Collector):
             states.add_metric([state], count)
         yield states
         yield GaugeMetricFamily("evenhand_queue_age_seconds", "Age of the oldest check that waits.", value=self._found.queue_age_seconds)
+        waiting, age = self._found.notifications_waiting, self._found.notification_age_seconds
+        yield GaugeMetricFamily("evenhand_notifications_waiting", "Notifications that are not yet delivered.", value=waiting)
+        yield GaugeMetricFamily("evenhand_notification_age_seconds", "Age of the oldest of them.", value=age)
         yield GaugeMetricFamily("evenhand_deployments", "Deployments in the database.", value=self._found.deployments)
+        yield alert_gauge(self._found.alerts)

@@ -26,11 +26,14 @@ _TAGS = [
     {"name": "records", "description": "Logging what a model was asked and answered, and what came of it."},
     {"name": "checks", "description": "Evaluations of a deployment's fairness, scheduled or asked for."},
     {"name": "measurements", "description": "The series that checks leave."},
+    {"name": "charts", "description": "Series and views as pictures, as their Vega-Lite specification, and as CSV."},
+    {"name": "reports", "description": "One check or a period as a file for people, and all measurements as CSV."},
     {
         "name": "mitigation",
         "description": "How unfair outcomes are mitigated, what was learnt for it, and which records need a second look.",
     },
     {"name": "metrics", "description": "What can be measured, and what each figure means."},
+    {"name": "alerts", "description": "What people are told of: rules, alerts and where they are sent to."},
     {"name": "API keys", "description": "For admins."},
     {"name": "health", "description": "For operators."},
 ]
@@ -46,7 +49,8 @@ _METHODS = frozenset({"get", "put", "post", "patch", "delete"})
 def install(app: FastAPI, more_paths: Mapping[str, Any]) -> None:
     """Makes the application give the whole document. `more_paths` are the path items of routes that FastAPI does not know."""
     document = get_openapi(title="Evenhand", version=API_VERSION, description=_DESCRIPTION, tags=_TAGS, routes=app.routes)
-    document["paths"].update(more_paths)
+    for path, operations in more_paths.items():
+        document["paths"].setdefault(path, {}).update(operations)
     components = document.setdefault("components", {})
     unknown: list[tuple[type[BaseModel], JsonSchemaMode]] = [(Problem, "serialization"), (TrainingDistributionsIn, "validation")]
     _, schemas = models_json_schema(unknown, ref_template="#/components/schemas/{model}")

@@ -16,6 +16,15 @@ class CheckState(StrEnum):
     CANCELLED = "cancelled"
 
 
+class Failure(StrEnum):
+    """What kind of error ended a failed check: the model's endpoint, what the monitor asks for, a worker that died, or anything else."""
+
+    SCORING_FAILED = "scoring-failed"
+    INVALID_INPUT = "invalid-input"
+    INTERRUPTED = "interrupted"
+    OTHER = "other"
+
+
 class Trigger(StrEnum):
     """Who asked: the schedule (one per deployment and hour), or a person or program, for now or for a range of time."""
 
@@ -91,6 +100,12 @@ class CheckRun:
     created_by: str = ""
     monitor_version: int | None = None
     model_revision: str | None = None
+    failure: Failure | None = None
+
+    @property
+    def is_carried_forward(self) -> bool:
+        """Whether nothing was logged since the check before, whose values it has."""
+        return "carried_from" in (self.window or {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

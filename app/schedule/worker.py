@@ -15,14 +15,16 @@ from typing import Protocol
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.alerts.sending import Sender
 from app.checks.check import perform_check
 from app.checks.rescoring import Report
 from app.clock import monotonic_seconds
-from app.domain.checks import CheckRun, CheckState
-from app.errors import CheckCancelled, EvenhandError, LeaseLost, NotFound, SetupError, Unavailable
+from app.domain.checks import CheckRun, CheckState, Failure
+from app.errors import CheckCancelled, EvenhandError, InvalidInput, LeaseLost, NotFound, ScoringFailed, SetupError, Unavailable
 from app.mitigation.passive import mitigate_window
 from app.schedule.held import HeldCheck
-from app.schedule.ticker import started_ticker
+from app.schedule.notifier import SENDERS, Notifier
+from app.schedule.ticker import JOBS, started_ticker
 from app.security.secrets import open_secret_box
 from app.settings import Settings
 from app.store.checks import get
@@ -53,22 +55,25 @@ class Perform(Protocol):
 
 
 def run_worker(settings: Settings, stop: threading.Event) -> None:
-    """Queues what is due and runs checks until `stop` is set; a database that goes away is waited for.
+    """Queues what is due, runs checks and sends notifications until `stop` is set; a database that goes away is waited for.
 
     Raises:
-        SetupError: there is no DATABASE_URL, or no usable secret key.
+        SetupError: there is no DATABASE_URL, or the secret key, the allow-list or the mail server cannot be used.
     """
     if settings.database_url is None:
         raise SetupError("A worker needs DATABASE_URL.")
     concurrency = settings.worker_concurrency
-    database = Database(settings.database_url.get_secret_value(), pool_size=CONNECTIONS_PER_CHECK * concurrency + 1)
+    database = Database(settings.database_url.get_secret_value(), pool_size=CONNECTIONS_PER_CHECK * concurrency + SENDERS + JOBS)
     sealer = open_secret_box(settings)
     perform = partial(perform_check, database=database, sealer=sealer, allowlist=settings.allowed_endpoints, further=mitigate_window)
+    notifier = Notifier(database, Sender.of(settings, sealer).send)
     ticker = started_ticker(database)
+    notifier.start(stop)
     try:
         Worker(database, perform, concurrency=concurrency).run(stop)
     finally:
         ticker.shutdown(wait=False)
+        notifier.join(STOP_SECONDS)
         database.close()
 
 
@@ -153,14 +158,15 @@ class Worker:
             with self._database.transaction() as session:
                 finish(session, check, state=CheckState.CANCELLED, window=None, reason="Cancelled on request.")
         except EvenhandError as error:
-            self._fail(check, str(error))
+            self._fail(check, str(error), _kind_of(error))
         except Exception:  # a fault of ours in one check must not stop the others: logged with its traceback, told by the check's id
             log.exception("check_broke")
-            self._fail(check, f"Evenhand itself failed on this check. The worker's log has the details under check {check.id}.")
+            reason = f"Evenhand itself failed on this check. The worker's log has the details under check {check.id}."
+            self._fail(check, reason, Failure.OTHER)
 
-    def _fail(self, check: CheckRun, reason: str) -> None:
+    def _fail(self, check: CheckRun, reason: str, failure: Failure) -> None:
         with self._database.transaction() as session:
-            fail(session, check, reason=reason)
+            fail(session, check, reason=reason, failure=failure)
 
     def _note_end(self, check: CheckRun, seconds: float) -> None:
         try:
@@ -171,3 +177,9 @@ class Worker:
         telemetry.checks.labels(ended.state.value).inc()
         telemetry.check_seconds.observe(seconds)
         log.info("check_ended", state=ended.state, seconds=round(seconds, 3), reason=ended.reason, next_attempt_at=ended.next_attempt_at)
+
+
+def _kind_of(error: EvenhandError) -> Failure:
+    if isinstance(error, ScoringFailed):
+        return Failure.SCORING_FAILED
+    return Failure.INVALID_INPUT if isinstance(error, InvalidInput) else Failure.OTHER

@@ -27,9 +27,13 @@ class Activity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivityFilter:
-    """Which changes are wanted; an absent member lets all through."""
+    """Which changes are wanted; an absent member lets all through.
+
+    `deployment_no` is of one deployment, `deployment_id` of every one that was ever called so.
+    """
 
     deployment_no: int | None = None
+    deployment_id: str | None = None
     actor: str | None = None
     action: str | None = None
 
@@ -58,7 +62,12 @@ def record_activity(
 def page(session: Session, wanted: ActivityFilter, *, limit: int, before_no: int | None = None) -> list[Activity]:
     """At most `limit` changes, newest first, from before the one of number `before_no`."""
     statement = select(ActivityRow).order_by(ActivityRow.no.desc()).limit(limit)
-    columns = {ActivityRow.deployment_no: wanted.deployment_no, ActivityRow.actor: wanted.actor, ActivityRow.action: wanted.action}
+    columns = {
+        ActivityRow.deployment_no: wanted.deployment_no,
+        ActivityRow.deployment_id: wanted.deployment_id,
+        ActivityRow.actor: wanted.actor,
+        ActivityRow.action: wanted.action,
+    }
     statement = statement.where(*(column == value for column, value in columns.items() if value is not None))
     if before_no is not None:
         statement = statement.where(ActivityRow.no < before_no)

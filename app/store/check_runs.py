@@ -3,7 +3,7 @@
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
-from app.domain.checks import CheckRun, CheckState, Progress, Span, Trigger
+from app.domain.checks import CheckRun, CheckState, Failure, Progress, Span, Trigger
 from app.store.tables import CheckRow, DeploymentRow
 
 
@@ -42,4 +42,5 @@ def to_run(row: CheckRow, deployment_id: str) -> CheckRun:
         created_by=row.created_by,
         monitor_version=row.monitor_version,
         model_revision=row.model_revision,
+        failure=None if row.failure is None else Failure(row.failure),
     )

@@ -22,6 +22,7 @@ from app.domain.deployments import (
     RecordSchema,
 )
 from app.errors import Conflict, NotFound
+from app.store.alert_rules import add_default_rule
 from app.store.tables import (
     CheckRow,
     CopyTargetRow,
@@ -65,6 +66,7 @@ class Deployments:
         no = self._session.scalar(insertion.returning(DeploymentRow.no))
         if no is not None:
             self._add_schema(no, 1, definition)
+            add_default_rule(self._session, no)
             return self.by_no(no), True
         stored = self.get(deployment_id)
         if definition_of(stored) != definition:

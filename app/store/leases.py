@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from app.domain.checks import CheckRun, CheckState, Progress, Trigger
+from app.domain.checks import CheckRun, CheckState, Failure, Progress, Trigger
 from app.errors import LeaseLost
 from app.store.check_runs import read_run
 from app.store.tables import CheckRow
@@ -63,6 +63,8 @@ _END_ABANDONED = text("""
     UPDATE checks
     SET state = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'failed' END,
         reason = CASE WHEN cancel_requested THEN 'Cancelled on request.' ELSE :reason END,
+        failure = CASE WHEN NOT cancel_requested THEN 'interrupted' END,
+        alerts_due = trigger <> 'range' AND NOT cancel_requested,
         claimable_at = NULL, lease_token = NULL, lease_until = NULL, finished_at = now()
     WHERE no IN (
         SELECT no FROM checks
@@ -107,6 +109,7 @@ def _start(session: Session, no: int, *, token: str, lease: timedelta) -> None:
         **_leased(lease),
         "progress": None,
         "reason": None,
+        "failure": None,
         "started_at": func.now(),
         "finished_at": None,
     }
@@ -150,19 +153,27 @@ def finish(
         "monitor_version": monitor_version,
         "model_revision": model_revision,
         "finished_at": func.now(),
+        "alerts_due": _is_news(check) and state is not CheckState.CANCELLED,
         **_UNLEASED,
     }
     _write(session, check, values)
 
 
-def fail(session: Session, check: CheckRun, *, reason: str) -> None:
+def fail(session: Session, check: CheckRun, *, reason: str, failure: Failure) -> None:
     """Ends the attempt: a scheduled check is tried again after the next of `RETRY_DELAYS`, anything else is final.
 
     Raises:
         LeaseLost: the check is no longer this worker's.
     """
     again = check.trigger is Trigger.SCHEDULE and check.attempts < MAX_ATTEMPTS
-    values = {"state": CheckState.FAILED, "reason": reason, "finished_at": func.now(), **_UNLEASED}
+    values = {
+        "state": CheckState.FAILED,
+        "reason": reason,
+        "failure": failure,
+        "finished_at": func.now(),
+        "alerts_due": _is_news(check),
+        **_UNLEASED,
+    }
     if again:
         values["claimable_at"] = func.now() + RETRY_DELAYS[check.attempts - 1]
     _write(session, check, values)
@@ -185,6 +196,11 @@ def release(session: Session, check: CheckRun) -> None:
         "started_at": None,
     }
     _write(session, check, values)
+
+
+def _is_news(check: CheckRun) -> bool:
+    """Whether its end says how things stand now; a range that somebody asked for speaks of the past."""
+    return check.trigger is not Trigger.RANGE
 
 
 _UNLEASED: dict[str, Any] = {"lease_token": None, "lease_until": None, "claimable_at": None}

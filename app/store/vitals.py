@@ -8,27 +8,39 @@ from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
 from app.domain.checks import CheckState
+from app.store.alerts import OpenAlerts, open_alerts
 from app.store.migrate import alembic_config
-from app.store.tables import CheckRow, DeploymentRow
+from app.store.tables import CheckRow, DeploymentRow, NotificationRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vitals:
-    """Counts of the moment. `queue_age_seconds` is how long the check that waits longest has been claimable; 0 if none is."""
+    """Counts of the moment. `queue_age_seconds` is how long the check that waits longest has been claimable; 0 if none is.
+
+    `notification_age_seconds` is how old the oldest notification is that is not yet delivered; 0 if all are.
+    """
 
     deployments: int
     checks: dict[str, int]
     queue_age_seconds: float
+    alerts: tuple[OpenAlerts, ...]
+    notifications_waiting: int
+    notification_age_seconds: float
 
 
 def vitals(session: Session, now: datetime) -> Vitals:
     """The numbers, read from the database."""
     counted = session.execute(select(CheckRow.state, func.count()).group_by(CheckRow.state))
     oldest = session.scalar(select(func.min(CheckRow.claimable_at)))
+    unsent = select(func.count(), func.min(NotificationRow.created_at)).where(NotificationRow.claimable_at.is_not(None))
+    waiting, written_at = session.execute(unsent).one()
     return Vitals(
         deployments=session.scalars(select(func.count()).select_from(DeploymentRow)).one(),
         checks={state.value: 0 for state in CheckState} | dict(counted.all()),
         queue_age_seconds=max(0.0, (now - oldest).total_seconds()) if oldest else 0.0,
+        alerts=tuple(open_alerts(session)),
+        notifications_waiting=waiting,
+        notification_age_seconds=max(0.0, (now - written_at).total_seconds()) if written_at else 0.0,
     )
 
 

@@ -27,6 +27,8 @@ debiased_records = Counter(
     "evenhand_debiased_records", "Records answered with a debiased prediction, by what became of them.", ["debiasing"]
 )
 
+notifications = Counter("evenhand_notifications", "Attempts to deliver notifications: sent, retried or given up.", ["kind", "outcome"])
+
 
 def exposition() -> tuple[bytes, str]:
     """All numbers as text, and its content type: of every process that shares the folder, else of this one."""

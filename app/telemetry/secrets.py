@@ -9,6 +9,7 @@ MASK = "***"
 
 _SECRET_NAME = re.compile(r"passw|secret|authorization|api[_-]?key|credential|token|cookie", re.IGNORECASE)
 _API_KEY = re.compile(r"(evk_[A-Za-z0-9]+_)[A-Za-z0-9_-]+")  # the public prefix stays: it says which key
+_SIGNING_SECRET = re.compile(r"(whsec_)[A-Za-z0-9+/=_-]+")
 _URL_PASSWORD = re.compile(r"(://[^\s:/@]*):[^\s/@]+@")
 _BEARER = re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
 
@@ -19,8 +20,9 @@ def mask_secrets(_logger: object, _method: str, event: structlog.typing.EventDic
 
 
 def without_secrets(text: str) -> str:
-    """`text` with API keys, passwords in URLs and authorization values masked."""
+    """`text` with API keys, signing secrets, passwords in URLs and authorization values masked."""
     text = _API_KEY.sub(rf"\1{MASK}", text)
+    text = _SIGNING_SECRET.sub(rf"\1{MASK}", text)
     text = _URL_PASSWORD.sub(rf"\1:{MASK}@", text)
     return _BEARER.sub(rf"\1 {MASK}", text)
 

@@ -98,7 +98,9 @@ STATEMENTS = (
         no BIGINT GENERATED ALWAYS AS IDENTITY,
         id VARCHAR NOT NULL,
         deployment_no INTEGER NOT NULL,
-        rule_no INTEGER NOT NULL,
+        rule_no INTEGER,
+        rule_id VARCHAR NOT NULL,
+        rule_name VARCHAR NOT NULL,
         subject VARCHAR NOT NULL,
         kind VARCHAR NOT NULL,
         attribute VARCHAR,
@@ -119,7 +121,7 @@ STATEMENTS = (
         CONSTRAINT alerts_pkey PRIMARY KEY (no),
         CONSTRAINT alerts_id_key UNIQUE (id),
         CONSTRAINT alerts_deployment_no_fkey FOREIGN KEY(deployment_no) REFERENCES deployments (no) ON DELETE CASCADE,
-        CONSTRAINT alerts_rule_no_fkey FOREIGN KEY(rule_no) REFERENCES alert_rules (no) ON DELETE CASCADE
+        CONSTRAINT alerts_rule_no_fkey FOREIGN KEY(rule_no) REFERENCES alert_rules (no) ON DELETE SET NULL
     )
     """,
     "CREATE INDEX alerts_deployment_no_no_idx ON alerts (deployment_no, no)",
@@ -148,10 +150,31 @@ STATEMENTS = (
     """,
     "CREATE INDEX notifications_alert_no_idx ON notifications (alert_no)",
     "CREATE INDEX notifications_channel_no_no_idx ON notifications (channel_no, no)",
-    "CREATE INDEX notifications_claimable_idx ON notifications (claimable_at) WHERE claimable_at IS NOT NULL",
+    "CREATE INDEX notifications_leased_idx ON notifications (channel_no) WHERE lease_token IS NOT NULL",
+    "CREATE INDEX notifications_waiting_idx ON notifications (channel_no, state, no) WHERE claimable_at IS NOT NULL",
     "ALTER TABLE checks ADD COLUMN failure VARCHAR",
     "ALTER TABLE checks ADD COLUMN alerts_due BOOLEAN DEFAULT false NOT NULL",
+    "CREATE INDEX checks_deployment_no_span_end_idx ON checks (deployment_no, span_end, no)",
+    "CREATE INDEX checks_succeeded_idx ON checks (deployment_no, span_end, no) WHERE state = 'succeeded'",
+    "CREATE INDEX measurements_attribute_idx ON measurements (deployment_no, metric, data, attribute, at)",
     "CREATE INDEX checks_alerts_due_idx ON checks (deployment_no, no) WHERE alerts_due",
+    # The rule that new deployments are made with (see app/store/alert_rules.py).
+    """
+    INSERT INTO alert_rules (id, deployment_no, version, kind, config, enabled)
+    SELECT 'unfair', no, 1, 'verdict', '{
+        "name": "Unfair outcomes",
+        "remind_after_hours": 24,
+        "condition": {
+            "verdicts": ["unfair"],
+            "data": ["payload", "balanced"],
+            "metrics": ["disparate_impact"],
+            "attributes": null,
+            "scope": "group",
+            "checks_in_a_row": 1
+        }
+    }'::jsonb, true
+    FROM deployments
+    """,
 )
 
 

@@ -53,9 +53,10 @@ class AlertRuleChannelRow(Row):
 
 
 class AlertRow(Row):
-    """One alert, from its opening to its resolution. `subject` is what it is about (data, metric, attribute, group as JSON text).
+    """One alert, from its opening to its resolution. `subject` is a digest of what it is about (data, metric, attribute, group).
 
-    The unique index is what opens an alert once, whatever the workers do.
+    The unique index is what opens an alert once, whatever the workers do; names may be longer than an index takes, hence the digest.
+    An alert outlives its rule, whose id and name it keeps.
     """
 
     __tablename__ = "alerts"
@@ -68,7 +69,9 @@ class AlertRow(Row):
     no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     id: Mapped[str] = mapped_column(unique=True)
     deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))
-    rule_no: Mapped[int] = mapped_column(ForeignKey("alert_rules.no", ondelete="CASCADE"))
+    rule_no: Mapped[int | None] = mapped_column(ForeignKey("alert_rules.no", ondelete="SET NULL"))
+    rule_id: Mapped[str]
+    rule_name: Mapped[str]
     subject: Mapped[str]
     kind: Mapped[str]
     attribute: Mapped[str | None]
@@ -91,12 +94,14 @@ class AlertRow(Row):
 class NotificationRow(Row):
     """One message to one channel: written in the transaction that causes it, sent later, tried again until it is sent or given up.
 
-    `id` goes out as the idempotency key. `claimable_at` is when a sender may take it (again); NULL once it is over.
+    `id` goes out as the idempotency key. `claimable_at` is when a sender may take it (again); NULL once it is over. `alert_no` is
+    NULL for a test.
     """
 
     __tablename__ = "notifications"
     __table_args__ = (
-        Index("notifications_claimable_idx", "claimable_at", postgresql_where=text("claimable_at IS NOT NULL")),
+        Index("notifications_waiting_idx", "channel_no", "state", "no", postgresql_where=text("claimable_at IS NOT NULL")),
+        Index("notifications_leased_idx", "channel_no", postgresql_where=text("lease_token IS NOT NULL")),
         Index("notifications_channel_no_no_idx", "channel_no", "no"),
         Index("notifications_alert_no_idx", "alert_no"),
     )

@@ -27,6 +27,8 @@ class CheckRow(Row):
         Index("checks_claimable_idx", "claimable_at", postgresql_where=text("claimable_at IS NOT NULL")),
         Index("checks_deployment_no_no_idx", "deployment_no", "no"),
         Index("checks_deployment_no_span_start_idx", "deployment_no", "span_start"),
+        Index("checks_deployment_no_span_end_idx", "deployment_no", "span_end", "no"),
+        Index("checks_succeeded_idx", "deployment_no", "span_end", "no", postgresql_where=text("state = 'succeeded'")),
         Index("checks_alerts_due_idx", "deployment_no", "no", postgresql_where=text("alerts_due")),
     )
 
@@ -75,7 +77,10 @@ class MeasurementRow(Row):
     """One value of a series."""
 
     __tablename__ = "measurements"
-    __table_args__ = (Index("measurements_series_idx", "deployment_no", "metric", "at", "no"),)
+    __table_args__ = (
+        Index("measurements_series_idx", "deployment_no", "metric", "at", "no"),
+        Index("measurements_attribute_idx", "deployment_no", "metric", "data", "attribute", "at"),
+    )
 
     no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     check_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), index=True)

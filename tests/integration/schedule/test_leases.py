@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
-from app.domain.checks import CheckRun, CheckState, Progress, Trigger
+from app.domain.checks import CheckRun, CheckState, Failure, Progress, Trigger
 from app.errors import Conflict, LeaseLost
 from app.store.checks import queue_scheduled, request_cancel
 from app.store.engine import Database
@@ -33,7 +33,7 @@ def succeed(database: Database, check: CheckRun) -> None:
 
 def break_down(database: Database, check: CheckRun) -> None:
     with database.transaction() as session:
-        fail(session, check, reason="The model is down.")
+        fail(session, check, reason="The model is down.", failure=Failure.SCORING_FAILED)
 
 
 def store(database: Database, step: Callable[[Session], object]) -> None:
@@ -166,7 +166,7 @@ def test_whoever_lost_the_lease_can_write_nothing(database: Database) -> None:
 
     for step in (
         lambda session: finish(session, lost, state=CheckState.SUCCEEDED, window={}),
-        lambda session: fail(session, lost, reason="no"),
+        lambda session: fail(session, lost, reason="no", failure=Failure.OTHER),
         lambda session: renew(session, lost, progress=Progress(step="no")),
         lambda session: release(session, lost),
     ):
@@ -285,3 +285,49 @@ def test_a_check_left_by_a_dead_worker_is_taken_over_even_behind_an_older_one_th
     let_pass(database, timedelta(minutes=10))  # meanwhile no worker lived: the first waits to be tried again, the second is abandoned
 
     assert taken(database, "heir").no == second.no
+
+
+def news(database: Database) -> list[tuple[bool, str | None]]:
+    with database.transaction() as session:
+        return [tuple(row) for row in session.execute(text("SELECT alerts_due, failure FROM checks ORDER BY no"))]
+
+
+def test_the_end_of_a_check_is_news_for_alerts_but_not_that_of_a_range_or_a_cancelled_one(database: Database) -> None:
+    nos = add_deployments(database, 4)
+    with database.transaction() as session:
+        for no, trigger in zip(nos, [Trigger.REQUEST, Trigger.REQUEST, Trigger.REQUEST, Trigger.RANGE], strict=True):
+            ask(session, no, trigger)
+    before = news(database)
+
+    succeed(database, taken(database))
+    break_down(database, taken(database))
+    cancelled = taken(database)
+    store(database, lambda session: finish(session, cancelled, state=CheckState.CANCELLED, window=None))
+    break_down(database, taken(database))
+
+    assert before == [(False, None)] * 4
+    assert news(database) == [(True, None), (True, "scoring-failed"), (False, None), (False, "scoring-failed")]
+
+
+def test_each_failed_attempt_is_news_and_the_next_one_forgets_its_failure(database: Database) -> None:
+    (deployment,) = add_deployments(database)
+    add_hours(database, deployment, 1)
+    break_down(database, taken(database))
+    failed = news(database)
+    let_pass(database, RETRY_DELAYS[0])
+    again = taken(database)
+    running = news(database)
+    succeed(database, again)
+
+    assert (failed, running, news(database)) == ([(True, "scoring-failed")], [(True, None)], [(True, None)])
+
+
+def test_a_check_that_was_interrupted_too_often_is_news(database: Database) -> None:
+    (deployment,) = add_deployments(database)
+    add_hours(database, deployment, 1)
+    for _ in range(MAX_ATTEMPTS):
+        taken(database)
+        let_pass(database, LEASE)
+    take(database)
+
+    assert news(database) == [(True, "interrupted")]

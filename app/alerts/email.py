@@ -1,0 +1,141 @@
+"""E-mail: plain text, handed to the operator's mail server."""
+
+import smtplib
+import socket
+import ssl
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from datetime import datetime
+from email.message import EmailMessage
+from email.policy import SMTP as MAIL_POLICY
+from email.utils import format_datetime
+from functools import lru_cache
+from typing import Any
+
+import httpx
+
+from app.alerts.attempts import Delivered, Undelivered
+from app.alerts.mail_server import MailServer
+from app.alerts.wording import facts, headline, sentence
+from app.clock import monotonic_seconds
+from app.domain.deployments import Credentials, CredentialsKind
+from app.scoring.credentials import redacted
+
+TIMEOUT_SECONDS = 20.0
+"""For connecting, and again for the whole conversation after it."""
+
+_MOST_PARTS = 5
+_LEAST_SECONDS = 0.1
+_PERMANENT = 500
+_SHOWN_CHARACTERS = 200
+
+
+def alert_mail(body: Mapping[str, Any], *, sender: str, to: Sequence[str]) -> EmailMessage:
+    """The e-mail of a notification. Its id is the notification's, so a second copy can be told; all of one alert refer to one thread."""
+    domain = sender.rpartition("@")[2]
+    mail = EmailMessage(policy=MAIL_POLICY)
+    mail["Subject"] = f"[Evenhand] {headline(body)}"
+    mail["From"] = sender
+    mail["To"] = ", ".join(to)
+    mail["Date"] = format_datetime(datetime.fromisoformat(body["timestamp"]))
+    mail["Message-ID"] = f"<{body['id']}@{domain}>"
+    if body["alert"] is not None:
+        mail["References"] = f"<alert-{body['alert']['id']}@{domain}>"
+    mail["Auto-Submitted"] = "auto-generated"
+    lines = [sentence(body), "", *(f"{name}: {value}" for name, value in facts(body)), "", f"Evenhand, notification {body['id']}", ""]
+    mail.set_content("\n".join(lines))
+    return mail
+
+
+def send_mail(mail: EmailMessage, server: MailServer) -> Delivered | Undelivered:
+    """Hands the e-mail over and says how that ended. It counts as delivered if the server takes it for one of the addresses."""
+    try:
+        with _connected(server) as connection:
+            refused = connection.send_message(mail)
+            with suppress(smtplib.SMTPException, OSError):  # it has the mail, whatever becomes of the farewell
+                connection.quit()
+    except (smtplib.SMTPException, OSError) as error:
+        reason = redacted(_reason(error), Credentials(kind=CredentialsKind.BASIC, name=server.user or "", secret=server.password or ""))
+        is_refused = isinstance(error, smtplib.SMTPDataError) and error.smtp_code >= _PERMANENT
+        return Undelivered(reason=f"The mail server {server.host}:{server.port} {reason}.", is_refused=is_refused)
+    if refused:
+        code, words = next(iter(refused.values()))
+        return Delivered(f"The mail server refused {len(refused)} of the addresses: {code} {_said(words)}.")
+    return Delivered()
+
+
+def seconds_to_connect(addresses: int) -> float:
+    """The time for each of a server's addresses: smtplib tries one after the other, and a large service has many."""
+    return TIMEOUT_SECONDS / max(1, min(addresses, _MOST_PARTS))
+
+
+class _Bounded(smtplib.SMTP):
+    """A conversation that ends in time: each command may take only what is left of it."""
+
+    ends_at: float | None = None
+
+    def putcmd(self, cmd: str, args: str = "") -> None:
+        if self.ends_at is not None and self.sock is not None:
+            self.sock.settimeout(max(_LEAST_SECONDS, self.ends_at - monotonic_seconds()))
+        super().putcmd(cmd, args)
+
+
+class _BoundedTls(_Bounded, smtplib.SMTP_SSL):
+    """The same under TLS from the first byte."""
+
+
+@contextmanager
+def _connected(server: MailServer) -> Iterator[smtplib.SMTP]:
+    # Its own name for the greeting: smtplib would ask name servers for this machine's, which may take long.
+    name = server.sender.rpartition("@")[2]
+    seconds = seconds_to_connect(len(socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)))
+    connection: _Bounded
+    if server.is_tls:
+        connection = _BoundedTls(server.host, server.port, name, timeout=seconds, context=tls_context())
+    else:
+        connection = _Bounded(server.host, server.port, name, timeout=seconds)
+    connection.ends_at = monotonic_seconds() + TIMEOUT_SECONDS
+    with closing(connection):
+        connection.ehlo_or_helo_if_needed()
+        if not server.is_tls and connection.has_extn("starttls"):
+            connection.starttls(context=tls_context())
+        elif not server.is_tls and server.password is not None:
+            raise smtplib.SMTPNotSupportedError("it offers no TLS, and the password is not sent in clear")
+        if server.user is not None and server.password is not None:
+            connection.login(server.user, server.password)
+        yield connection
+
+
+def _reason(error: smtplib.SMTPException | OSError) -> str:
+    """Continues "The mail server HOST …"."""
+    match error:
+        case smtplib.SMTPAuthenticationError():
+            reason = f"refused the user or the password: {error.smtp_code} {_said(error.smtp_error)}"
+        case smtplib.SMTPRecipientsRefused():
+            code, words = next(iter(error.recipients.values()))
+            reason = f"refused every address: {code} {_said(words)}"
+        case smtplib.SMTPResponseException():
+            reason = f"answered {error.smtp_code} {_said(error.smtp_error)}"
+        case smtplib.SMTPServerDisconnected() if isinstance(error.__context__, TimeoutError):
+            reason = f"did not answer within {TIMEOUT_SECONDS:g} seconds"
+        case smtplib.SMTPException():
+            reason = f"cannot be used: {_said(str(error))}"
+        case ssl.SSLCertVerificationError():
+            reason = f"has a certificate that is not trusted: {error.verify_message}"
+        case TimeoutError():
+            reason = f"did not answer within {TIMEOUT_SECONDS:g} seconds"
+        case _:
+            reason = f"could not be reached: {error.strerror or error}"
+    return reason
+
+
+def _said(words: bytes | str) -> str:
+    text = words.decode(errors="replace") if isinstance(words, bytes) else words
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())[:_SHOWN_CHARACTERS].rstrip(".")
+
+
+@lru_cache(maxsize=1)
+def tls_context() -> ssl.SSLContext:
+    """What mail servers are verified by."""
+    # The authorities that model endpoints are verified by, SSL_CERT_FILE and SSL_CERT_DIR included.
+    return httpx.create_ssl_context(trust_env=True)

@@ -1,0 +1,76 @@
+"""What an alert rests on, as JSON: enough to trace it without the database. Nothing here decides anything."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from app.domain.checks import CheckRun, Measurement
+from app.metrics.sentences import sentence
+
+Facts = dict[str, object]
+
+
+def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int, since: datetime) -> Facts:
+    """A figure that was judged, for the last `in_a_row` checks as the rule says, beginning with the one at `since`."""
+    # As the pages and the series tell it: older measurements do not say whom they are about among their details.
+    whom = {} if measurement.group is None else {"whom": measurement.group, "monitored": measurement.group}
+    figures = {name: getattr(measurement, name) for name in ("value", "lower", "upper", "lower_limit", "upper_limit")}
+    return {
+        "sentence": sentence(measurement.metric, **_numbers(measurement), reason=None, details=whom | measurement.details),
+        "at": measurement.at.isoformat(),
+        **_in_a_row(check, in_a_row, since),
+        "verdict": measurement.verdict,
+        **figures,
+        "interval_method": measurement.interval_method,
+        "n": measurement.n,
+        "scope": measurement.scope.value,
+        "details": measurement.details,
+    }
+
+
+def facts_of_failures(failed: Sequence[CheckRun], *, in_a_row: int, since: datetime) -> Facts:
+    """Checks that failed one after the other, the newest first."""
+    newest = failed[0]
+    count = "The last check failed." if in_a_row == 1 else f"The last {in_a_row} checks failed."
+    return {
+        "sentence": f"{count} {newest.reason or ''}".strip(),
+        "at": newest.span.end.isoformat(),
+        **_in_a_row(newest, in_a_row, since),
+        "failure": newest.failure,
+        "reason": newest.reason,
+    }
+
+
+def facts_of_success(check: CheckRun) -> Facts:
+    """A check that went through."""
+    return {"sentence": "Checks go through again.", "at": check.span.end.isoformat(), "check_id": check.id}
+
+
+def facts_of_silence(newest: datetime | None, *, since: datetime, now: datetime) -> Facts:
+    """The time since a record was logged; `since` is when the wait began where none ever was (`newest` None)."""
+    hours = int((now - since) / timedelta(hours=1))
+    last = "No record was ever logged." if newest is None else f"The last record was logged at {newest:%Y-%m-%d %H:%M} UTC."
+    return {
+        "sentence": f"No record was logged for {hours} {'hour' if hours == 1 else 'hours'}. {last}",
+        "at": now.isoformat(),
+        "since": since.isoformat(),
+        "newest_record_at": None if newest is None else newest.isoformat(),
+        "hours": hours,
+    }
+
+
+def facts_of_news(newest: datetime, *, now: datetime) -> Facts:
+    """Records are logged again."""
+    return {"sentence": "Records are logged again.", "at": now.isoformat(), "newest_record_at": newest.isoformat()}
+
+
+def _in_a_row(check: CheckRun, in_a_row: int, since: datetime) -> Facts:
+    return {
+        "since": since.isoformat(),
+        "checks_in_a_row": in_a_row,
+        "check_id": check.id,
+        "check_from": check.span.start.isoformat(),
+    }
+
+
+def _numbers(measurement: Measurement) -> dict[str, float | None]:
+    return {"value": measurement.value, "lower": measurement.lower, "upper": measurement.upper}

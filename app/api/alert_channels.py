@@ -1,0 +1,151 @@
+"""Routes of alert channels: set, list, read, delete, test, and what was sent. The worker sends; these only write to its queue."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Response
+
+from app.alerts.mail_server import mail_server_of
+from app.api.answers import Answers, problems, problems_with_body
+from app.api.schemas.alert_channels import (
+    AlertChannelIn,
+    AlertChannelOut,
+    AlertChannelPage,
+    NotificationOut,
+    NotificationPage,
+    StoredAlertChannelOut,
+)
+from app.domain.channels import Channel, ChannelContent, ChannelKind, content_problems
+from app.errors import Conflict, EndpointRefused, FieldProblem, InvalidInput, NotFound
+from app.scoring.egress import check_url
+from app.security.principals import Permission, Principal
+from app.services import Services
+from app.store.activities import record_activity
+from app.store.alert_channels import change_channel, channel_page, create_channel, delete_channel, find_channel, get_channel
+from app.store.notifications import get_notification, notification_page, queue_test, try_at_once
+from app.web.access import Manager, ServicesIn, SessionIn
+from app.web.paging import Limit, cut, number_behind
+from app.web.texts import ID_PATTERN
+
+router = APIRouter(prefix="/v1/alert-channels", tags=["alerts"])
+
+ChannelId = Annotated[str, Path(description="The channel's id, chosen by you.", pattern=ID_PATTERN, examples=["on-call"])]
+NotificationId = Annotated[
+    str,
+    Path(
+        description="The notification's id.",
+        pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+        examples=["7b0f4a86-0c52-4a3e-8a34-9d1f3c2b7e55"],
+    ),
+]
+
+
+def whole_manager(principal: Manager) -> Principal:
+    """A caller who may change what belongs to the whole installation."""
+    principal.require(Permission.MANAGE)
+    return principal
+
+
+WholeManager = Annotated[Principal, Depends(whole_manager)]
+
+
+def channel_of(_principal: WholeManager, session: SessionIn, channel_id: ChannelId) -> Channel:
+    """The channel in the address."""
+    return get_channel(session, channel_id)
+
+
+ChannelIn = Annotated[Channel, Depends(channel_of)]
+
+_HIGHEST_NO = 2**31 - 1
+"""Of a channel's number, which a made-up cursor may exceed."""
+
+_NEW: Answers = {201: {"model": StoredAlertChannelOut, "description": "Created"}}
+_QUEUED: Answers = {
+    202: {
+        "description": "Queued; read its address until it is sent or given up",
+        "headers": {"Location": {"description": "The notification's address.", "schema": {"type": "string"}}},
+    }
+}
+
+
+@router.put("/{channel_id}", operation_id="putAlertChannel", responses=_NEW | problems_with_body(Conflict))
+def put_alert_channel(
+    body: AlertChannelIn, channel_id: ChannelId, principal: WholeManager, session: SessionIn, services: ServicesIn, response: Response
+) -> StoredAlertChannelOut:
+    """Sets a channel. What waits for it is tried again at once.
+
+    Secrets that are left out stay, but a webhook that moves to another host gets a new one.
+    """
+    before = find_channel(session, channel_id, for_change=True)
+    content = _checked(body.to_domain(), services, is_new=before is None)
+    if before is None:
+        stored, secret = create_channel(session, channel_id, content, services.secret_box)
+        response.status_code = 201
+    else:
+        stored, secret = change_channel(session, before, content, services.secret_box)
+        try_at_once(session, stored)
+    if stored != before:
+        action = "alert_channel.created" if before is None else "alert_channel.changed"
+        details = {"name": stored.name, "kind": stored.kind.value, "host": stored.host, "to": list(stored.to)}
+        record_activity(session, principal.actor, action, subject=channel_id, details=details)
+    return StoredAlertChannelOut.with_secret(stored, secret)
+
+
+@router.get("", operation_id="listAlertChannels", responses=problems())
+def list_alert_channels(
+    _principal: WholeManager, session: SessionIn, after_no: Annotated[int, Depends(number_behind)], limit: Limit = 100
+) -> AlertChannelPage:
+    """The channels, oldest first."""
+    page, next_cursor = cut(channel_page(session, after_no=min(after_no, _HIGHEST_NO), limit=limit + 1), limit, lambda channel: channel.no)
+    return AlertChannelPage(channels=[AlertChannelOut.of(channel) for channel in page], next_cursor=next_cursor)
+
+
+@router.get("/{channel_id}", operation_id="readAlertChannel", responses=problems(NotFound))
+def read_alert_channel(channel: ChannelIn) -> AlertChannelOut:
+    """One channel."""
+    return AlertChannelOut.of(channel)
+
+
+@router.delete("/{channel_id}", status_code=204, operation_id="deleteAlertChannel", responses=problems(NotFound))
+def delete_alert_channel(channel: ChannelIn, principal: WholeManager, session: SessionIn) -> None:
+    """Deletes a channel, with what waits for it and the list of what it was sent. Rules that named it go on without it."""
+    delete_channel(session, channel.id)
+    record_activity(session, principal.actor, "alert_channel.deleted", subject=channel.id)
+
+
+@router.post("/{channel_id}/tests", status_code=202, operation_id="testAlertChannel", responses=_QUEUED | problems(NotFound))
+def test_alert_channel(channel: ChannelIn, principal: WholeManager, session: SessionIn, response: Response) -> NotificationOut:
+    """Sends a test notification, in one attempt. If it is sent, what waits for the channel is tried again at once."""
+    notification = queue_test(session, channel)
+    record_activity(session, principal.actor, "alert_channel.tested", subject=channel.id)
+    response.headers["Location"] = f"/v1/alert-channels/{channel.id}/notifications/{notification.id}"
+    return NotificationOut.of(notification)
+
+
+@router.get("/{channel_id}/notifications", operation_id="listNotifications", responses=problems(NotFound))
+def list_notifications(
+    channel: ChannelIn, session: SessionIn, before_no: Annotated[int, Depends(number_behind)], limit: Limit = 100
+) -> NotificationPage:
+    """What was and is to be sent to the channel, newest first."""
+    found = notification_page(session, channel, limit=limit + 1, before_no=before_no or None)
+    page, next_cursor = cut(found, limit, lambda notification: notification.no)
+    return NotificationPage(notifications=[NotificationOut.of(notification) for notification in page], next_cursor=next_cursor)
+
+
+@router.get("/{channel_id}/notifications/{notification_id}", operation_id="readNotification", responses=problems(NotFound))
+def read_notification(channel: ChannelIn, notification_id: NotificationId, session: SessionIn) -> NotificationOut:
+    """One notification and how far its delivery is."""
+    return NotificationOut.of(get_notification(session, channel, notification_id))
+
+
+def _checked(content: ChannelContent, services: Services, *, is_new: bool) -> ChannelContent:
+    found = content_problems(content, is_new=is_new)
+    if content.url is not None and not found:
+        try:
+            check_url(content.url, services.settings.allowed_endpoints)
+        except EndpointRefused as error:
+            found.append(FieldProblem("url", str(error)))
+    if content.kind is ChannelKind.EMAIL and mail_server_of(services.settings) is None:
+        found.append(FieldProblem("kind", "e-mail is not set up here: EVENHAND_SMTP_URL and EVENHAND_SMTP_SENDER, for service and workers"))
+    if found:
+        raise InvalidInput(found)
+    return content

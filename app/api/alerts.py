@@ -1,0 +1,108 @@
+"""Routes of alerts: of all deployments, of one, and taking one on."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query
+from sqlalchemy.orm import Session
+
+from app.alerts.lifecycle import take_on
+from app.api.answers import problems, problems_of_deployment, problems_with_body
+from app.api.schemas.alerts import AcknowledgementIn, AlertOut, AlertPage
+from app.domain.alerts import Alert, AlertState
+from app.domain.texts import character_problem
+from app.errors import Conflict, InvalidInput, NotFound
+from app.security.principals import Principal
+from app.store.activities import record_activity
+from app.store.alerts import AlertFilter, alerts_page, get_alert
+from app.web.access import DeploymentsIn, Manager, ReadableDeployment, Reader, SessionIn
+from app.web.paging import Limit, cut, number_behind
+from app.web.texts import ID_PATTERN
+
+router = APIRouter(tags=["alerts"])
+
+AlertId = Annotated[
+    str,
+    Path(
+        description="The alert's id.",
+        pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+        examples=["0c3a7a55-1f6b-4f0e-9d0a-6d3a5a0f2c11"],
+    ),
+]
+StateIn = Annotated[AlertState | None, Query(description="Only alerts in this state.")]
+AttributeIn = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$", description="Only alerts about this attribute.")]
+DeploymentIn = Annotated[str | None, Query(pattern=ID_PATTERN, description="Only alerts of the deployment of this id.")]
+
+
+@router.get("/v1/alerts", operation_id="listAlerts", responses=problems())
+def list_alerts(
+    *,
+    principal: Reader,
+    session: SessionIn,
+    before_no: Annotated[int, Depends(number_behind)],
+    state: StateIn = None,
+    deployment: DeploymentIn = None,
+    attribute: AttributeIn = None,
+    limit: Limit = 100,
+) -> AlertPage:
+    """The alerts of all deployments that the caller sees, newest first."""
+    wanted = AlertFilter(deployment_no=principal.deployment_no, deployment_id=deployment, state=state, attribute=attribute)
+    return _page(session, wanted, before_no, limit)
+
+
+@router.get("/v1/deployments/{deployment_id}/alerts", operation_id="listAlertsOfDeployment", responses=problems_of_deployment())
+def list_alerts_of_deployment(
+    *,
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    before_no: Annotated[int, Depends(number_behind)],
+    state: StateIn = None,
+    attribute: AttributeIn = None,
+    limit: Limit = 100,
+) -> AlertPage:
+    """The deployment's alerts, newest first."""
+    return _page(session, AlertFilter(deployment_no=deployment.no, state=state, attribute=attribute), before_no, limit)
+
+
+@router.get("/v1/alerts/{alert_id}", operation_id="readAlert", responses=problems(NotFound))
+def read_alert(principal: Reader, alert_id: AlertId, session: SessionIn) -> AlertOut:
+    """One alert."""
+    return AlertOut.of(_seen(principal, session, alert_id))
+
+
+@router.post("/v1/alerts/{alert_id}/acknowledgement", operation_id="acknowledgeAlert", responses=problems_with_body(NotFound, Conflict))
+def acknowledge_alert(
+    principal: Manager, deployments: DeploymentsIn, alert_id: AlertId, session: SessionIn, body: AcknowledgementIn | None = None
+) -> AlertOut:
+    """Takes an alert on: it stays open, but nobody is reminded of it any more. The first one who does it counts; again changes nothing.
+
+    409 if it is resolved.
+    """
+    alert = _seen(principal, session, alert_id)
+    note = _checked_note(body)
+    taken, is_new = take_on(session, alert, by=principal.actor, note=note)
+    if is_new:
+        deployment = deployments.by_no(alert.deployment_no)
+        record_activity(session, principal.actor, "alert.acknowledged", deployment=deployment, subject=alert.id, details={"note": note})
+    return AlertOut.of(taken)
+
+
+def _checked_note(body: AcknowledgementIn | None) -> str | None:
+    """The note; line breaks are for people, other control characters are not."""
+    note = None if body is None or body.note is None else body.note.strip()
+    wrong = None if note is None else character_problem(note.replace("\n", " ").replace("\r", " ").replace("\t", " "))
+    if wrong is not None:
+        raise InvalidInput.of("note", wrong)
+    return note or None
+
+
+def _page(session: Session, wanted: AlertFilter, before_no: int, limit: int) -> AlertPage:
+    page, next_cursor = cut(alerts_page(session, wanted, limit=limit + 1, before_no=before_no or None), limit, lambda alert: alert.no)
+    return AlertPage(alerts=[AlertOut.of(alert) for alert in page], next_cursor=next_cursor)
+
+
+def _seen(principal: Principal, session: Session, alert_id: str) -> Alert:
+    """The alert, if the caller sees its deployment; if not, in the same words as where there is none."""
+    alert = get_alert(session, alert_id)
+    if not principal.sees(alert.deployment_no):
+        raise NotFound("alert", alert_id)
+    return alert

@@ -1,0 +1,164 @@
+"""Channels of alerts, and what is sent to them, as bodies."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
+
+from app.api.schemas.base import In, Out, example
+from app.domain.alerts import Event
+from app.domain.channels import MAX_ADDRESS, MAX_RECIPIENTS, MAX_URL, Channel, ChannelContent, ChannelKind
+from app.domain.notifications import Notification, NotificationState
+
+_WEBHOOK = {"name": "On-call", "kind": "webhook", "url": "https://alerts.example.com/evenhand"}
+_SLACK = {"name": "Risk officers", "kind": "slack", "url": "https://hooks.slack.com/services/T000/B000/XXXX"}
+_MAIL = {"name": "Risk officers by e-mail", "kind": "email", "to": ["risk@example.com"]}
+_EXAMPLES: list[Any] = [_WEBHOOK, _SLACK, _MAIL]
+_STORED: dict[str, Any] = {
+    "id": "on-call",
+    **_WEBHOOK,
+    "host": "alerts.example.com",
+    "to": None,
+    "secret_set": True,
+    "created_at": "2026-07-01T12:00:00Z",
+    "updated_at": "2026-07-01T12:00:00Z",
+}
+_SENT: dict[str, Any] = {
+    "id": "7b0f4a86-0c52-4a3e-8a34-9d1f3c2b7e55",
+    "event": "opened",
+    "alert_id": "5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11",
+    "state": "waiting",
+    "attempts": 3,
+    "last_error": "The receiver alerts.example.com answered 503 Service Unavailable.",
+    "next_attempt_at": "2026-07-01T13:00:51Z",
+    "created_at": "2026-07-01T13:00:36Z",
+    "sent_at": None,
+}
+
+
+class AlertChannelIn(In):
+    """A channel. What is needed depends on its kind: `url` of a webhook and of Slack, `to` of e-mail."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": _EXAMPLES})
+
+    name: str = Field(min_length=1, max_length=200)
+    kind: Annotated[ChannelKind, Field(strict=False)] = Field(description="`slack` is any webhook that takes what Slack's takes.")
+    url: str | None = Field(
+        default=None,
+        max_length=MAX_URL,
+        description="Where to POST. Slack's is a secret: stored encrypted, never returned, and left out to keep the stored one.",
+    )
+    secret: str | None = Field(
+        default=None,
+        max_length=200,
+        description="What a webhook is signed with: `whsec_` and base64. Left out: the stored one stays, or one is made and shown once.",
+        json_schema_extra={"writeOnly": True},
+    )
+    to: list[Annotated[str, Field(max_length=MAX_ADDRESS)]] | None = Field(
+        default=None, max_length=MAX_RECIPIENTS, description="E-mail addresses."
+    )
+
+    def to_domain(self) -> ChannelContent:
+        """The content it stands for; not yet checked."""
+        return ChannelContent(name=self.name, kind=self.kind, url=self.url, secret=self.secret, to=tuple(self.to or ()))
+
+
+class AlertChannelOut(Out):
+    """A stored channel, without its secrets."""
+
+    model_config = example(_STORED)
+
+    id: str
+    name: str
+    kind: ChannelKind
+    url: str | None = Field(description="A webhook's; null for the other kinds, also for Slack, whose URL is a secret.")
+    host: str | None = Field(description="Whom a webhook or Slack's URL leads to; null for e-mail.")
+    to: list[str] | None = Field(description="Of e-mail; null for the other kinds.")
+    secret_set: bool = Field(description="Whether a secret is stored; it is never returned.")
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, channel: Channel) -> "AlertChannelOut":
+        """The body of a stored channel."""
+        return cls(**_members(channel))
+
+
+class StoredAlertChannelOut(AlertChannelOut):
+    """A channel as it has just been stored."""
+
+    model_config = example({**_STORED, "secret": "whsec_………"})
+
+    secret: str | None = Field(
+        description="The signing secret that was made for it, in this answer only; null where none was made. The receiver needs it."
+    )
+
+    @classmethod
+    def with_secret(cls, channel: Channel, secret: str | None) -> "StoredAlertChannelOut":
+        """The body of a stored channel, and the secret that was made for it."""
+        return cls(**_members(channel), secret=secret)
+
+
+class AlertChannelPage(Out):
+    """Some channels, oldest first."""
+
+    model_config = example({"channels": [_STORED], "next_cursor": None})
+
+    channels: list[AlertChannelOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last one.")
+
+
+class NotificationOut(Out):
+    """One notification and how far its delivery is."""
+
+    model_config = example(_SENT)
+
+    id: str = Field(description="Also the idempotency key that a webhook is sent, and part of the Message-ID of an e-mail.")
+    event: Event
+    alert_id: str | None = Field(description="Null for a test.")
+    state: NotificationState = Field(
+        description="`waiting` and `refused` (the receiver finds fault with the content) are still tried; `sent` and `given_up` are final."
+    )
+    attempts: int
+    last_error: str | None = Field(description="What was wrong with the last attempt.")
+    next_attempt_at: datetime | None
+    created_at: datetime
+    sent_at: datetime | None
+
+    @classmethod
+    def of(cls, notification: Notification) -> "NotificationOut":
+        """The body of a stored notification."""
+        return cls(
+            id=notification.id,
+            event=notification.event,
+            alert_id=notification.alert_id,
+            state=notification.state,
+            attempts=notification.attempts,
+            last_error=notification.last_error,
+            next_attempt_at=notification.next_attempt_at,
+            created_at=notification.created_at,
+            sent_at=notification.sent_at,
+        )
+
+
+class NotificationPage(Out):
+    """Some notifications, newest first."""
+
+    model_config = example({"notifications": [_SENT], "next_cursor": None})
+
+    notifications: list[NotificationOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last one.")
+
+
+def _members(channel: Channel) -> dict[str, Any]:
+    return {
+        "id": channel.id,
+        "name": channel.name,
+        "kind": channel.kind,
+        "url": channel.url,
+        "host": channel.host,
+        "to": list(channel.to) or None,
+        "secret_set": channel.sealed is not None,
+        "created_at": channel.created_at,
+        "updated_at": channel.updated_at,
+    }

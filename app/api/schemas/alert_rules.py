@@ -1,0 +1,188 @@
+"""Alert rules as bodies."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from pydantic import Field
+
+from app.api.schemas.base import In, Out, example
+from app.domain.alert_rules import MAX_HOURS, MAX_IN_A_ROW
+from app.domain.alerts import (
+    DEFAULT_REMIND_AFTER_HOURS,
+    AlertingVerdict,
+    Condition,
+    EndpointErrorsCondition,
+    FailedChecksCondition,
+    Rule,
+    RuleContent,
+    StaleDataCondition,
+    VerdictCondition,
+)
+from app.domain.checks import DataSet, Scope
+from app.web.texts import ID_PATTERN
+
+_CONDITION: dict[str, Any] = {
+    "kind": "verdict",
+    "verdicts": ["unfair"],
+    "data": ["payload", "balanced"],
+    "metrics": ["disparate_impact"],
+    "attributes": ["Sex"],
+    "scope": "group",
+    "checks_in_a_row": 3,
+}
+_RULE: dict[str, Any] = {
+    "name": "Unfair to a sex for three hours",
+    "condition": _CONDITION,
+    "remind_after_hours": 24,
+    "channels": [],
+    "enabled": True,
+}
+
+_DEFAULT = VerdictCondition()
+_Row = Annotated[
+    int, Field(json_schema_extra={"minimum": 1, "maximum": MAX_IN_A_ROW}, description="How many checks in a row it must be so.")
+]
+_HOURS: dict[str, Any] = {"minimum": 1, "maximum": MAX_HOURS}
+
+
+class VerdictConditionIn(In):
+    """A metric is judged outside its limits. What is left out gets its default."""
+
+    kind: Literal["verdict"]
+    verdicts: list[Annotated[AlertingVerdict, Field(strict=False)]] = Field(
+        default=list(_DEFAULT.verdicts),
+        description="`unfair`: the whole interval is outside the limits. `suspected`: the value is, but the interval overlaps them.",
+    )
+    data: list[Annotated[DataSet, Field(strict=False)]] = Field(default=list(_DEFAULT.data), description="On which data sets.")
+    metrics: list[str] = Field(
+        default=list(_DEFAULT.metrics), description="Keys of the catalogue. Only metrics that have a limit are judged at all."
+    )
+    attributes: list[str] | None = Field(
+        default=None, description="Attributes, or intersections as their names joined by ' × '. Left out: all that the monitor has."
+    )
+    scope: Annotated[Scope, Field(strict=False)] = Field(
+        default=_DEFAULT.scope, description="`group`: an alert for each group. `worst`: one alert, whichever group it is."
+    )
+    checks_in_a_row: _Row = 1
+
+    def to_domain(self) -> Condition:
+        """The condition it stands for; not yet checked."""
+        return VerdictCondition(
+            verdicts=tuple(self.verdicts),
+            data=tuple(self.data),
+            metrics=tuple(self.metrics),
+            attributes=None if self.attributes is None else tuple(self.attributes),
+            scope=self.scope,
+            checks_in_a_row=self.checks_in_a_row,
+        )
+
+
+class StaleDataConditionIn(In):
+    """No payload record is logged."""
+
+    kind: Literal["stale_data"]
+    hours: int = Field(json_schema_extra=_HOURS, description="For how many hours.")
+
+    def to_domain(self) -> Condition:
+        """The condition it stands for; not yet checked."""
+        return StaleDataCondition(hours=self.hours)
+
+
+class FailedChecksConditionIn(In):
+    """Checks fail, whatever the cause."""
+
+    kind: Literal["failed_checks"]
+    checks_in_a_row: _Row = 1
+
+    def to_domain(self) -> Condition:
+        """The condition it stands for; not yet checked."""
+        return FailedChecksCondition(checks_in_a_row=self.checks_in_a_row)
+
+
+class EndpointErrorsConditionIn(In):
+    """Checks fail because the model's endpoint gives no usable predictions."""
+
+    kind: Literal["endpoint_errors"]
+    checks_in_a_row: _Row = 1
+
+    def to_domain(self) -> Condition:
+        """The condition it stands for; not yet checked."""
+        return EndpointErrorsCondition(checks_in_a_row=self.checks_in_a_row)
+
+
+AnyCondition = Annotated[
+    VerdictConditionIn | StaleDataConditionIn | FailedChecksConditionIn | EndpointErrorsConditionIn,
+    Field(discriminator="kind", description="When an alert is opened."),
+]
+ChannelId = Annotated[str, Field(pattern=ID_PATTERN, examples=["risk-team"])]
+
+
+class AlertRuleIn(In):
+    """An alert rule. What is left out gets its default."""
+
+    model_config = example(_RULE)
+
+    name: str = Field(description="For people.")
+    condition: AnyCondition
+    remind_after_hours: int | None = Field(
+        default=DEFAULT_REMIND_AFTER_HOURS,
+        json_schema_extra=_HOURS,
+        description="People are reminded every so many hours of an open alert that nobody acknowledged; null for never.",
+    )
+    channels: list[ChannelId] = Field(default_factory=list, description="The ids of the channels that are told.")
+    enabled: bool = Field(default=True, description="A rule that is switched off opens nothing, and its alerts are resolved.")
+
+    def to_domain(self) -> RuleContent:
+        """The rule it stands for; not yet checked."""
+        return RuleContent(
+            name=self.name,
+            condition=self.condition.to_domain(),
+            remind_after_hours=self.remind_after_hours,
+            channels=tuple(self.channels),
+            enabled=self.enabled,
+        )
+
+
+class AlertRuleOut(Out):
+    """A stored alert rule."""
+
+    model_config = example(
+        {
+            "id": "unfair-to-a-sex",
+            "version": 2,
+            **_RULE,
+            "created_at": "2026-11-20T15:00:00Z",
+            "updated_at": "2026-11-21T09:30:00Z",
+        }
+    )
+
+    id: str
+    version: int = Field(description="Grows with every change of content.")
+    name: str
+    condition: AnyCondition
+    remind_after_hours: int | None
+    channels: list[ChannelId] = Field(description="Sorted.")
+    enabled: bool
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, rule: Rule) -> "AlertRuleOut":
+        """The body of a stored rule."""
+        dates = {"created_at": rule.created_at, "updated_at": rule.updated_at}
+        return cls.model_validate({"id": rule.id, "version": rule.version, **rule_json(rule.content), **dates})
+
+
+class AlertRulePage(Out):
+    """Alert rules, oldest first."""
+
+    alert_rules: list[AlertRuleOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end.")
+
+
+def rule_json(content: RuleContent) -> dict[str, Any]:
+    """The rule as it is sent and answered."""
+    document: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(content))
+    document["condition"] = {"kind": content.kind.value, **document["condition"]}
+    return document

@@ -1,0 +1,110 @@
+"""Alerts as bodies."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from app.api.schemas.base import In, Out, example
+from app.domain.alerts import Alert, AlertState, Resolution, RuleKind
+from app.domain.checks import DataSet
+
+MAX_NOTE = 2000
+
+_FACTS: dict[str, Any] = {
+    "sentence": "Of 100 records of female, 7.9 were predicted favourable; of 100 of male, 26: a ratio of 0.30 (95 %: 0.27 to 0.33).",
+    "at": "2026-11-20T15:00:00+00:00",
+    "since": "2026-11-20T13:00:00+00:00",
+    "checks_in_a_row": 3,
+    "check_id": "6f1c2d3e-4b5a-4978-8c9d-0e1f2a3b4c5d",
+    "verdict": "unfair",
+    "value": 0.3015654720858779,
+    "lower": 0.2724,
+    "upper": 0.3339,
+    "lower_limit": 0.8,
+    "upper_limit": None,
+    "interval_method": "log_ratio",
+    "n": 15060,
+    "scope": "group",
+    "details": {"formula": "favourable_rate(monitored) / favourable_rate(reference)", "monitored": "female", "reference": "male"},
+}
+_ALERT: dict[str, Any] = {
+    "id": "0c3a7a55-1f6b-4f0e-9d0a-6d3a5a0f2c11",
+    "deployment_id": "credit-risk",
+    "deployment_name": "Credit risk",
+    "state": "acknowledged",
+    "kind": "verdict",
+    "rule_id": "unfair",
+    "rule_name": "Unfair outcomes",
+    "data": "payload",
+    "metric": "disparate_impact",
+    "attribute": "Sex",
+    "group": "female",
+    "facts": _FACTS,
+    "opened_at": "2026-11-20T15:00:41Z",
+    "last_seen_at": "2026-11-20T15:00:41Z",
+    "reminded_at": None,
+    "acknowledged_at": "2026-11-20T15:20:00Z",
+    "acknowledged_by": "user:ada",
+    "note": "The new price list; the model is being retrained.",
+    "resolved_at": None,
+    "resolution": None,
+}
+
+
+class AlertOut(Out):
+    """One alert."""
+
+    model_config = example(_ALERT)
+
+    id: str
+    deployment_id: str
+    deployment_name: str
+    state: AlertState = Field(description="`open`; `acknowledged`: somebody takes care of it; `resolved`: it is over.")
+    kind: RuleKind
+    rule_id: str = Field(description="The rule that opened it, which may have been deleted since.")
+    rule_name: str = Field(description="As the rule was called then.")
+    data: DataSet | None = Field(description="What the figure was computed on; of the kind `verdict`, like the next three.")
+    metric: str | None
+    attribute: str | None
+    group: str | None = Field(description="Null where the rule is about the worst group, whichever it is.")
+    facts: dict[str, Any] = Field(
+        description="What it rests on, as it was last seen: a sentence, the check, since when, for how many checks in a row; of a verdict"
+        " the figure with its interval, limits and counts. `recovery` is what showed that it has passed; `sentence` tells that then."
+    )
+    opened_at: datetime
+    last_seen_at: datetime = Field(description="When it was last found to hold.")
+    reminded_at: datetime | None
+    acknowledged_at: datetime | None
+    acknowledged_by: str | None = Field(description="A key's id, or `user:` and a name.")
+    note: str | None
+    resolved_at: datetime | None
+    resolution: Resolution | None = Field(description="`recovered`, or why nobody asks about it any more.")
+
+    @classmethod
+    def of(cls, alert: Alert) -> "AlertOut":
+        """The body of a stored alert."""
+        subject = alert.subject
+        names = [name for name in cls.model_fields if name not in {"data", "metric", "attribute", "group"}]
+        return cls(
+            **{name: getattr(alert, name) for name in names},
+            data=subject.data,
+            metric=subject.metric,
+            attribute=subject.attribute,
+            group=subject.group,
+        )
+
+
+class AlertPage(Out):
+    """Alerts, newest first."""
+
+    alerts: list[AlertOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end.")
+
+
+class AcknowledgementIn(In):
+    """What a person says who takes care of an alert."""
+
+    model_config = example({"note": _ALERT["note"]})
+
+    note: Annotated[str | None, Field(max_length=MAX_NOTE)] = Field(default=None, description="What is being done, for the others.")

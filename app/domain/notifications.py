@@ -1,0 +1,105 @@
+"""What is told of an alert, and how far its delivery is."""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from app.domain.alerts import Alert, Event
+
+TEST_SENTENCE = "This is a test. It says nothing about any deployment."
+
+
+class NotificationState(StrEnum):
+    """Where a notification stands. `waiting` and `refused` are still tried; the other two are final.
+
+    A `refused` one was answered as if its content were at fault: it lets notifications of other alerts pass.
+    """
+
+    WAITING = "waiting"
+    REFUSED = "refused"
+    SENT = "sent"
+    GIVEN_UP = "given_up"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notification:
+    """One message to one channel. `id` is the same in every attempt; `alert_id` is None for a test.
+
+    `next_attempt_at` is None once it is over; while it is being sent it is when the attempt counts as lost.
+    """
+
+    no: int
+    id: str
+    channel_no: int
+    channel_id: str
+    alert_id: str | None
+    event: Event
+    body: dict[str, Any]
+    state: NotificationState
+    attempts: int
+    next_attempt_at: datetime | None
+    last_error: str | None
+    created_at: datetime
+    sent_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """What one notification says, with the id that receivers know it by."""
+
+    id: str
+    body: dict[str, Any]
+
+
+def alert_message(alert: Alert, event: Event, *, now: datetime) -> Message:
+    """The message that `event` has happened to the alert: everything needed to trace it, as it is now."""
+    subject = {
+        "data": alert.subject.data,
+        "metric": alert.subject.metric,
+        "attribute": alert.subject.attribute,
+        "group": alert.subject.group,
+    }
+    about = {
+        "id": alert.id,
+        "state": alert.state.value,
+        "deployment_id": alert.deployment_id,
+        "deployment_name": alert.deployment_name,
+        "rule_id": alert.rule_id,
+        "rule_name": alert.rule_name,
+        "kind": alert.kind.value,
+        **{name: None if value is None else str(value) for name, value in subject.items()},
+        "opened_at": _iso(alert.opened_at),
+        "last_seen_at": _iso(alert.last_seen_at),
+        "acknowledged_at": _iso(alert.acknowledged_at),
+        "acknowledged_by": alert.acknowledged_by,
+        "note": alert.note,
+        "resolved_at": _iso(alert.resolved_at),
+        "resolution": alert.resolution and alert.resolution.value,
+        "facts": dict(alert.facts),
+        "path": f"/alerts/{alert.id}",
+    }
+    return _message(event, now=now, sentence=str(alert.facts.get("sentence", "")), about=about)
+
+
+def message_of_test(*, now: datetime) -> Message:
+    """The message of the test button."""
+    return _message(Event.TEST, now=now, sentence=TEST_SENTENCE, about=None)
+
+
+def _message(event: Event, *, now: datetime, sentence: str, about: dict[str, Any] | None) -> Message:
+    message_id = str(uuid.uuid4())
+    body = {
+        "type": f"alert.{event.value}",
+        "id": message_id,
+        "event": event.value,
+        "timestamp": _iso(now),
+        "sentence": sentence,
+        "alert": about,
+    }
+    return Message(id=message_id, body=body)
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat().replace("+00:00", "Z")

@@ -1,0 +1,509 @@
+"""Notifications from the queue to a real receiver: once, in order, across failures of either side."""
+
+import multiprocessing
+import os
+import secrets
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from app.alerts.attempts import Delivered, Undelivered
+from app.alerts.webhooks import signature
+from app.alerts.wording import facts
+from app.checks.rescoring import Report
+from app.domain.alerts import Event
+from app.domain.channels import Channel, ChannelContent, ChannelKind
+from app.domain.checks import CheckRun, CheckState
+from app.domain.notifications import NotificationState
+from app.errors import LeaseLost
+from app.schedule.worker import Worker, run_worker
+from app.settings import Settings
+from app.store.alert_channels import change_channel, delete_channel, get_channel
+from app.store.engine import Database
+from app.store.leases import finish
+from app.store.notifications import (
+    ClaimedNotification,
+    claim,
+    get_notification,
+    queue_notifications,
+    queue_test,
+    record_failed,
+    record_sent,
+)
+from tests.integration.alerts.history import CHANNEL, History
+from tests.integration.alerts.telling import (
+    BOX,
+    KEY,
+    SECRET,
+    add_alert,
+    add_channels,
+    let_pass,
+    notify_for_ever,
+    notifying,
+    sender,
+    sent_to,
+    tell,
+    webhook,
+)
+from tests.integration.schedule.fakes import running
+from tests.integration.schedule.seeding import ask, reread, wait_until
+from tests.models.receiving import Receiver, receiving
+
+LIFE = (Event.OPENED, Event.REMINDED, Event.ACKNOWLEDGED, Event.RESOLVED)
+
+
+def states(database: Database, channel: Channel) -> list[NotificationState]:
+    return [notification.state for notification in sent_to(database, channel)]
+
+
+def claimed_by(database: Database, sender_no: int = 1) -> ClaimedNotification:
+    with database.transaction() as session:
+        found = claim(session, token=f"sender {sender_no}")
+    assert found is not None
+    return found
+
+
+def nothing_to_claim(database: Database) -> bool:
+    with database.transaction() as session:
+        return claim(session, token=secrets.token_hex()) is None
+
+
+def fail(database: Database, claimed: ClaimedNotification, *, is_refused: bool = False, pause: timedelta = timedelta(hours=1)) -> None:
+    with database.transaction() as session:
+        record_failed(session, claimed, error="It failed.", is_refused=is_refused, pause=pause)
+
+
+def end(database: Database, claimed: ClaimedNotification) -> None:
+    with database.transaction() as session:
+        record_sent(session, claimed, remark=None)
+
+
+def wait_without_pauses(database: Database, holds: Callable[[], bool]) -> None:
+    """Returns as soon as it holds; meanwhile every pause before another attempt passes at once."""
+
+    def holds_now() -> bool:
+        with database.transaction() as session:
+            session.execute(text("UPDATE notifications SET claimable_at = now() WHERE claimable_at > now() AND lease_token IS NULL"))
+        return holds()
+
+    wait_until(holds_now)
+
+
+def test_a_receiver_that_was_down_gets_every_notification_once_and_in_order_from_two_workers_and_after_a_restart(
+    database: Database,
+) -> None:
+    receiver = Receiver()
+    with receiving(receiver):
+        pass
+    (channel,) = add_channels(database, webhook(receiver.url))
+    alerts = [add_alert(database, f"group {no}") for no in range(5)]
+    for alert in alerts:
+        tell(database, alert, *LIFE)
+
+    with notifying(database), notifying(database):
+        wait_until(lambda: sent_to(database, channel)[0].attempts > 0)
+    let_pass(database, timedelta(minutes=20))
+    with receiving(receiver):
+        with notifying(database), notifying(database):
+            wait_until(lambda: len(receiver.received) >= 7)
+        with notifying(database), notifying(database):
+            wait_until(lambda: set(states(database, channel)) == {NotificationState.SENT})
+
+    expected = [notification.id for notification in sent_to(database, channel)]
+    assert [request.id for request in receiver.received] == expected
+    assert [request.json["event"] for request in receiver.received] == [event.value for event in LIFE] * 5
+    assert len(expected) == 20
+
+
+def test_a_receiver_that_answers_with_errors_for_a_while_gets_everything_once_and_in_order(database: Database) -> None:
+    with receiving(Receiver(status=503)) as receiver:
+        (channel,) = add_channels(database, webhook(receiver.url))
+        tell(database, add_alert(database), *LIFE)
+        with notifying(database):
+            wait_without_pauses(database, lambda: len(receiver.requests) >= 3)
+            receiver.status = 204
+            wait_without_pauses(database, lambda: set(states(database, channel)) == {NotificationState.SENT})
+
+    assert [request.json["event"] for request in receiver.received] == [event.value for event in LIFE]
+    assert {request.json["event"] for request in receiver.requests if request.status == 503} == {"opened"}
+
+
+def test_every_attempt_carries_the_same_id_and_body_and_a_signature_of_its_own_time(database: Database) -> None:
+    with receiving(Receiver(status=500)) as receiver:
+        add_channels(database, webhook(receiver.url))
+        tell(database, add_alert(database), Event.OPENED)
+        with notifying(database):
+            wait_without_pauses(database, lambda: len(receiver.requests) >= 2)
+
+    first, second, *_ = receiver.requests
+    assert first.id == second.id == first.headers["webhook-id"] == first.json["id"]
+    assert first.body == second.body
+    for request in (first, second):
+        timestamp = int(request.headers["webhook-timestamp"])
+        assert request.headers["webhook-signature"] == signature(request.id, timestamp, request.body, secret=SECRET)
+        assert abs(timestamp - datetime.now(UTC).timestamp()) < 60
+
+
+def test_a_notification_holds_what_the_alert_can_be_traced_by(database: Database) -> None:
+    with receiving() as receiver:
+        add_channels(database, webhook(receiver.url))
+        alert = add_alert(database)
+        tell(database, alert, Event.OPENED)
+        with notifying(database):
+            wait_until(lambda: len(receiver.received) == 1)
+
+    body = receiver.received[0].json
+    assert (body["type"], body["event"]) == ("alert.opened", "opened")
+    about = body["alert"]
+    assert (about["id"], about["deployment_id"], about["rule_id"], about["state"]) == (alert.id, "loans-0", "unfair", "open")
+    assert (about["metric"], about["data"], about["attribute"], about["group"]) == ("disparate_impact", "payload", "Sex", "female")
+    assert about["facts"] == alert.facts
+    assert about["opened_at"] == "2026-07-01T13:00:00Z"
+    assert body["sentence"] == alert.facts["sentence"]
+
+
+def test_a_sender_that_died_between_sending_and_recording_sends_again_under_the_same_id(database: Database) -> None:
+    with receiving() as receiver:
+        (channel,) = add_channels(database, webhook(receiver.url))
+        tell(database, add_alert(database), Event.OPENED, Event.RESOLVED)
+        died = claimed_by(database)
+        sender().send(died, now=datetime.now(UTC))
+        assert nothing_to_claim(database)
+        let_pass(database, timedelta(minutes=2))
+        with notifying(database):
+            wait_until(lambda: set(states(database, channel)) == {NotificationState.SENT})
+
+    opened, again, resolved = receiver.received
+    assert opened.id == again.id == died.notification.id
+    assert resolved.id != opened.id
+    with pytest.raises(LeaseLost):
+        end(database, died)
+
+
+def test_a_worker_that_is_killed_in_the_middle_of_an_attempt_is_stood_in_for_under_the_same_id(database: Database) -> None:
+    victim = multiprocessing.get_context("spawn").Process(target=notify_for_ever, args=(database.url,), daemon=True)
+
+    def kill(_body: dict[str, Any]) -> int:
+        os.kill(victim.pid or 0, signal.SIGKILL)
+        return 200
+
+    with receiving(Receiver(choose=kill)) as receiver:
+        (channel,) = add_channels(database, webhook(receiver.url))
+        tell(database, add_alert(database), Event.OPENED, Event.RESOLVED)
+        victim.start()
+        victim.join(60)
+        receiver.choose = None
+        let_pass(database, timedelta(minutes=2))
+        with notifying(database):
+            wait_until(lambda: set(states(database, channel)) == {NotificationState.SENT})
+
+    opened, again, resolved = receiver.received
+    assert opened.id == again.id
+    assert (again.json["event"], resolved.json["event"]) == ("opened", "resolved")
+    assert [sent.attempts for sent in sent_to(database, channel)] == [2, 1]
+
+
+def test_the_worker_sends_what_is_queued_and_stops_in_order(database: Database, tmp_path: Path) -> None:
+    settings = Settings(DATABASE_URL=database.url, data_dir=tmp_path, secret_key=KEY)  # type: ignore[arg-type]
+    stop = threading.Event()
+    with receiving() as receiver:
+        (channel,) = add_channels(database, webhook(receiver.url))
+        tell(database, add_alert(database), Event.OPENED)
+        worker = threading.Thread(target=run_worker, args=(settings, stop))
+        worker.start()
+        wait_until(lambda: states(database, channel) == [NotificationState.SENT])
+        stop.set()
+        worker.join(30)
+
+    assert not worker.is_alive()
+    assert len(receiver.received) == 1
+
+
+def test_an_unfair_check_is_told_once_and_so_is_the_fair_one_after_it(database: Database) -> None:
+    history = History(database)
+    with receiving() as receiver:
+        with database.transaction() as session:
+            channel = get_channel(session, CHANNEL)
+            channel, _ = change_channel(session, channel, webhook(receiver.url), BOX)
+        for hour, verdict in enumerate(("unfair", "unfair", "fair")):
+            history.ends(hour, {"female": verdict})
+            history.evaluate()
+        with notifying(database):
+            wait_until(lambda: len(states(database, channel)) == 2 and set(states(database, channel)) == {NotificationState.SENT})
+
+    opened, resolved = (request.json for request in receiver.received)
+    assert (opened["type"], resolved["type"]) == ("alert.opened", "alert.resolved")
+    assert opened["alert"]["id"] == resolved["alert"]["id"] == history.alert().id
+    assert dict(facts(opened))["Value"] == "0.3, interval 0.25 to 0.35"
+    assert dict(facts(resolved))["Value"] == "0.9, interval 0.85 to 0.95"
+    assert opened["sentence"] != resolved["sentence"]
+
+
+def test_one_whose_lease_was_lost_can_record_nothing(database: Database) -> None:
+    (channel,) = add_channels(database, webhook("http://127.0.0.1:9/"))
+    tell(database, add_alert(database), Event.OPENED)
+    late = claimed_by(database)
+    let_pass(database, timedelta(minutes=2))
+    now_its = claimed_by(database, 2)
+
+    with pytest.raises(LeaseLost):
+        fail(database, late)
+    end(database, now_its)
+    assert states(database, channel) == [NotificationState.SENT]
+    assert sent_to(database, channel)[0].attempts == 2
+
+
+def test_a_dead_channel_holds_up_no_other(database: Database) -> None:
+    dead = Receiver(hang=threading.Event())
+    with receiving(dead), receiving() as receiver:
+        (first, second) = add_channels(database, webhook(dead.url), webhook(receiver.url))
+        for no in range(10):
+            tell(database, add_alert(database, f"group {no}"), Event.OPENED)
+        with notifying(database):
+            wait_until(lambda: set(states(database, second)) == {NotificationState.SENT})
+            assert NotificationState.SENT not in states(database, first)
+            assert dead.hang is not None
+            dead.hang.set()
+
+
+def test_a_check_ends_while_a_receiver_hangs(database: Database) -> None:
+    def perform(check: CheckRun, *, report: Report) -> None:  # noqa: ARG001 - a real check's signature
+        with database.transaction() as session:
+            finish(session, check, state=CheckState.SUCCEEDED, window={"records": 1})
+
+    dead = Receiver(hang=threading.Event())
+    with receiving(dead):
+        (channel,) = add_channels(database, webhook(dead.url))
+        alert = add_alert(database)
+        tell(database, alert, Event.OPENED)
+        with notifying(database), running(Worker(database, perform, concurrency=1)):
+            wait_until(lambda: sent_to(database, channel)[0].attempts == 1)
+            with database.transaction() as session:
+                check = ask(session, alert.deployment_no)
+            wait_until(lambda: reread(database, check).state is CheckState.SUCCEEDED)
+            assert states(database, channel) == [NotificationState.WAITING]
+            assert dead.hang is not None
+            dead.hang.set()
+
+
+def test_what_is_refused_for_its_content_lets_other_alerts_pass_but_not_later_news_of_its_own(database: Database) -> None:
+    with receiving() as receiver:
+        receiver.choose = lambda body: HTTPStatus.BAD_REQUEST if body["alert"]["group"] == "poison" else HTTPStatus.OK
+        (channel,) = add_channels(database, webhook(receiver.url))
+        poison, other = add_alert(database, "poison"), add_alert(database, "other")
+        tell(database, poison, Event.OPENED)
+        tell(database, other, Event.OPENED)
+        tell(database, poison, Event.RESOLVED)
+        tell(database, other, Event.RESOLVED)
+        with notifying(database):
+            wait_until(lambda: len(receiver.received) == 2)
+        refused, _, held, _ = sent_to(database, channel)
+        assert (refused.state, held.state, held.attempts) == (NotificationState.REFUSED, NotificationState.WAITING, 0)
+
+        receiver.choose = None
+        let_pass(database, timedelta(hours=1))
+        with notifying(database):
+            wait_until(lambda: set(states(database, channel)) == {NotificationState.SENT})
+
+    assert [(request.json["alert"]["group"], request.json["event"]) for request in receiver.received] == [
+        ("other", "opened"),
+        ("other", "resolved"),
+        ("poison", "opened"),
+        ("poison", "resolved"),
+    ]
+
+
+def test_a_body_that_breaks_us_is_told_by_its_id_and_stops_nobody_else(database: Database) -> None:
+    with receiving() as receiver:
+        (channel,) = add_channels(database, ChannelContent(name="Slack", kind=ChannelKind.SLACK, url=receiver.url))
+        tell(database, add_alert(database, "poison"), Event.OPENED)
+        with database.transaction() as session:
+            session.execute(text("UPDATE notifications SET body = '{\"event\": 5}'"))
+        tell(database, add_alert(database, "other"), Event.OPENED)
+        with notifying(database):
+            wait_until(lambda: len(receiver.received) == 1)
+
+    broken = sent_to(database, channel)[0]
+    assert broken.state is NotificationState.REFUSED
+    assert broken.last_error is not None
+    assert broken.id in broken.last_error
+
+
+def test_what_is_older_than_three_days_is_given_up_with_its_reason_and_what_is_younger_goes_on(database: Database) -> None:
+    with receiving(Receiver(status=503)) as receiver:
+        (channel,) = add_channels(database, webhook(receiver.url))
+        tell(database, add_alert(database, "old"), Event.OPENED)
+        let_pass(database, timedelta(days=3))
+        tell(database, add_alert(database, "young"), Event.OPENED)
+        with notifying(database):
+            wait_until(lambda: sent_to(database, channel)[1].attempts == 1)
+
+    old, young = sent_to(database, channel)
+    assert (old.state, old.attempts, old.next_attempt_at) == (NotificationState.GIVEN_UP, 1, None)
+    assert old.last_error == f"The receiver 127.0.0.1:{receiver.port} answered 503 Service Unavailable."
+    assert young.state is NotificationState.WAITING
+
+
+def test_a_failed_attempt_is_repeated_after_growing_pauses_and_never_before_the_receiver_asked_for(database: Database) -> None:
+    with receiving(Receiver(status=429, headers={"Retry-After": "25"})) as receiver:
+        (channel,) = add_channels(database, webhook(receiver.url))
+        tell(database, add_alert(database), Event.OPENED)
+        with notifying(database):
+            wait_until(lambda: sent_to(database, channel)[0].last_error is not None)
+
+    (found,) = sent_to(database, channel)
+    assert found.next_attempt_at is not None
+    assert found.next_attempt_at - found.created_at >= timedelta(seconds=25)
+
+
+def test_a_test_stands_in_no_line_and_once_sent_ends_the_pauses_of_what_waits(database: Database) -> None:
+    (channel,) = add_channels(database, webhook("http://127.0.0.1:9/"))
+    tell(database, add_alert(database), Event.OPENED, Event.RESOLVED)
+    opened = claimed_by(database)
+    fail(database, opened)
+    assert nothing_to_claim(database)
+    with database.transaction() as session:
+        test = queue_test(session, channel)
+
+    claimed = claimed_by(database)
+    assert claimed.notification.id == test.id
+    end(database, claimed)
+    assert claimed_by(database).notification.id == opened.notification.id
+
+
+def test_a_test_that_fails_is_given_up_at_once(database: Database) -> None:
+    (channel,) = add_channels(database, webhook("http://127.0.0.1:9/"))
+    with database.transaction() as session:
+        test = queue_test(session, channel)
+
+    with notifying(database):
+        wait_until(lambda: states(database, channel) == [NotificationState.GIVEN_UP])
+
+    with database.transaction() as session:
+        found = get_notification(session, channel, test.id)
+    assert found.last_error == "The receiver 127.0.0.1:9 could not be reached: Connection refused."
+
+
+def test_one_channel_is_sent_one_at_a_time(database: Database) -> None:
+    (channel,) = add_channels(database, webhook("http://127.0.0.1:9/"))
+    tell(database, add_alert(database), Event.OPENED)
+    with database.transaction() as session:
+        queue_test(session, channel)
+
+    claimed_by(database)
+
+    assert nothing_to_claim(database)
+
+
+def test_a_rolled_back_transaction_tells_nothing(database: Database) -> None:
+    (channel,) = add_channels(database, webhook("http://127.0.0.1:9/"))
+    alert = add_alert(database)
+
+    with database.transaction() as session:
+        queue_notifications(session, alert, Event.OPENED)
+        session.rollback()
+
+    assert sent_to(database, channel) == []
+
+
+def test_a_rule_that_is_gone_or_has_no_channel_tells_nobody(database: Database) -> None:
+    (channel,) = add_channels(database, webhook("http://127.0.0.1:9/"))
+    alert = add_alert(database)
+
+    tell(database, replace(alert, rule_no=None), Event.RESOLVED)
+
+    assert sent_to(database, channel) == []
+
+
+def test_a_channel_that_is_deleted_while_it_is_sent_to_leaves_nothing_behind(database: Database) -> None:
+    (channel,) = add_channels(database, webhook("http://127.0.0.1:9/"))
+    tell(database, add_alert(database), Event.OPENED)
+    claimed = claimed_by(database)
+    with database.transaction() as session:
+        delete_channel(session, channel.id)
+
+    with pytest.raises(LeaseLost):
+        end(database, claimed)
+
+
+def test_many_claims_at_once_never_take_one_twice_and_keep_the_order_of_each_channel(database: Database) -> None:
+    channels = add_channels(database, *(webhook(f"http://127.0.0.1:{no}/") for no in range(1, 4)))
+    for no in range(12):
+        tell(database, add_alert(database, f"group {no}"), Event.OPENED)
+    taken: list[tuple[int, int]] = []
+
+    def send(claimed: ClaimedNotification, *, now: datetime) -> Delivered | Undelivered:  # noqa: ARG001 - a sender's signature
+        taken.append((claimed.channel.no, claimed.notification.no))
+        return Delivered()
+
+    with notifying(database, send), notifying(database, send), notifying(database, send):
+        wait_until(lambda: all(set(states(database, channel)) == {NotificationState.SENT} for channel in channels))
+
+    assert len(taken) == len(set(taken)) == 36
+    for channel in channels:
+        assert all(one < other for one, other in pairwise(no for channel_no, no in taken if channel_no == channel.no))
+
+
+def test_no_secret_reaches_the_log_or_the_reason(database: Database, capsys: pytest.CaptureFixture[str]) -> None:
+    with receiving() as receiver:
+        secret_url = f"http://127.0.0.1:{receiver.port}/services/T0AAAAAAA/B0BBBBBBB/sEcReTsEcReT?token=hush-hush"
+        receiver.status, receiver.headers = 302, {"Location": secret_url.replace("http:", "https:")}
+        receiver.answer = b"moved: /services/T0AAAAAAA/B0BBBBBBB/sEcReTsEcReT with hush-hush"
+        (channel,) = add_channels(database, ChannelContent(name="Slack", kind=ChannelKind.SLACK, url=secret_url))
+        tell(database, add_alert(database), Event.OPENED)
+        with notifying(database):
+            wait_until(lambda: sent_to(database, channel)[0].last_error is not None)
+
+    logged = capsys.readouterr()
+    said = f"{logged.out} {logged.err} {sent_to(database, channel)[0].last_error} {channel}"
+    for hidden in ("sEcReTsEcReT", "T0AAAAAAA", "hush-hush"):
+        assert hidden not in said
+    assert "302 Found, a redirect to https://" in said
+    assert len(receiver.requests) == 1
+
+
+def test_an_address_that_was_allowed_once_is_not_called_when_it_no_longer_is(database: Database) -> None:
+    with receiving() as receiver:
+        (channel,) = add_channels(database, webhook(receiver.url))
+        tell(database, add_alert(database), Event.OPENED)
+        with notifying(database, sender(endpoint_allowlist="hooks.example.com").send):
+            wait_until(lambda: sent_to(database, channel)[0].last_error is not None)
+
+    assert receiver.requests == []
+    assert "allow-list" in str(sent_to(database, channel)[0].last_error)
+
+
+def test_a_secret_that_another_key_sealed_says_what_to_do_and_waits(database: Database) -> None:
+    (channel,) = add_channels(database, webhook("http://127.0.0.1:9/"))
+    with database.transaction() as session:
+        session.execute(text("UPDATE alert_channels SET secret = '\\x0102030405'"))
+    tell(database, add_alert(database), Event.OPENED)
+
+    with notifying(database):
+        wait_until(lambda: sent_to(database, channel)[0].last_error is not None)
+
+    assert states(database, channel) == [NotificationState.WAITING]
+    assert "send the secret" in str(sent_to(database, channel)[0].last_error)
+
+
+def test_a_changed_channel_keeps_its_secret_but_not_at_another_host(database: Database) -> None:
+    (channel,) = add_channels(database, webhook("http://127.0.0.1:9/a"))
+    unsigned = replace(webhook("http://127.0.0.1:9/b"), secret=None)
+
+    with database.transaction() as session:
+        moved, made = change_channel(session, channel, unsigned, BOX)
+        away, new = change_channel(session, moved, replace(unsigned, url="http://127.0.0.1:10/b"), BOX)
+
+    assert made is None
+    assert BOX.unseal(moved.sealed or b"").decode() == SECRET
+    assert new is not None
+    assert BOX.unseal(away.sealed or b"").decode() == new

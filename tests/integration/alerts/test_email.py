@@ -1,0 +1,271 @@
+"""E-mail to a real SMTP server on loopback, with and without TLS and authentication."""
+
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email import message_from_bytes
+from email.message import Message
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import AuthResult, Envelope, LoginPassword
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from app.alerts import email
+from app.alerts.attempts import Delivered, Undelivered
+from app.alerts.email import alert_mail, send_mail
+from app.alerts.mail_server import mail_server_of
+from app.domain.alerts import Event
+from app.domain.channels import ChannelContent, ChannelKind
+from app.domain.notifications import NotificationState, alert_message
+from app.settings import Settings
+from app.store.engine import Database
+from tests.integration.alerts.telling import add_alert, add_channels, alert_of, notifying, sender, sent_to, tell
+from tests.integration.schedule.seeding import wait_until
+
+SENDER = "evenhand@example.com"
+TO = ("risk@example.com", "audit@example.com")
+USER, PASSWORD = "alerts", "hush-hush-42"
+PAIR = "AGFsZXJ0cwBodXNoLWh1c2gtNDI="
+"""User and password as they go on the wire."""
+
+
+class Inbox:
+    """Takes every e-mail, but for the addresses and contents that it was told to refuse."""
+
+    def __init__(self) -> None:
+        self.envelopes: list[Envelope] = []
+        self.refused: dict[str, str] = {}
+        self.answer = "250 OK"
+
+    async def handle_RCPT(  # noqa: N802 - aiosmtpd's name
+        self, _server: object, _session: object, envelope: Envelope, address: str, _options: list[str]
+    ) -> str:
+        if address in self.refused:
+            return self.refused[address]
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(self, _server: object, _session: object, envelope: Envelope) -> str:  # noqa: N802 - as above
+        if self.answer.startswith("250"):
+            self.envelopes.append(envelope)
+        return self.answer
+
+    @property
+    def mails(self) -> list[Message]:
+        return [message_from_bytes(envelope.original_content or b"") for envelope in self.envelopes]
+
+
+@contextmanager
+def mail_server(inbox: Inbox, **options: Any) -> Iterator[str]:  # noqa: ANN401 - aiosmtpd's
+    """The inbox behind SMTP until the block ends; gives host and port."""
+    controller = Controller(inbox, hostname="127.0.0.1", port=0, **options)
+    # Port 0 confuses the controller's own readiness check, so a free one is chosen first.
+    controller.port = _free_port()
+    controller.start()
+    try:
+        yield f"127.0.0.1:{controller.port}"
+    finally:
+        controller.stop()
+
+
+def _free_port() -> int:
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def checked(_server: object, _session: object, _envelope: Envelope, _mechanism: str, sent: object) -> AuthResult:
+    return AuthResult(success=isinstance(sent, LoginPassword) and sent == LoginPassword(USER.encode(), PASSWORD.encode()), handled=False)
+
+
+@pytest.fixture
+def tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLContext]:
+    """The server's side of TLS, with a certificate that the client has been told to trust."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "mail")])
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path / "mail.pem"
+    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    path.write_bytes(private + signed.public_bytes(serialization.Encoding.PEM))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+    email.tls_context.cache_clear()
+    yield context
+    email.tls_context.cache_clear()
+
+
+def delivered(url: str) -> Delivered | Undelivered:
+    server = mail_server_of(Settings(smtp_url=url, smtp_sender=SENDER))  # type: ignore[arg-type]
+    assert server is not None
+    body = alert_message(alert_of(), Event.OPENED, now=datetime.now(UTC)).body
+    return send_mail(alert_mail(body, sender=SENDER, to=TO), server)
+
+
+def test_an_alert_arrives_at_every_address(database: Database) -> None:
+    inbox = Inbox()
+    with mail_server(inbox) as place:
+        (channel,) = add_channels(database, ChannelContent(name="Risk", kind=ChannelKind.EMAIL, to=TO))
+        tell(database, add_alert(database), Event.OPENED, Event.RESOLVED)
+        with notifying(database, sender(smtp_url=f"smtp://{place}", smtp_sender=SENDER).send):
+            wait_until(lambda: {sent.state for sent in sent_to(database, channel)} == {NotificationState.SENT})
+
+    assert [mail["Subject"] for mail in inbox.mails] == [
+        "[Evenhand] Alert: Loans: Unfair outcomes: Sex / female",
+        "[Evenhand] Resolved: Loans: Unfair outcomes: Sex / female",
+    ]
+    assert [mail["Message-ID"] for mail in inbox.mails] == [f"<{sent.id}@example.com>" for sent in sent_to(database, channel)]
+    assert {tuple(envelope.rcpt_tos) for envelope in inbox.envelopes} == {TO}
+
+
+def test_a_worker_without_a_mail_server_says_so_and_keeps_the_notification(database: Database) -> None:
+    (channel,) = add_channels(database, ChannelContent(name="Risk", kind=ChannelKind.EMAIL, to=TO))
+    tell(database, add_alert(database), Event.OPENED)
+    with notifying(database):
+        wait_until(lambda: sent_to(database, channel)[0].last_error is not None)
+
+    (kept,) = sent_to(database, channel)
+    assert kept.state is NotificationState.WAITING
+    assert "EVENHAND_SMTP_URL" in str(kept.last_error)
+
+
+def test_starttls_is_used_where_it_is_offered_and_the_password_goes_only_under_it(tls: ssl.SSLContext) -> None:
+    inbox = Inbox()
+    with mail_server(inbox, tls_context=tls, require_starttls=True, authenticator=checked, auth_required=True) as place:
+        outcome = delivered(f"smtp://{USER}:{PASSWORD}@{place}")
+
+    assert outcome == Delivered()
+    assert len(inbox.mails) == 1
+
+
+def test_smtps_is_under_tls_from_the_first_byte(tls: ssl.SSLContext) -> None:
+    inbox = Inbox()
+    with mail_server(inbox, ssl_context=tls, auth_require_tls=False, authenticator=checked) as place:
+        outcome = delivered(f"smtps://{USER}:{PASSWORD}@{place}")
+
+    assert outcome == Delivered()
+    assert len(inbox.mails) == 1
+
+
+def test_a_refused_password_is_told_without_being_repeated(tls: ssl.SSLContext) -> None:
+    def echoing(*_arguments: object) -> AuthResult:
+        return AuthResult(success=False, handled=False, message=f"535 no: wrong-one {PAIR}")
+
+    inbox = Inbox()
+    with mail_server(inbox, tls_context=tls, authenticator=echoing, auth_required=True) as place:
+        outcome = delivered(f"smtp://{USER}:wrong-one@{place}")
+
+    assert isinstance(outcome, Undelivered)
+    assert "refused the user or the password: 535" in outcome.reason
+    assert "wrong-one" not in outcome.reason
+    assert not outcome.is_refused
+    assert inbox.mails == []
+
+
+def test_a_password_is_not_sent_to_a_server_without_tls() -> None:
+    inbox = Inbox()
+    with mail_server(inbox, auth_require_tls=False, authenticator=checked) as place:
+        outcome = delivered(f"smtp://{USER}:{PASSWORD}@{place}")
+
+    assert isinstance(outcome, Undelivered)
+    assert "offers no TLS" in outcome.reason
+    assert inbox.mails == []
+
+
+def test_an_untrusted_certificate_ends_the_attempt(tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE")
+    email.tls_context.cache_clear()
+    inbox = Inbox()
+    with mail_server(inbox, tls_context=tls) as place:
+        outcome = delivered(f"smtp://{place}")
+
+    assert isinstance(outcome, Undelivered)
+    assert "certificate that is not trusted" in outcome.reason
+    assert inbox.mails == []
+
+
+def test_one_refused_address_does_not_keep_the_mail_from_the_others() -> None:
+    inbox = Inbox()
+    inbox.refused = {TO[0]: "550 no such person"}
+    with mail_server(inbox) as place:
+        outcome = delivered(f"smtp://{place}")
+
+    assert outcome == Delivered("The mail server refused 1 of the addresses: 550 no such person.")
+    assert inbox.envelopes[0].rcpt_tos == [TO[1]]
+
+
+def test_a_mail_that_every_address_refused_is_tried_again_in_its_place() -> None:
+    inbox = Inbox()
+    inbox.refused = dict.fromkeys(TO, "450 mailbox busy")
+    with mail_server(inbox) as place:
+        outcome = delivered(f"smtp://{place}")
+
+    assert isinstance(outcome, Undelivered)
+    assert outcome.reason == f"The mail server {place} refused every address: 450 mailbox busy."
+    assert not outcome.is_refused
+
+
+def test_a_mail_whose_content_is_refused_for_good_lets_others_pass() -> None:
+    inbox = Inbox()
+    inbox.answer = "554 looks like spam"
+    with mail_server(inbox) as place:
+        outcome = delivered(f"smtp://{place}")
+
+    assert isinstance(outcome, Undelivered)
+    assert outcome.is_refused
+
+
+def test_a_server_that_is_not_there_or_says_nothing_ends_the_attempt_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(email, "TIMEOUT_SECONDS", 0.3)
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        mute = delivered(f"smtp://127.0.0.1:{port}")
+    gone = delivered(f"smtp://127.0.0.1:{port}")
+
+    assert mute == Undelivered(reason=f"The mail server 127.0.0.1:{port} did not answer within 0.3 seconds.")
+    assert gone == Undelivered(reason=f"The mail server 127.0.0.1:{port} could not be reached: Connection refused.")
+
+
+def test_a_server_that_goes_silent_in_the_conversation_ends_the_attempt_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(email, "TIMEOUT_SECONDS", 0.3)
+
+    def greet(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.sendall(b"220 hello\r\n")
+            done.wait(10)
+
+    done = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=greet, args=(listener,))
+        thread.start()
+        outcome = delivered(f"smtp://127.0.0.1:{listener.getsockname()[1]}")
+        done.set()
+        thread.join()
+
+    assert isinstance(outcome, Undelivered)
+    assert "did not answer within 0.3 seconds" in outcome.reason

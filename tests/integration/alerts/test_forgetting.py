@@ -1,0 +1,106 @@
+"""What becomes of notifications and alerts when channels, endpoints and time go."""
+
+import threading
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from app.domain.alerts import Event, Resolution, VerdictCondition
+from app.domain.checks import CheckState, DataSet
+from app.domain.deployments import Endpoint
+from app.domain.notifications import NotificationState
+from app.schedule.ticker import tick
+from app.store.alert_channels import delete_channel
+from app.store.engine import Database
+from app.store.leases import finish
+from app.store.notifications import FORGOTTEN_AT_ONCE, KEPT, claim, forget_old, record_sent
+from app.store.results import store_measurements
+from tests.integration.alerts.history import CHANNEL, COLUMNS, MONITOR, History, figure
+from tests.integration.alerts.telling import add_alert, add_channels, let_pass, sent_to, tell, webhook
+from tests.integration.schedule.seeding import wait_until
+from tests.scenes import scene
+
+HOUR = timedelta(hours=1)
+
+
+def test_a_channel_that_is_deleted_in_the_moment_of_an_alert_keeps_it_from_nobody(database: Database) -> None:
+    history = History(database)
+    history.ends(0, {"female": "unfair"})
+    evaluating = threading.Thread(target=history.evaluate)
+
+    with database.transaction() as session:
+        delete_channel(session, CHANNEL)
+        evaluating.start()
+        wait_until(lambda: history.scene.count("pg_locks WHERE NOT granted") > 0)
+    evaluating.join()
+
+    assert history.alert().subject.group == "female"
+    assert history.told() == []
+
+
+def test_an_endpoint_that_is_taken_away_resolves_the_alerts_on_copies_and_leaves_those_on_payload(database: Database) -> None:
+    history = History(database, scene(database, COLUMNS, MONITOR, endpoint=Endpoint(url="http://127.0.0.1:9/")))
+    check = history.queue(0)
+    balanced = replace(figure(check, "female", "unfair"), data=DataSet.BALANCED)
+    with database.transaction() as session:
+        finish(session, check, state=CheckState.SUCCEEDED, window={})
+        store_measurements(session, check.no, history.no, [figure(check, "female", "unfair"), balanced])
+    history.evaluate()
+    history.tick()
+    with_endpoint = [alert.resolution for alert in history.alerts()]
+    history.execute("UPDATE deployments SET endpoint = NULL")
+    history.tick()
+
+    assert with_endpoint == [None, None]
+    assert {alert.subject.data: alert.resolution for alert in history.alerts()} == {
+        DataSet.PAYLOAD: None,
+        DataSet.BALANCED: Resolution.NO_LONGER_WATCHED,
+    }
+
+
+def test_notifications_that_are_over_are_forgotten_after_their_time_and_no_others(database: Database) -> None:
+    (channel,) = add_channels(database, webhook("http://127.0.0.1:9/"))
+    alert = add_alert(database)
+    tell(database, alert, Event.OPENED, Event.REMINDED)
+    with database.transaction() as session:
+        claimed = claim(session, token="1")  # noqa: S106 - a fence, no secret
+        assert claimed is not None
+        record_sent(session, claimed, remark=None)
+    let_pass(database, KEPT - HOUR)
+    tick(database)
+    before = len(sent_to(database, channel))
+    let_pass(database, HOUR)
+    tick(database)
+
+    assert before == 2
+    assert [one.state for one in sent_to(database, channel)] == [NotificationState.WAITING]
+
+
+def test_the_old_ones_are_forgotten_a_few_at_a_time(database: Database) -> None:
+    history = History(database)
+    history.ends(0, {"female": "unfair"})
+    history.evaluate()
+    history.execute("UPDATE notifications SET state = 'sent', claimable_at = NULL, created_at = now() - interval '100 days'")
+    history.execute(
+        "INSERT INTO notifications (id, channel_no, event, body, state, attempts, created_at)"
+        " SELECT 'x' || made, channel_no, 'test', '{}', 'sent', 1, created_at FROM notifications, generate_series(1, 1200) AS made"
+    )
+
+    counts = []
+    for _ in range(3):
+        with database.transaction() as session:
+            counts.append(forget_old(session))
+
+    assert counts == [FORGOTTEN_AT_ONCE, 201, 0]
+
+
+@pytest.mark.parametrize("checks_in_a_row", [1, 2])
+def test_a_figure_that_comes_and_goes_is_told_each_time_unless_the_rule_waits(database: Database, checks_in_a_row: int) -> None:
+    history = History(database)
+    history.rule("unfair", VerdictCondition(checks_in_a_row=checks_in_a_row))
+    for hour in range(6):
+        history.ends(hour, {"female": "fair" if hour % 2 else "unfair"})
+    history.evaluate()
+
+    assert len(history.told()) == (6 if checks_in_a_row == 1 else 0)

@@ -1,0 +1,422 @@
+"""Alerts about verdicts: opened once, upheld, resolved, and what says nothing."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+from threading import Barrier
+
+import pytest
+
+from app.alerts.conditions import apply_rule
+from app.domain.alerts import AlertingVerdict, AlertState, Resolution, VerdictCondition
+from app.domain.checks import CheckState, Scope, Trigger
+from app.domain.monitors import MonitoredAttribute
+from app.store.alert_rules import get_rule, try_lock_alerts
+from app.store.check_runs import read_run
+from app.store.ended_checks import take_ended_check
+from app.store.engine import Database
+from app.store.leases import finish
+from app.store.monitors import delete_monitor
+from tests.integration.alerts.history import MONITOR, SEX, History, utc
+
+
+@pytest.fixture
+def history(database: Database) -> History:
+    return History(database)
+
+
+def test_an_unfair_group_opens_one_alert_that_says_everything(history: History) -> None:
+    check = history.ends(0, {"female": "unfair", "other": "fair"})
+    done = history.evaluate()
+
+    alert = history.alert()
+    assert done == 1
+    assert (alert.state, alert.subject.group, alert.subject.attribute, alert.rule_id) == (AlertState.OPEN, "female", "sex", "unfair")
+    assert history.told() == [("opened", "female")]
+    facts = alert.facts
+    assert (facts["check_id"], facts["at"], facts["since"], facts["checks_in_a_row"]) == (check.id, utc(1), utc(1), 1)
+    assert (facts["value"], facts["lower"], facts["upper"], facts["n"], facts["lower_limit"]) == (0.3, 0.25, 0.35, 200, 0.8)
+    assert facts["verdict"] == "unfair"
+    assert str(facts["sentence"]).startswith("Of 100 records of female")
+    assert facts["details"] != {}
+
+
+def test_an_alert_that_goes_on_is_not_opened_again_but_counted(history: History) -> None:
+    for hour in range(3):
+        last = history.ends(hour, {"female": "unfair"})
+        history.evaluate()
+
+    alert = history.alert()
+    assert history.told() == [("opened", "female")]
+    assert (alert.facts["checks_in_a_row"], alert.facts["since"], alert.facts["check_id"]) == (3, utc(1), last.id)
+    assert alert.last_seen_at > alert.opened_at
+
+
+def test_checks_that_wait_together_are_looked_at_in_the_order_of_their_hours(history: History) -> None:
+    history.ends(2, {"female": "fair"})
+    history.ends(1, {"female": "unfair"})
+    history.ends(0, {"female": "fair"})
+
+    done = history.evaluate()
+
+    assert done == 3
+    assert history.told() == [("opened", "female"), ("resolved", "female")]
+
+
+def test_a_group_that_is_fair_again_resolves_its_alert_and_a_relapse_opens_another(history: History) -> None:
+    for hour, word in enumerate(["unfair", "fair", "unfair"]):
+        history.ends(hour, {"female": word})
+        history.evaluate()
+
+    first, second = history.alerts()
+    assert (first.state, first.resolution, second.state) == (AlertState.RESOLVED, Resolution.RECOVERED, AlertState.OPEN)
+    assert first.facts["value"] == 0.3
+    recovery = first.facts["recovery"]
+    assert isinstance(recovery, dict)
+    assert (recovery["value"], recovery["at"]) == (0.9, utc(2))
+    assert first.facts["sentence"] == recovery["sentence"]
+    assert [event for event, _ in history.told()] == ["opened", "resolved", "opened"]
+
+
+@pytest.mark.parametrize("word", ["suspected", "insufficient_data", "not_computable"])
+def test_what_is_not_surely_unfair_opens_nothing_and_what_is_not_fair_resolves_nothing(history: History, word: str) -> None:
+    history.ends(0, {"female": word, "other": "unfair"})
+    history.evaluate()
+    history.ends(1, {"female": word, "other": word})
+    history.evaluate()
+
+    assert (history.alert().subject.group, history.alert().state) == ("other", AlertState.OPEN)
+    assert history.alert().facts["checks_in_a_row"] == 1
+
+
+def test_a_suspected_verdict_opens_an_alert_where_the_rule_says_so(history: History) -> None:
+    history.rule("unfair", VerdictCondition(verdicts=(AlertingVerdict.UNFAIR, AlertingVerdict.SUSPECTED)))
+    history.ends(0, {"female": "suspected"})
+    history.evaluate()
+
+    assert history.alert().facts["verdict"] == "suspected"
+
+
+def test_values_that_are_carried_forward_neither_open_nor_uphold_nor_resolve(history: History) -> None:
+    history.ends(0, {"female": "unfair"})
+    history.evaluate()
+    seen = history.alert()
+    history.ends(1, {"female": "unfair", "other": "unfair"}, carried=True)
+    history.ends(2, {"female": "fair"}, carried=True)
+    history.evaluate()
+
+    assert history.alert() == seen
+
+
+def test_checks_of_ranges_say_nothing(history: History) -> None:
+    history.ends(0, {"female": "unfair"}, trigger=Trigger.RANGE)
+    first = history.evaluate()
+    history.ends(1, {"female": "unfair"})
+    history.evaluate()
+    history.ends(2, {"female": "fair"}, trigger=Trigger.RANGE)
+    last = history.evaluate()
+
+    assert (first, last) == (0, 0)
+    assert history.alert().state is AlertState.OPEN
+
+
+def test_three_in_a_row_means_three_that_were_judged_one_after_the_other(history: History) -> None:
+    history.rule("unfair", VerdictCondition(checks_in_a_row=3))
+    words = ["unfair", "unfair", "fair", "unfair", "not_computable", "unfair"]
+    for hour, word in enumerate(words):
+        history.ends(hour, {"female": word})
+        history.evaluate()
+    history.ends(6, {"female": "unfair"}, carried=True)
+    history.ends(7, {"female": "unfair"}, trigger=Trigger.RANGE)
+    history.is_idle(8)
+    history.evaluate()
+    before = history.alerts()
+    history.ends(9, {"female": "unfair"})
+    history.evaluate()
+
+    assert before == []
+    assert (history.alert().facts["checks_in_a_row"], history.alert().facts["since"]) == (3, utc(4))
+
+
+def test_asking_again_and_again_within_an_hour_makes_no_row(history: History) -> None:
+    history.rule("unfair", VerdictCondition(checks_in_a_row=2))
+    for _ in range(3):
+        history.ends(0, {"female": "unfair"}, trigger=Trigger.REQUEST)
+        history.evaluate()
+    before = history.alerts()
+    for _ in range(2):
+        history.ends(1, {"female": "unfair"}, trigger=Trigger.REQUEST)
+        history.evaluate()
+
+    assert before == []
+    assert (history.alert().facts["checks_in_a_row"], history.alert().facts["since"]) == (2, utc(1))
+
+
+def test_a_suspected_check_breaks_the_row_of_unfair_ones(history: History) -> None:
+    history.rule("unfair", VerdictCondition(checks_in_a_row=2))
+    for hour, word in enumerate(["unfair", "suspected", "unfair"]):
+        history.ends(hour, {"female": word})
+        history.evaluate()
+
+    assert history.alerts() == []
+
+
+def test_a_late_check_of_an_earlier_hour_changes_nothing(history: History) -> None:
+    history.ends(1, {"female": "fair", "other": "unfair"})
+    history.evaluate()
+    history.ends(0, {"female": "unfair", "other": "fair"})
+    done = history.evaluate()
+
+    assert done == 1
+    assert (history.alert().subject.group, history.alert().state) == ("other", AlertState.OPEN)
+
+
+def test_a_check_for_now_speaks_as_an_hourly_one_does(history: History) -> None:
+    history.ends(0.5, {"female": "unfair"}, trigger=Trigger.REQUEST)
+    history.evaluate()
+
+    assert history.told() == [("opened", "female")]
+
+
+def test_the_worst_group_has_one_alert_whichever_group_it_is(history: History) -> None:
+    history.rule("unfair", VerdictCondition(scope=Scope.WORST))
+    for hour in range(2):
+        history.ends(hour, {"female": "unfair", "other": "unfair"})
+        worst = ["female", "other"][hour]
+        history.execute('UPDATE measurements SET scope = %s, "group" = NULL WHERE "group" = %s', "worst", worst)
+        history.evaluate()
+
+    assert (history.alert().subject.group, history.alert().facts["checks_in_a_row"]) == (None, 2)
+
+
+def test_a_rule_of_other_data_metrics_or_attributes_is_silent(history: History) -> None:
+    history.rule("unfair", VerdictCondition(attributes=("age",)))
+    history.rule("other", VerdictCondition(metrics=("statistical_parity_difference",)))
+    history.ends(0, {"female": "unfair"})
+    history.evaluate()
+
+    assert history.alerts() == []
+
+
+def test_two_evaluators_at_once_open_an_alert_once(history: History) -> None:
+    for hour in range(4):
+        history.ends(hour, {"female": "unfair", "other": "unfair"})
+    start = Barrier(4)
+
+    def evaluate() -> int:
+        start.wait()
+        return history.evaluate()
+
+    with ThreadPoolExecutor(4) as pool:
+        done = sum(future.result() for future in [pool.submit(evaluate) for _ in range(4)])
+    done += history.evaluate()
+
+    assert done == 4
+    assert sorted(history.told()) == [("opened", "female"), ("opened", "other")]
+    assert {alert.facts["checks_in_a_row"] for alert in history.alerts()} == {4}
+
+
+def test_an_evaluator_that_dies_before_its_commit_leaves_the_check_for_the_next(history: History) -> None:
+    history.ends(0, {"female": "unfair"})
+    with pytest.raises(KeyboardInterrupt):
+        _evaluate_and_die(history)
+    before = (history.alerts(), history.told())
+
+    done, again = history.evaluate(), history.evaluate()
+
+    assert before == ([], [])
+    assert (done, again) == (1, 0)
+    assert history.told() == [("opened", "female")]
+
+
+def test_a_rule_that_breaks_stops_neither_the_other_rules_nor_later_checks(history: History) -> None:
+    history.rule("aaa", VerdictCondition())
+    history.execute("UPDATE alert_rules SET config = %s WHERE id = 'unfair'", '{"name": 7}')
+    history.ends(0, {"female": "unfair"})
+    history.ends(1, {"other": "unfair"})
+
+    done = history.evaluate()
+
+    assert done == 2
+    assert {alert.rule_id for alert in history.alerts()} == {"aaa"}
+    assert [group for _, group in history.told()] == ["female", "other"]
+
+
+def test_figures_that_break_a_rule_are_left_behind_and_the_check_keeps_its_result(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = history.ends(0, {"female": "unfair"})
+    with monkeypatch.context() as patched:
+        patched.setattr("app.alerts.conditions.facts_of_figure", _divide)
+        done = history.evaluate()
+    history.ends(1, {"female": "unfair"})
+    history.evaluate()
+
+    assert done == 1
+    assert history.scene.result(check).run.state is CheckState.SUCCEEDED
+    assert history.told() == [("opened", "female")]
+
+
+def test_a_check_that_cannot_be_read_does_not_stop_those_behind_it(history: History) -> None:
+    broken = history.ends(0, {"female": "unfair"})
+    history.execute("UPDATE checks SET failure = %s", "no such word")
+    history.ends(1, {"other": "unfair"})
+    done = history.evaluate()
+
+    assert done == 2
+    assert [(alert.subject.group, alert.facts["check_id"] == broken.id) for alert in history.alerts()] == [("other", False)]
+
+
+def test_a_check_that_runs_again_by_now_is_looked_at_when_it_ends(history: History) -> None:
+    check = history.fails(0)
+    history.execute("UPDATE checks SET state = 'running', lease_token = %s", str(check.lease_token))
+    early = history.evaluate()
+    with history.database.transaction() as session:
+        finish(session, check, state=CheckState.SUCCEEDED, window={})
+    late = history.evaluate()
+
+    assert (early, late) == (1, 1)
+
+
+def test_a_cancelled_check_says_nothing(history: History) -> None:
+    check = history.queue(0)
+    with history.database.transaction() as session:
+        finish(session, check, state=CheckState.CANCELLED, window=None)
+
+    assert history.evaluate() == 0
+
+
+def _evaluate_and_die(history: History) -> None:
+    with history.database.transaction() as session:
+        assert try_lock_alerts(session, history.no)
+        check_no = take_ended_check(session, history.no)
+        assert check_no is not None
+        apply_rule(session, get_rule(session, history.no, "unfair"), read_run(session, check_no))
+        raise KeyboardInterrupt
+
+
+def _divide(*_: object, **__: object) -> None:
+    raise ZeroDivisionError
+
+
+Change = Callable[[History], object]
+CHANGES: dict[Resolution, Change] = {
+    Resolution.RULE_DISABLED: lambda history: history.rule("unfair", VerdictCondition(), enabled=False),
+    Resolution.RULE_CHANGED: lambda history: history.rule("unfair", VerdictCondition(metrics=("statistical_parity_difference",))),
+}
+
+
+@pytest.mark.parametrize("resolution", CHANGES)
+def test_a_rule_that_is_switched_off_or_about_something_else_resolves_its_alerts(history: History, resolution: Resolution) -> None:
+    history.ends(0, {"female": "unfair"})
+    history.evaluate()
+    CHANGES[resolution](history)
+
+    assert (history.alert().state, history.alert().resolution) == (AlertState.RESOLVED, resolution)
+    assert history.told() == [("opened", "female"), ("resolved", "female")]
+
+
+def test_a_rule_that_still_covers_its_alert_keeps_it(history: History) -> None:
+    history.ends(0, {"female": "unfair"})
+    history.evaluate()
+    history.rule("unfair", VerdictCondition(attributes=("sex",), checks_in_a_row=5), remind_after_hours=1)
+    history.ends(1, {"female": "unfair"})
+    history.evaluate()
+
+    assert (history.alert().state, history.alert().facts["checks_in_a_row"]) == (AlertState.OPEN, 2)
+
+
+def test_a_rule_that_was_switched_off_and_on_opens_its_alert_anew(history: History) -> None:
+    for hour, enabled in enumerate([True, False, True]):
+        history.rule("unfair", VerdictCondition(), enabled=enabled)
+        history.ends(hour, {"female": "unfair"})
+        history.evaluate()
+
+    assert [alert.state for alert in history.alerts()] == [AlertState.RESOLVED, AlertState.OPEN]
+
+
+def test_what_is_no_longer_watched_resolves_its_alert(history: History) -> None:
+    history.ends(0, {"female": "unfair", "other": "unfair"})
+    history.evaluate()
+    history.scene.watch(replace(MONITOR, attributes=(replace(SEX, monitored=("other",)),)))
+    history.tick()
+    one_left = {alert.subject.group: alert.resolution for alert in history.alerts()}
+    with history.database.transaction() as session:
+        delete_monitor(session, history.no)
+    history.tick()
+    history.tick()
+
+    assert one_left == {"female": Resolution.NO_LONGER_WATCHED, "other": None}
+    assert {alert.resolution for alert in history.alerts()} == {Resolution.NO_LONGER_WATCHED}
+    assert history.told() == [("opened", "female"), ("opened", "other"), ("resolved", "female"), ("resolved", "other")]
+
+
+def test_the_longest_names_there_may_be_fit_into_an_alert(history: History) -> None:
+    name, group = "🂡" * 600, "𝄞" * 600
+    history.ends(0, {"female": "unfair"})
+    history.execute('UPDATE measurements SET attribute = %s, "group" = %s', name, group)
+    history.evaluate()
+
+    assert (history.alert().subject.attribute, history.alert().subject.group) == (name, group)
+
+
+def test_people_are_reminded_when_it_is_time_and_not_of_what_somebody_took_on(history: History) -> None:
+    history.ends(0, {"female": "unfair", "other": "unfair"})
+    history.evaluate()
+    history.execute("UPDATE alerts SET acknowledged_at = now(), acknowledged_by = 'ada' WHERE \"group\" = 'other'")
+    history.let_pass(timedelta(hours=23))
+    history.tick()
+    early = history.told()[2:]
+    history.let_pass(timedelta(hours=1))
+    history.tick()
+    history.tick()
+    on_time = history.told()[2:]
+    history.let_pass(timedelta(hours=72))
+    history.tick()
+
+    assert early == []
+    assert on_time == [("reminded", "female")]
+    assert history.told()[2:] == [("reminded", "female"), ("reminded", "female")]
+
+
+def test_a_rule_without_reminders_reminds_nobody(history: History) -> None:
+    history.rule("unfair", VerdictCondition(), remind_after_hours=None)
+    history.ends(0, {"female": "unfair"})
+    history.evaluate()
+    history.let_pass(timedelta(days=400))
+    history.tick()
+
+    assert history.told() == [("opened", "female")]
+
+
+def test_two_clocks_at_once_remind_once(history: History) -> None:
+    history.ends(0, {"female": "unfair"})
+    history.evaluate()
+    history.let_pass(timedelta(days=2))
+    start = Barrier(3)
+
+    def tick() -> None:
+        start.wait()
+        history.tick()
+
+    with ThreadPoolExecutor(3) as pool:
+        for future in [pool.submit(tick) for _ in range(3)]:
+            future.result()
+
+    assert history.told() == [("opened", "female"), ("reminded", "female")]
+
+
+def test_the_monitored_attribute_of_an_intersection_keeps_its_alert(history: History) -> None:
+    age = MonitoredAttribute(feature="age", monitored=("young",), reference=("old",))
+    history.scene.watch(replace(MONITOR, attributes=(SEX, age), intersections=(("sex", "age"),)))
+    history.ends(0, {"female": "unfair", "other": "unfair"})
+    history.execute("UPDATE measurements SET attribute = 'sex × age', \"group\" = \"group\" || ' × ' || 'young'")
+    history.evaluate()
+    history.tick()
+    kept = {alert.resolution for alert in history.alerts()}
+    history.scene.watch(MONITOR)
+    history.tick()
+
+    assert kept == {None}
+    assert {alert.resolution for alert in history.alerts()} == {Resolution.NO_LONGER_WATCHED}

@@ -1,0 +1,228 @@
+"""Alert rules over HTTP: the one every deployment starts with, what is refused, who may change them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from app.alerts.evaluating import evaluate_ended_checks
+from app.domain.alerts import DEFAULT_RULE, DEFAULT_RULE_ID
+from app.security.principals import Role
+from app.store.alert_rules import rules_page
+from app.store.engine import Database
+from tests.integration.api.bodies import deployment
+from tests.service import RunningService
+
+RULES = "/v1/deployments/credit-risk/alert-rules"
+STALE = {"name": "Silence", "condition": {"kind": "stale_data", "hours": 6}}
+VERDICT: dict[str, Any] = {
+    "kind": "verdict",
+    "verdicts": ["unfair", "suspected"],
+    "data": ["feedback"],
+    "metrics": ["true_positive_rate_difference"],
+    "attributes": ["Sex", "Sex × Age"],
+    "scope": "worst",
+    "checks_in_a_row": 3,
+}
+
+
+@pytest.fixture(autouse=True)
+def registered(service: RunningService) -> None:
+    assert service.client.post("/v1/deployments", json=deployment()).status_code == 201
+
+
+def put(service: RunningService, rule: object, rule_id: str = "mine", **request: Any) -> Any:  # noqa: ANN401 - httpx' own
+    # Written here, because httpx cannot write half a character.
+    headers = {"Content-Type": "application/json", **request.pop("headers", {})}
+    return service.client.put(f"{RULES}/{rule_id}", content=json.dumps(rule), headers=headers, **request)
+
+
+def test_a_deployment_starts_with_the_rule_for_unfair_verdicts(service: RunningService) -> None:
+    answer = service.client.get(RULES)
+
+    (rule,) = answer.json()["alert_rules"]
+    assert (rule["id"], rule["version"], rule["enabled"], rule["channels"], rule["remind_after_hours"]) == ("unfair", 1, True, [], 24)
+    assert rule["condition"] == {
+        "kind": "verdict",
+        "verdicts": ["unfair"],
+        "data": ["payload", "balanced"],
+        "metrics": ["disparate_impact"],
+        "attributes": None,
+        "scope": "group",
+        "checks_in_a_row": 1,
+    }
+
+
+def test_the_migration_gives_the_deployments_that_are_there_the_same_rule(database: Database) -> None:
+    statement = _statement_of_the_migration()
+    with database.engine.begin() as connection:
+        no = connection.exec_driver_sql("SELECT no FROM deployments").scalar_one()
+        connection.exec_driver_sql("DELETE FROM alert_rules")
+        connection.exec_driver_sql(statement)
+
+    with database.transaction() as session:
+        (rule,) = rules_page(session, no, after_no=0, limit=10)
+    assert (rule.id, rule.version, rule.content) == (DEFAULT_RULE_ID, 1, DEFAULT_RULE)
+
+
+def test_the_default_rule_can_be_deleted_and_stays_away(service: RunningService, database: Database) -> None:
+    gone = service.client.delete(f"{RULES}/unfair")
+    evaluate_ended_checks(database)
+    again = service.client.delete(f"{RULES}/unfair")
+
+    assert (gone.status_code, again.status_code) == (204, 404)
+    assert service.client.get(RULES).json()["alert_rules"] == []
+
+
+def test_putting_the_same_rule_again_changes_nothing_and_other_content_makes_the_next_version(service: RunningService) -> None:
+    first = put(service, {"name": "Mine", "condition": VERDICT})
+    same = put(service, {"name": "Mine", "condition": VERDICT, "enabled": True, "remind_after_hours": 24, "channels": []})
+    other = put(service, STALE)
+
+    assert (first.status_code, first.json()["version"]) == (200, 1)
+    assert first.json()["condition"] == VERDICT
+    assert same.json() == first.json()
+    assert (other.json()["version"], other.json()["condition"]) == (2, STALE["condition"])
+    assert service.client.get(f"{RULES}/mine").json() == other.json()
+
+
+def test_rules_come_in_pages(service: RunningService) -> None:
+    put(service, STALE)
+    first = service.client.get(RULES, params={"limit": 1}).json()
+    second = service.client.get(RULES, params={"limit": 1, "cursor": first["next_cursor"]}).json()
+
+    assert [rule["id"] for page in (first, second) for rule in page["alert_rules"]] == ["unfair", "mine"]
+    assert second["next_cursor"] is None
+
+
+def verdict(**changes: object) -> dict[str, Any]:
+    return {"name": "Mine", "condition": {"kind": "verdict", **changes}}
+
+
+REFUSED: list[tuple[object, str, str]] = [
+    ({**STALE, "name": " "}, "name", "must not be blank"),
+    ({**STALE, "name": "a\u0000b"}, "name", "must not hold control characters"),
+    ({**STALE, "remind_after_hours": 0}, "remind_after_hours", "must be between 1 and 8,760, found 0"),
+    ({**STALE, "channels": ["nobody"]}, "channels[0]", "there is no channel nobody"),
+    ({**STALE, "channels": ["a", "a"]}, "channels[1]", "'a' is listed twice"),
+    ({**STALE, "chanels": []}, "chanels", "is not a member that is known here"),
+    ({"name": "x", "condition": {"kind": "stale_data", "hours": 0}}, "condition.hours", "must be between 1 and 8,760, found 0"),
+    (
+        {"name": "x", "condition": {"kind": "failed_checks", "checks_in_a_row": 10**30}},
+        "condition.checks_in_a_row",
+        f"must be between 1 and 100, found {10**30}",
+    ),
+    (verdict(verdicts=[]), "condition.verdicts", "must list at least one"),
+    (verdict(verdicts=["unfair", "unfair"]), "condition.verdicts[1]", "'unfair' is listed twice"),
+    (verdict(data=["training"]), "condition.data[0]", "is not measured by checks, so no alert can be about it"),
+    (verdict(metrics=[]), "condition.metrics", "must list at least one"),
+    (
+        verdict(metrics=["flip"]),
+        "condition.metrics[0]",
+        "'flip' is not a metric; did you mean flip_rate? GET /v1/metrics lists them",
+    ),
+    (
+        verdict(metrics=["flip_rate"], scope="worst"),
+        "condition.metrics[0]",
+        "'flip_rate' has no figure of the scope worst on payload, balanced; choose another scope or data set",
+    ),
+    (
+        verdict(metrics=["true_positive_rate_difference"]),
+        "condition.metrics[0]",
+        "'true_positive_rate_difference' has no figure of the scope group on payload, balanced; choose another scope or data set",
+    ),
+    (verdict(attributes=[]), "condition.attributes", "must list at least one"),
+    (verdict(attributes=["Sexx"]), "condition.attributes[0]", "'Sexx' is neither a feature nor a meta field of the deployment"),
+    (verdict(attributes=["Sex × Agee"]), "condition.attributes[0]", "'Agee' is neither a feature nor a meta field of the deployment"),
+    (verdict(scope="pooled"), "condition.scope", "must be group or worst"),
+]
+
+
+@pytest.mark.parametrize(("rule", "field", "message"), REFUSED)
+def test_a_rule_with_a_fault_is_refused_with_its_place(service: RunningService, rule: object, field: str, message: str) -> None:
+    answer = put(service, rule)
+
+    assert answer.status_code == 422
+    assert {"field": field, "message": message} in [
+        {**error, "field": error["field"].replace(".verdict.", ".").replace(".stale_data.", ".").replace(".failed_checks.", ".")}
+        for error in answer.json()["errors"]
+    ]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        None,
+        [],
+        {},
+        {"name": "x"},
+        {"name": "x", "condition": None},
+        {"name": "x", "condition": {"kind": "weather"}},
+        {"name": "x", "condition": {"kind": "stale_data"}},
+        {"name": "x", "condition": {"kind": "stale_data", "hours": "6"}},
+        {"name": "x", "condition": {"kind": "stale_data", "hours": 6.5}},
+        {"name": "x", "condition": {"kind": "stale_data", "hours": 6, "metrics": []}},
+        {"name": "x", "condition": {"kind": "failed_checks", "checks_in_a_row": True}},
+        verdict(metrics=["x" * 100_000]),
+        verdict(attributes=["\ud800"]),
+        {**STALE, "channels": ["x" * 65]},
+        {**STALE, "channels": ["../etc"]},
+        {**STALE, "channels": [f"c{no}" for no in range(10_000)]},
+        {**STALE, "name": "x" * 201},
+        {**STALE, "remind_after_hours": 1e3},
+    ],
+)
+def test_nonsense_is_refused(service: RunningService, rule: object) -> None:
+    assert put(service, rule).status_code == 422
+
+
+def test_a_deployment_has_at_most_a_hundred_rules(service: RunningService, database: Database) -> None:
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO alert_rules (id, deployment_no, version, kind, config, enabled)"
+            " SELECT 'r' || i, deployment_no, 1, kind, config, true FROM alert_rules, generate_series(1, 99) AS i"
+        )
+
+    one_more, changed = put(service, STALE), put(service, STALE, "r7")
+
+    assert one_more.status_code == 409
+    assert (changed.status_code, changed.json()["version"]) == (200, 2)
+
+
+def test_readers_read_rules_and_only_managers_change_them(service: RunningService) -> None:
+    reader, logger = service.as_(Role.READ), service.as_(Role.INGEST)
+
+    assert service.client.get(RULES, headers=reader).status_code == 200
+    assert service.client.get(RULES, headers=logger).status_code == 403
+    assert put(service, STALE, headers=reader).status_code == 403
+    assert service.client.delete(f"{RULES}/unfair", headers=reader).status_code == 403
+
+
+def test_a_key_bound_to_another_deployment_sees_no_rules(service: RunningService, database: Database) -> None:
+    assert service.client.post("/v1/deployments", json=deployment(id="other")).status_code == 201
+    with database.engine.begin() as connection:
+        other = connection.exec_driver_sql("SELECT no FROM deployments WHERE id = 'other'").scalar_one()
+    bound = service.as_(Role.MANAGE, other)
+
+    assert service.client.get(RULES, headers=bound).status_code == 404
+    assert service.client.get(f"{RULES}/unfair", headers=bound).status_code == 404
+    assert put(service, STALE, headers=bound).status_code == 404
+    assert service.client.delete(f"{RULES}/unfair", headers=bound).status_code == 404
+
+
+def test_changes_of_rules_are_remembered(service: RunningService, database: Database) -> None:
+    put(service, STALE)
+    put(service, STALE)
+    service.client.delete(f"{RULES}/mine")
+
+    with database.engine.begin() as connection:
+        found = connection.exec_driver_sql("SELECT action, subject FROM activities WHERE action LIKE 'alert_rule.%%' ORDER BY no")
+        assert [tuple(row) for row in found] == [("alert_rule.changed", "mine"), ("alert_rule.deleted", "mine")]
+
+
+def _statement_of_the_migration() -> str:
+    namespace: dict[str, Any] = {}
+    with open("migrations/versions/0005_people_and_alerts.py") as file:  # noqa: PTH123 - read as code
+        exec(file.read(), namespace)  # noqa: S102 - our own
+    (statement,) = [text for text in namespace["STATEMENTS"] if "INSERT INTO alert_rules" in text]
+    return str(statement)

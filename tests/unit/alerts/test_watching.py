@@ -1,0 +1,97 @@
+"""Whether a monitor still watches what an alert is about."""
+
+from dataclasses import replace
+
+import pytest
+
+from app.alerts.watching import Watch, is_watched
+from app.domain.alerts import WHOLE_DEPLOYMENT, Subject
+from app.domain.checks import DataSet
+from app.domain.mitigation import MitigationSettings, Mode, ParityGoal
+from app.domain.monitors import Monitor, MonitoredAttribute
+from app.domain.outcomes import OutcomeRule
+from app.domain.values import Range
+
+SEX = MonitoredAttribute(feature="sex", monitored=("female",), reference=None)
+AGE = MonitoredAttribute(feature="age", monitored=(Range(18, 25),), reference=(Range(26, 75),))
+MONITOR = Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=(SEX, AGE), intersections=(("sex", "age"),))
+WATCH = Watch(monitor=MONITOR, has_endpoint=True, mitigation=MitigationSettings())
+YOUNG = Range(18, 25).label
+
+
+def about(attribute: str | None, group: str | None, metric: str = "disparate_impact", data: DataSet = DataSet.PAYLOAD) -> Subject:
+    return Subject(data=data, metric=metric, attribute=attribute, group=group)
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        WHOLE_DEPLOYMENT,
+        about("sex", "female"),
+        about("sex", None),
+        about("age", YOUNG),
+        about("age", YOUNG, data=DataSet.BALANCED),
+        about("sex × age", f"female × {YOUNG}"),
+        about("sex × age", f"anybody × {YOUNG}"),
+        about(None, None),
+    ],
+)
+def test_what_the_monitor_measures_is_watched(subject: Subject) -> None:
+    assert is_watched(subject, WATCH)
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        about("race", "black"),
+        about("sex", "other"),
+        about("age", "[1, 2]"),
+        about("sex × age", "female × [1, 2]"),
+        about("sex × age", "female"),
+        about("age × sex", f"{YOUNG} × female"),
+        about("sex", "female", metric="disparate_impact_change"),
+        about("sex", "female", metric="no_metric"),
+    ],
+)
+def test_what_it_does_not_measure_is_not(subject: Subject) -> None:
+    assert not is_watched(subject, WATCH)
+
+
+def test_a_monitor_that_picks_other_metrics_does_not_watch_the_usual_ones() -> None:
+    assert not is_watched(about("sex", "female"), replace(WATCH, monitor=replace(MONITOR, metrics=("favourable_rate",))))
+
+
+def test_without_a_monitor_nothing_is_watched() -> None:
+    unwatched = replace(WATCH, monitor=None)
+
+    assert not is_watched(about("sex", "female"), unwatched)
+    assert not is_watched(WHOLE_DEPLOYMENT, unwatched)
+
+
+def test_without_an_endpoint_what_needs_copies_is_not_watched_and_the_rest_is() -> None:
+    alone = replace(WATCH, has_endpoint=False)
+    metrics = {DataSet.DEBIASED: "disparate_impact_after", DataSet.DEBIASED_FEEDBACK: "accuracy_after"}
+    everything = replace(MONITOR, metrics=("disparate_impact", "accuracy", *metrics.values()))
+    data = (DataSet.PAYLOAD, DataSet.BALANCED, *metrics)
+    subjects = {one: about("sex", None, metrics.get(one, "disparate_impact"), one) for one in data}
+
+    watched = {one for one, subject in subjects.items() if is_watched(subject, replace(WATCH, monitor=everything))}
+    left = {one for one, subject in subjects.items() if is_watched(subject, replace(alone, monitor=everything))}
+
+    assert watched == set(data)
+    assert left == {DataSet.PAYLOAD}
+    assert is_watched(WHOLE_DEPLOYMENT, alone)
+
+
+@pytest.mark.parametrize(
+    "mitigation",
+    [
+        MitigationSettings(attributes=("sex",)),
+        MitigationSettings(mode=Mode.PARITY, parity=(ParityGoal(attribute="sex", disparate_impact=0.9, min_group_size=10),)),
+    ],
+)
+def test_what_is_no_longer_mitigated_is_not_watched_on_debiased_data(mitigation: MitigationSettings) -> None:
+    everything = replace(WATCH, monitor=replace(MONITOR, metrics=("disparate_impact_after",)), mitigation=mitigation)
+
+    assert is_watched(about("sex", None, "disparate_impact_after", DataSet.DEBIASED), everything)
+    assert not is_watched(about("age", None, "disparate_impact_after", DataSet.DEBIASED), everything)

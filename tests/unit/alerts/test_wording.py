@@ -1,0 +1,147 @@
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from app.alerts.email import alert_mail
+from app.alerts.slack import slack_body
+from app.alerts.wording import facts, headline, sentence
+from app.domain.alerts import Event, Resolution, RuleKind, Subject
+from app.domain.notifications import alert_message, message_of_test
+from tests.integration.alerts.telling import FACTS, alert_of
+
+NOW = datetime(2026, 7, 1, 13, 0, 36, tzinfo=UTC)
+HOSTILE = "<!channel> & <https://evil.example|click> @all\r\nBcc: everybody@example.com"
+
+
+def body_of(event: Event = Event.OPENED, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - members of an alert
+    return alert_message(replace(alert_of(), **changes), event, now=NOW).body
+
+
+def test_the_headline_says_what_happened_to_which_group() -> None:
+    assert headline(body_of()) == "Alert: Loans: Unfair outcomes: Sex / female"
+    assert headline(body_of(Event.RESOLVED)) == "Resolved: Loans: Unfair outcomes: Sex / female"
+    assert headline(body_of(kind=RuleKind.STALE_DATA, subject=Subject())) == "Alert: Loans: Unfair outcomes"
+
+
+def test_the_facts_are_those_that_are_known() -> None:
+    found = dict(facts(body_of()))
+
+    assert found["Value"] == "0.62, interval 0.55 to 0.7"
+    assert found["Limits"] == "at least 0.8"
+    assert found["Metric"] == "disparate_impact on payload data"
+    assert found["Check"] == FACTS["check_id"]
+    assert "Resolved" not in found
+    assert "Note" not in found
+
+
+def test_an_absent_value_is_left_out_and_a_zero_or_one_just_outside_its_limit_is_not() -> None:
+    absent = dict(facts(body_of(facts={**FACTS, "value": None})))
+    zero = dict(facts(body_of(facts={**FACTS, "value": 0.0, "lower": None, "lower_limit": None, "upper_limit": 1.25})))
+    just_outside = dict(facts(body_of(facts={**FACTS, "value": 0.79996, "upper": None})))
+
+    assert "Value" not in absent
+    assert (zero["Value"], zero["Limits"]) == ("0, interval open to 0.7", "at most 1.25")
+    assert just_outside["Value"] == "0.79996, interval 0.55 to open"
+
+
+def test_a_resolved_alert_says_when_and_why() -> None:
+    found = dict(facts(body_of(Event.RESOLVED, resolved_at=NOW, resolution=Resolution.NO_LONGER_WATCHED)))
+
+    assert found["Resolved"] == "2026-07-01T13:00:36Z, no longer watched"
+
+
+def test_the_figures_of_a_resolved_alert_are_those_of_its_recovery() -> None:
+    recovery = {"sentence": "It is 0.9.", "value": 0.9, "lower": 0.85, "upper": 0.95, "verdict": "fair", "check_id": "another"}
+
+    found = dict(facts(body_of(Event.RESOLVED, facts={**FACTS, "recovery": recovery})))
+
+    assert (found["Value"], found["Verdict"], found["Check"]) == ("0.9, interval 0.85 to 0.95", "fair", "another")
+
+
+def test_an_alert_without_facts_is_still_told() -> None:
+    body = body_of(facts={})
+
+    assert sentence(body) == ""
+    assert dict(facts(body))["Deployment"] == "Loans (loans-0)"
+
+
+def test_slack_shows_hostile_names_as_text() -> None:
+    body = body_of(subject=Subject(attribute="Sex", group=HOSTILE), deployment_name=HOSTILE, facts={"sentence": HOSTILE})
+
+    sent = msgspec.json.decode(slack_body(body))
+
+    texts = [sent["text"]]
+    for block in sent["blocks"]:
+        texts += [part["text"] for part in [block.get("text"), *block.get("fields", [])] if part]
+    for text in texts:
+        assert "<" not in text
+        assert ">" not in text
+        assert "&" not in text.replace("&lt;", "").replace("&gt;", "").replace("&amp;", "")
+        assert "@all" not in text
+    assert all(block["type"] == "section" and len(block.get("fields", [])) <= 10 for block in sent["blocks"])
+
+
+def test_no_name_turns_a_line_around_or_becomes_a_link() -> None:
+    body = body_of(subject=Subject(attribute="Sex", group="\u202e\u2066riaf\u2069 [look](https://evil.example)"), rule_name="ליאור")
+
+    shown = [headline(body), *(value for _, value in facts(body))]
+
+    assert not any(sign in text for text in shown for sign in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+    assert "ליאור" in shown[0]
+    assert b"](" not in slack_body(body)
+
+
+def test_slack_is_sent_no_more_than_it_takes() -> None:
+    long = "&" * 5000
+    body = body_of(subject=Subject(attribute=long, group=long), rule_name=long, note=long, facts={**FACTS, "sentence": "<" * 5000})
+
+    sent = msgspec.json.decode(slack_body(body))
+
+    for block in sent["blocks"]:
+        assert len(block.get("text", {}).get("text", "")) <= 3000
+        assert all(len(field["text"]) <= 2000 for field in block.get("fields", []))
+    assert len(sent["text"]) < 40_000
+
+
+def test_no_name_can_add_a_header_to_an_e_mail() -> None:
+    body = body_of(
+        subject=Subject(attribute="Sex", group=HOSTILE), deployment_name="Loans\r\nBcc: x@example.com", rule_name="a\u2028b\x00c"
+    )
+
+    mail = alert_mail(body, sender="evenhand@example.com", to=["risk@example.com"])
+
+    assert mail["Bcc"] is None
+    assert mail["To"] == "risk@example.com"
+    assert b"\nBcc:" not in mail.as_bytes().partition(b"\r\n\r\n")[0]
+    assert str(mail["Subject"]).startswith("[Evenhand] Alert: Loans Bcc: x@example.com: a b c: Sex / ")
+
+
+def test_copies_of_an_e_mail_have_one_id_and_all_mails_of_an_alert_one_thread() -> None:
+    opened, resolved = body_of(), body_of(Event.RESOLVED)
+
+    first, again, last = (alert_mail(body, sender="evenhand@example.com", to=["risk@example.com"]) for body in (opened, opened, resolved))
+
+    assert first["Message-ID"] == again["Message-ID"] == f"<{opened['id']}@example.com>"
+    assert last["Message-ID"] != first["Message-ID"]
+    assert last["References"] == first["References"]
+    assert first["Date"] == "Wed, 01 Jul 2026 13:00:36 +0000"
+
+
+def test_an_e_mail_in_any_script_is_plain_text_that_holds_the_sentence_and_the_facts() -> None:
+    mail = alert_mail(body_of(deployment_name="Кредит 信用"), sender="evenhand@example.com", to=["a@example.com", "b@example.com"])
+
+    assert mail.get_content_type() == "text/plain"
+    assert str(FACTS["sentence"]) in mail.get_content()
+    assert "Deployment: Кредит 信用 (loans-0)" in mail.get_content()
+    assert mail["To"] == "a@example.com, b@example.com"
+
+
+def test_a_test_says_that_it_is_one_in_every_form() -> None:
+    body = message_of_test(now=NOW).body
+
+    assert headline(body) == "Test of an alert channel"
+    assert facts(body) == []
+    assert b"This is a test" in slack_body(body)
+    assert "This is a test" in alert_mail(body, sender="evenhand@example.com", to=["risk@example.com"]).get_content()
