@@ -9,7 +9,8 @@ from app.api.schemas.checks import CheckDetailsOut, CheckIn, CheckOut, CheckPage
 from app.checks.requests import request_check, request_check_of
 from app.domain.checks import CheckState
 from app.errors import Conflict, NotFound
-from app.store.checks import get, page, request_cancel
+from app.store.activities import record_activity
+from app.store.checks import current_time, get, page, request_cancel
 from app.store.results import measurements_of, tables_of
 from app.web.access import LockedDeployment, ManagedDeployment, Manager, ReadableDeployment, SessionIn
 from app.web.paging import Limit, cut, number_behind
@@ -47,6 +48,9 @@ def post_check(
         check = request_check(session, deployment.no, requested_by=principal.actor)
     else:
         check = request_check_of(session, deployment.no, span, requested_by=principal.actor)
+    if check.created_at == current_time(session):  # one that waited already was asked for before
+        wanted = {"from": [None, check.span.start.isoformat()], "to": [None, check.span.end.isoformat()]}
+        record_activity(session, principal.actor, "check.requested", deployment=deployment, subject=check.id, details=wanted)
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/checks/{check.id}"
     return CheckOut.of(check)
 
@@ -73,6 +77,10 @@ def read_check(deployment: ReadableDeployment, check_id: CheckId, session: Sessi
 
 
 @router.post("/{check_id}/cancellation", status_code=202, operation_id="cancelCheck", responses=problems_of_deployment(Conflict))
-def cancel_check(deployment: ManagedDeployment, check_id: CheckId, session: SessionIn) -> CheckOut:
+def cancel_check(deployment: ManagedDeployment, check_id: CheckId, session: SessionIn, principal: Manager) -> CheckOut:
     """Cancels a check: at once while it waits; a running one stops at its next page and stores nothing. 409 if it is over."""
-    return CheckOut.of(request_cancel(session, get(session, deployment.no, check_id)))
+    before = get(session, deployment.no, check_id)
+    after = request_cancel(session, before)
+    if not before.cancel_requested:
+        record_activity(session, principal.actor, "check.cancelled", deployment=deployment, subject=check_id)
+    return CheckOut.of(after)

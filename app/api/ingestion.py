@@ -89,7 +89,8 @@ class IngestionRoutes:
         if scope["type"] == "http" and (path := scope["path"]).startswith(PREFIX):
             deployment_id, _, rest = path[len(PREFIX) :].partition("/")
             route = self._routes.get(rest)
-            if route is not None:
+            # Payload records are read like everything else.
+            if route is not None and (scope["method"] == "POST" or rest != PAYLOAD):
                 await self._respond(route, deployment_id, scope, receive, send)
                 return
         await self._app(scope, receive, send)

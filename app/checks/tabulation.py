@@ -16,6 +16,7 @@ from app.checks.grouping import NEITHER, Grouping, intersect
 from app.checks.labelled import Labelled
 from app.checks.outcomes_of_copies import CopyOutcomes
 from app.checks.strata import Divided, divide
+from app.checks.sub_ranges import count_inside
 from app.checks.window import Window
 from app.domain.checks import DataSet
 from app.domain.monitors import Monitor
@@ -49,7 +50,7 @@ class Tabulated:
     """One table in its two parts. `attribute` is a feature, several joined by ` × `, or EVERYBODY.
 
     `strata` is the column by which it is divided. `lacking` says why the table has no strata or scores, where they are needed.
-    `mitigated` is the way in which outcomes were.
+    `mitigated` is the way in which outcomes were. `inside` is what is stored beside the two parts: outcomes by intervals of ranges.
     """
 
     data: DataSet
@@ -59,6 +60,7 @@ class Tabulated:
     strata: str | None = None
     lacking: Mapping[str, str] = field(default_factory=dict)
     mitigated: str | None = None
+    inside: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {})
 
     @property
     def whole(self) -> Table:
@@ -68,7 +70,8 @@ class Tabulated:
     def parts(self) -> list[tuple[str, dict[str, Any]]]:
         """The parts by name, in the form in which they are stored."""
         known = {name: said for name, said in ((STRATA_OF, self.strata), (MITIGATED, self.mitigated)) if said is not None}
-        return [(name, part.to_json() | known) for name, part in ((OWN, self.own), (ADDITIONAL, self.additional))]
+        parts = zip((OWN, ADDITIONAL), (self.own, self.additional), self.inside, strict=True)
+        return [(name, part.to_json() | known | dict(inside)) for name, part, inside in parts]
 
 
 def merged(data: DataSet, tables: Sequence[Any]) -> Table:
@@ -114,7 +117,16 @@ def _payload(evidence: Evidence, groupings: Sequence[Grouping], strata: Divided 
     own, additional = (
         GroupCounts.from_records(named, codes[part], evidence.outcomes[part], strata=_of(strata, part)) for part in _parts(evidence.window)
     )
-    return Tabulated(DataSet.PAYLOAD, name_of(groupings), own, additional, *_said(strata))
+    return Tabulated(DataSet.PAYLOAD, name_of(groupings), own, additional, *_said(strata), inside=_inside(evidence, groupings))
+
+
+def _inside(evidence: Evidence, groupings: Sequence[Grouping]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Outcomes by intervals inside the ranges of one attribute; of several together nothing."""
+    if len(groupings) != 1:
+        return {}, {}
+    (grouping,), window = groupings, evidence.window
+    own, additional = (count_inside(grouping, window.values(grouping.column.name), evidence.outcomes, part) for part in _parts(window))
+    return own, additional
 
 
 def _balanced(window: Window, outcomes: npt.NDArray[np.int64], copies: CopyOutcomes) -> Tabulated:

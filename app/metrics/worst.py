@@ -32,7 +32,7 @@ def headline(metric: Metric, results: Sequence[Measured], limits: AllLimits) -> 
     each = [result for result in results if result.scope == "group"]
     bounds = limits.get(metric.key, metric.limits)
     ranked = [
-        (result.smallest_group < MINIMUM_GROUP_SIZE, round(-_violation(result.number.value, metric, bounds), DIGITS), place)
+        (result.smallest_group < MINIMUM_GROUP_SIZE, round(-beyond_limits(result.number.value, metric, bounds), DIGITS), place)
         for place, result in enumerate(each)
         if isinstance(result.number, Value)
     ]
@@ -43,8 +43,8 @@ def headline(metric: Metric, results: Sequence[Measured], limits: AllLimits) -> 
     return [replace(worst, scope="worst", group=None, details=details)]
 
 
-def _violation(value: float, metric: Metric, limits: Limits) -> float:
-    """How far beyond the limits; negative inside."""
+def beyond_limits(value: float, metric: Metric, limits: Limits) -> float:
+    """How far beyond the limits, of ratios as the logarithm of a factor; negative inside. Without limits, how far from equality."""
     is_ratio = metric.order == "monitored / reference"
     # A limit of zero limits no ratio.
     lower, upper = (None if limit is None or (is_ratio and limit <= 0) else _scaled(limit, is_ratio=is_ratio) for limit in limits)

@@ -1,6 +1,6 @@
 """What a finished check leaves: its tables and measurements. Written in one piece by the check, read by everybody."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
@@ -70,20 +70,28 @@ def store_label_predictions(session: Session, deployment_no: int, predictions: d
         )
 
 
-def tables_of(session: Session, check_no: int) -> list[StoredTable]:
-    """A check's count tables, by data, attribute and part."""
+def tables_of(session: Session, check_no: int, *, data: Collection[DataSet] = tuple(DataSet)) -> list[StoredTable]:
+    """A check's count tables of those data sets, by data, attribute and part."""
     rows = session.scalars(
         select(CheckTableRow)
-        .where(CheckTableRow.check_no == check_no)
+        .where(CheckTableRow.check_no == check_no, CheckTableRow.data.in_(data))
         .order_by(CheckTableRow.data, CheckTableRow.attribute, CheckTableRow.part)
     )
     return [StoredTable(DataSet(row.data), row.attribute, row.part, row.cells) for row in rows]
 
 
-def measurements_of(session: Session, check_no: int) -> list[Measurement]:
-    """A check's measurements, in the order in which they were measured."""
-    rows = session.scalars(select(MeasurementRow).where(MeasurementRow.check_no == check_no).order_by(MeasurementRow.no))
-    return [measurement_from(row) for row in rows]
+def data_sets_of(session: Session, check_no: int) -> set[DataSet]:
+    """The data sets of which the check has count tables."""
+    found = session.scalars(select(CheckTableRow.data).where(CheckTableRow.check_no == check_no).distinct())
+    return {DataSet(data) for data in found}
+
+
+def measurements_of(session: Session, check_no: int, *, metrics: Collection[str] | None = None) -> list[Measurement]:
+    """A check's measurements, in the order in which they were measured; with `metrics`, those of these keys only."""
+    wanted = select(MeasurementRow).where(MeasurementRow.check_no == check_no)
+    if metrics is not None:
+        wanted = wanted.where(MeasurementRow.metric.in_(metrics))
+    return [measurement_from(row) for row in session.scalars(wanted.order_by(MeasurementRow.no))]
 
 
 def measurement_from(row: MeasurementRow) -> Measurement:

@@ -61,11 +61,20 @@ def cut_at_place(items: Sequence[Item], limit: int, place_of: Callable[[Item], o
     return _cut(items, limit, lambda item: msgspec.json.encode(place_of(item)))
 
 
+def encode_place(place: object) -> str:
+    """The cursor of a place that `place_behind` reads, for lists whose next page need not begin behind the last item of this one."""
+    return _encoded(msgspec.json.encode(place))
+
+
 def _cut(items: Sequence[Item], limit: int, bytes_of: Callable[[Item], bytes]) -> tuple[Sequence[Item], str | None]:
     page = items[:limit]
     if len(items) <= limit:
         return page, None
-    return page, base64.urlsafe_b64encode(bytes_of(page[-1])).decode()
+    return page, _encoded(bytes_of(page[-1]))
+
+
+def _encoded(place: bytes) -> str:
+    return base64.urlsafe_b64encode(place).decode()
 
 
 def _decoded(cursor: str) -> bytes:

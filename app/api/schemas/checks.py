@@ -6,9 +6,9 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from app.api.schemas.base import In, Out, example
-from app.api.schemas.measurements import sentence_of
 from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
 from app.store.results import StoredTable
+from app.views.figures import sentence_of
 from app.web.texts import Timestamp
 
 _WINDOW: dict[str, Any] = {
@@ -67,7 +67,7 @@ _MEASUREMENT: dict[str, Any] = {
     "lower_limit": 0.95,
     "upper_limit": None,
     "carried_forward": False,
-    "sentence": "Of 100 records of female 60 were predicted favourable, of 100 of male 75: a ratio of 0.80 (95 %: 0.70 to 0.91).",
+    "sentence": "Of 100 records of female, 60 were predicted favourable; of 100 of male, 75: a ratio of 0.80 (95 %: 0.70 to 0.91).",
     "details": {"monitored": "female", "reference": "male"},
 }
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from app.api.schemas.base import Out, example
 from app.domain.checks import DataSet, Measurement, Scope
-from app.metrics.sentences import sentence
+from app.views.figures import sentence_of
 
 _EXAMPLE: dict[str, Any] = {
     "at": "2026-11-20T15:00:00Z",
@@ -26,7 +26,7 @@ _EXAMPLE: dict[str, Any] = {
     "lower_limit": 0.8,
     "upper_limit": None,
     "carried_forward": False,
-    "sentence": "Of 100 records of female 7.9 were predicted favourable, of 100 of male 26: a ratio of 0.30 (95 %: 0.27 to 0.33).",
+    "sentence": "Of 100 records of female, 7.9 were predicted favourable; of 100 of male, 26: a ratio of 0.30 (95 %: 0.27 to 0.33).",
     "details": {
         "formula": "favourable_rate(monitored) / favourable_rate(reference)",
         "monitored": "female",
@@ -78,20 +78,6 @@ class MeasurementOut(Out):
         """The measurement as it is answered."""
         fields = {name: getattr(measurement, name) for name in Measurement.__dataclass_fields__}
         return cls(**fields, sentence=sentence_of(measurement), check_id=check_id, hours=hours)
-
-
-def sentence_of(measurement: Measurement) -> str:
-    """What the measurement says, in words."""
-    # Older measurements do not say whom they are about among their details.
-    whom = {} if measurement.group is None else {"whom": measurement.group, "monitored": measurement.group}
-    return sentence(
-        measurement.metric,
-        value=measurement.value,
-        lower=measurement.lower,
-        upper=measurement.upper,
-        reason=measurement.reason,
-        details=whom | measurement.details,
-    )
 
 
 class MeasurementPage(Out):

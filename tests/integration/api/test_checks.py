@@ -4,7 +4,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Progress, Scope
+from app.domain.checks import CheckRun, CheckState, DataSet, Failure, Measurement, Progress, Scope
 from app.security.principals import Role
 from app.store.leases import claim, fail, finish, renew
 from app.store.results import StoredTable, store_measurements, store_tables
@@ -153,7 +153,7 @@ def test_a_failed_check_says_why(watched: RunningService) -> None:
     address = watched.client.post(CHECKS).headers["Location"]
     check = started(watched)
     with watched.database.transaction() as session:
-        fail(session, check, reason="The model answered 500.")
+        fail(session, check, reason="The model answered 500.", failure=Failure.SCORING_FAILED)
 
     ended = watched.client.get(address).json()
 

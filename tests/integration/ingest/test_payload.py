@@ -208,7 +208,7 @@ def test_only_keys_that_may_log_are_let_in_and_bound_ones_see_their_own_deployme
     assert service.client.post(PAYLOAD.replace("credit-risk", "other"), json=body, headers=ingest).status_code == 404
     assert service.client.post(PAYLOAD, json=body, headers=read).status_code == 403
     assert service.client.post(PAYLOAD.replace("credit-risk", "nobody"), json=body).status_code == 404
-    assert service.client.get(PAYLOAD).status_code == 405
+    assert service.client.put(PAYLOAD, json=body).status_code == 405
     assert service.client.post(PAYLOAD, json=body, params={"historical": "maybe"}).json()["errors"][0]["field"] == "historical"
 
 

@@ -1,0 +1,77 @@
+"""The overview: every deployment the caller may see, the most urgent first."""
+
+from dataclasses import replace
+from typing import Annotated
+
+import msgspec
+from fastapi import APIRouter, Depends, Query
+
+from app.api.answers import problems
+from app.api.schemas.overview import OverviewEntryOut, OverviewOut
+from app.errors import InvalidInput
+from app.views.overview import DeploymentState, OverviewPlace, OverviewSort, OverviewWanted, overview, place_of
+from app.web.access import NowIn, Reader, SessionIn
+from app.web.paging import Limit, PlaceCursor, cut_at_place, place_behind
+
+router = APIRouter(prefix="/v1/overview", tags=["deployments"])
+
+Sort = Annotated[OverviewSort, Query(description="`severity`: the most urgent first. `last_check`: the newest first.")]
+
+
+class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """An `OverviewPlace` as a cursor holds it, with the sort that it belongs to."""
+
+    sort: OverviewSort
+    rank: float
+    nearness: float
+    name: str
+    no: int
+
+
+def place_in_overview(sort: Sort = OverviewSort.SEVERITY, cursor: PlaceCursor = None) -> OverviewPlace | None:
+    """The place behind which the page begins; None for the first page.
+
+    Raises:
+        InvalidInput: the cursor is none of ours, or of another sort.
+    """
+    place = place_behind(cursor, _Place)
+    if place is None:
+        return None
+    if place.sort is not sort:
+        raise InvalidInput.of("cursor", f"belongs to the sort {place.sort.value}; send that one, or begin anew")
+    return OverviewPlace(rank=place.rank, nearness=place.nearness, name=place.name, no=place.no)
+
+
+def wanted_overview(
+    principal: Reader,
+    behind: Annotated[OverviewPlace | None, Depends(place_in_overview)],
+    *,
+    sort: Sort = OverviewSort.SEVERITY,
+    state: Annotated[list[DeploymentState] | None, Query(description="Only deployments in one of these states.", max_length=8)] = None,
+    text: Annotated[str, Query(max_length=200, description="Only deployments whose name or id contains it.")] = "",
+) -> OverviewWanted:
+    """What an address asks for, of what the caller may see."""
+    return OverviewWanted(sort=sort, states=frozenset(state or ()), text=text, only_no=principal.deployment_no, behind=behind)
+
+
+@router.get("", operation_id="readOverview", responses=problems())
+def read_overview(
+    session: SessionIn, now: NowIn, wanted: Annotated[OverviewWanted, Depends(wanted_overview)], limit: Limit = 100
+) -> OverviewOut:
+    """Where every deployment stands: the group that is treated worst, since when, and how sure that is.
+
+    The worst group is the one with the gravest verdict on its disparate impact, on payload or balanced data; of several, the one
+    furthest beyond its limits. A key that is bound to one deployment sees that one.
+    """
+    found = overview(session, replace(wanted, limit=limit + 1), now=now)
+    page, next_cursor = cut_at_place(found.deployments, limit, lambda one: _cursor_of(place_of(one, wanted.sort), wanted.sort))
+    return OverviewOut(
+        deployments=[OverviewEntryOut.of(one) for one in page],
+        states={one.value: count for one, count in found.counts.items()},
+        next_step=found.next_step,
+        next_cursor=next_cursor,
+    )
+
+
+def _cursor_of(place: OverviewPlace, sort: OverviewSort) -> _Place:
+    return _Place(sort, place.rank, place.nearness, place.name, place.no)

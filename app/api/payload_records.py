@@ -1,0 +1,89 @@
+"""Routes that read payload records: a list to look through, and one record. They are logged in `ingestion.py`."""
+
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Path, Query
+
+from app.api.answers import problems_of_deployment
+from app.api.schemas.payload_records import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
+from app.errors import Conflict
+from app.store.record_conditions import RecordPlace
+from app.views.one_record import record_details
+from app.views.record_lens import OutcomeWord
+from app.views.transactions import ChangedFilter, RecordsWanted, records_of
+from app.web.access import ReadableDeployment, SessionIn
+from app.web.paging import Limit
+from app.web.record_places import cursor_behind, record_behind
+from app.web.times import Moment, in_utc
+
+router = APIRouter(prefix="/v1/deployments/{deployment_id}/payload-records", tags=["records"])
+
+Text = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$")]
+CheckId = Annotated[
+    str | None,
+    Query(
+        alias="check",
+        description="Only the records that this check read: those of its span and the additional ones of before.",
+        pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+    ),
+]
+RecordId = Annotated[str, Path(description="The record's id, percent-encoded.", max_length=1000, pattern=r"^[^\x00]*$")]
+
+
+def filters(
+    *,
+    attribute: Annotated[Text, Query(description="Of which attribute, or intersection, `group` and `changed` speak.")] = None,
+    group: Annotated[Text, Query(description="Only records of this value or range of the attribute.")] = None,
+    outcome: OutcomeWord | None = None,
+    changed: Annotated[
+        ChangedFilter | None, Query(description="Only records whose copies changed the outcome so: `none` has copies that changed nothing.")
+    ] = None,
+    debiased: Annotated[
+        Literal["changed"] | None,
+        Query(description="Only records that the debiased endpoint answered otherwise, or of which a check found that it would."),
+    ] = None,
+) -> RecordsWanted:
+    """What an address filters by, in the words of the present monitor."""
+    return RecordsWanted(attribute=attribute, group=group, outcome=outcome, changed=changed, debiased=debiased is not None)
+
+
+def wanted_records(
+    filtered: Annotated[RecordsWanted, Depends(filters)],
+    behind: Annotated[RecordPlace | None, Depends(record_behind)],
+    *,
+    check: CheckId = None,
+    since: Moment = None,
+    until: Moment = None,
+    limit: Limit = 100,
+) -> RecordsWanted:
+    """What an address asks for.
+
+    Raises:
+        InvalidInput: a time that cannot be expressed in UTC.
+    """
+    earliest, latest = in_utc("since", since), in_utc("until", until)
+    return replace(filtered, check_id=check, since=earliest, until=latest, behind=behind, limit=limit)
+
+
+@router.get("", operation_id="listPayloadRecords", responses=problems_of_deployment(Conflict))
+def list_payload_records(
+    deployment: ReadableDeployment, session: SessionIn, wanted: Annotated[RecordsWanted, Depends(wanted_records)]
+) -> PayloadRecordPage:
+    """Logged records, newest first, `since` <= `logged_at` < `until`, in the words of the present fairness monitor.
+
+    One request looks through a bounded number of records: a filter that leaves few gives short pages, even empty ones, with a
+    `next_cursor` to go on. The records of a check are found by times and counts: those placed into past hours afterwards are among them.
+    """
+    found = records_of(session, deployment.no, wanted)
+    return PayloadRecordPage(
+        payload_records=[PayloadRecordOut.of(one) for one in found.records], next_cursor=cursor_behind(found.next_place)
+    )
+
+
+@router.get("/{record_id:path}", operation_id="readPayloadRecord", responses=problems_of_deployment())
+def read_payload_record(
+    deployment: ReadableDeployment, session: SessionIn, record_id: RecordId, check: CheckId = None
+) -> PayloadRecordDetailsOut:
+    """One record with what came of it and its counterfactuals: what the model answers where one attribute is another."""
+    return PayloadRecordDetailsOut.with_details(record_details(session, deployment.no, record_id, check_id=check))

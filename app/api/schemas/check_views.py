@@ -1,0 +1,313 @@
+"""The four views of a check as bodies."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from app.api.schemas.base import Out, example
+from app.api.schemas.checks import MeasurementOut
+from app.domain.checks import CheckState, Measurement
+from app.views.check_views import AttributeView, Change, CheckView, GroupShare, MitigatedRecords, Outcomes, SubRange, ViewKind, ViewState
+
+_OUTCOMES: dict[str, Any] = {
+    "favourable": 120,
+    "unfavourable": 80,
+    "records": 200,
+    "share": 0.6,
+    "lower": 0.5309,
+    "upper": 0.6654,
+    "interval_method": "wilson",
+    "reason": None,
+}
+_IMPACT: dict[str, Any] = {
+    "metric": "disparate_impact",
+    "data": "payload",
+    "scope": "group",
+    "attribute": "Sex",
+    "group": "female",
+    "at": "2026-03-01T10:00:00Z",
+    "value": 0.8,
+    "reason": None,
+    "lower": 0.694,
+    "upper": 0.9222,
+    "interval_method": "log_ratio",
+    "n": 400,
+    "verdict": "suspected",
+    "lower_limit": 0.85,
+    "upper_limit": None,
+    "carried_forward": False,
+    "sentence": "Of 100 records of female, 60 were predicted favourable; of 100 of male, 75: a ratio of 0.80 (95 %: 0.69 to 0.92).",
+    "details": {"monitored": "female", "reference": "male", "monitored_favourable": 120, "monitored_n": 200},
+}
+_GROUP: dict[str, Any] = {
+    **_OUTCOMES,
+    "group": "female",
+    "role": "monitored",
+    "after": None,
+    "original_records": 200,
+    "additional_records": 0,
+    "additional_favourable": 0,
+    "unclassified": 2,
+    "comparison": _IMPACT,
+    "comparison_after": None,
+    "sub_ranges": [],
+}
+_VIEW: dict[str, Any] = {
+    "kind": "payload",
+    "check_id": "5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11",
+    "state": "succeeded",
+    "from": "2026-03-01T09:00:00Z",
+    "to": "2026-03-01T10:00:00Z",
+    "carried_from": None,
+    "reason": None,
+    "records": 412,
+    "additional_records": 0,
+    "logged_in_span": 412,
+    "unclassified_records": 3,
+    "oldest_record_at": "2026-03-01T09:00:02.104512Z",
+    "newest_record_at": "2026-03-01T09:59:58.730011Z",
+    "processed_at": None,
+    "mitigation_mode": None,
+    "monitor_version": 1,
+    "model_revision": "2026-02",
+    "notes": [],
+    "attributes": [
+        {
+            "attribute": "Sex",
+            "features": ["Sex"],
+            "reason": None,
+            "groups": [_GROUP],
+            "pooled": [{**_GROUP, "group": None}],
+            "worst": None,
+            "worst_after": None,
+            "in_no_group": 9,
+            "perturbed_records": None,
+            "unclassified_copies": None,
+            "perfect_equality": None,
+            "accuracy": [],
+            "mitigated": None,
+        }
+    ],
+    "balanced": [],
+}
+
+_Count = int | float
+
+
+class ViewStateOut(Out):
+    """Whether the check has a view."""
+
+    kind: ViewKind
+    reason: str | None = Field(description="Why there is none; null where there is one.")
+
+    @classmethod
+    def of(cls, state: ViewState) -> "ViewStateOut":
+        """The body of one kind of view."""
+        return cls(kind=state.kind, reason=state.reason)
+
+
+class ViewStatesOut(Out):
+    """The four views."""
+
+    model_config = example({"views": [{"kind": kind.value, "reason": None} for kind in ViewKind]})
+
+    views: list[ViewStateOut]
+
+
+class OutcomesOut(Out):
+    """Favourable and unfavourable outcomes of some records."""
+
+    favourable: _Count = Field(description="Of weighted training data the sum of the weights, as the two below.")
+    unfavourable: _Count
+    records: _Count = Field(description="Classified records, with their copies where the view has copies.")
+    share: float | None = Field(description="The favourable share; where it is null, `reason` says why.")
+    lower: float | None = Field(description="The lower end of its 95 % interval.")
+    upper: float | None
+    interval_method: str | None
+    reason: str | None
+
+
+class SubRangeOut(Out):
+    """One interval of a numeric group."""
+
+    label: str = Field(examples=["20-21"])
+    favourable: int
+    unfavourable: int
+    records: int
+    unclassified: int
+    share: float | None
+    lower: float | None
+    upper: float | None
+    reason: str | None
+
+    @classmethod
+    def of(cls, one: SubRange) -> "SubRangeOut":
+        """The body of an interval."""
+        return cls(**{name: getattr(one, name) for name in cls.model_fields})
+
+
+class GroupShareOut(OutcomesOut):
+    """One group, or all monitored or reference groups together; where there is an `after`, the outcomes are before mitigation."""
+
+    group: str | None = Field(description="Null for all groups of the role together.")
+    role: Literal["monitored", "reference"]
+    after: OutcomesOut | None = Field(description="The outcomes after mitigation; in the debiased view only.")
+    original_records: int = Field(description="The classified records without copies.")
+    additional_records: int = Field(description="Those of them that come from earlier hours.")
+    additional_favourable: int
+    unclassified: int = Field(description="Records in neither outcome list; they are in no share.")
+    comparison: MeasurementOut | None = Field(
+        description="How a monitored group compares with the reference: the disparate impact with its verdict, as the check measured it;"
+        " of training data the difference in proportions of labels. Null for the reference, and where the monitor does not measure it."
+    )
+    comparison_after: MeasurementOut | None
+    sub_ranges: list[SubRangeOut] = Field(description="A range of a numeric attribute by intervals inside it; in the payload view only.")
+
+    @classmethod
+    def of(cls, one: GroupShare) -> "GroupShareOut":
+        """The body of a group."""
+        return cls(
+            **_outcomes(one.outcomes),
+            group=one.group,
+            role=one.role,
+            after=None if one.after is None else OutcomesOut(**_outcomes(one.after)),
+            original_records=one.original_records,
+            additional_records=one.additional_records,
+            additional_favourable=one.additional_favourable,
+            unclassified=one.unclassified,
+            comparison=_figure(one.comparison),
+            comparison_after=_figure(one.comparison_after),
+            sub_ranges=[SubRangeOut.of(part) for part in one.sub_ranges],
+        )
+
+
+class ChangeOut(Out):
+    """One figure before and after mitigation, and the change."""
+
+    before: MeasurementOut
+    after: MeasurementOut | None
+    change: MeasurementOut | None
+
+    @classmethod
+    def of(cls, one: Change) -> "ChangeOut":
+        """The body of a change."""
+        return cls(before=MeasurementOut.of(one.before), after=_figure(one.after), change=_figure(one.change))
+
+
+class MitigatedOut(Out):
+    """How many monitored records mitigation changes."""
+
+    monitored: int
+    changed: int
+    lifted: int = Field(description="Turned favourable.")
+    lowered: int = Field(description="Turned unfavourable.")
+    undecided: int | None = Field(description="Left as they were, because their copies do not tell; null in parity mode, which asks none.")
+    note: str | None = Field(description="What could not be learnt of the attribute.")
+
+    @classmethod
+    def of(cls, one: MitigatedRecords) -> "MitigatedOut":
+        """The body of the counts."""
+        return cls(**{name: getattr(one, name) for name in cls.model_fields})
+
+
+class AttributeViewOut(Out):
+    """One attribute, or several watched together."""
+
+    attribute: str = Field(description="Several are joined by ` × `.")
+    features: list[str]
+    reason: str | None = Field(description="Why there are no groups.")
+    groups: list[GroupShareOut] = Field(description="In the order of the monitor.")
+    pooled: list[GroupShareOut] = Field(description="The monitored, then the reference groups together.")
+    worst: MeasurementOut | None = Field(description="The headline: the comparison of the monitored group that is treated worst.")
+    worst_after: MeasurementOut | None
+    in_no_group: int = Field(description="Records whose value is in neither group, or missing.")
+    perturbed_records: int | None = Field(description="The copies of the window's records; null in a view without copies.")
+    unclassified_copies: int | None = Field(description="Those of them in neither outcome list.")
+    perfect_equality: MeasurementOut | None = Field(description="In views with copies.")
+    accuracy: list[ChangeOut] = Field(description="Of labelled records, everybody first; in the debiased view only.")
+    mitigated: MitigatedOut | None
+
+    @classmethod
+    def of(cls, one: AttributeView) -> "AttributeViewOut":
+        """The body of an attribute."""
+        return cls(
+            attribute=one.attribute,
+            features=list(one.features),
+            reason=one.reason,
+            groups=[GroupShareOut.of(group) for group in one.groups],
+            pooled=[GroupShareOut.of(group) for group in one.pooled],
+            worst=_figure(one.worst),
+            worst_after=_figure(one.worst_after),
+            in_no_group=one.in_no_group,
+            perturbed_records=one.perturbed_records,
+            unclassified_copies=one.unclassified_copies,
+            perfect_equality=_figure(one.perfect_equality),
+            accuracy=[ChangeOut.of(change) for change in one.accuracy],
+            mitigated=None if one.mitigated is None else MitigatedOut.of(one.mitigated),
+        )
+
+
+class CheckViewOut(Out):
+    """One view of one check."""
+
+    model_config = example(_VIEW)
+
+    kind: ViewKind
+    check_id: str
+    state: CheckState
+    from_: datetime = Field(serialization_alias="from", description="The beginning of the check's range of logging times.")
+    to: datetime
+    monitor_version: int | None
+    model_revision: str | None
+    carried_from: str | None = Field(
+        description="The check whose figures these are, where nothing was logged since; the counts are its own."
+    )
+    reason: str | None = Field(description="Why there is nothing to show; then `attributes` is empty.")
+    records: int | None = Field(description="Records of the check's own span; of training data, those of the upload.")
+    additional_records: int | None = Field(description="Records of earlier hours that topped the window up.")
+    logged_in_span: int | None
+    unclassified_records: int | None
+    oldest_record_at: datetime | None
+    newest_record_at: datetime | None
+    processed_at: datetime | None = Field(description="When the training data were processed; in their view only.")
+    mitigation_mode: str | None = Field(description="In the debiased view only.")
+    notes: list[str] = Field(description="Sentences that belong beside the figures.")
+    attributes: list[AttributeViewOut]
+    balanced: list[AttributeViewOut] = Field(description="The attributes with copies, before and after; in the debiased view only.")
+
+    @classmethod
+    def of(cls, view: CheckView) -> "CheckViewOut":
+        """The body of a view."""
+        check = view.check
+        return cls(
+            kind=view.kind,
+            check_id=check.id,
+            state=check.state,
+            from_=check.span.start,
+            to=check.span.end,
+            monitor_version=check.monitor_version,
+            model_revision=check.model_revision,
+            carried_from=check.carried_from,
+            reason=view.reason,
+            records=view.records,
+            additional_records=view.additional_records,
+            logged_in_span=view.logged_in_span,
+            unclassified_records=view.unclassified_records,
+            oldest_record_at=view.oldest,
+            newest_record_at=view.newest,
+            processed_at=view.processed_at,
+            mitigation_mode=view.mitigation_mode,
+            notes=list(view.notes),
+            attributes=[AttributeViewOut.of(attribute) for attribute in view.attributes],
+            balanced=[AttributeViewOut.of(attribute) for attribute in view.balanced],
+        )
+
+
+def _outcomes(one: Outcomes) -> dict[str, Any]:
+    own = {name: getattr(one, name) for name in OutcomesOut.model_fields if name != "interval_method"}
+    return own | {"interval_method": one.interval_method}
+
+
+def _figure(measurement: Measurement | None) -> MeasurementOut | None:
+    return None if measurement is None else MeasurementOut.of(measurement)

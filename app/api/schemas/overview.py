@@ -1,0 +1,147 @@
+"""The overview as a body."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from app.api.schemas.base import Out, example
+from app.domain.checks import CheckState, DataSet
+from app.views.overview import DeploymentOverview, DeploymentState, WorstGroup
+
+_ENTRY: dict[str, Any] = {
+    "id": "credit-risk",
+    "name": "Credit risk",
+    "state": "unfair",
+    "reason": None,
+    "next_step": None,
+    "worst": {
+        "metric": "disparate_impact",
+        "data": "payload",
+        "attribute": "Sex",
+        "group": "female",
+        "value": 0.61,
+        "reason": None,
+        "lower": 0.53,
+        "upper": 0.7,
+        "n": 412,
+        "verdict": "unfair",
+        "lower_limit": 0.8,
+        "upper_limit": None,
+        "measured_at": "2026-11-20T15:00:00Z",
+        "carried_forward": False,
+        "check_id": "6f1c2d3e-4b5a-4978-8c9d-0e1f2a3b4c5d",
+    },
+    "groups": 6,
+    "judged_groups": 6,
+    "trend": [{"at": "2026-11-20T15:00:00Z", "value": 0.61, "verdict": "unfair"}],
+    "last_check": {
+        "id": "6f1c2d3e-4b5a-4978-8c9d-0e1f2a3b4c5d",
+        "state": "succeeded",
+        "at": "2026-11-20T15:00:00Z",
+        "finished_at": "2026-11-20T15:00:41.020874Z",
+        "reason": None,
+    },
+    "records_last_hour": 412,
+    "records_last_hour_are_all": True,
+    "open_alerts": 1,
+}
+
+
+class WorstOut(Out):
+    """The group that is treated worst, and the figure that says so. `reason` says why `value` is null."""
+
+    metric: str = Field(description="`disparate_impact`; where the monitor does not measure it, the first metric it picks that has limits.")
+    data: DataSet
+    attribute: str
+    group: str
+    value: float | None
+    reason: str | None
+    lower: float | None = Field(description="Lower end of the 95 % interval.")
+    upper: float | None = Field(description="Upper end of the 95 % interval; null beside a value means unbounded.")
+    n: int
+    verdict: str | None
+    lower_limit: float | None
+    upper_limit: float | None
+    measured_at: datetime = Field(description="The end of the time the figure speaks of; of one carried forward, of the first one.")
+    carried_forward: bool
+    check_id: str
+
+    @classmethod
+    def of(cls, worst: WorstGroup) -> "WorstOut":
+        """The body of a figure."""
+        return cls(**{name: getattr(worst, name) for name in cls.model_fields})
+
+
+class TrendPointOut(Out):
+    """One point of the worst group's series."""
+
+    at: datetime
+    value: float | None
+    verdict: str | None
+
+
+class LastCheckOut(Out):
+    """The newest check that ended. `at` is the end of its span; `reason` says why it has no figures, where it has none."""
+
+    id: str
+    state: CheckState
+    at: datetime
+    finished_at: datetime | None
+    reason: str | None
+
+
+class OverviewEntryOut(Out):
+    """One deployment."""
+
+    model_config = example(_ENTRY)
+
+    id: str
+    name: str
+    state: DeploymentState = Field(
+        description="`unfair`, `suspected`, `fair`: the verdict on the worst group. `undecided`: no group can be judged. `failing`: the"
+        " last check failed. `stale`: nothing was measured anew for a day. `waiting`: too few records yet. `no_monitor`: none is set."
+    )
+    reason: str | None = Field(description="Why it is so, where the figures do not say it.")
+    next_step: str | None = Field(description="What to do next, where something is missing.")
+    worst: WorstOut | None = Field(description="Null where nothing was measured yet. It may be older than the last check.")
+    groups: int = Field(description="Figures of groups among which the worst was chosen.")
+    judged_groups: int = Field(description="Those of them that have a verdict on fairness; the others are too small.")
+    trend: list[TrendPointOut] = Field(description="The newest points of the worst group's series, oldest first.")
+    last_check: LastCheckOut | None
+    records_last_hour: int = Field(description="Payload records of the last 60 minutes.")
+    records_last_hour_are_all: bool = Field(description="False where there are more than were counted.")
+    open_alerts: int
+
+    @classmethod
+    def of(cls, one: DeploymentOverview) -> "OverviewEntryOut":
+        """The body of one deployment."""
+        last = one.last_check
+        return cls(
+            id=one.id,
+            name=one.name,
+            state=one.state,
+            reason=one.reason,
+            next_step=one.next_step,
+            worst=None if one.worst is None else WorstOut.of(one.worst),
+            groups=one.groups,
+            judged_groups=one.judged,
+            trend=[TrendPointOut(at=point.at, value=point.value, verdict=point.verdict) for point in one.trend],
+            last_check=None
+            if last is None
+            else LastCheckOut(id=last.id, state=last.state, at=last.at, finished_at=last.finished_at, reason=last.reason),
+            records_last_hour=one.records,
+            records_last_hour_are_all=one.counted_all,
+            open_alerts=one.open_alerts,
+        )
+
+
+class OverviewOut(Out):
+    """A page of deployments."""
+
+    model_config = example({"deployments": [_ENTRY], "states": {"unfair": 1}, "next_step": None, "next_cursor": None})
+
+    deployments: list[OverviewEntryOut]
+    states: dict[str, int] = Field(description="How many deployments stand how, whatever is filtered.")
+    next_step: str | None = Field(description="What to do where none is listed.")
+    next_cursor: str | None

@@ -1,0 +1,235 @@
+"""What the overview needs to know of all deployments at once, in as many statements as there are questions, however many they are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from app.domain.checks import CheckState, DataSet
+
+LAST_HOUR = timedelta(hours=1)
+
+MOST_COUNTED = 1_000_000
+"""Records of the last hour that are counted in one overview, shared out among its deployments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedCheck:
+    """The newest check of a deployment that came to an end by itself. `at` is the end of its span."""
+
+    id: str
+    state: CheckState
+    at: datetime
+    finished_at: datetime | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Success:
+    """The newest check that left measurements. `measured_at` is the end of the span they were measured on, before any carrying forward."""
+
+    no: int
+    id: str
+    at: datetime
+    measured_at: datetime
+    carried_forward: bool
+    monitor_version: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where one deployment stands. `monitor_version` None: it has no monitor. `picked` are the metrics of its monitor, None = the usual.
+
+    `records` were logged in the last hour, or at least so many where `counted_all` is False.
+    """
+
+    no: int
+    id: str
+    name: str
+    monitor_version: int | None
+    hourly: bool
+    picked: tuple[str, ...] | None
+    last: EndedCheck | None
+    success: Success | None
+    records: int
+    counted_all: bool
+    open_alerts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFigure:
+    """One metric of one group, as the check of that number measured it."""
+
+    check_no: int
+    data: DataSet
+    attribute: str
+    group: str
+    value: float | None
+    lower: float | None
+    upper: float | None
+    n: int
+    verdict: str | None
+    reason: str | None
+    lower_limit: float | None
+    upper_limit: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupKey:
+    """One series of a group."""
+
+    deployment_no: int
+    metric: str
+    data: DataSet
+    attribute: str
+    group: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendPoint:
+    """One point of a sparkline; `value` None is a hole in it."""
+
+    at: datetime
+    value: float | None
+    verdict: str | None
+
+
+# Checks of longer ranges are no part of the hourly series; a range of one hour is how history is filled in.
+_OF_SERIES = "(c.trigger <> 'range' OR c.span_end <= c.span_start + interval '1 hour')"
+
+_COUNT = text("SELECT count(*) FROM deployments WHERE no = coalesce(:only_no, no)")
+
+_STANDINGS = text(f"""
+    SELECT d.no, d.id, d.name, m.version AS monitor_version, m.schedule = 'hourly' AS hourly, m.config->'metrics' AS picked,
+           l.id AS last_id, l.state AS last_state, l.span_end AS last_at, l.finished_at AS last_finished_at, l.reason AS last_reason,
+           s.no AS success_no, s.id AS success_id, s.span_end AS success_at, s.monitor_version AS success_version,
+           s."window" ? 'carried_from' AS carried_forward, o.span_end AS origin_at,
+           r.records, a.open_alerts
+    FROM deployments d
+    LEFT JOIN monitors m ON m.deployment_no = d.no
+    LEFT JOIN LATERAL (
+        SELECT * FROM checks c
+        WHERE c.deployment_no = d.no AND c.state IN ('succeeded', 'insufficient_data', 'failed') AND {_OF_SERIES}
+        ORDER BY c.span_end DESC, c.no DESC LIMIT 1
+    ) l ON true
+    LEFT JOIN LATERAL (
+        SELECT * FROM checks c
+        WHERE c.deployment_no = d.no AND c.state = 'succeeded' AND {_OF_SERIES}
+        ORDER BY c.span_end DESC, c.no DESC LIMIT 1
+    ) s ON true
+    LEFT JOIN checks o ON o.id = s."window"->>'carried_from'
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS records FROM (
+            SELECT FROM payload_records p WHERE p.deployment_no = d.no AND p.logged_at > :since AND p.logged_at <= :now LIMIT :most
+        ) counted
+    ) r
+    CROSS JOIN LATERAL (SELECT count(*) AS open_alerts FROM alerts w WHERE w.deployment_no = d.no AND w.resolved_at IS NULL) a
+    WHERE d.no = coalesce(:only_no, d.no)
+    ORDER BY d.no
+""")  # noqa: S608 - only the constant above is put in
+
+_FIGURES = text("""
+    SELECT m.check_no, m.data, m.attribute, m."group", m.value, m.lower, m.upper, m.n, m.verdict, m.reason, m.lower_limit, m.upper_limit
+    FROM unnest(CAST(:check_nos AS bigint[]), CAST(:metrics AS text[])) AS wanted(check_no, metric)
+    JOIN measurements m ON m.check_no = wanted.check_no AND m.metric = wanted.metric
+    WHERE m.scope = 'group' AND m.attribute IS NOT NULL AND m."group" IS NOT NULL
+    ORDER BY m.no
+""")
+
+_TRENDS = text(f"""
+    SELECT wanted.place, t.at, t.value, t.verdict
+    FROM unnest(CAST(:deployment_nos AS int[]), CAST(:metrics AS text[]), CAST(:data AS text[]), CAST(:attributes AS text[]),
+                CAST(:groups AS text[])) WITH ORDINALITY AS wanted(deployment_no, metric, data, attribute, "group", place)
+    CROSS JOIN LATERAL (
+        SELECT m.at, m.value, m.verdict
+        FROM measurements m JOIN checks c ON c.no = m.check_no
+        WHERE m.deployment_no = wanted.deployment_no AND m.metric = wanted.metric AND m.data = wanted.data
+          AND m.attribute = wanted.attribute AND m."group" = wanted."group" AND m.scope = 'group' AND {_OF_SERIES}
+        ORDER BY m.at DESC, m.no DESC LIMIT :points
+    ) t
+    ORDER BY wanted.place, t.at
+""")  # noqa: S608 - as above
+
+
+def standings(session: Session, *, now: datetime, only_no: int | None) -> list[Standing]:
+    """Every deployment, or that one, oldest first."""
+    found = session.execute(_COUNT, {"only_no": only_no}).scalar_one()
+    most = max(1, MOST_COUNTED // max(1, found))
+    rows = session.execute(_STANDINGS, {"now": now, "since": now - LAST_HOUR, "most": most, "only_no": only_no})
+    return [
+        Standing(
+            no=row.no,
+            id=row.id,
+            name=row.name,
+            monitor_version=row.monitor_version,
+            hourly=bool(row.hourly),
+            picked=None if row.picked is None else tuple(row.picked),
+            last=_last(row),
+            success=_success(row),
+            records=row.records,
+            counted_all=row.records < most,
+            open_alerts=row.open_alerts,
+        )
+        for row in rows
+    ]
+
+
+def _last(row: Any) -> EndedCheck | None:  # noqa: ANN401 - a row of _STANDINGS
+    if row.last_id is None:
+        return None
+    state = CheckState(row.last_state)
+    return EndedCheck(id=row.last_id, state=state, at=row.last_at, finished_at=row.last_finished_at, reason=row.last_reason)
+
+
+def _success(row: Any) -> Success | None:  # noqa: ANN401 - as above
+    if row.success_no is None:
+        return None
+    return Success(
+        no=row.success_no,
+        id=row.success_id,
+        at=row.success_at,
+        measured_at=row.origin_at or row.success_at,
+        carried_forward=bool(row.carried_forward),
+        monitor_version=row.success_version,
+    )
+
+
+def group_figures(session: Session, metric_of_check: dict[int, str]) -> list[GroupFigure]:
+    """Of each check the given metric of every group on every data set, in the order measured."""
+    wanted = {"check_nos": list(metric_of_check), "metrics": list(metric_of_check.values())}
+    return [
+        GroupFigure(
+            check_no=row.check_no,
+            data=DataSet(row.data),
+            attribute=row.attribute,
+            group=row.group,
+            value=row.value,
+            lower=row.lower,
+            upper=row.upper,
+            n=row.n,
+            verdict=row.verdict,
+            reason=row.reason,
+            lower_limit=row.lower_limit,
+            upper_limit=row.upper_limit,
+        )
+        for row in session.execute(_FIGURES, wanted)
+    ]
+
+
+def trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> list[list[TrendPoint]]:
+    """Of each series its newest points, at most so many, oldest first."""
+    wanted = {
+        "deployment_nos": [key.deployment_no for key in keys],
+        "metrics": [key.metric for key in keys],
+        "data": [key.data.value for key in keys],
+        "attributes": [key.attribute for key in keys],
+        "groups": [key.group for key in keys],
+        "points": points,
+    }
+    found: list[list[TrendPoint]] = [[] for _ in keys]
+    for place, at, value, verdict in session.execute(_TRENDS, wanted):
+        found[place - 1].append(TrendPoint(at=at, value=value, verdict=verdict))
+    return found

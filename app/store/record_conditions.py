@@ -1,0 +1,203 @@
+"""Which payload records are wanted, and the conditions that say so in SQL. Values never reach its text."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPlace:
+    """Where in the log a record stands."""
+
+    logged_at: datetime
+    record_no: int
+
+
+@dataclass(frozen=True, slots=True)
+class ValueTest:
+    """Which values pass: those of these canonical texts, and numbers in these closed ranges."""
+
+    texts: tuple[str, ...] = ()
+    ranges: tuple[tuple[float, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPlace:
+    """Where a column stands in the records of some schema versions: the position among features, or else among meta fields."""
+
+    versions: tuple[int, ...]
+    in_features: bool
+    position: int
+    is_numeric: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTest:
+    """Records whose value in the column passes, wherever each schema version has it."""
+
+    test: ValueTest
+    columns: tuple[ColumnPlace, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordFilter:
+    """Which records are wanted; an absent member lets all through. Times are half-open [since, until).
+
+    `oldest` is the last record that may be read, `version` the only schema version. `outcome` is favourable, unfavourable or
+    unclassified, and `changed` gained, lost, any or none, under the copies of these `targets`; both by the tests of outcomes.
+    `debiased` leaves what mitigation changed, by `attribute` if one is given.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+    oldest: RecordPlace | None = None
+    version: int | None = None
+    favourable: ValueTest = ValueTest()
+    unfavourable: ValueTest = ValueTest()
+    groups: tuple[GroupTest, ...] = ()
+    outcome: str | None = None
+    changed: str | None = None
+    targets: tuple[int, ...] = ()
+    debiased: bool = False
+    attribute: str | None = None
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether records are passed over within its bounds."""
+        return bool(self.groups) or self.outcome is not None or self.changed is not None or self.debiased
+
+
+@dataclass(slots=True)
+class Statement:
+    """Conditions on `payload_records r`, and what they are filled with."""
+
+    conditions: list[str] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, condition: str, **values: object) -> None:
+        """Adds a condition, and the values it is filled with."""
+        self.conditions.append(condition)
+        self.values |= values
+
+    @property
+    def where(self) -> str:
+        """All conditions."""
+        return " AND ".join(self.conditions)
+
+
+_OUTCOME = "coalesce({alias}.label, {alias}.prediction) #>> '{{}}'"
+_NUMBER = r"'^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*$'"
+"""What Python takes for a number, too. More digits in the exponent would be none that is finite."""
+
+
+def bounded(deployment_no: int, wanted: RecordFilter, behind: RecordPlace | None) -> Statement:
+    """The records within the filter's bounds that lie behind the place."""
+    statement = Statement(["r.deployment_no = :deployment_no"], {"deployment_no": deployment_no})
+    # Each comparison of a place also says what it means for the time alone: by that, partitions are left out.
+    if wanted.since is not None:
+        statement.add("r.logged_at >= :since", since=wanted.since)
+    if wanted.until is not None:
+        statement.add("r.logged_at < :until", until=wanted.until)
+    if wanted.oldest is not None:
+        place = {"oldest_at": wanted.oldest.logged_at, "oldest_no": wanted.oldest.record_no}
+        statement.add("r.logged_at >= :oldest_at AND (r.logged_at, r.record_no) >= (:oldest_at, :oldest_no)", **place)
+    if behind is not None:
+        place = {"behind_at": behind.logged_at, "behind_no": behind.record_no}
+        statement.add("r.logged_at <= :behind_at AND (r.logged_at, r.record_no) < (:behind_at, :behind_no)", **place)
+    if wanted.version is not None:
+        statement.add("r.schema_version = :version", version=wanted.version)
+    return statement
+
+
+def select_within(statement: Statement, wanted: RecordFilter) -> None:
+    """Adds what the filter says beside its bounds."""
+    for side, test in (("favourable", wanted.favourable), ("unfavourable", wanted.unfavourable)):
+        statement.values |= {f"{side}_texts": list(test.texts)} | _ends(side, test)
+    for no, group in enumerate(wanted.groups):
+        _select_group(statement, f"group_{no}", group)
+    if wanted.outcome is not None:
+        statement.add(_has_outcome("r", wanted.outcome, wanted))
+    if wanted.changed is not None:
+        statement.add(_has_changed(wanted), targets=list(wanted.targets))
+    if wanted.debiased:
+        statement.add(_was_debiased(wanted.attribute), **({} if wanted.attribute is None else {"attribute": wanted.attribute}))
+
+
+def _select_group(statement: Statement, name: str, group: GroupTest) -> None:
+    of_column = [_in_group(f"{name}_{no}", place, (name, group.test)) for no, place in enumerate(group.columns)]
+    statement.add(f"({' OR '.join(of_column) or 'false'})", **{f"{name}_texts": list(group.test.texts)}, **_ends(name, group.test))
+    statement.values |= {f"{name}_{no}_versions": list(place.versions) for no, place in enumerate(group.columns)}
+
+
+def _ends(name: str, test: ValueTest) -> dict[str, Any]:
+    # As texts: a float would reach a comparison of decimals with fewer digits than it has.
+    return {f"{name}_{no}_{end}": repr(bounds[place]) for no, bounds in enumerate(test.ranges) for place, end in enumerate(("lo", "hi"))}
+
+
+def _in_ranges(number: str, kind: str, name: str, test: ValueTest) -> str:
+    each = (f"{number} BETWEEN CAST(:{name}_{no}_lo AS {kind}) AND CAST(:{name}_{no}_hi AS {kind})" for no in range(len(test.ranges)))
+    return " OR ".join(each)
+
+
+def _in_group(name: str, place: ColumnPlace, named_test: tuple[str, ValueTest]) -> str:
+    """CASE: what another version has at that position need not be a number."""
+    test_name, test = named_test
+    value = f"(r.{'features' if place.in_features else 'meta'} ->> {place.position:d})"
+    passes = f"{value} = ANY(:{test_name}_texts)"
+    if place.is_numeric and test.ranges:
+        passes = f"({passes} OR {_in_ranges(f'CAST({value} AS float8)', 'float8', test_name, test)})"
+    return f"CASE WHEN r.schema_version = ANY(:{name}_versions) THEN coalesce({passes}, false) ELSE false END"
+
+
+def _passes(alias: str, name: str, test: ValueTest) -> str:
+    outcome = _OUTCOME.format(alias=alias)
+    passes = f"{outcome} = ANY(:{name}_texts)"
+    if test.ranges:
+        number = f"CAST({outcome} AS numeric)"
+        passes = f"({passes} OR CASE WHEN {outcome} ~ {_NUMBER} THEN {_in_ranges(number, 'numeric', name, test)} ELSE false END)"
+    return f"coalesce({passes}, false)"
+
+
+def _has_outcome(alias: str, outcome: str, wanted: RecordFilter) -> str:
+    favourable, unfavourable = _passes(alias, "favourable", wanted.favourable), _passes(alias, "unfavourable", wanted.unfavourable)
+    match outcome:
+        case "favourable":
+            return favourable
+        case "unfavourable":
+            return f"({unfavourable} AND NOT {favourable})"
+        case _:
+            return f"NOT ({favourable} OR {unfavourable})"
+
+
+def _has_changed(wanted: RecordFilter) -> str:
+    gained = f"({_has_outcome('r', 'unfavourable', wanted)} AND {_has_copy(_has_outcome('k', 'favourable', wanted))})"
+    lost = f"({_has_outcome('r', 'favourable', wanted)} AND {_has_copy(_has_outcome('k', 'unfavourable', wanted))})"
+    match wanted.changed:
+        case "gained":
+            return gained
+        case "lost":
+            return lost
+        case "any":
+            return f"({gained} OR {lost})"
+        case _:
+            classified = "NOT " + _has_outcome("k", "unclassified", wanted)
+            return f"({_has_copy(classified)} AND NOT ({gained} OR {lost}))"
+
+
+def _has_copy(condition: str) -> str:
+    """Among the answers of the record's own model revision, given under its own schema."""
+    return (
+        "EXISTS (SELECT FROM copy_targets t JOIN counterfactuals k ON k.target_no = t.no AND k.record_no = r.record_no"
+        " WHERE t.no = ANY(:targets) AND t.model_revision = r.model_revision AND t.schema_version = r.schema_version"
+        f" AND {condition})"
+    )
+
+
+def _was_debiased(attribute: str | None) -> str:
+    by = "" if attribute is None else " AND r.debiased -> 'changed_by' ? :attribute"
+    of = "" if attribute is None else " AND f.attribute = :attribute"
+    return (
+        f"(coalesce(CAST(r.debiased ->> 'changed' AS boolean){by}, false)"
+        " OR EXISTS (SELECT FROM flagged_records f WHERE f.deployment_no = r.deployment_no AND f.record_no = r.record_no"
+        f" AND f.kind = 'changed'{of}))"
+    )

@@ -1,0 +1,124 @@
+"""All points of one metric of an attribute at once, straight from the driver: a year of hours is read while somebody waits."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple, TypeAlias, cast
+
+import psycopg
+from sqlalchemy.orm import Session
+
+from app.domain.checks import DataSet, Scope
+from app.domain.monitors import Limits
+
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesKey:
+    """One metric on one data set of one attribute (None: of everybody), in these scopes, of times half-open [since, until)."""
+
+    metric: str
+    data: DataSet
+    attribute: str | None
+    scopes: tuple[Scope, ...]
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+StoredPoint: TypeAlias = tuple[int, str, str | None, float | None, float | None, float | None, int, str | None, str | None, bool]
+"""One measurement: check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward. A class of our own would cost as
+much as the read. It stands at the end of its check's span.
+"""
+
+
+class EndedRun(NamedTuple):
+    """One check that ended by itself."""
+
+    no: int
+    id: str
+    state: str
+    span_start: datetime
+    span_end: datetime
+    reason: str | None
+
+    @property
+    def is_hourly(self) -> bool:
+        """Whether it is of an hour or part of one, as the hourly series is made of."""
+        return self.span_end - self.span_start <= HOUR
+
+
+class SpanCount(NamedTuple):
+    """How many records were logged in the span of a check that counted them, and how many earlier ones were added."""
+
+    span_start: datetime
+    span_end: datetime
+    logged: int
+    additional: int
+
+
+# IS NOT DISTINCT FROM could not enter the index: an attribute and everybody are two statements.
+_OF_SERIES = """
+    FROM measurements
+    WHERE deployment_no = %(deployment_no)s AND metric = %(metric)s AND data = %(data)s AND {whom} AND scope = ANY(%(scopes)s)
+      AND at >= coalesce(%(since)s, '-infinity'::timestamptz) AND at < coalesce(%(until)s, 'infinity'::timestamptz)
+"""
+_OF_ATTRIBUTE = _OF_SERIES.format(whom="attribute = %(attribute)s")
+_OF_EVERYBODY = _OF_SERIES.format(whom="attribute IS NULL")
+
+_POINTS = 'SELECT check_no, scope, "group", value, lower, upper, n, verdict, reason, carried_forward {series} ORDER BY at, no'
+_LIMITS = "SELECT lower_limit, upper_limit {series} ORDER BY at DESC, no DESC LIMIT 1"
+
+_ENDED = """
+    FROM checks
+    WHERE deployment_no = %(deployment_no)s AND state IN ('succeeded', 'insufficient_data', 'failed')
+      AND span_end >= coalesce(%(since)s, '-infinity'::timestamptz) AND span_end < coalesce(%(until)s, 'infinity'::timestamptz)
+"""
+_RUNS = f"SELECT no, id, state, span_start, span_end, reason {_ENDED} ORDER BY span_end, no"
+_COUNTS = f"""
+    SELECT span_start, span_end, ("window"->>'logged_in_span')::bigint, ("window"->>'additional_records')::bigint {_ENDED}
+      AND "window" ? 'logged_in_span' AND span_end <= span_start + interval '1 hour'
+    ORDER BY span_end, no
+"""
+
+
+def stored_points(session: Session, deployment_no: int, key: SeriesKey) -> Iterator[StoredPoint]:
+    """The measurements, oldest first."""
+    return cast("Iterator[StoredPoint]", _read(session, _of(_POINTS, key), _values(deployment_no, key)))
+
+
+def newest_limits(session: Session, deployment_no: int, key: SeriesKey) -> Limits:
+    """The limits that the newest point was held against."""
+    found = next(_read(session, _of(_LIMITS, key), _values(deployment_no, key)), (None, None))
+    return Limits(lower=found[0], upper=found[1])
+
+
+def ended_runs(session: Session, deployment_no: int, since: datetime | None, until: datetime | None) -> list[EndedRun]:
+    """The checks whose span ends in [since, until), cancelled ones left out, in the order of their ends."""
+    return [EndedRun._make(row) for row in _read(session, _RUNS, {"deployment_no": deployment_no, "since": since, "until": until})]
+
+
+def span_counts(session: Session, deployment_no: int, since: datetime | None, until: datetime | None) -> list[SpanCount]:
+    """What checks of at most an hour counted whose span ends in [since, until); one for each start, the one that reached furthest."""
+    rows = _read(session, _COUNTS, {"deployment_no": deployment_no, "since": since, "until": until})
+    return list({row[0]: SpanCount._make(row) for row in rows}.values())
+
+
+def _of(statement: str, key: SeriesKey) -> str:
+    return statement.format(series=_OF_EVERYBODY if key.attribute is None else _OF_ATTRIBUTE)
+
+
+def _values(deployment_no: int, key: SeriesKey) -> dict[str, Any]:
+    times = {"since": key.since, "until": key.until}
+    return (
+        {"deployment_no": deployment_no, "metric": key.metric, "data": key.data.value, "attribute": key.attribute}
+        | times
+        | {"scopes": [scope.value for scope in key.scopes]}
+    )
+
+
+def _read(session: Session, statement: str, values: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """The rows one by one, in the binary form of the wire: half the time of rows of SQLAlchemy's."""
+    connection = cast("psycopg.Connection", session.connection().connection.driver_connection)
+    with connection.cursor(binary=True) as cursor:
+        yield from cursor.execute(statement, values)

@@ -1,0 +1,197 @@
+"""The four views of one check, as shapes. How each is made is in `app.views.viewing`; nothing here reads or computes.
+
+Source: spec of the fairness check, section 12.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from app.domain.checks import CheckState, Measurement, Span
+from app.domain.groups import Role
+
+
+class ViewKind(StrEnum):
+    """What a view shows: logged records with their perturbed copies, logged records, training data, or before and after mitigation."""
+
+    PAYLOAD_PERTURBED = "payload_perturbed"
+    PAYLOAD = "payload"
+    TRAINING = "training"
+    DEBIASED = "debiased"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewState:
+    """Whether a check has the view; `reason` says why not, and is None where it has."""
+
+    kind: ViewKind
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubRange:
+    """One interval of a numeric group. `label` is `20-21` of whole numbers, else `0.5 to <1` (the group's last one: `1 to 1.5`).
+
+    `share` is None exactly when `reason` says why. `lower` and `upper` are its 95 % interval.
+    """
+
+    label: str
+    favourable: int
+    unfavourable: int
+    unclassified: int
+    share: float | None
+    lower: float | None
+    upper: float | None
+    reason: str | None
+
+    @property
+    def records(self) -> int:
+        """The classified records, of which `favourable` is a share."""
+        return self.favourable + self.unfavourable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcomes:
+    """Favourable and unfavourable outcomes of some records. `records` are both; of weighted training data they are weights.
+
+    `share` is None exactly when `reason` says why. `lower` and `upper` are its 95 % interval, `figure` the measurement they are of; None
+    where no metric of the catalogue is it (balanced data after mitigation), whose counts the comparison has.
+    """
+
+    favourable: float
+    unfavourable: float
+    records: float
+    share: float | None
+    lower: float | None
+    upper: float | None
+    interval_method: str | None
+    reason: str | None
+    figure: Measurement | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupShare:
+    """One group of an attribute, or (`group` None) all groups of the role together.
+
+    `outcomes` are before mitigation where there is an `after`. `original_records` are the classified records without copies.
+    `unclassified` records are in neither outcome list and in no share. `additional_records` of the original ones come from earlier
+    hours, `additional_favourable` of them favourable. `comparison` is how a monitored group compares with the reference: its disparate
+    impact, with verdict; of training data the difference in proportions of labels. None where the check did not measure it, and for
+    the reference. `comparison_after` is the same after mitigation.
+    """
+
+    group: str | None
+    role: Role
+    outcomes: Outcomes
+    after: Outcomes | None = None
+    original_records: int
+    additional_records: int = 0
+    additional_favourable: int = 0
+    unclassified: int
+    comparison: Measurement | None
+    comparison_after: Measurement | None = None
+    sub_ranges: tuple[SubRange, ...] = ()
+
+    @property
+    def share(self) -> float | None:
+        """The favourable share; before mitigation where there is an after."""
+        return self.outcomes.share
+
+    @property
+    def records(self) -> float:
+        """The records of the share."""
+        return self.outcomes.records
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One figure before and after mitigation, and the change; of everybody, a role or a group, as their scope says."""
+
+    before: Measurement
+    after: Measurement | None
+    change: Measurement | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MitigatedRecords:
+    """How many monitored records mitigation changes: `changed` are `lifted` and `lowered`; `undecided` (None: does not apply) it left.
+
+    `note` says what could not be learnt of the attribute.
+    """
+
+    monitored: int
+    changed: int
+    lifted: int
+    lowered: int
+    undecided: int | None
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributeView:
+    """One attribute, or several watched together (`attribute` joined by ` × `, `features` has them singly).
+
+    `groups` stand in the order of the monitor, `pooled` is the monitored then the reference group as a whole. Where there are none,
+    `reason` says why. `worst` is the headline: the comparison of the monitored value that is treated worst. `in_no_group` counts the
+    records whose value is in neither group or missing. `perturbed_records` are the copies (None: it is not perturbed),
+    `unclassified_copies` those of them in neither outcome list. `perfect_equality` is there on data with copies. `accuracy` and
+    `mitigated` are of the debiased view only, `worst_after` too.
+    """
+
+    attribute: str
+    features: tuple[str, ...]
+    groups: tuple[GroupShare, ...] = ()
+    pooled: tuple[GroupShare, ...] = ()
+    reason: str | None = None
+    worst: Measurement | None = None
+    worst_after: Measurement | None = None
+    in_no_group: int = 0
+    perturbed_records: int | None = None
+    unclassified_copies: int | None = None
+    perfect_equality: Measurement | None = None
+    accuracy: tuple[Change, ...] = ()
+    mitigated: MitigatedRecords | None = None
+
+    @property
+    def is_intersection(self) -> bool:
+        """Whether several attributes are watched together."""
+        return len(self.features) > 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckOfView:
+    """The check that a view is of. `counted_span` is that of the check that counted, another one where it was carried forward."""
+
+    id: str
+    deployment_id: str
+    state: CheckState
+    span: Span
+    monitor_version: int | None
+    model_revision: str | None
+    carried_from: str | None
+    counted_span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckView:
+    """One view of one check. Where there is nothing to show, `attributes` is empty and `reason` says why.
+
+    `records` are the window's from the check's own span, `additional_records` those of earlier hours; of training data, `records` are
+    those of the upload, `processed_at` says when. Where the check was carried forward they are those of the check that counted.
+    `balanced` is, in the debiased view, the same attributes with copies. `notes` are sentences that belong beside the figures.
+    """
+
+    kind: ViewKind
+    check: CheckOfView
+    reason: str | None = None
+    attributes: tuple[AttributeView, ...] = ()
+    balanced: tuple[AttributeView, ...] = ()
+    records: int | None = None
+    additional_records: int | None = None
+    logged_in_span: int | None = None
+    unclassified_records: int | None = None
+    oldest: datetime | None = None
+    newest: datetime | None = None
+    processed_at: datetime | None = None
+    mitigation_mode: str | None = None
+    notes: tuple[str, ...] = ()

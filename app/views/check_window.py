@@ -1,0 +1,66 @@
+"""Which records a check read, found again from what it stored of its window. Source: spec of the fairness check, section 2."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from sqlalchemy.orm import Session
+
+from app.domain.checks import Span
+from app.errors import InvalidInput
+from app.store.checks import get
+from app.store.record_conditions import RecordPlace
+from app.store.transactions import StoredRecord, nth_newest
+
+WindowPart: TypeAlias = Literal["span", "additional"]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckWindow:
+    """The records of one schema version (None: of all) logged before the end of the span, back to `oldest`; None: none at all.
+
+    A window is one piece of the log: the newest records of the span and, where they were too few, those right before it.
+    """
+
+    span: Span
+    version: int | None
+    oldest: RecordPlace | None
+
+    def part_of(self, record: StoredRecord) -> WindowPart | None:
+        """Whether the check read the record as one of its span, or as an additional one; None if it did not."""
+        is_read = self.oldest is not None and record.logged_at < self.span.end and self.version in (None, record.schema_version)
+        if not is_read or self.oldest is None or (record.logged_at, record.record_no) < (self.oldest.logged_at, self.oldest.record_no):
+            return None
+        return "span" if record.logged_at >= self.span.start else "additional"
+
+
+def window_of_check(session: Session, deployment_no: int, check_id: str) -> CheckWindow:
+    """The window that the check's figures speak of; of one carried forward, that of the check that measured them.
+
+    It is told by times and counts, not by a list: records that were placed into past hours after the check are taken for its own.
+
+    Raises:
+        NotFound: the deployment has no check of that id.
+        InvalidInput: the check has not read any records.
+    """
+    check = get(session, deployment_no, check_id)
+    origin = (check.window or {}).get("carried_from")
+    if isinstance(origin, str):
+        check = get(session, deployment_no, origin)
+    if check.window is None:
+        raise InvalidInput.of("check", f"has read no records: it is {check.state.value}")
+    window, span = check.window, check.span
+    version = _count(window, "schema_version") or None
+    own, additional = _count(window, "records"), _count(window, "additional_records")
+    if own + additional == 0:
+        return CheckWindow(span, version, None)
+    if not additional and own == _count(window, "logged_in_span"):
+        return CheckWindow(span, version, RecordPlace(span.start, 0))
+    since = datetime.fromisoformat(str(window["oldest_record_at"]))
+    oldest = nth_newest(session, deployment_no, version, before=span.end, since=since, count=own + additional)
+    return CheckWindow(span, version, oldest or RecordPlace(since, 0))
+
+
+def _count(window: dict[str, object], name: str) -> int:
+    stored = window.get(name)
+    return stored if isinstance(stored, int) else 0

@@ -1,0 +1,207 @@
+"""What stands behind one figure: its formula, the counts it was computed from, and what interval, limits and verdict mean, in words.
+
+Page and report open the same explanation. Nothing is computed here: the numbers are those that are stored with the measurement.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.domain.checks import DataSet, Measurement, Scope
+from app.domain.values import canonical
+from app.metrics.catalogue import CATALOGUE
+from app.metrics.sentences import sentence
+from app.metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict
+from app.views.check_views import CheckOfView
+
+DATA_SETS: Mapping[DataSet, str] = {
+    DataSet.PAYLOAD: "logged records",
+    DataSet.BALANCED: "logged records and their perturbed copies",
+    DataSet.FEEDBACK: "labelled records",
+    DataSet.TRAINING: "training data",
+    DataSet.DEBIASED: "logged records before and after mitigation",
+    DataSet.DEBIASED_FEEDBACK: "labelled records before and after mitigation",
+}
+
+INTERVALS: Mapping[str, str] = {
+    "wilson": "Wilson's score interval of a proportion",
+    "newcombe": "Newcombe's hybrid score interval of a difference of two rates",
+    "log_ratio": "the log interval of a ratio of two proportions (Katz)",
+    "log_ratio_adjusted": "the log interval of a ratio (Katz), with half a record added to each count, as all records of a group are alike",
+    "resampling": "2,000 resamples of the records, each with all its copies",
+    "posterior_moments": "variance and skewness of the shares in each stratum (delta method, Cornish-Fisher)",
+    "posterior_draws": "2,000 draws of the chances that lie behind the counts (multinomial, Jeffreys' prior)",
+    "noncentral_chi_square": "limits of the noncentrality of a sum of squares over the groups",
+    "posterior_limits": "limits of each group's log rate, combined for each two groups (MOVER)",
+    "wilson_effective": "Wilson's interval for as many whole records as have the variance of the scores",
+    "log_student": "Student's t on the scale of logarithms",
+    "delong_wilson": "the variance of the placements (DeLong), with limits as Wilson's",
+    "newcombe_effective": "Newcombe's interval for as many whole records as have the variance of the scores",
+    "newcombe_correlated": "limits of two correlated means, combined (MOVER)",
+    "folded_normal": "by search: the error that would give so large a figure by chance",
+    "counted": "none: it is what was counted",
+    "adjusted_wald_with_neighbours": "an adjusted Wald interval over records and their neighbours",
+    "wilson_of_effective_size": "Wilson's interval for as many independent records as the neighbours leave",
+    "wald_with_drawn_null": "a Wald interval, beside what chance alone would give",
+}
+"""How each interval is made. The table of docs/concepts/uncertainty.md says more."""
+
+VERDICTS: Mapping[str, str] = {
+    Verdict.FAIR: "Fair: the value lies inside the limits.",
+    Verdict.SUSPECTED: "Suspected: the value lies outside the limits, but its interval reaches inside them, so it may be chance.",
+    Verdict.UNFAIR: "Unfair: the value lies outside the limits, and so does its whole interval.",
+    Verdict.INSUFFICIENT_DATA: f"No verdict: a group that is compared has fewer than {MINIMUM_GROUP_SIZE} records.",
+    Verdict.NOT_COMPUTABLE: "No verdict: the figure cannot be computed.",
+}
+NO_VERDICT = "No verdict: no limit is set for this figure."
+
+_WORDS = {
+    "n": "records",
+    "original_n": "records without copies",
+    "weight": "weight of the records",
+    "p_value": "p-value",
+    "p_value_method": "how the p-value was computed",
+    "shortfall": "favourable outcomes short of the reference rate",
+    "worst_group": "the group treated worst",
+    "chosen_from": "groups it was chosen from",
+}
+_TOLD_APART = {"formula", "whom", "monitored", "reference", "caution"}
+_SIDES = ("monitored", "reference")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """One of the counts behind a figure. `name` is its key among the measurement's details, `label` says it in words."""
+
+    name: str
+    label: str
+    value: str | int | float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """All that a figure rests on. `check` is None for a roll-up and for training data, which no check measures.
+
+    `interval` is None where there is no number; then `reason` says why. `convention` says what the sign or size of the number means,
+    `caution` that it rests on few records.
+    """
+
+    title: str
+    formula: str
+    convention: str
+    sentence: str
+    value: float | None
+    lower: float | None
+    upper: float | None
+    reason: str | None
+    records: int
+    data: str
+    whom: str
+    counts: tuple[Counted, ...]
+    interval: str | None
+    limits: str
+    verdict: str
+    caution: str | None
+    at: datetime
+    carried_forward: bool
+    check: CheckOfView | None
+    measurement: Measurement
+
+
+def explained(measurement: Measurement, check: CheckOfView | None = None) -> Explanation:
+    """What stands behind a measurement.
+
+    Raises:
+        KeyError: the catalogue has no metric of that key.
+    """
+    metric, details = CATALOGUE[measurement.metric], measurement.details
+    caution = details.get("caution")
+    return Explanation(
+        title=metric.title,
+        formula=str(details.get("formula", metric.formula)),
+        convention=metric.convention,
+        sentence=sentence_of(measurement),
+        value=measurement.value,
+        lower=measurement.lower,
+        upper=measurement.upper,
+        reason=measurement.reason,
+        records=measurement.n,
+        data=DATA_SETS[measurement.data],
+        whom=_whom(measurement),
+        counts=tuple(_counts(details)),
+        interval=_interval(measurement),
+        limits=limits_in_words(measurement.lower_limit, measurement.upper_limit),
+        verdict=NO_VERDICT if measurement.verdict is None else VERDICTS[measurement.verdict],
+        caution=None if caution is None else f"It {caution}.",
+        at=measurement.at,
+        carried_forward=measurement.carried_forward,
+        check=check,
+        measurement=measurement,
+    )
+
+
+def sentence_of(measurement: Measurement) -> str:
+    """What the measurement says, in words."""
+    # Older measurements do not say whom they are about among their details.
+    whom = {} if measurement.group is None else {"whom": measurement.group, "monitored": measurement.group}
+    return sentence(
+        measurement.metric,
+        value=measurement.value,
+        lower=measurement.lower,
+        upper=measurement.upper,
+        reason=measurement.reason,
+        details=whom | measurement.details,
+    )
+
+
+def limits_in_words(lower: float | None, upper: float | None) -> str:
+    """Between which numbers a figure counts as fair."""
+    if lower is None and upper is None:
+        return "No limit is set."
+    if upper is None:
+        return f"Fair from {_number(lower)} up."
+    return f"Fair up to {_number(upper)}." if lower is None else f"Fair from {_number(lower)} to {_number(upper)}."
+
+
+def _whom(measurement: Measurement) -> str:
+    """Whom the figure is about, with the attribute."""
+    details = measurement.details
+    of_scope = {
+        Scope.GROUP: str(measurement.group),
+        Scope.WORST: f"{details.get('worst_group') or details.get('monitored', 'the group')}, the monitored value treated worst",
+        Scope.POOLED: "all monitored values together",
+        Scope.REFERENCE: "all reference values together",
+        Scope.WORST_PAIR: "the two groups furthest apart",
+        Scope.ATTRIBUTE: "all groups",
+        Scope.OVERALL: "everybody",
+    }
+    return of_scope[measurement.scope] + (f" ({measurement.attribute})" if measurement.attribute else "")
+
+
+def _counts(details: Mapping[str, object]) -> Iterator[Counted]:
+    for name, value in details.items():
+        if name in _TOLD_APART:
+            continue
+        # What is listed, as scores by bin are, is told in one line.
+        shown = value if isinstance(value, str | int | float) else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        yield Counted(name=name, label=_label(name, details), value=shown)
+
+
+def _label(name: str, details: Mapping[str, object]) -> str:
+    """A count in words: `monitored_favourable` of women is `female: favourable`."""
+    side = next((side for side in _SIDES if name.startswith(f"{side}_")), None)
+    noun = name if side is None else name.removeprefix(f"{side}_")
+    weighed = f"weight of {noun.removesuffix('_weight')}" if noun.endswith("_weight") else noun
+    words = _WORDS.get(noun, weighed).replace("_", " ")
+    return words if side is None else f"{details.get(side, f'the {side} group')}: {words}"
+
+
+def _interval(measurement: Measurement) -> str | None:
+    if measurement.value is None:
+        return None
+    method = measurement.interval_method or "counted"
+    return INTERVALS[method]
+
+
+def _number(limit: float | None) -> str:
+    return "" if limit is None else canonical(limit)

@@ -1,0 +1,191 @@
+"""Payload records as people look through them: filtered in the words of the present monitor, newest first."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from sqlalchemy.orm import Session
+
+from app.domain.deployments import Column, FieldKind, RecordSchema
+from app.domain.groups import typed
+from app.domain.mitigation import FlaggedRecord
+from app.domain.monitors import Monitor, MonitoredAttribute
+from app.domain.texts import TOGETHER
+from app.domain.values import GroupValue, Range, canonical, label_of
+from app.errors import Conflict, InvalidInput
+from app.store.record_conditions import ColumnPlace, GroupTest, RecordFilter, RecordPlace, ValueTest
+from app.store.transactions import StoredCopy, StoredRecord, copies_of, find_records, flags_of
+from app.views.check_window import CheckWindow, WindowPart, window_of_check
+from app.views.record_lens import WORDS, Change, Lens, OutcomeWord, RecordGroup, open_lens
+
+ChangedFilter: TypeAlias = Literal["gained", "lost", "any", "none"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordsWanted:
+    """Which records are asked for; an absent member lets all through. Times are half-open [since, until).
+
+    `attribute` may be an intersection; by itself it lets all through, and says whose `group` and which copies (`changed`) are meant.
+    """
+
+    check_id: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    attribute: str | None = None
+    group: str | None = None
+    outcome: OutcomeWord | None = None
+    changed: ChangedFilter | None = None
+    debiased: bool = False
+    behind: RecordPlace | None = None
+    limit: int = 100
+
+    @property
+    def needs_monitor(self) -> bool:
+        """Whether it speaks of what a monitor says."""
+        return any(member is not None for member in (self.attribute, self.group, self.outcome, self.changed))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordSummary:
+    """One record in a list. `outcome` None: there is no monitor. `changes` has the attributes whose copies were scored.
+
+    `part` is the part of the asked-for check's window that it lies in.
+    """
+
+    record: StoredRecord
+    schema: RecordSchema
+    outcome: OutcomeWord | None
+    groups: tuple[RecordGroup, ...]
+    changes: Mapping[str, Change]
+    flags: tuple[FlaggedRecord, ...]
+    part: WindowPart | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """A page of records, newest first. `next_place` is where to go on behind; None at the end.
+
+    A page may be short, or empty, and still have a next one: a request looks through a bounded part of the log.
+    """
+
+    records: tuple[RecordSummary, ...]
+    next_place: RecordPlace | None
+
+
+def records_of(session: Session, deployment_no: int, wanted: RecordsWanted) -> Records:
+    """The records asked for. The number of statements does not depend on how many there are.
+
+    Raises:
+        NotFound: there is no such check.
+        InvalidInput: the check read no records, or the monitor has no such attribute or group.
+        Conflict: there is no monitor to say what is favourable, and who is in which group.
+    """
+    lens = open_lens(session, deployment_no)
+    window = None if wanted.check_id is None else window_of_check(session, deployment_no, wanted.check_id)
+    if window is not None and window.oldest is None:
+        return Records(records=(), next_place=None)
+    condition = _filter(wanted, lens, window)
+    found = find_records(session, deployment_no, condition, behind=wanted.behind, limit=wanted.limit + 1)
+    page, is_full = found.records[: wanted.limit], len(found.records) > wanted.limit
+    return Records(
+        records=tuple(summaries(session, deployment_no, page, lens, window)),
+        next_place=page[-1].place if is_full else found.looked_through_to,
+    )
+
+
+def summaries(
+    session: Session, deployment_no: int, records: Sequence[StoredRecord], lens: Lens, window: CheckWindow | None
+) -> list[RecordSummary]:
+    """What is said of each record; two statements."""
+    numbers = [record.record_no for record in records]
+    copies: dict[int, list[StoredCopy]] = {number: [] for number in numbers}
+    for copy in copies_of(session, numbers, lens.asked_for()):
+        copies[copy.record_no].append(copy)
+    flags: dict[int, list[FlaggedRecord]] = {number: [] for number in numbers}
+    for flag in flags_of(session, deployment_no, numbers):
+        flags[flag.record_no].append(flag)
+    return [
+        RecordSummary(
+            record=record,
+            schema=lens.schemas[record.schema_version],
+            outcome=None if (outcome := lens.outcome(record)) is None else WORDS[outcome],
+            groups=tuple(lens.groups(record)),
+            changes=lens.changes(record, copies[record.record_no]),
+            flags=tuple(flags[record.record_no]),
+            part=None if window is None else window.part_of(record),
+        )
+        for record in records
+        # One that was logged under a schema of this very moment is there the next time.
+        if record.schema_version in lens.schemas
+    ]
+
+
+def _filter(wanted: RecordsWanted, lens: Lens, window: CheckWindow | None) -> RecordFilter:
+    monitor = lens.monitor
+    if monitor is None and wanted.needs_monitor:
+        raise Conflict("The deployment has no fairness monitor, which says what is favourable and who is in which group; put one first.")
+    if wanted.group is not None and wanted.attribute is None:
+        raise InvalidInput.of("attribute", "must say of which attribute the group is")
+    members = [] if monitor is None or wanted.attribute is None else _members(monitor, wanted.attribute)
+    times = [wanted.until, None if window is None else window.span.end]
+    return RecordFilter(
+        since=wanted.since,
+        until=min((time for time in times if time is not None), default=None),
+        oldest=None if window is None else window.oldest,
+        version=None if window is None else window.version,
+        favourable=ValueTest() if monitor is None else _outcomes(monitor.outcomes.favourable),
+        unfavourable=ValueTest() if monitor is None else _outcomes(monitor.outcomes.unfavourable),
+        groups=() if wanted.group is None else tuple(_groups(members, wanted.group, lens.schemas)),
+        outcome=wanted.outcome,
+        changed=wanted.changed,
+        targets=tuple(lens.asked_for([member.feature for member in members] or None)) if wanted.changed is not None else (),
+        debiased=wanted.debiased,
+        attribute=wanted.attribute,
+    )
+
+
+def _members(monitor: Monitor, name: str) -> list[MonitoredAttribute]:
+    """The attribute of that name, or those of the intersection, in its order."""
+    together = {TOGETHER.join(features): features for features in monitor.intersections}
+    found = [attribute for feature in together.get(name, (name,)) for attribute in monitor.attributes if attribute.feature == feature]
+    if not found:
+        known = ", ".join([*(attribute.feature for attribute in monitor.attributes), *together])
+        raise InvalidInput.of("attribute", f"is none that the monitor watches, which are: {known}"[:1000])
+    return found
+
+
+def _groups(members: Sequence[MonitoredAttribute], label: str, schemas: Mapping[int, RecordSchema]) -> list[GroupTest]:
+    labels = label.split(TOGETHER) if len(members) > 1 else [label]
+    if len(labels) != len(members):
+        raise InvalidInput.of("group", f"must name a group of each of {TOGETHER.join(member.feature for member in members)}, joined by ×")
+    return [_group(member, part, schemas) for member, part in zip(members, labels, strict=True)]
+
+
+def _group(attribute: MonitoredAttribute, label: str, schemas: Mapping[int, RecordSchema]) -> GroupTest:
+    listed = (*attribute.monitored, *(attribute.reference or ()))
+    value: GroupValue | None = next((value for value in listed if label_of(value) == label), None)
+    if value is None and attribute.reference is not None:
+        known = ", ".join(label_of(one) for one in listed)
+        raise InvalidInput.of("group", f"is none of {attribute.feature} in the monitor, whose groups are: {known}"[:1000])
+    places: dict[tuple[bool, int, Column], list[int]] = {}
+    for version, schema in schemas.items():
+        for in_features, columns in ((True, schema.features), (False, schema.meta)):
+            for position, column in enumerate(columns):
+                if column.name == attribute.feature:
+                    places.setdefault((in_features, position, column), []).append(version)
+    columns_found = [
+        ColumnPlace(tuple(versions), in_features, position, column.kind is FieldKind.NUMERIC)
+        for (in_features, position, column), versions in places.items()
+    ]
+    # With the reference left out, every other value is a group of its own.
+    texts = (
+        {canonical(typed(label if value is None else value, column)) for _, _, column in places} if not isinstance(value, Range) else set()
+    )
+    ranges = ((value.lo, value.hi),) if isinstance(value, Range) else ()
+    return GroupTest(ValueTest(tuple(sorted(texts)), ranges), tuple(columns_found))
+
+
+def _outcomes(members: Sequence[GroupValue]) -> ValueTest:
+    texts = tuple(canonical(member) for member in members if not isinstance(member, Range))
+    return ValueTest(texts, tuple((member.lo, member.hi) for member in members if isinstance(member, Range)))

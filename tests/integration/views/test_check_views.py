@@ -1,0 +1,404 @@
+"""The four views of a check, over what real checks of a model that can be read have stored."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from sqlalchemy import event
+
+from app.domain.checks import CheckRun, Trigger
+from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
+from app.domain.monitors import MonitoredAttribute
+from app.domain.training_data import Cell, Distribution, TrainingData, TrainingForm, TrainingSummary
+from app.domain.values import Range
+from app.store.engine import Database
+from app.store.training_data import store_training_data
+from app.views.check_views import AttributeView, CheckView, GroupShare, ViewKind
+from app.views.viewing import check_view, views_of
+from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
+from tests.models.rules import RuleScorer
+from tests.models.serving import ModelServer, serve
+from tests.scenes import HOUR, NOON, Scene, scene
+
+AGE = MonitoredAttribute(feature="age", monitored=(Range(18, 35),), reference=(Range(36, 75),))
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with serve(RuleScorer()) as running:
+        yield running
+
+
+@pytest.fixture
+def stage(database: Database, server: ModelServer) -> Scene:
+    """The watched deployment."""
+    return scene(database, APPLICANT, monitor_of(), endpoint=Endpoint(url=server.url))
+
+
+def view(stage: Scene, check: CheckRun, kind: ViewKind) -> CheckView:
+    with stage.database.transaction() as session:
+        return check_view(session, stage.deployment, check, kind)
+
+
+def reasons(stage: Scene, check: CheckRun) -> dict[str, str | None]:
+    with stage.database.transaction() as session:
+        return {state.kind.value: state.reason for state in views_of(session, stage.deployment, check)}
+
+
+def attribute(view: CheckView, name: str) -> AttributeView:
+    return next(one for one in view.attributes if one.attribute == name)
+
+
+def group(view: CheckView, name: str, label: str) -> GroupShare:
+    return next(one for one in attribute(view, name).groups if one.group == label)
+
+
+def counts(one: GroupShare) -> tuple[float, float, float]:
+    return one.outcomes.favourable, one.outcomes.unfavourable, one.outcomes.records
+
+
+def put_training(stage: Scene, *cells: tuple[str, int, int], at: datetime = NOON) -> None:
+    """Training data of sex × label: (sex, favourable, unfavourable)."""
+    labels = Distribution((), (Cell((), 1, sum(c[1] for c in cells)), Cell((), 0, sum(c[2] for c in cells))))
+    of_sex = Distribution(("sex",), tuple(Cell((sex,), label, count) for sex, one, none in cells for label, count in ((1, one), (0, none))))
+    records = sum(c[1] + c[2] for c in cells)
+    _store_training(stage, TrainingData(_summary(records, labels, at), (of_sex,), ()))
+
+
+def _store_training(stage: Scene, data: TrainingData) -> None:
+    with stage.database.transaction() as session:
+        store_training_data(session, stage.deployment.no, data)
+
+
+def _summary(records: int, labels: Distribution, at: datetime) -> TrainingSummary:
+    return TrainingSummary(
+        form=TrainingForm.DISTRIBUTION,
+        label="approved",
+        weight=None,
+        records=records,
+        schema_version=1,
+        labels=labels,
+        absent=(),
+        processed_at=at,
+        processing_seconds=0.1,
+    )
+
+
+def test_the_payload_view_has_counts_shares_and_the_figures_of_the_series(stage: Scene) -> None:
+    stage.log(applicants(20, 30, 6), NOON)
+    result = stage.check(NOON)
+
+    shown = view(stage, result.run, ViewKind.PAYLOAD)
+    women, men = group(shown, "sex", "female"), group(shown, "sex", "male")
+    assert counts(women) == (6, 24, 30)
+    assert counts(men) == (20, 0, 20)
+    assert (women.role, men.role) == ("monitored", "reference")
+    assert women.share == result.value("favourable_rate", "payload", "sex", "female") == 0.2
+    assert women.comparison == result.get("disparate_impact", "payload", "sex", "female")
+    assert men.comparison is None
+    assert attribute(shown, "sex").worst == result.get("disparate_impact", "payload", "sex", scope="worst")
+    assert (shown.records, shown.additional_records, shown.reason) == (50, 0, None)
+    assert attribute(shown, "sex").perfect_equality is None
+
+
+def test_both_roles_as_a_whole_stand_behind_the_groups(stage: Scene) -> None:
+    stage.log(applicants(20, 30, 6), NOON)
+
+    pooled = attribute(view(stage, stage.check(NOON).run, ViewKind.PAYLOAD), "sex").pooled
+    assert [(one.group, one.role, one.records) for one in pooled] == [(None, "monitored", 30), (None, "reference", 20)]
+    assert pooled[0].comparison is not None
+    assert pooled[0].comparison.scope == "pooled"
+
+
+def test_the_perturbed_view_counts_copies_and_marks_perfect_equality(stage: Scene) -> None:
+    stage.log(applicants(20, 30, 6), NOON)
+    result = stage.check(NOON)
+
+    shown = view(stage, result.run, ViewKind.PAYLOAD_PERTURBED)
+    women, sex = group(shown, "sex", "female"), attribute(shown, "sex")
+    # 30 women with 20 men as women, none of whom is rich.
+    assert counts(women) == (6, 44, 50)
+    assert women.original_records == 30
+    assert women.comparison == result.get("disparate_impact", "balanced", "sex", "female")
+    assert sex.perfect_equality == result.get("perfect_equality", "balanced", "sex")
+    assert (sex.perturbed_records, sex.unclassified_copies) == (50, 0)
+
+
+def test_additional_records_are_told_apart_with_the_times_of_the_oldest_and_newest(stage: Scene) -> None:
+    stage.log(applicants(3, 4, 1, prefix="old"), NOON - 2 * HOUR)
+    stage.log(applicants(2, 2, prefix="now"), NOON + timedelta(minutes=1))
+    stage.watch(monitor_of(min_records=11))
+
+    shown = view(stage, stage.check(NOON).run, ViewKind.PAYLOAD)
+    women = group(shown, "sex", "female")
+    assert (shown.records, shown.additional_records) == (4, 7)
+    assert (shown.oldest, shown.newest) == (NOON - 2 * HOUR, NOON + timedelta(minutes=1))
+    assert (women.records, women.additional_records, women.additional_favourable) == (6, 4, 1)
+
+
+def test_unclassified_records_and_values_in_neither_group_are_counted_apart(stage: Scene) -> None:
+    rows = applicants(20, 20, 5)
+    rows[0] |= {"prediction": 7}
+    rows[1] |= {"sex": "other"}
+    rows[2] |= {"sex": None}
+    stage.log(rows, NOON)
+
+    result = stage.check(NOON)
+
+    for kind in (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED):
+        shown = view(stage, result.run, kind)
+        assert group(shown, "sex", "male").unclassified == 1
+        assert group(shown, "sex", "male").original_records == 17
+        assert attribute(shown, "sex").in_no_group == 2
+        assert shown.unclassified_records == 1
+
+
+def test_several_monitored_values_stand_by_themselves_in_the_order_of_the_table(stage: Scene) -> None:
+    stage.watch(monitor_of(MonitoredAttribute(feature="sex", monitored=("female", "diverse"), reference=("male",))))
+    rows = applicants(20, 20, 5)
+    rows += [{**row, "sex": "diverse", "id": f"d{row['id']}"} for row in rows[20:30]]
+    stage.log(rows, NOON)
+    result = stage.check(NOON)
+
+    shown = view(stage, result.run, ViewKind.PAYLOAD_PERTURBED)
+    assert [(one.group, one.role) for one in attribute(shown, "sex").groups] == [
+        ("female", "monitored"),
+        ("diverse", "monitored"),
+        ("male", "reference"),
+    ]
+    for label in ("female", "diverse"):
+        assert group(shown, "sex", label).comparison == result.get("disparate_impact", "balanced", "sex", label)
+
+
+def test_a_group_without_a_record_has_its_reason_instead_of_a_share(stage: Scene) -> None:
+    stage.watch(monitor_of(MonitoredAttribute(feature="sex", monitored=("female", "diverse"), reference=("male",))))
+    stage.log(applicants(20, 20, 5), NOON)
+    check = stage.check(NOON).run
+
+    for kind in (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED):
+        nobody = group(view(stage, check, kind), "sex", "diverse")
+        assert (nobody.share, nobody.outcomes.reason) == (None, "no record of diverse was classified")
+        assert nobody.comparison is not None
+        assert nobody.comparison.verdict == "not_computable"
+
+
+def test_an_intersection_is_in_the_payload_view_and_says_in_the_perturbed_one_why_it_is_not(stage: Scene) -> None:
+    stage.watch(monitor_of(SEX, AGE, intersections=(("sex", "age"),)))
+    stage.log(applicants(40, 40, 10), NOON)
+    result = stage.check(NOON)
+
+    payload, perturbed = (view(stage, result.run, kind) for kind in (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED))
+    together = attribute(payload, "sex × age")
+    assert [one.attribute for one in payload.attributes] == ["sex", "age", "sex × age"]
+    assert (together.features, together.is_intersection) == (("sex", "age"), True)
+    assert [(one.group, one.role) for one in together.groups][-1] == ("male × 36-75", "reference")
+    assert together.groups[0].comparison == result.get("disparate_impact", "payload", "sex × age", together.groups[0].group)
+    assert attribute(perturbed, "sex × age").groups == ()
+    assert "not perturbed together" in str(attribute(perturbed, "sex × age").reason)
+
+
+def test_a_numeric_range_is_broken_down_by_sub_range_in_the_payload_view(stage: Scene) -> None:
+    stage.watch(monitor_of(SEX, AGE, min_records=80))
+    stage.log(applicants(15, 25, 5, prefix="old"), NOON - 2 * HOUR)
+    stage.log(applicants(15, 25, 5), NOON)
+
+    shown = view(stage, stage.check(NOON).run, ViewKind.PAYLOAD)
+    young, older = (group(shown, "age", label) for label in ("18-35", "36-75"))
+    assert [one.label for one in older.sub_ranges] == ["36-39", "40-49", "50-59", "60-69", "70-75"]
+    for one in (young, older):
+        assert sum(part.records for part in one.sub_ranges) == one.records
+        assert sum(part.favourable for part in one.sub_ranges) == one.outcomes.favourable
+    nobody = young.sub_ranges[0]
+    assert (nobody.label, nobody.share, nobody.reason) == ("18-19", None, "no record of 18-19 was classified")
+    assert all(part.lower <= part.share <= part.upper for part in older.sub_ranges if part.share is not None)  # type: ignore[operator]
+    assert group(shown, "sex", "female").sub_ranges == ()
+
+
+def test_a_check_from_before_sub_ranges_were_counted_offers_none(stage: Scene) -> None:
+    stage.watch(monitor_of(AGE))
+    stage.log(applicants(20, 20, 5), NOON)
+    result = stage.check(NOON)
+    with stage.database.transaction() as session:
+        session.connection().exec_driver_sql("UPDATE check_tables SET cells = cells - 'sub_ranges'")
+
+    shown = view(stage, result.run, ViewKind.PAYLOAD)
+    assert all(one.sub_ranges == () for one in attribute(shown, "age").groups)
+
+
+def test_a_check_that_was_carried_forward_shows_the_figures_and_says_from_which_check(stage: Scene) -> None:
+    stage.log(applicants(20, 30, 6), NOON)
+    first = stage.check(NOON, trigger=Trigger.SCHEDULE)
+    stage.check(NOON + HOUR, trigger=Trigger.SCHEDULE)
+    third = stage.check(NOON + 2 * HOUR, trigger=Trigger.SCHEDULE)
+
+    for kind in (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED, ViewKind.DEBIASED):
+        shown, origin = view(stage, third.run, kind), view(stage, first.run, kind)
+        assert shown.check.carried_from == first.run.id
+        assert shown.check.counted_span == first.run.span
+        assert first.run.id in shown.notes[0]
+        assert counts(group(shown, "sex", "female")) == counts(group(origin, "sex", "female"))
+        assert shown.records == 50
+    carried = group(view(stage, third.run, ViewKind.PAYLOAD), "sex", "female").comparison
+    assert carried is not None
+    assert (carried.carried_forward, carried.at) == (True, NOON + 3 * HOUR)
+
+
+def test_a_check_without_enough_records_says_so_in_every_view_of_records(stage: Scene) -> None:
+    stage.log(applicants(4, 5), NOON)
+    check = stage.check(NOON).run
+
+    found = reasons(stage, check)
+    told = "The check had too few records: 9 records are there up to the end of the span; 10 are needed."
+    assert found["payload"] == found["payload_perturbed"] == found["debiased"] == told
+    shown = view(stage, check, ViewKind.PAYLOAD)
+    assert (shown.reason, shown.attributes, shown.records) == (told, (), 9)
+
+
+def test_a_check_that_is_not_over_or_failed_says_so(stage: Scene) -> None:
+    stage.log(applicants(20, 20), NOON)
+    span = stage.check(NOON).run.span
+    running = stage.queue(replace(span, start=NOON + HOUR, end=NOON + 2 * HOUR))
+
+    assert reasons(stage, running)["payload"] == "The check is running; it has no figures yet."
+    failed = replace(running, state=type(running.state).FAILED, reason="The endpoint did not answer.")
+    assert reasons(stage, failed)["debiased"] == "The check failed: The endpoint did not answer."
+    assert view(stage, failed, ViewKind.PAYLOAD).reason == "The check failed: The endpoint did not answer."
+
+
+def test_without_an_endpoint_there_are_no_views_of_copies(database: Database) -> None:
+    stage = scene(database, APPLICANT, monitor_of(), endpoint=None)
+    stage.log(applicants(20, 20, 5), NOON)
+
+    found = reasons(stage, stage.check(NOON).run)
+    assert found["payload"] is None
+    assert "no endpoint" in str(found["payload_perturbed"])
+    assert "no endpoint" in str(found["debiased"])
+
+
+def test_a_monitor_that_picks_no_metric_of_copies_has_no_views_of_them_and_rates_come_from_the_table(stage: Scene) -> None:
+    stage.watch(monitor_of(metrics=("disparate_impact", "statistical_parity_difference")))
+    stage.log(applicants(20, 20, 5), NOON)
+    only_impact = stage.check(NOON).run
+    stage.watch(monitor_of(metrics=("accuracy",)))
+    stage.log(applicants(20, 20, 5, prefix="b"), NOON + HOUR)
+    no_copies = stage.check(NOON + HOUR).run
+
+    women = group(view(stage, only_impact, ViewKind.PAYLOAD), "sex", "female")
+    assert (women.share, women.outcomes.interval_method) == (0.25, "wilson")
+    balanced = attribute(view(stage, only_impact, ViewKind.PAYLOAD_PERTURBED), "sex")
+    assert balanced.perfect_equality is not None
+    assert balanced.perfect_equality.value == 1.0
+    women = group(view(stage, no_copies, ViewKind.PAYLOAD), "sex", "female")
+    assert (women.share, women.comparison) == (0.25, None)
+    assert reasons(stage, no_copies)["payload_perturbed"] == "the monitor picks no metric of balanced data, so no copies were scored"
+    assert reasons(stage, no_copies)["debiased"] == "the monitor picks no metric that shows mitigation"
+
+
+def test_training_data_are_shown_as_of_now_with_the_time_they_were_processed(stage: Scene) -> None:
+    stage.log(applicants(20, 20, 5), NOON)
+    check = stage.check(NOON).run
+    before = reasons(stage, check)["training"]
+    put_training(stage, ("female", 30, 70), ("male", 60, 40), ("other", 5, 5))
+
+    shown = view(stage, check, ViewKind.TRAINING)
+    women = group(shown, "sex", "female")
+    assert before == "no training data were uploaded"
+    assert reasons(stage, check)["training"] is None
+    assert (shown.records, shown.processed_at) == (210, NOON)
+    assert (counts(women), women.share) == ((30, 70, 100), 0.3)
+    assert women.comparison is not None
+    assert women.comparison.metric == "difference_in_proportions_of_labels"
+    assert women.comparison.value == pytest.approx(0.3)
+    assert attribute(shown, "sex").in_no_group == 10
+    assert shown.notes == (
+        "These figures are of the training data as they are now, processed 2026-03-02 12:00 UTC; a check does not measure them.",
+    )
+
+
+def test_the_training_view_says_that_the_monitor_or_the_data_are_newer_than_the_check(stage: Scene) -> None:
+    stage.log(applicants(20, 20, 5), NOON)
+    check = stage.check(NOON).run
+    assert check.finished_at is not None
+    stage.watch(monitor_of(replace(SEX, threshold=0.7), AGE))
+    put_training(stage, ("female", 30, 70), ("male", 60, 40), at=check.finished_at + HOUR)
+
+    shown = view(stage, check, ViewKind.TRAINING)
+    assert "which is after the check" in shown.notes[0]
+    assert "its present version 2, the check's was 1" in shown.notes[1]
+    assert attribute(shown, "age").groups == ()
+    assert "upload the training data again" in str(attribute(shown, "age").reason)
+
+
+@pytest.mark.parametrize("kind", list(ViewKind))
+def test_a_view_takes_few_statements_however_many_groups_there_are(stage: Scene, kind: ViewKind) -> None:
+    put_training(stage, ("female", 30, 70), ("male", 60, 40))
+    stage.log(applicants(40, 40, 10), NOON)
+    few = _statements(stage, stage.check(NOON).run, kind)
+    stage.watch(monitor_of(SEX, AGE, intersections=(("sex", "age"),)))
+    many = _statements(stage, stage.check(NOON).run, kind)
+
+    assert few == many <= 6
+
+
+def test_records_of_another_model_revision_are_in_the_payload_view_and_told_apart_in_the_perturbed_one(stage: Scene) -> None:
+    stage.log(applicants(10, 10, 2, prefix="old"), NOON, revision="0")
+    stage.log(applicants(20, 20, 5), NOON)
+    check = stage.check(NOON).run
+
+    payload, perturbed = (view(stage, check, kind) for kind in (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED))
+    assert (group(payload, "sex", "female").records, payload.notes) == (30, ())
+    assert (group(perturbed, "sex", "female").original_records, attribute(perturbed, "sex").in_no_group) == (20, 20)
+    assert perturbed.notes[0].startswith("20 records were scored by another revision of the model.")
+
+
+def test_the_perturbed_view_of_an_attribute_that_the_model_does_not_see_says_that_it_is_as_payload(
+    database: Database, server: ModelServer
+) -> None:
+    region = Column(name="region", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
+    watched = monitor_of(SEX, MonitoredAttribute(feature="region", monitored=("north",), reference=("south",)))
+    stage = scene(database, APPLICANT, watched, endpoint=Endpoint(url=server.url), meta=(region,))
+    stage.log(({**row, "region": "north" if no % 3 else "south"} for no, row in enumerate(applicants(20, 20, 5))), NOON)
+
+    shown = view(stage, stage.check(NOON).run, ViewKind.PAYLOAD_PERTURBED)
+    assert len(shown.notes) == 1
+    assert shown.notes[0].startswith("The model does not see region, and no correlated features are set for it")
+
+
+def test_where_every_value_is_missing_all_records_stand_in_no_group_and_nothing_is_a_number(stage: Scene) -> None:
+    stage.log(({**row, "sex": None} for row in applicants(20, 20, 5)), NOON)
+    check = stage.check(NOON).run
+
+    for kind in (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED, ViewKind.DEBIASED):
+        sex = attribute(view(stage, check, kind), "sex")
+        assert sex.in_no_group == 40
+        for one in (*sex.groups, *sex.pooled):
+            assert (one.share, one.outcomes.lower, one.records) == (None, None, 0)
+            assert one.outcomes.reason
+        assert sex.worst is not None
+        assert (sex.worst.value, sex.worst.verdict) == (None, "not_computable")
+
+
+def test_weighted_training_data_are_shown_by_their_weights(stage: Scene) -> None:
+    stage.log(applicants(20, 20, 5), NOON)
+    check = stage.check(NOON).run
+    labels = Distribution((), (Cell((), 1, 90, 90.0, 90.0), Cell((), 0, 110, 110.0, 110.0)))
+    weighted = (("female", 1, 30, 60.0, 120.0), ("female", 0, 70, 140.0, 280.0), ("male", 1, 60, 30.0, 15.0), ("male", 0, 40, 20.0, 10.0))
+    of_sex = Distribution(("sex",), tuple(Cell((sex,), *counted) for sex, *counted in weighted))
+    _store_training(stage, TrainingData(_summary(200, labels, NOON), (of_sex,), ()))
+
+    women = group(view(stage, check, ViewKind.TRAINING), "sex", "female")
+    assert counts(women) == (60.0, 140.0, 200.0)
+    assert (women.share, women.original_records) == (0.3, 100)
+
+
+def _statements(stage: Scene, check: CheckRun, kind: ViewKind) -> int:
+    seen: list[str] = []
+
+    def count(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
+        seen.append(statement)
+
+    event.listen(stage.database.engine, "before_cursor_execute", count)
+    view(stage, check, kind)
+    event.remove(stage.database.engine, "before_cursor_execute", count)
+    return len(seen)

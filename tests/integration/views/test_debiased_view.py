@@ -1,0 +1,174 @@
+"""The debiased view: the same records before and after mitigation, side by side."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from app.domain.checks import DataSet
+from app.domain.deployments import Endpoint
+from app.domain.mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE, MitigationSettings, Mode, ParityGoal
+from app.domain.monitors import Monitor, MonitoredAttribute
+from app.domain.outcomes import OutcomeRule
+from app.store.engine import Database
+from app.store.mitigation import put_settings
+from app.views.check_views import CheckView, GroupShare, ViewKind
+from app.views.viewing import check_view, views_of
+from tests.integration.mitigation.test_passive import COLUMNS, HOUSING, UNFAIR, everybody
+from tests.models.serving import ModelServer, serve
+from tests.scenes import NOON, Result, Scene, scene
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with serve(UNFAIR) as running:
+        yield running
+
+
+@pytest.fixture
+def stage(database: Database, server: ModelServer) -> Scene:
+    """A lender that is unfair to tenants, watched over a window of records in which nobody is missing."""
+    outcomes = OutcomeRule(favourable=(1,), unfavourable=(0,))
+    monitor = Monitor(outcomes=outcomes, attributes=(HOUSING,), min_records=20, seed=7)
+    return scene(database, COLUMNS, monitor, endpoint=Endpoint(url=server.url))
+
+
+def use(stage: Scene, settings: MitigationSettings) -> None:
+    with stage.database.transaction() as session:
+        put_settings(session, stage.deployment.no, settings)
+
+
+def view(stage: Scene, result: Result, kind: ViewKind = ViewKind.DEBIASED) -> CheckView:
+    with stage.database.transaction() as session:
+        return check_view(session, stage.deployment, result.run, kind)
+
+
+def group(view: CheckView, label: str | None, role: str = "monitored", *, balanced: bool = False) -> GroupShare:
+    (attribute,) = view.balanced if balanced else view.attributes
+    groups = attribute.groups if label is not None else attribute.pooled
+    return next(one for one in groups if (one.group, one.role) == (label, role))
+
+
+def test_counts_shares_and_disparate_impact_stand_side_by_side(stage: Scene) -> None:
+    stage.log(everybody(), NOON)
+    result = stage.check(NOON)
+
+    shown = view(stage, result)
+    tenants = group(shown, "rent")
+    # Of 100 tenants 40 are accepted, and 9 more by mitigation.
+    assert (tenants.outcomes.favourable, tenants.outcomes.unfavourable, tenants.share) == (40, 60, 0.4)
+    assert tenants.after is not None
+    assert (tenants.after.favourable, tenants.after.share) == (49, 0.49)
+    assert tenants.comparison == result.get("disparate_impact_before", "debiased", "housing", "rent")
+    assert tenants.comparison_after == result.get("disparate_impact_after", "debiased", "housing", "rent")
+    assert shown.attributes[0].worst_after == result.get("disparate_impact_after", "debiased", "housing", scope="worst")
+    assert (shown.mitigation_mode, shown.records) == ("lift_only", 287)
+    assert shown.attributes[0].in_no_group == 7
+
+
+def test_what_is_changed_is_counted_and_the_caution_said(stage: Scene) -> None:
+    stage.log(everybody(), NOON)
+
+    shown = view(stage, stage.check(NOON))
+    found = shown.attributes[0].mitigated
+    assert found is not None
+    assert (found.monitored, found.changed, found.lifted, found.lowered, found.undecided) == (200, 28, 28, 0, 0)
+    assert ONLY_DIRECT in shown.notes
+
+
+def test_reference_records_keep_their_outcomes(stage: Scene) -> None:
+    stage.log(everybody(), NOON)
+
+    owners = group(view(stage, stage.check(NOON)), None, "reference")
+    assert owners.after is not None
+    assert (owners.after.favourable, owners.after.records) == (owners.outcomes.favourable, owners.outcomes.records)
+    assert owners.comparison is None
+
+
+def test_balanced_data_stand_beside_it_and_before_mitigation_they_are_those_of_the_perturbed_view(stage: Scene) -> None:
+    stage.log(everybody(), NOON)
+    result = stage.check(NOON)
+
+    debiased, perturbed = view(stage, result), view(stage, result, ViewKind.PAYLOAD_PERTURBED)
+    for role, labels in (("monitored", ("rent", "free")), ("reference", ("own", "family"))):
+        for label in labels:
+            before = group(debiased, label, role, balanced=True).outcomes
+            there = group(perturbed, label, role).outcomes
+            assert (before.favourable, before.unfavourable) == (there.favourable, there.unfavourable)
+            assert (before.share, before.lower, before.upper) == (there.share, there.lower, there.upper)
+    tenants = group(debiased, "rent", balanced=True)
+    assert tenants.comparison_after == result.get("balanced_disparate_impact_after", "debiased", "housing", "rent")
+    assert tenants.comparison_after.details["monitored_favourable"] == tenants.after.favourable  # type: ignore[union-attr]
+    assert tenants.comparison_after.details["monitored_n"] == tenants.after.records  # type: ignore[union-attr]
+    assert debiased.balanced[0].perfect_equality == result.get("perfect_equality", "balanced", "housing")
+    assert debiased.balanced[0].perturbed_records == 2 * 80 + 2 * 200
+
+
+def test_accuracy_before_and_after_is_there_with_labels_and_says_why_not_without(stage: Scene) -> None:
+    rows = [{**row, "id": f"r{place}"} for place, row in enumerate(everybody())]
+    stage.log(rows, NOON)
+    without = view(stage, stage.check(NOON))
+    stage.label([(row["id"], 1) for row in rows[:100]], NOON)
+    result = stage.check(NOON)
+
+    overall = view(stage, result).attributes[0].accuracy[0]
+    assert without.attributes[0].accuracy[0].before.reason == "no labelled record is there"
+    assert (overall.before.scope, overall.before.value) == ("overall", 0.4)
+    assert overall.after is not None
+    assert overall.after.value == 0.49
+    assert overall.change is not None
+    assert overall.change == result.get("accuracy_change", "debiased_feedback", "housing", scope="overall")
+    assert [one.before.metric for one in view(stage, result).attributes[0].accuracy if one.before.scope == "overall"] == [
+        "accuracy_before",
+        "balanced_accuracy_before",
+    ]
+
+
+def test_with_mitigation_switched_off_the_view_is_not_there_and_says_why(stage: Scene) -> None:
+    stage.log(everybody(), NOON)
+    use(stage, MitigationSettings(attributes=()))
+    result = stage.check(NOON)
+
+    with stage.database.transaction() as session:
+        reasons = {state.kind: state.reason for state in views_of(session, stage.deployment, result.run)}
+    told = "the mitigation that was set for the deployment covers none of the monitored attributes"
+    assert reasons[ViewKind.DEBIASED] == view(stage, result).reason == told
+    assert view(stage, result).attributes == ()
+    assert reasons[ViewKind.PAYLOAD_PERTURBED] is None
+
+
+def test_an_attribute_that_is_not_mitigated_and_an_intersection_say_so(stage: Scene) -> None:
+    rich = MonitoredAttribute(feature="income", monitored=(90.5,), reference=(91.5,))
+    stage.watch(replace(stage.monitor(), attributes=(HOUSING, rich), intersections=(("housing", "income"),)))
+    use(stage, MitigationSettings(attributes=("housing",)))
+    stage.log(everybody(), NOON)
+
+    shown = view(stage, stage.check(NOON))
+    assert [one.attribute for one in shown.attributes] == ["housing", "income", "housing × income"]
+    assert [one.reason for one in shown.attributes] == [
+        None,
+        "income is not among the attributes that were to be mitigated",
+        "attributes that are watched together are not mitigated together",
+    ]
+    assert [one.attribute for one in shown.balanced] == ["housing"]
+
+
+def test_parity_mode_is_said_with_what_it_does_to_records_that_are_alike(stage: Scene) -> None:
+    goal = ParityGoal(attribute="housing", disparate_impact=0.9, min_group_size=50)
+    use(stage, MitigationSettings(mode=Mode.PARITY, parity=(goal,)))
+    stage.log(everybody(), NOON)
+
+    shown = view(stage, stage.check(NOON))
+    assert (shown.mitigation_mode, shown.notes[0]) == ("parity", PARITY_TREATS_UNLIKE)
+    assert shown.attributes[0].mitigated is not None
+    assert shown.attributes[0].mitigated.undecided is None
+
+
+def test_the_rate_after_on_balanced_data_has_no_figure_that_speaks_of_before(stage: Scene) -> None:
+    stage.log(everybody(), NOON)
+
+    tenants = group(view(stage, stage.check(NOON)), "rent", balanced=True)
+    assert tenants.outcomes.figure is not None
+    assert tenants.outcomes.figure.data is DataSet.BALANCED
+    assert tenants.after is not None
+    assert tenants.after.figure is None

@@ -1,0 +1,288 @@
+"""Where deployments stand: the state of each, what is worst about it, what to do next, and in which order they come."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from app.domain.checks import DataSet, Span, Trigger
+from app.domain.definitions import definition_of
+from app.domain.deployments import Endpoint
+from app.domain.monitors import MonitoredAttribute
+from app.domain.values import Range
+from app.metrics.verdicts import Verdict
+from app.store import overview as stored
+from app.store.deployments import Deployments
+from app.store.engine import Database
+from app.store.monitors import delete_monitor
+from app.views.overview import DeploymentOverview, DeploymentState, Overview, OverviewSort, OverviewWanted, overview, place_of
+from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
+from tests.integration.views.statements import counted
+from tests.models.rules import RuleScorer
+from tests.models.serving import ModelServer, serve
+from tests.scenes import HOUR, NOON, PlainSealer, Scene, scene
+
+AGE = MonitoredAttribute(feature="age", monitored=(Range(30, 39),), reference=(Range(40, 69),))
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with serve(RuleScorer()) as running:
+        yield running
+
+
+@pytest.fixture
+def stage(database: Database, server: ModelServer) -> Scene:
+    """A watched deployment, nothing logged."""
+    return scene(database, APPLICANT, monitor_of(SEX, AGE), endpoint=Endpoint(url=server.url))
+
+
+def look(stage: Scene, now: datetime = NOON + HOUR, **wanted: Any) -> Overview:  # noqa: ANN401
+    with stage.database.transaction() as session:
+        return overview(session, OverviewWanted(**wanted), now=now)
+
+
+def only(stage: Scene, now: datetime = NOON + HOUR) -> DeploymentOverview:
+    (one,) = look(stage, now).deployments
+    return one
+
+
+def another(stage: Scene, deployment_id: str) -> Scene:
+    """A copy of the deployment, with the same monitor."""
+    with stage.database.transaction() as session:
+        made, _ = Deployments(session, PlainSealer()).create(deployment_id, definition_of(stage.deployment))
+        session.execute(
+            text(
+                "INSERT INTO monitors (deployment_no, version, schedule, config)"
+                " SELECT :to, 1, schedule, config FROM monitors WHERE deployment_no = :no"
+            ),
+            {"to": made.no, "no": stage.deployment.no},
+        )
+    return Scene(stage.database, made)
+
+
+def logged(stage: Scene, men: int, women: int, rich: int = 0, *, at: datetime = NOON, prefix: str = "") -> None:
+    stage.log(applicants(men, women, rich, prefix=f"{prefix}{stage.deployment.no}-"), at)
+
+
+def test_without_a_deployment_the_overview_says_what_to_do(database: Database) -> None:
+    with database.transaction() as session:
+        empty = overview(session, OverviewWanted(), now=NOON)
+
+    assert empty.deployments == ()
+    assert empty.next_step is not None
+    assert empty.next_step.startswith("No deployment is registered yet")
+
+
+def test_a_deployment_without_a_monitor_asks_for_one(stage: Scene) -> None:
+    with stage.database.transaction() as session:
+        delete_monitor(session, stage.deployment.no)
+
+    one = only(stage)
+
+    assert (one.state, one.worst, one.last_check) == (DeploymentState.NO_MONITOR, None, None)
+    assert one.next_step is not None
+    assert "fairness monitor" in one.next_step
+
+
+def test_before_the_first_check_it_waits_for_records_and_then_for_the_check(stage: Scene) -> None:
+    before = only(stage)
+    logged(stage, 1, 1)
+    after = only(stage, NOON + HOUR / 2)
+
+    assert (before.state, before.records, after.state, after.records) == (DeploymentState.WAITING, 0, DeploymentState.WAITING, 2)
+    assert (before.next_step, after.next_step) == (
+        "Log payload records: what the model is asked and what it answers.",
+        "The first check follows when this hour is over. To see figures now, ask for a check.",
+    )
+
+
+def test_too_few_records_are_told_as_the_check_told_them(stage: Scene) -> None:
+    logged(stage, 2, 2)
+    check = stage.check(NOON, trigger=Trigger.SCHEDULE)
+
+    one = only(stage)
+
+    assert (one.state, one.reason) == (DeploymentState.WAITING, check.run.reason)
+
+
+def test_the_worst_group_has_the_gravest_verdict_and_then_the_furthest_figure(stage: Scene) -> None:
+    """Sex is unfair on payload and on balanced data; on balanced data nobody poor is approved as a woman, so it is worse there."""
+    logged(stage, 40, 40, 4)
+    check = stage.check(NOON, trigger=Trigger.SCHEDULE)
+
+    one = only(stage)
+
+    assert one.state is DeploymentState.UNFAIR
+    assert one.worst is not None
+    figures = [m for m in check.measurements if m.metric == "disparate_impact" and m.scope == "group" and m.data in ("payload", "balanced")]
+    lowest = min((m for m in figures if m.verdict == Verdict.UNFAIR), key=lambda m: m.value if m.value is not None else 9)
+    assert (one.worst.data, one.worst.attribute, one.worst.group, one.worst.value) == (lowest.data, "sex", "female", lowest.value)
+    assert (one.worst.lower, one.worst.upper, one.worst.n, one.worst.lower_limit) == (lowest.lower, lowest.upper, lowest.n, 0.8)
+    assert (one.worst.check_id, one.worst.measured_at, one.worst.carried_forward) == (check.run.id, NOON + HOUR, False)
+    assert (one.groups, one.judged) == (len(figures), sum(m.verdict in ("fair", "suspected", "unfair") for m in figures))
+    assert [(point.at, point.value, point.verdict) for point in one.trend] == [(NOON + HOUR, lowest.value, "unfair")]
+
+
+def test_a_deployment_whose_groups_are_all_fair_as_far_as_they_can_be_judged_is_fair(stage: Scene) -> None:
+    logged(stage, 80, 0)
+    stage.check(NOON, trigger=Trigger.SCHEDULE)
+    fair = only(stage)
+    stage.watch(monitor_of(SEX, metrics=("disparate_impact",)))
+
+    assert (fair.state, fair.reason, fair.groups, fair.judged) == (DeploymentState.FAIR, None, 4, 2)
+    assert only(stage).reason == "The monitor was changed since the last check, which went by the one before."
+
+
+def test_groups_too_small_to_judge_leave_it_undecided(stage: Scene) -> None:
+    stage.watch(monitor_of(SEX))
+    logged(stage, 20, 4)
+    stage.check(NOON, trigger=Trigger.SCHEDULE)
+
+    one = only(stage)
+
+    assert (one.state, one.judged) == (DeploymentState.UNDECIDED, 0)
+    assert one.worst is not None
+    assert one.worst.verdict == Verdict.INSUFFICIENT_DATA
+
+
+def test_a_monitor_without_disparate_impact_is_judged_by_its_first_metric_with_limits(stage: Scene) -> None:
+    stage.watch(monitor_of(SEX, metrics=("favourable_rate", "statistical_parity_difference")))
+    logged(stage, 40, 40)
+    stage.check(NOON, trigger=Trigger.SCHEDULE)
+
+    one = only(stage)
+
+    assert one.worst is not None
+    assert (one.state, one.worst.metric, one.worst.data) == (DeploymentState.UNFAIR, "statistical_parity_difference", DataSet.PAYLOAD)
+
+
+def test_a_failing_deployment_says_why_and_keeps_its_last_figure(stage: Scene) -> None:
+    logged(stage, 40, 40)
+    stage.check(NOON, trigger=Trigger.SCHEDULE)
+    stage.queue(Span(start=NOON + 8 * HOUR, end=NOON + 9 * HOUR))
+    with stage.database.transaction() as session:
+        session.execute(
+            text("UPDATE checks SET state = 'failed', claimable_at = NULL, reason = 'The endpoint answered 500.' WHERE state = 'running'")
+        )
+
+    one = only(stage, NOON + 9 * HOUR)
+
+    assert (one.state, one.reason) == (DeploymentState.FAILING, "The endpoint answered 500.")
+    assert one.worst is not None
+    assert one.worst.verdict == Verdict.UNFAIR
+
+
+def test_a_figure_carried_forward_stays_for_a_day_and_is_then_stale(stage: Scene) -> None:
+    logged(stage, 40, 40)
+    stage.check(NOON, trigger=Trigger.SCHEDULE)
+    for hours in (1, 24):
+        stage.check(NOON + hours * HOUR, trigger=Trigger.SCHEDULE)
+
+    fresh, stale = only(stage, NOON + 25 * HOUR), only(stage, NOON + 25 * HOUR + timedelta(seconds=1))
+
+    assert fresh.worst is not None
+    assert (fresh.state, fresh.worst.carried_forward, fresh.worst.measured_at) == (DeploymentState.UNFAIR, True, NOON + HOUR)
+    assert (stale.state, stale.reason) == (
+        DeploymentState.STALE,
+        "Nothing was logged since 2026-03-02 13:00 UTC; the figures are from then.",
+    )
+
+
+def test_without_a_check_for_a_day_it_is_stale_although_records_come_in(stage: Scene) -> None:
+    logged(stage, 40, 40)
+    stage.check(NOON, trigger=Trigger.SCHEDULE)
+    logged(stage, 3, 3, at=NOON + 48 * HOUR, prefix="x")
+
+    one = only(stage, NOON + 49 * HOUR - timedelta(seconds=1))
+
+    assert (one.state, one.records) == (DeploymentState.STALE, 6)
+    assert (one.reason, one.next_step) == ("No check has measured anything since 2026-03-02 13:00 UTC.", "See whether a worker is running.")
+
+
+def test_checks_of_longer_ranges_are_no_part_of_it(stage: Scene) -> None:
+    logged(stage, 40, 40)
+    hourly = stage.check(NOON)
+    stage.check(NOON - 30 * HOUR, NOON + HOUR)
+
+    one = only(stage)
+
+    assert one.last_check is not None
+    assert one.last_check.id == hourly.run.id
+    assert len(one.trend) == 1
+
+
+def test_records_of_the_last_hour_are_counted_to_a_bound(stage: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    logged(stage, 3, 3, at=NOON + HOUR / 2)
+    logged(stage, 5, 5, at=NOON - HOUR, prefix="old")
+
+    every = only(stage)
+    monkeypatch.setattr(stored, "MOST_COUNTED", 4)
+    some = only(stage)
+
+    assert [(one.records, one.counted_all) for one in (every, some)] == [(6, True), (4, False)]
+
+
+@pytest.fixture
+def several(stage: Scene) -> Scene:
+    """Deployments that are fair, unfair, waiting, and unfair but failing now."""
+    logged(stage, 80, 0)
+    stage.check(NOON, trigger=Trigger.SCHEDULE)
+    for name, rich in (("unfair-1", 4), ("unfair-2", 0)):
+        made = another(stage, name)
+        logged(made, 40, 40, rich)
+        made.check(NOON, trigger=Trigger.SCHEDULE)
+    made.queue(Span(start=NOON + HOUR, end=NOON + 2 * HOUR))
+    made.stop_running()
+    another(stage, "waiting")
+    return stage
+
+
+def names(found: Overview) -> list[str]:
+    return [one.id for one in found.deployments]
+
+
+def test_each_sort_has_its_order_and_a_failure_does_not_hide_a_verdict(several: Scene) -> None:
+    now = NOON + 3 * HOUR
+
+    assert names(look(several, now)) == ["unfair-2", "unfair-1", "waiting", "a-model"]
+    assert names(look(several, now, sort=OverviewSort.LAST_CHECK)) == ["unfair-2", "a-model", "unfair-1", "waiting"]
+    assert names(look(several, now, sort=OverviewSort.NAME)) == ["a-model", "unfair-1", "unfair-2", "waiting"]
+
+
+def test_filters_leave_what_they_say_and_counts_stay(several: Scene) -> None:
+    states = frozenset({DeploymentState.WAITING, DeploymentState.FAIR})
+
+    assert names(look(several, states=states)) == ["waiting", "a-model"]
+    assert names(look(several, text=" UNFAIR ")) == ["unfair-2", "unfair-1"]
+    assert names(look(several, text="a MODEL", states=states)) == ["waiting", "a-model"]
+    assert look(several, text="%").next_step == "No deployment fits the filter. Leave the text or the state out."
+    assert look(several, states=states).counts[DeploymentState.UNFAIR] == 1
+    assert names(look(several, only_no=several.deployment.no)) == ["a-model"]
+
+
+@pytest.mark.parametrize("sort", OverviewSort)
+def test_pages_hold_every_deployment_once(several: Scene, sort: OverviewSort) -> None:
+    whole = look(several, sort=sort)
+
+    listed, behind = [], None
+    for _ in whole.deployments:
+        (one,) = look(several, sort=sort, behind=behind, limit=1).deployments
+        listed.append(one.id)
+        behind = place_of(one, sort)
+
+    assert listed == names(whole)
+    assert look(several, sort=sort, behind=behind).deployments == ()
+
+
+def test_the_number_of_statements_does_not_depend_on_the_deployments(several: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    with counted(monkeypatch) as few:
+        look(several, only_no=several.deployment.no)
+    for no in range(5):
+        another(several, f"more-{no}")
+    with counted(monkeypatch) as many:
+        look(several)
+
+    assert 0 < len(few) == len(many) <= 5
