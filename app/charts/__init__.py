@@ -1,1 +1,1 @@
-"""Charts: points in, Vega-Lite specifications and pictures out. The page, the export and the report draw from the same one."""
+"""Points in, Vega-Lite specifications and pictures out. Page, export and report draw from the same specification."""

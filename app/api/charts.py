@@ -1,0 +1,228 @@
+"""Routes of charts: the picture, the specification it is drawn from, and the figures in it."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal, TypeAlias
+
+from fastapi import APIRouter, Depends, Query, Response
+from fastapi.responses import JSONResponse
+
+from app.api.answers import Answers, problems_of_deployment
+from app.api.checks import CheckId
+from app.api.figures_csv import csv_file
+from app.api.measurements import Text
+from app.charts.rendering import Spec, render_png, render_svg
+from app.charts.series import AlertMark, series_chart
+from app.charts.shares import ranges_chart, shares_chart
+from app.charts.theme import Theme
+from app.charts.twins import Twin, ranges_twin, series_twin, shares_twin, volume_twin
+from app.charts.volume import volume_chart
+from app.checks.rollups import Period
+from app.domain.checks import DataSet, Span
+from app.domain.monitor_rules import unknown_metric
+from app.errors import Conflict, InvalidInput, NotFound
+from app.metrics.catalogue import CATALOGUE
+from app.store.alerts import alerts_between
+from app.store.checks import get
+from app.views.check_views import AttributeView, CheckView, ViewKind
+from app.views.series import Series, SeriesWanted, Volume, series_of, volume_of
+from app.views.viewing import check_view
+from app.web.access import NowIn, ReadableDeployment, SessionIn
+from app.web.times import Moment, in_utc
+
+router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["charts"])
+
+LONGEST = timedelta(days=366)
+"""Of a series without a roll-up: a year of hourly points."""
+
+Form: TypeAlias = Literal["svg", "png", "vl.json", "csv"]
+Part: TypeAlias = Literal["groups", "sub_ranges", "with_copies"]
+ThemeIn = Annotated[Theme, Query(description="For what background. The chart's own is transparent.")]
+Rollup = Annotated[Period | None, Query(description="Sum up checked hours by day, week or month (UTC).")]
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
+_VEGA_LITE = "application/vnd.vegalite.v6+json"
+
+FORMS: Answers = {
+    200: {
+        "description": "The chart, in the form that the address ends with",
+        "content": {
+            "image/svg+xml": {"schema": {"type": "string"}},
+            "image/png": {"schema": {"type": "string", "format": "binary"}},
+            _VEGA_LITE: {"schema": {"type": "object"}},
+            "text/csv": {"schema": {"type": "string"}},
+        },
+    }
+}
+
+_SPECIFICATION: Answers = {200: {"description": "The Vega-Lite specification", "content": {_VEGA_LITE: {"schema": {"type": "object"}}}}}
+
+
+class Picture(Response):
+    """A chart in one of its forms."""
+
+    media_type = None
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A time range as it was asked for, in UTC."""
+
+    since: datetime | None
+    until: datetime | None
+    rollup: Period | None
+
+
+def wanted_range(now: NowIn, *, since: Moment = None, until: Moment = None, rollup: Rollup = None) -> Range:
+    """The range, at most a year unless it is rolled up; without `since`, the year before `until`.
+
+    Raises:
+        InvalidInput: it is longer, or a time cannot be expressed in UTC.
+    """
+    begin, end = in_utc("since", since), in_utc("until", until)
+    if rollup is not None:
+        return Range(begin, end, rollup)
+    last = end or now
+    first = begin or last - min(LONGEST, last - datetime.min.replace(tzinfo=UTC))
+    if last - first > LONGEST:
+        raise InvalidInput.of("since", f"leaves more than {LONGEST.days} days of single checks; choose a later one, or a rollup")
+    return Range(first, end, None)
+
+
+RangeIn = Annotated[Range, Depends(wanted_range)]
+
+
+def chosen_series(
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    wanted: RangeIn,
+    metric: Annotated[str, Query(max_length=100, examples=["disparate_impact"])],
+    data: DataSet = DataSet.PAYLOAD,
+    attribute: Annotated[Text, Query(description="Left out: the series of everybody, such as accuracy.")] = None,
+) -> Series:
+    """The series that an address asks for.
+
+    Raises:
+        InvalidInput: an unknown metric.
+    """
+    if metric not in CATALOGUE:
+        raise InvalidInput.of("metric", unknown_metric(metric, CATALOGUE))
+    asked = SeriesWanted(metric=metric, data=data, attribute=attribute, since=wanted.since, until=wanted.until, rollup=wanted.rollup)
+    return series_of(session, deployment.no, asked)
+
+
+def chosen_volume(deployment: ReadableDeployment, session: SessionIn, wanted: RangeIn) -> tuple[Volume, ...]:
+    """The volumes that an address asks for."""
+    return volume_of(session, deployment.no, wanted.since, wanted.until, wanted.rollup)
+
+
+def chosen_view(deployment: ReadableDeployment, session: SessionIn, check_id: CheckId, view: ViewKind) -> CheckView:
+    """The view of the check.
+
+    Raises:
+        NotFound: the deployment has no such check.
+        Conflict: the check does not have the view.
+    """
+    found = check_view(session, deployment, get(session, deployment.no, check_id), view)
+    if found.reason is not None:
+        raise Conflict(found.reason)
+    return found
+
+
+ViewIn = Annotated[CheckView, Depends(chosen_view)]
+PartIn = Annotated[Part, Query(description="`sub_ranges` of a numeric attribute; `with_copies` in the debiased view.")]
+AttributeIn = Annotated[Text, Query(description="Left out: the first one.")]
+
+
+def alerts_of_series(
+    deployment: ReadableDeployment, session: SessionIn, series: Annotated[Series, Depends(chosen_series)], wanted: RangeIn, now: NowIn
+) -> list[AlertMark]:
+    """The alerts about that series that were opened in the range."""
+    since = wanted.since or datetime.min.replace(tzinfo=UTC)
+    found = alerts_between(session, deployment.no, Span(start=since, end=wanted.until or now), metric=series.metric, data=series.data)
+    return [
+        AlertMark(alert.opened_at, str(alert.facts.get("sentence", alert.rule_name)))
+        for alert in found
+        if alert.subject.attribute == series.attribute and alert.opened_at >= since
+    ]
+
+
+@router.get("/charts/series.{form}", operation_id="chartSeries", response_class=Picture, responses=FORMS | problems_of_deployment())
+def chart_series(
+    deployment: ReadableDeployment,
+    form: Form,
+    series: Annotated[Series, Depends(chosen_series)],
+    alerts: Annotated[list[AlertMark], Depends(alerts_of_series)],
+    theme: ThemeIn = Theme.LIGHT,
+) -> Response:
+    """A metric over time, with limits, intervals and alerts. The range is at most a year unless it is rolled up."""
+    if form == "csv":
+        return csv_file(series_twin(series), f"{deployment.id}-{series.metric}")
+    return _drawn(series_chart(series, theme=theme, alerts=alerts), form)
+
+
+@router.get("/charts/volume.{form}", operation_id="chartVolume", response_class=Picture, responses=FORMS | problems_of_deployment())
+def chart_volume(
+    deployment: ReadableDeployment, form: Form, volumes: Annotated[tuple[Volume, ...], Depends(chosen_volume)], theme: ThemeIn = Theme.LIGHT
+) -> Response:
+    """How many records were logged, as the checks counted them."""
+    if form == "csv":
+        return csv_file(volume_twin(volumes), f"{deployment.id}-volume")
+    return _drawn(volume_chart(volumes, theme=theme), form)
+
+
+# Before the next one, which would take `payload.vl` for the view.
+@router.get(
+    "/checks/{check_id}/charts/{view}.vl.json",
+    operation_id="specifyCheckChart",
+    response_class=Picture,
+    responses=_SPECIFICATION | problems_of_deployment(Conflict),
+)
+def specify_check_chart(view: ViewIn, *, attribute: AttributeIn = None, part: PartIn = "groups", theme: ThemeIn = Theme.LIGHT) -> Response:
+    """The Vega-Lite specification of the same chart."""
+    return _drawn(_of_view(view, attribute, part, theme)[0], "vl.json")
+
+
+@router.get(
+    "/checks/{check_id}/charts/{view}.{form}",
+    operation_id="chartCheck",
+    response_class=Picture,
+    responses=FORMS | problems_of_deployment(Conflict),
+)
+def chart_check(
+    view: ViewIn,
+    form: Literal["svg", "png", "csv"],
+    *,
+    attribute: AttributeIn = None,
+    part: PartIn = "groups",
+    theme: ThemeIn = Theme.LIGHT,
+) -> Response:
+    """Favourable shares of an attribute's groups in one view of a check. 409 where the check has no such view."""
+    spec, twin = _of_view(view, attribute, part, theme)
+    return csv_file(twin, f"{view.check.id}-{view.kind.value}") if form == "csv" else _drawn(spec, form)
+
+
+def _of_view(view: CheckView, attribute: str | None, part: Part, theme: Theme) -> tuple[Spec, Twin]:
+    among = view.balanced if part == "with_copies" else view.attributes
+    found = _attribute(among, attribute)
+    if part == "sub_ranges":
+        return ranges_chart(view.kind, found, theme=theme), ranges_twin(found)
+    return shares_chart(view.kind, found, theme=theme, with_copies=part == "with_copies"), shares_twin(found)
+
+
+def _attribute(among: tuple[AttributeView, ...], wanted: str | None) -> AttributeView:
+    found = next((one for one in among if wanted in (None, one.attribute)), None)
+    if found is None:
+        raise NotFound("attribute of this view", wanted or "with copies")
+    return found
+
+
+def _drawn(spec: dict[str, Any], form: Form) -> Response:
+    safe = {"Content-Security-Policy": _POLICY}
+    match form:
+        case "svg":
+            return Picture(render_svg(spec), media_type="image/svg+xml", headers=safe)
+        case "png":
+            return Picture(render_png(spec), media_type="image/png", headers=safe)
+        case _:
+            return JSONResponse(spec, media_type=_VEGA_LITE)

@@ -1,0 +1,107 @@
+"""Series in a report: disparate impact by attribute, accuracy, volume, with the alerts on them."""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from sqlalchemy.orm import Session
+
+from app.charts.series import AlertMark, heading, series_chart
+from app.charts.volume import volume_chart
+from app.checks.rollups import Period
+from app.domain.alerts import Alert
+from app.domain.checks import DataSet, Scope, Span
+from app.domain.monitors import Monitor
+from app.domain.texts import TOGETHER
+from app.reports.document import Block, Figure, Paragraph, Section, Table
+from app.reports.numbers import count, interval, moment, number
+from app.views.series import Series, SeriesWanted, Volume, series_of, volume_of
+
+MOST_ROWS = 120
+"""Rows of the table beside a chart. The CSV has all."""
+
+_DAYS_OF_HOURS = timedelta(days=8)
+_DAYS_OF_DAYS = timedelta(days=100)
+_DAYS_OF_WEEKS = timedelta(days=731)
+_SHOWN = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
+_DATA = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "with copies", DataSet.FEEDBACK: "on labelled records"}
+
+
+def rollup_for(span: Span) -> Period | None:
+    """Over what the checks of a range are summed up, so that a chart and a table stay readable."""
+    length = span.end - span.start
+    if length <= _DAYS_OF_HOURS:
+        return None
+    if length <= _DAYS_OF_DAYS:
+        return Period.DAY
+    return Period.WEEK if length <= _DAYS_OF_WEEKS else Period.MONTH
+
+
+def history_sections(
+    session: Session, deployment_no: int, monitor: Monitor | None, span: Span, alerts: Sequence[Alert]
+) -> Iterator[Section]:
+    """A section on the time, and one beneath it for each attribute; then accuracy and the number of records."""
+    rollup = rollup_for(span)
+    each = "one point a check" if rollup is None else f"checked hours summed up by {rollup.value}"
+    yield Section("Over time", (Paragraph(f"From {moment(span.start)} to {moment(span.end)}, {each}."),))
+    attributes = (
+        [] if monitor is None else [one.feature for one in monitor.attributes] + [TOGETHER.join(one) for one in monitor.intersections]
+    )
+    for attribute in attributes:
+        yield Section(f"{attribute}: disparate impact", tuple(_attribute(session, deployment_no, attribute, span, alerts)), level=3)
+    accuracy = _series(session, deployment_no, "accuracy", DataSet.FEEDBACK, None, span)
+    yield Section("Accuracy", tuple(_drawn(accuracy, span, ())), level=3)
+    yield Section("Records", tuple(_volume(volume_of(session, deployment_no, span.start, span.end, rollup), span)), level=3)
+
+
+def _attribute(session: Session, deployment_no: int, attribute: str, span: Span, alerts: Sequence[Alert]) -> Iterator[Block]:
+    for data in (DataSet.PAYLOAD, DataSet.BALANCED):
+        marks = [
+            AlertMark(alert.opened_at, str(alert.facts.get("sentence", alert.rule_name)))
+            for alert in alerts
+            if alert.subject.attribute == attribute and alert.subject.data == data and span.start <= alert.opened_at
+        ]
+        yield from _drawn(_series(session, deployment_no, "disparate_impact", data, attribute, span), span, marks)
+
+
+def _series(session: Session, deployment_no: int, metric: str, data: DataSet, attribute: str | None, span: Span) -> Series:
+    wanted = SeriesWanted(
+        metric=metric, data=data, attribute=attribute, since=span.start, until=span.end, rollup=rollup_for(span), scopes=_SHOWN
+    )
+    return series_of(session, deployment_no, wanted)
+
+
+def _drawn(series: Series, span: Span, marks: Sequence[AlertMark]) -> Iterator[Block]:
+    name = f"{heading(series)}, {_DATA[series.data]}"
+    if not any(group.points for group in series.groups):
+        yield Paragraph(f"{name}: no check of this time measured it.")
+        return
+    yield Figure(name, lambda theme: series_chart(series, theme=theme, alerts=marks, span=_axis(span)))
+    rows = [
+        (
+            *(moment(point.at), group.group or group.scope.value),
+            *((f"none: {point.reason}", "–") if point.value is None else (number(point.value), interval(point.lower, point.upper))),
+            *(
+                f"{point.n:,}",
+                f"{(point.verdict or 'no limit set').replace('_', ' ')}{', carried forward' if point.carried_forward else ''}",
+            ),
+        )
+        for group in series.groups
+        for point in group.points
+    ]
+    rows = sorted(rows, key=lambda row: row[:2])
+    note = f"The newest {MOST_ROWS} of {len(rows):,} rows; the CSV has all." if len(rows) > MOST_ROWS else None
+    yield Table(f"Figures of the chart: {name}", ("Time", "Group", "Value", "95 %", "Records", "Verdict"), tuple(rows[-MOST_ROWS:]), note)
+
+
+def _volume(volumes: Sequence[Volume], span: Span) -> Iterator[Block]:
+    if not volumes:
+        yield Paragraph("No hour of this time was checked.")
+        return
+    total = sum(one.records for one in volumes)
+    yield Paragraph(f"{count(total)} records were logged in the checked hours.")
+    yield Figure("Records logged", lambda theme: volume_chart(volumes, theme=theme, span=_axis(span)))
+
+
+def _axis(span: Span) -> Span | None:
+    """What the axis shows: of roll-ups all there is, as the first period may begin before the range."""
+    return span if rollup_for(span) is None else None

@@ -1,0 +1,205 @@
+import csv
+import io
+import re
+from datetime import timedelta
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from app.security.principals import Role
+from app.store.tables import AlertRow
+from tests.integration.reports.conftest import HOSTILE, Reported
+from tests.scenes import HOUR, NOON
+
+VOID = {"meta", "br", "hr", "img", "input", "link", "path", "rect", "line"}
+PERIOD = {"since": NOON.isoformat(), "until": (NOON + 5 * HOUR).isoformat()}
+
+
+class Outline(HTMLParser):
+    """What an HTML file consists of; fails where an element is not closed in its turn."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+
+def test_a_report_is_one_html_file_that_loads_nothing_and_names_its_parts(reported: Reported) -> None:
+    text = reported.text(f"{reported.address}/report.html")
+
+    found = Outline(text).found
+    tags = [tag for tag, _ in found]
+    assert not {"script", "link", "iframe", "object", "img", "base", "form"} & set(tags)
+    loading = [value for _, given in found for name, value in given.items() if name in {"src", "href", "xlink:href", "action"}]
+    assert all(value and value.startswith("#") for value in loading)
+    assert "@import" not in text
+    assert not re.search(r"url\(\s*['\"]?(?!#)", text)
+    assert tags.count("h1") == 1
+    assert [int(tag[1]) for tag in tags if re.fullmatch("h[1-6]", tag)][:2] == [1, 2]
+    assert dict(found[0][1])["lang"] == "en"
+    assert tags.count("caption") == tags.count("table") > 5
+    assert all(given.get("scope") in {"col", "row"} for tag, given in found if tag == "th")
+    charts = [given for tag, given in found if tag == "svg"]
+    assert len(charts) > 5
+    assert all(given["role"] == "img" and given["aria-label"] for given in charts)
+    ids = [given["id"] for _, given in found if "id" in given]
+    assert len(ids) == len(set(ids))
+
+
+def test_a_strange_name_stands_in_a_report_as_it_is(reported: Reported) -> None:
+    text = reported.text(f"{reported.address}/report.html")
+
+    assert "<b>#eval" not in text
+    assert "&lt;b&gt;#eval(&#34;1&#34;)&lt;/b&gt; $x$ @y \\ *z* _q_ =1+1 العربية 東京 😀" in text
+
+
+def test_the_figures_of_a_report_are_those_of_the_api(reported: Reported) -> None:
+    text = reported.text(f"{reported.address}/report.html")
+    details = reported.service.client.get(f"/v1/deployments/a-model{reported.address}").json()
+
+    worst = [one for one in details["measurements"] if one["metric"] == "disparate_impact" and one["scope"] == "worst"]
+    told = [one for one in worst if one["data"] in {"payload", "balanced"}]
+    assert len(told) == 5
+    for one in told:
+        assert f"<td>{one['value']:.4f}</td><td>{one['lower']:.4f} to {one['upper']:.4f}</td><td>{one['n']:,}</td>" in text
+        assert one["sentence"] in text
+    rates = [one for one in details["measurements"] if one["metric"] == "favourable_rate" and one["data"] == "payload"]
+    for one in rates:
+        assert f"<td>{100 * one['value']:.2f} %</td>" in text
+    for part in ("What was logged", "What the model was trained on", "What mitigation would change", "Over time", "Alerts"):
+        assert f">{part}<" in text
+    assert "removes direct bias only" in text
+    assert details["id"] in text
+
+
+def test_the_same_check_gives_the_same_report(reported: Reported) -> None:
+    first, second = (reported.text(f"{reported.address}/report.html") for _ in range(2))
+
+    assert re.sub(r"Made on [^<]*", "", first) == re.sub(r"Made on [^<]*", "", second)
+
+
+def test_a_check_that_was_carried_forward_says_so(reported: Reported) -> None:
+    text = reported.text(f"/checks/{reported.checks[3].run.id}/report.html")
+
+    assert f"the figures are those of check {reported.checks[2].run.id}, carried forward" in text
+
+
+def test_a_check_without_figures_has_a_report_that_says_why(reported: Reported) -> None:
+    empty = reported.stage.check(NOON - 100 * HOUR)
+
+    text = reported.text(f"/checks/{empty.run.id}/report.html")
+
+    assert "There is no figure of this check: The check had too few records" in text
+
+
+@pytest.mark.parametrize("path", ["/report", "{address}/report"])
+def test_a_report_is_a_tagged_pdf_with_a_title_and_a_language(reported: Reported, path: str) -> None:
+    answer = reported.service.client.get(f"/v1/deployments/a-model{path.format(address=reported.address)}.pdf", params=PERIOD)
+
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/pdf"
+    assert answer.content.startswith(b"%PDF-1.")
+    assert answer.content.rstrip().endswith(b"%%EOF")
+    for entry in (b"/MarkInfo", b"/StructTreeRoot", b"/Lang", b"/Title"):
+        assert entry in answer.content
+
+
+def test_a_period_is_told_with_its_verdicts_its_series_and_its_newest_check(reported: Reported) -> None:
+    text = reported.text("/report.html", **PERIOD)
+
+    Outline(text)
+    assert "Unfair: sex (as logged) in 4 checks" in text or "sex (with copies) in 4 checks" in text
+    assert "Checks that ended: 4 succeeded." in text
+    assert "The newest check" in text
+    assert "one point a check" in text
+    assert reported.checks[3].run.id in text
+
+
+def test_a_long_period_is_summed_up_and_an_empty_one_says_that_nothing_is_there(reported: Reported) -> None:
+    summed = reported.text("/report.html", since=(NOON - timedelta(days=60)).isoformat(), until=(NOON + 9 * HOUR).isoformat())
+    empty = reported.text("/report.html", since="2020-01-01T00:00:00Z", until="2020-02-01T00:00:00Z")
+
+    assert "checked hours summed up by day" in summed
+    assert "No check of this time succeeded." in empty
+    assert "No check of this time measured a disparate impact." in empty
+
+
+def test_a_period_that_ends_before_it_begins_is_refused(reported: Reported) -> None:
+    answer = reported.service.client.get("/v1/deployments/a-model/report.html", params={"since": PERIOD["until"], "until": PERIOD["since"]})
+
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == "since"
+
+
+def test_whoever_may_only_log_gets_no_report(reported: Reported) -> None:
+    asked = {"headers": reported.service.as_(Role.INGEST)}
+
+    for path in ("/report.pdf", f"{reported.address}/report.html", "/charts/volume.svg", "/measurements.csv"):
+        assert reported.service.client.get(f"/v1/deployments/a-model{path}", **asked).status_code == 403
+
+
+def test_the_measurements_of_a_check_and_of_a_period_are_the_same_as_in_json(reported: Reported) -> None:
+    of_check = _rows(reported.text(f"{reported.address}/measurements.csv"))
+    of_period = _rows(reported.text("/measurements.csv", **PERIOD))
+    details = reported.service.client.get(f"/v1/deployments/a-model{reported.address}").json()
+
+    assert len(of_check) == len(details["measurements"])
+    for row, one in zip(of_check, details["measurements"], strict=True):
+        assert row["value"] == ("" if one["value"] is None else repr(one["value"]))
+        assert row["sentence"] == one["sentence"]
+    assert [row for row in of_period if row["check_id"] == details["id"]] == of_check
+    assert len(of_period) > 1000
+    assert {row["check_id"] for row in of_period} == {result.run.id for result in reported.checks}
+
+
+def test_an_alert_that_was_open_is_told_of_and_one_of_another_time_is_not(reported: Reported) -> None:
+    for name, opened, resolved in (("Women", NOON + 2 * HOUR, None), ("Long ago", NOON - 90 * HOUR, NOON - 80 * HOUR)):
+        with reported.service.database.transaction() as session:
+            session.add(
+                AlertRow(
+                    id=f"id of {name}",
+                    deployment_no=reported.stage.deployment.no,
+                    rule_id="unfair",
+                    rule_name=name,
+                    subject=name,
+                    kind="verdict",
+                    attribute="sex",
+                    group="female",
+                    metric="disparate_impact",
+                    data="payload",
+                    facts={"sentence": f"{name}: <i>a ratio of 0.40</i>"},
+                    opened_at=opened,
+                    last_seen_at=opened,
+                    resolved_at=resolved,
+                    resolution=None if resolved is None else "recovered",
+                )
+            )
+
+    text = reported.text("/report.html", **PERIOD)
+
+    assert "Women: &lt;i&gt;a ratio of 0.40&lt;/i&gt;" in text
+    assert "Dotted with a triangle: alert opened." in text.replace("</tspan>", "")
+    assert "Long ago" not in text
+
+
+def _rows(text: str) -> list[dict[str, Any]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_the_name_in_these_tests_is_the_one_that_is_stored(reported: Reported) -> None:
+    assert reported.service.client.get("/v1/deployments/a-model").json()["name"] == HOSTILE

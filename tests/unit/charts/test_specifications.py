@@ -1,0 +1,205 @@
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import altair as alt
+import pytest
+
+from app.charts.rendering import Spec, render_png, render_svg
+from app.charts.series import AlertMark, series_chart
+from app.charts.shares import MOST_BARS, ranges_chart, shares_chart
+from app.charts.theme import LOOKS, Theme
+from app.charts.volume import volume_chart
+from app.domain.checks import DataSet, Span
+from app.views.check_views import ViewKind
+from app.views.series import Volume
+from tests.unit.charts.made import HOSTILE, HOUR, START, group, outcomes, point, series, view
+
+DAY = [point(hour, 0.7 + hour / 100) for hour in range(24)]
+ODD = [
+    *(point(0, 0.5), point(1, None), point(2, 0.6, carried_forward=True), point(3, 0.7, verdict="insufficient_data")),
+    *(point(9, 0.9, lower=None, upper=None), point(10, 4.0, upper=900.0)),
+]
+BOTH = (group("female", 40, 60), group("male", 70, 30, role="reference"))
+
+CHARTS: dict[str, Any] = {
+    "a day": lambda theme: series_chart(series(("female", DAY)), theme=theme),
+    "odd points, gaps and alerts": lambda theme: series_chart(
+        series(("female", ODD), (None, DAY), gaps=3),
+        theme=theme,
+        alerts=[AlertMark(START, "Unfair to <b>women</b>")],
+        span=Span(start=START, end=START + 9 * HOUR),
+    ),
+    "one point": lambda theme: series_chart(series(("female", DAY[:1])), theme=theme),
+    "no point": lambda theme: series_chart(series(("female", [])), theme=theme),
+    "no group": lambda theme: series_chart(series(), theme=theme),
+    "no value at all": lambda theme: series_chart(series(("female", [point(hour, None) for hour in range(3)])), theme=theme),
+    "twenty groups": lambda theme: series_chart(series(*((f"group {no}", DAY) for no in range(20))), theme=theme),
+    "hostile names": lambda theme: series_chart(series(*((name, DAY) for name in HOSTILE), attribute=HOSTILE[0]), theme=theme),
+    "accuracy": lambda theme: series_chart(
+        series(("female", DAY), metric="accuracy", data=DataSet.FEEDBACK, attribute=None, lower_limit=None), theme=theme
+    ),
+    "a difference": lambda theme: series_chart(series(("female", DAY), metric="statistical_parity_difference"), theme=theme),
+    "volume": lambda theme: volume_chart([Volume(at=START, records=3, additional=1)], theme=theme),
+    "volume of a year": lambda theme: volume_chart(
+        [Volume(at=START + n * HOUR, records=n, additional=0) for n in range(8760)], theme=theme
+    ),
+    "no volume": lambda theme: volume_chart([], theme=theme),
+    "shares": lambda theme: shares_chart(ViewKind.PAYLOAD_PERTURBED, view(*BOTH, equality=0.6), theme=theme),
+    "shares of nobody": lambda theme: shares_chart(ViewKind.PAYLOAD, view(group("female", 0, 0)), theme=theme),
+    "shares without a group": lambda theme: shares_chart(ViewKind.TRAINING, view(), theme=theme),
+    "before and after": lambda theme: shares_chart(
+        ViewKind.DEBIASED, view(group("female", 4, 6, after=outcomes(6, 4)), *BOTH[1:]), theme=theme, with_copies=True
+    ),
+    "hostile groups": lambda theme: shares_chart(ViewKind.PAYLOAD, view(*(group(name, 1, 2) for name in HOSTILE)), theme=theme),
+    "hundreds of groups": lambda theme: shares_chart(ViewKind.PAYLOAD, view(*(group(f"{no}", 1, 2) for no in range(300))), theme=theme),
+    "sub-ranges": lambda theme: ranges_chart(ViewKind.PAYLOAD, view(group("18-25", 1, 2, ranges=8)), theme=theme),
+}
+
+
+@pytest.mark.parametrize("theme", [Theme.LIGHT, Theme.DARK])
+@pytest.mark.parametrize("name", CHARTS)
+def test_every_chart_fits_the_schema_and_can_be_drawn(name: str, theme: Theme) -> None:
+    spec = CHARTS[name](theme)
+
+    alt.Chart.from_dict(json.loads(json.dumps(spec, allow_nan=False)))
+    svg = render_svg(spec)
+    assert svg.startswith("<svg ")
+    assert "NaN" not in svg
+    assert "<script" not in svg
+    assert spec["description"]
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_nothing_in_a_chart_is_an_expression_of_ours_or_an_address(name: str) -> None:
+    spec = CHARTS[name](Theme.LIGHT)
+    schema = spec.pop("$schema")
+
+    assert schema == "https://vega.github.io/schema/vega-lite/v6.4.1.json"
+    assert not {"expr", "labelExpr", "calculate", "filter", "url", "params", "transform"} & set(_keys(spec))
+
+
+def test_a_line_ends_at_a_missing_value_and_at_a_missing_hour() -> None:
+    spec = series_chart(series(("female", [*DAY[:3], point(3, None), *DAY[4:6], *DAY[12:14]])))
+
+    lines = spec["datasets"]["lines"]
+    assert [row["k"] for row in lines] == [0, 0, 0, 1, 1, 2, 2]
+    (absent,) = spec["datasets"]["absent"]
+    assert absent["why"] == "no record of female was classified"
+
+
+def test_what_may_not_be_taken_for_a_measured_point_is_drawn_otherwise() -> None:
+    data = series_chart(series(("female", ODD), gaps=2))["datasets"]
+
+    assert [row["v"] for row in data["measured"]] == [0.5, 0.9, 4.0]
+    assert [(row["v"], row["verdict"]) for row in data["carried"]] == [(0.6, "fair, carried forward")]
+    assert [(row["v"], row["verdict"]) for row in data["uncertain"]] == [(0.7, "insufficient data")]
+    assert [(row["why"], row["count"]) for row in data["gaps"]] == [("the endpoint did not answer", 2)]
+
+
+def test_a_year_of_hours_is_drawn_without_single_points_and_says_at_the_bottom_what_they_would_have_said() -> None:
+    year = [point(hour, 0.1 if hour == 4321 else 0.8 + hour % 7 / 100, carried_forward=hour % 100 == 7) for hour in range(8760)]
+
+    spec = series_chart(series(("a", year), ("b", year), ("c", year)))
+
+    data = spec["datasets"]
+    assert 3 * 600 <= len(data["lines"]) <= 3 * 1800
+    assert sum(row["v"] == 0.1 for row in data["lines"]) == 3
+    assert "measured" not in data
+    assert {row["why"] for row in data["absent"]} == {"carried forward"}
+    assert len(json.dumps(spec)) < 1_000_000
+
+
+def test_names_that_look_alike_when_cut_stay_apart() -> None:
+    spec = series_chart(series(("x" * 80, DAY), ("x" * 90, DAY), (None, DAY)))
+
+    names = list(dict.fromkeys(row["g"] for row in spec["datasets"]["lines"]))
+    assert len(names) == 3
+    assert names[1] == f"{names[0]} (2)"
+
+
+def test_limits_are_named_and_an_unbounded_interval_reaches_the_end_of_the_axis() -> None:
+    spec = series_chart(series(("female", ODD), upper_limit=1.25))
+
+    named = {row["name"] for row in _rows(spec) if "name" in row}
+    assert named == {"lower limit 0.8", "upper limit 1.25", "equal 1"}
+    unbounded = next(row for row in spec["datasets"]["lines"] if row["v"] == 0.9)
+    assert unbounded["l"] == 0
+    assert unbounded["u"] > 4
+
+
+def test_a_ratio_begins_at_nought_a_share_has_all_and_a_difference_has_nought_in_the_middle() -> None:
+    ends = {
+        metric: _domain(series_chart(series(("female", DAY), metric=metric, lower_limit=None)))
+        for metric in ("disparate_impact", "favourable_rate", "statistical_parity_difference")
+    }
+
+    assert ends["disparate_impact"][0] == 0
+    assert ends["favourable_rate"] == [0, 1]
+    low, high = ends["statistical_parity_difference"]
+    assert low == -high
+
+
+def test_bars_show_each_share_with_its_interval_and_the_line_of_perfect_equality() -> None:
+    spec = shares_chart(ViewKind.PAYLOAD_PERTURBED, view(*BOTH, equality=0.65))
+
+    shares = {row["name"]: row["share"] for row in _rows(spec) if "share" in row}
+    assert shares == {"female": 0.4, "male": 0.7}
+    assert {"40.0% of 100 · monitored · female", "70.0% of 100 · reference · male"} <= {row.get("label") for row in _rows(spec)}
+    assert "perfect equality 65.0%" in {row.get("name") for row in _rows(spec)}
+    assert "Perfect equality is 65.0%" in spec["description"]
+
+
+def test_no_more_bars_are_drawn_than_can_be_read_and_the_chart_says_so() -> None:
+    spec = CHARTS["hundreds of groups"](Theme.LIGHT)
+
+    assert sum("share" in row for row in _rows(spec)) == MOST_BARS
+    assert f"The first {MOST_BARS} of 300." in " ".join(spec["title"]["subtitle"])
+
+
+@pytest.mark.parametrize("theme", [Theme.LIGHT, Theme.DARK])
+def test_text_and_lines_stand_out_from_the_background(theme: Theme) -> None:
+    look = LOOKS[theme]
+
+    assert all(_contrast(colour, look.surface) >= 4.5 for colour in (look.text, look.muted, look.limit))
+    assert all(_contrast(colour, look.surface) >= 3 for colour in (*look.groups, look.alert))
+
+
+def test_a_picture_is_a_png_of_bounded_size() -> None:
+    picture = render_png(CHARTS["shares"](Theme.LIGHT), 100.0, width=300)
+
+    assert picture.startswith(b"\x89PNG")
+    assert int.from_bytes(picture[16:20], "big") < 300 * 5
+
+
+def _keys(found: object) -> Iterator[str]:
+    match found:
+        case dict():
+            yield from found
+            for name, part in found.items():
+                if name != "datasets":
+                    yield from _keys(part)
+        case list():
+            for part in found:
+                yield from _keys(part)
+
+
+def _rows(spec: Spec) -> list[dict[str, Any]]:
+    return [row for rows in spec["datasets"].values() for row in rows]
+
+
+def _domain(spec: Spec) -> list[float]:
+    return next(layer["encoding"]["y"]["scale"]["domain"] for layer in spec["layer"] if "scale" in layer["encoding"].get("y", {}))
+
+
+def _contrast(one: str, other: str) -> float:
+    """As WCAG 2 has it."""
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(part, 16) / 255 for part in re.findall("..", colour[1:])]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
