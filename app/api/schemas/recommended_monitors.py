@@ -1,0 +1,323 @@
+"""Recommended monitors as bodies: what is proposed and why, and what is accepted."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import ConfigDict, Field
+
+from app.api.schemas.base import In, Out, example
+from app.api.schemas.monitors import FeatureName
+from app.api.schemas.values import GroupValueJson
+from app.domain.monitor_rules import MAX_ATTRIBUTES
+from app.domain.outcomes import OutcomeRule
+from app.errors import FieldProblem, InvalidInput
+from app.training.recommended.accepting import Accepted, Picked
+from app.training.recommended.choice import Choice, GroupShare, Role
+from app.training.recommended.detecting import Confidence
+from app.training.recommended.kinds import Kind
+from app.training.recommended.observed import Origin
+from app.training.recommended.outcomes import Origin as OutcomesOrigin
+from app.training.recommended.outcomes import Outcomes
+from app.training.recommended.recommending import Proposal, Recommended
+
+_GROUPS: list[dict[str, Any]] = [
+    {
+        "value": "male",
+        "meaning": "male",
+        "role": "reference",
+        "records": 60,
+        "favourable": 45,
+        "rate": 0.75,
+        "lower": 0.628,
+        "upper": 0.842,
+        "reason": None,
+    },
+    {
+        "value": "female",
+        "meaning": "female",
+        "role": "monitored",
+        "records": 40,
+        "favourable": 22,
+        "rate": 0.55,
+        "lower": 0.398,
+        "upper": 0.693,
+        "reason": None,
+    },
+]
+
+_PROPOSAL: dict[str, Any] = {
+    "feature": "Sex",
+    "is_meta": False,
+    "kind": "sex",
+    "confidence": "high",
+    "accepted_by_default": True,
+    "monitored": ["female"],
+    "reference": ["male"],
+    "threshold": 0.8,
+    "upper_threshold": 1.25,
+    "groups": _GROUPS,
+    "evidence": {
+        "name": "'sex' in its name",
+        "values": "its values are words for sex or gender: male, female",
+        "data": "training",
+        "records": 100,
+        "missing": 0,
+        "at": "2026-07-01T12:00:00Z",
+        "reference": "'male' has the highest favourable rate (75.0%) of the groups with at least 10% of the records",
+        "threshold": "0.8 is the four-fifths rule; 1.25 mirrors 0.8, because no sex may be disadvantaged, the reference no more than the"
+        " others",
+    },
+    "warnings": [],
+    "customary": {
+        "monitored": ["female"],
+        "reference": ["male"],
+        "groups": _GROUPS,
+        "reason": "'male' usually is the reference, whatever the rates",
+        "warnings": [],
+    },
+}
+
+_RECOMMENDED: dict[str, Any] = {
+    "outcomes": {
+        "favourable": ["No Risk"],
+        "unfavourable": ["Risk"],
+        "origin": "suggestion",
+        "is_certain": True,
+        "evidence": "the words 'No Risk' and 'Risk' say it; confirm",
+    },
+    "proposals": [_PROPOSAL],
+    "already_monitored": [{"feature": "Age", "kind": "age"}],
+    "not_proposed": [{"feature": "HouseAge", "kind": "age", "reason": "'age' in its name may mean age, but 'house' beside it …"}],
+}
+
+
+class AcceptedAttributeIn(In):
+    """A proposed attribute; members that are left out are as proposed, or as the monitor has them already."""
+
+    feature: FeatureName
+    groups: Picked | None = Field(
+        default=None,
+        description="Which of the offered groups: the `proposed` or the `customary` ones. `monitored` and `reference` override them.",
+    )
+    monitored: list[GroupValueJson] | None = None
+    reference: list[GroupValueJson] | None = Field(default=None, description="Null: every other value that is seen.")
+    threshold: float | None = None
+    upper_threshold: float | None = Field(default=None, description="Null: no upper limit.")
+
+    def accepted(self) -> Accepted:
+        """What was edited of it."""
+        changes: dict[str, Any] = {}
+        for member in self.model_fields_set - {"feature", "groups"}:
+            sent = getattr(self, member)
+            if sent is not None or member in {"reference", "upper_threshold"}:
+                changes[member] = tuple(sent) if isinstance(sent, list) else sent
+        return Accepted(self.feature, changes, self.groups)
+
+
+class AcceptRecommendationsIn(In):
+    """What is accepted. Without `attributes` everything that is accepted by default."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"attributes": [{"feature": "Sex", "threshold": 0.9}], "favourable": ["No Risk"], "unfavourable": ["Risk"]}]
+        }
+    )
+
+    attributes: list[AcceptedAttributeIn] | None = Field(default=None, json_schema_extra={"minItems": 1})
+    favourable: list[GroupValueJson] | None = Field(
+        default=None, description="Required where no monitor says it and the suggestion is not certain. Replaces what the monitor has."
+    )
+    unfavourable: list[GroupValueJson] | None = Field(default=None, description="Together with `favourable`.")
+
+    def asked(self) -> list[Accepted] | None:
+        """The attributes that were asked for.
+
+        Raises:
+            InvalidInput: the list is empty or too long.
+        """
+        if self.attributes is None:
+            return None
+        if not 1 <= len(self.attributes) <= MAX_ATTRIBUTES:
+            message = f"must list 1 to {MAX_ATTRIBUTES} attributes, found {len(self.attributes):,}; leave it out to accept what is sure"
+            raise InvalidInput.of("attributes", message)
+        return [attribute.accepted() for attribute in self.attributes]
+
+    def outcomes(self) -> OutcomeRule | None:
+        """The outcomes that were sent.
+
+        Raises:
+            InvalidInput: one list was sent without the other.
+        """
+        if self.favourable is not None and self.unfavourable is not None:
+            return OutcomeRule(favourable=tuple(self.favourable), unfavourable=tuple(self.unfavourable))
+        if self.favourable is None and self.unfavourable is None:
+            return None
+        missing = "favourable" if self.favourable is None else "unfavourable"
+        raise InvalidInput([FieldProblem(missing, "must be sent together with the other list of outcomes")])
+
+
+class SuggestedOutcomesOut(Out):
+    """The outcomes that rates are counted by; null where they are not known."""
+
+    favourable: list[GroupValueJson] | None
+    unfavourable: list[GroupValueJson] | None
+    origin: OutcomesOrigin = Field(description="`monitor`, or a `suggestion` to be confirmed, or `unknown`.")
+    is_certain: bool = Field(description="Whether a monitor may be made of them without sending them.")
+    evidence: str
+
+
+class GroupShareOut(Out):
+    """One group: its records, and the share of favourable outcomes with its 95 % interval."""
+
+    value: GroupValueJson
+    meaning: str | None = Field(description="What the value is taken for; null where it speaks for itself or is not known.")
+    role: Role
+    records: int
+    favourable: int | None
+    rate: float | None
+    lower: float | None
+    upper: float | None
+    reason: str | None = Field(description="Why there is no rate.")
+
+
+class EvidenceOut(Out):
+    """What tells that the column is of the kind, and how the proposal was made."""
+
+    name: str | None = Field(description="What in the name matched; null where the values alone tell.")
+    values: str
+    data: Origin
+    records: int = Field(description="That were looked at.")
+    missing: int = Field(description="Of these, records without a value.")
+    at: datetime = Field(description="When the training data were processed, or the newest record was logged.")
+    reference: str = Field(description="Why this reference.")
+    threshold: str = Field(description="Why these thresholds.")
+
+
+class CustomaryOut(Out):
+    """The groups that custom compares, whatever the rates. They may be those that are proposed."""
+
+    monitored: list[GroupValueJson]
+    reference: list[GroupValueJson]
+    groups: list[GroupShareOut]
+    reason: str = Field(description="What the custom is.")
+    warnings: list[str]
+
+    @classmethod
+    def of(cls, choice: Choice) -> "CustomaryOut":
+        """The body of customary groups."""
+        return cls(
+            monitored=list(choice.monitored),
+            reference=list(choice.reference),
+            groups=[_group(group) for group in choice.groups],
+            reason=choice.because,
+            warnings=list(choice.warnings),
+        )
+
+
+class ProposalOut(Out):
+    """One attribute that the fairness monitor should watch."""
+
+    feature: FeatureName
+    is_meta: bool
+    kind: Kind
+    confidence: Confidence
+    accepted_by_default: bool
+    monitored: list[GroupValueJson]
+    reference: list[GroupValueJson]
+    threshold: float
+    upper_threshold: float | None
+    groups: list[GroupShareOut]
+    evidence: EvidenceOut
+    warnings: list[str]
+    customary: CustomaryOut | None = Field(
+        description="What custom would compare, to be accepted with `groups: customary`; null where no custom is known."
+    )
+
+    @classmethod
+    def of(cls, proposal: Proposal) -> "ProposalOut":
+        """The body of a proposal."""
+        evidence, choice = proposal.evidence, proposal.choice
+        return cls(
+            feature=proposal.feature,
+            is_meta=proposal.is_meta,
+            kind=proposal.kind,
+            confidence=proposal.confidence,
+            accepted_by_default=proposal.by_default,
+            monitored=list(choice.monitored),
+            reference=list(choice.reference),
+            threshold=proposal.threshold,
+            upper_threshold=proposal.upper_threshold,
+            groups=[_group(group) for group in choice.groups],
+            evidence=EvidenceOut(
+                name=evidence.name,
+                values=evidence.values,
+                data=evidence.source.origin,
+                records=evidence.source.records,
+                missing=evidence.missing,
+                at=evidence.source.at,
+                reference=evidence.reference,
+                threshold=evidence.threshold,
+            ),
+            warnings=list(choice.warnings),
+            customary=None if choice.customary is None else CustomaryOut.of(choice.customary),
+        )
+
+
+class AlreadyMonitoredOut(Out):
+    """An attribute that the fairness monitor has."""
+
+    feature: FeatureName
+    kind: Kind | None = Field(description="What it was recognised as; null where it was not.")
+
+
+class NotProposedOut(Out):
+    """A column that speaks of a kind, and why it is not proposed."""
+
+    feature: FeatureName
+    kind: Kind
+    reason: str
+
+
+class RecommendedMonitorsOut(Out):
+    """What a fairness monitor should watch."""
+
+    model_config = example(_RECOMMENDED)
+
+    outcomes: SuggestedOutcomesOut
+    proposals: list[ProposalOut]
+    already_monitored: list[AlreadyMonitoredOut]
+    not_proposed: list[NotProposedOut]
+
+    @classmethod
+    def of(cls, found: Recommended) -> "RecommendedMonitorsOut":
+        """The body of everything that was found."""
+        return cls(
+            outcomes=_outcomes(found.outcomes),
+            proposals=[ProposalOut.of(proposal) for proposal in found.proposals],
+            already_monitored=[AlreadyMonitoredOut(feature=one.feature, kind=one.kind) for one in found.already],
+            not_proposed=[NotProposedOut(feature=one.feature, kind=one.kind, reason=one.reason) for one in found.not_proposed],
+        )
+
+
+def _group(group: GroupShare) -> GroupShareOut:
+    return GroupShareOut(
+        value=group.value,
+        meaning=group.meaning,
+        role=group.role,
+        records=group.records,
+        favourable=group.favourable,
+        rate=group.rate,
+        lower=group.lower,
+        upper=group.upper,
+        reason=group.reason,
+    )
+
+
+def _outcomes(found: Outcomes) -> SuggestedOutcomesOut:
+    return SuggestedOutcomesOut(
+        favourable=None if found.rule is None else list(found.rule.favourable),
+        unfavourable=None if found.rule is None else list(found.rule.unfavourable),
+        origin=found.origin,
+        is_certain=found.is_certain,
+        evidence=found.evidence,
+    )

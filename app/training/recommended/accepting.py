@@ -1,0 +1,106 @@
+"""Proposals into a monitor: those asked for, or those that are sure, with what was edited."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+from app.domain.monitors import Monitor, MonitoredAttribute
+from app.errors import FieldProblem, InvalidInput
+from app.training.recommended.choice import Choice
+from app.training.recommended.recommending import Proposal, Recommended
+
+Picked: TypeAlias = Literal["proposed", "customary"]
+"""Which of the groups that are offered for an attribute."""
+
+_PLACE = re.compile(r"attributes\[(\d+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """One attribute that was asked for; `changes` are the members of a MonitoredAttribute that were edited.
+
+    `picked` says which groups; None: those that the monitor has, or else the proposed ones.
+    """
+
+    feature: str
+    changes: Mapping[str, Any]
+    picked: Picked | None = None
+
+
+def merged(monitor: Monitor | None, recommended: Recommended, asked: Sequence[Accepted] | None) -> Monitor:
+    """The monitor with the accepted attributes, and with the outcomes where it is new or they were sent; not yet checked.
+
+    Where nothing is `asked` for, every proposal that is accepted by default. An attribute that is monitored already keeps everything
+    that was neither picked nor edited, so the same again changes nothing.
+
+    Raises:
+        InvalidInput: an attribute is not proposed or is named twice, there are no groups as picked, nothing is left to accept, or the
+            outcomes are not known.
+    """
+    of_feature = {attribute.feature: attribute for attribute in monitor.attributes} if monitor else {}
+    proposed = {proposal.feature: proposal for proposal in recommended.proposals}
+    if asked is None:
+        asked = [Accepted(proposal.feature, {}) for proposal in recommended.proposals if proposal.by_default]
+        if not asked and monitor is None:
+            raise InvalidInput.of("attributes", "is required: no proposal is sure enough to be accepted unseen; list those you want")
+    problems = _problems(asked, {*of_feature, *proposed}, recommended)
+    if monitor is None and not (recommended.outcomes.rule and recommended.outcomes.is_certain):
+        problems += [FieldProblem(field, f"is required: {recommended.outcomes.evidence}") for field in ("favourable", "unfavourable")]
+    if problems or recommended.outcomes.rule is None:
+        raise InvalidInput(problems)
+    for one in asked:
+        base = of_feature.get(one.feature) or _attribute(proposed[one.feature])
+        choice = _picked(one, recommended)
+        groups = {} if choice is None else {"monitored": choice.monitored, "reference": choice.reference}
+        of_feature[one.feature] = replace(base, **(groups | dict(one.changes)))
+    attributes = tuple(of_feature.values())
+    if monitor is None:
+        return Monitor(outcomes=recommended.outcomes.rule, attributes=attributes)
+    return replace(monitor, outcomes=recommended.outcomes.rule, attributes=attributes)
+
+
+def as_asked(problems: Sequence[FieldProblem], monitor: Monitor, asked: Sequence[Accepted] | None) -> list[FieldProblem]:
+    """The problems of the merged monitor, each at the place where it was sent, or else in the monitor that is stored."""
+    places = {one.feature: place for place, one in enumerate(asked or ())}
+
+    def sent(found: re.Match[str]) -> str:
+        feature = monitor.attributes[int(found[1])].feature
+        return f"attributes[{places[feature]}]" if feature in places else f"fairness_monitor.{found[0]}"
+
+    return [FieldProblem(_PLACE.sub(sent, problem.field, count=1), problem.message) for problem in problems]
+
+
+def _problems(asked: Sequence[Accepted], known: set[str], recommended: Recommended) -> list[FieldProblem]:
+    reasons = {one.feature: one.reason for one in recommended.not_proposed}
+    problems = []
+    for place, one in enumerate(asked):
+        if one.feature not in known:
+            why = reasons.get(one.feature, "nothing speaks of an attribute that is to be watched")
+            message = f"{one.feature!r:.210} is not proposed: {why}. PUT the fairness monitor to watch it all the same"
+            problems.append(FieldProblem(f"attributes[{place}].feature", message))
+        elif any(earlier.feature == one.feature for earlier in asked[:place]):
+            problems.append(FieldProblem(f"attributes[{place}].feature", f"{one.feature!r:.210} is listed twice"))
+        elif one.picked is not None and _picked(one, recommended) is None:
+            why = f"no {one.picked} groups of {one.feature!r:.210} are known; send monitored and reference"
+            problems.append(FieldProblem(f"attributes[{place}].groups", why))
+    return problems
+
+
+def _picked(asked: Accepted, recommended: Recommended) -> Choice | None:
+    """The groups that were picked by name; None where none were, or there are no such."""
+    if asked.picked is None:
+        return None
+    choices = {one.feature: one.choice for one in recommended.already} | {one.feature: one.choice for one in recommended.proposals}
+    choice = choices.get(asked.feature)
+    return choice if choice is None or asked.picked == "proposed" else choice.customary
+
+
+def _attribute(proposal: Proposal) -> MonitoredAttribute:
+    return MonitoredAttribute(
+        feature=proposal.feature,
+        monitored=proposal.choice.monitored,
+        reference=proposal.choice.reference,
+        threshold=proposal.threshold,
+        upper_threshold=proposal.upper_threshold,
+    )
