@@ -2,21 +2,26 @@
 
 import re
 import secrets
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Response
 from pydantic import ValidationError
 
 from app.api.answers import Answers, problems, problems_of_deployment, problems_with_body
+from app.api.changes import definition_changes
 from app.api.schemas.deployments import DeploymentIn, DeploymentOut, DeploymentPage, DeploymentPatch, definition_json
+from app.api.validating import ValidateOnly, kept_unless
 from app.checks.picking import problems_of
 from app.domain.definitions import Definition, definition_of
 from app.domain.deployment_rules import definition_problems
 from app.domain.deployments import Deployment, Endpoint
-from app.errors import Conflict, EndpointRefused, InvalidInput, NotFound
+from app.errors import Conflict, EndpointRefused, FieldProblem, InvalidInput, NotFound
 from app.scoring.egress import check_url, parse_url
 from app.security.principals import Permission
 from app.services import Services
+from app.store.activities import record_activity
+from app.store.deployments import Deployments
 from app.store.monitors import monitor_of
 from app.web.access import DeploymentsIn, LockedDeployment, Manager, ReadableDeployment, Reader, ServicesIn, SessionIn
 from app.web.paging import Limit, cut, number_behind
@@ -24,7 +29,9 @@ from app.web.problems import field_problems
 
 router = APIRouter(prefix="/v1/deployments", tags=["deployments"])
 
-_THERE_ALREADY: Answers = {200: {"model": DeploymentOut, "description": "There already, with the same content"}}
+_THERE_ALREADY: Answers = {
+    200: {"model": DeploymentOut, "description": "There already, with the same content; or, where it is only checked, what would be stored"}
+}
 
 
 @router.post(
@@ -34,12 +41,23 @@ _THERE_ALREADY: Answers = {200: {"model": DeploymentOut, "description": "There a
     responses=_THERE_ALREADY | problems_with_body(Conflict),
 )
 def create_deployment(
-    body: DeploymentIn, principal: Manager, deployments: DeploymentsIn, services: ServicesIn, response: Response
+    *,
+    body: DeploymentIn,
+    principal: Manager,
+    session: SessionIn,
+    services: ServicesIn,
+    response: Response,
+    validate_only: ValidateOnly,
 ) -> DeploymentOut:
     """Creates a deployment. The same id with the same content again changes nothing, so a request may be repeated."""
     principal.require(Permission.MANAGE)
-    stored, is_new = deployments.create(body.id or _id_from(body.name), _checked(body.to_domain(), services))
-    response.status_code = 201 if is_new else 200
+    definition = checked_definition(body.to_domain(), services)
+    with kept_unless(session, validate_only):
+        stored, is_new = Deployments(session, services.secret_box).create(body.id or _id_from(body.name), definition)
+        if is_new:
+            changes = definition_changes(None, definition)
+            record_activity(session, principal.actor, "deployment.created", deployment=stored, details=changes)
+    response.status_code = 201 if is_new and not validate_only else 200
     return DeploymentOut.of(stored)
 
 
@@ -61,25 +79,37 @@ def read_deployment(deployment: ReadableDeployment) -> DeploymentOut:
 
 @router.patch("/{deployment_id}", operation_id="changeDeployment", responses=problems_with_body(NotFound, Conflict))
 def change_deployment(
-    body: DeploymentPatch, deployment: LockedDeployment, deployments: DeploymentsIn, services: ServicesIn, session: SessionIn
+    *,
+    body: DeploymentPatch,
+    deployment: LockedDeployment,
+    principal: Manager,
+    session: SessionIn,
+    services: ServicesIn,
+    validate_only: ValidateOnly,
 ) -> DeploymentOut:
     """Changes a deployment by a JSON merge patch: what is left out stays. Other columns make a new schema version.
 
     Pointing the endpoint at another host needs its credentials again, so that nobody can have the stored ones sent to himself.
     """
-    changed = _checked(_patched(deployment, body), services)
-    _keeps_secret(deployment.endpoint, changed.endpoint, body)
-    stored = deployments.change(deployment, changed)
-    monitor = monitor_of(session, stored.no)
-    broken = monitor and problems_of(monitor, stored.schema, stored.problem_type)
-    if broken:
-        raise Conflict(f"The fairness monitor would no longer fit: {InvalidInput(broken)}. Change or delete the monitor first.")
+    patched = _patched(deployment, body)
+    changed = checked_definition(patched, services, _secret_problems(deployment.endpoint, patched.endpoint, body))
+    with kept_unless(session, validate_only):
+        stored = Deployments(session, services.secret_box).change(deployment, changed)
+        monitor = monitor_of(session, stored.no)
+        broken = monitor and problems_of(monitor, stored.schema, stored.problem_type)
+        if broken:
+            raise Conflict(f"The fairness monitor would no longer fit: {InvalidInput(broken)}. Change or delete the monitor first.")
+        before = definition_of(deployment)
+        if before != changed:
+            changes = definition_changes(before, changed)
+            record_activity(session, principal.actor, "deployment.changed", deployment=stored, details=changes)
     return DeploymentOut.of(stored)
 
 
 @router.delete("/{deployment_id}", status_code=204, operation_id="deleteDeployment", responses=problems_of_deployment())
-def delete_deployment(deployment: LockedDeployment, deployments: DeploymentsIn) -> None:
+def delete_deployment(deployment: LockedDeployment, deployments: DeploymentsIn, session: SessionIn, principal: Manager) -> None:
     """Deletes a deployment and all that belongs to it: records, feedback, monitor, checks, measurements, bound keys."""
+    record_activity(session, principal.actor, "deployment.deleted", deployment=deployment, details={"name": [deployment.name, None]})
     deployments.delete(deployment.id)
 
 
@@ -89,16 +119,25 @@ def _id_from(name: str) -> str:
     return f"{slug or 'deployment'}-{secrets.token_hex(4)}"
 
 
-def _checked(definition: Definition, services: Services) -> Definition:
-    found = definition_problems(definition)
+def checked_definition(definition: Definition, services: Services, others: Sequence[FieldProblem] = ()) -> Definition:
+    """The definition, if it may be stored.
+
+    Raises:
+        InvalidInput: it may not; names everything wrong with it, and `others`, which were found before.
+    """
+    found = [*definition_problems(definition), *_address_problems(definition.endpoint, services), *others]
     if found:
         raise InvalidInput(found)
-    if definition.endpoint:
-        try:
-            check_url(definition.endpoint.url, services.settings.allowed_endpoints)
-        except EndpointRefused as error:
-            raise InvalidInput.of("endpoint.url", str(error)) from error
     return definition
+
+
+def _address_problems(endpoint: Endpoint | None, services: Services) -> list[FieldProblem]:
+    if endpoint is not None:
+        try:
+            check_url(endpoint.url, services.settings.allowed_endpoints)
+        except EndpointRefused as error:
+            return [FieldProblem("endpoint.url", str(error))]
+    return []
 
 
 def _patched(deployment: Deployment, patch: DeploymentPatch) -> Definition:
@@ -109,18 +148,21 @@ def _patched(deployment: Deployment, patch: DeploymentPatch) -> Definition:
         raise InvalidInput(field_problems(error.errors())) from error
 
 
-def _keeps_secret(before: Endpoint | None, after: Endpoint | None, patch: DeploymentPatch) -> None:
+def _secret_problems(before: Endpoint | None, after: Endpoint | None, patch: DeploymentPatch) -> list[FieldProblem]:
     """Refuses to send kept credentials to another origin: whoever may change the address would get to know them."""
     if before is None or after is None or after.credentials is None or before.url == after.url:
-        return
+        return []
     if patch.endpoint is not None and "credentials" in patch.endpoint.model_fields_set:
-        return
-    if _origin(before.url) != _origin(after.url):
-        raise InvalidInput.of(
-            "endpoint.credentials", "must be sent again (or null) when the endpoint moves to another scheme, host or port"
-        )
+        return []
+    if _origin(after.url) in (None, _origin(before.url)):
+        return []
+    return [FieldProblem("endpoint.credentials", "must be sent again (or null) when the endpoint moves to another scheme, host or port")]
 
 
-def _origin(url: str) -> tuple[str, str, int | None]:
-    parsed = parse_url(url)
+def _origin(url: str) -> tuple[str, str, int | None] | None:
+    """None where the URL cannot be read, which is a problem by itself."""
+    try:
+        parsed = parse_url(url)
+    except EndpointRefused:
+        return None
     return parsed.scheme, parsed.host, parsed.port

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Response
 
 from app.api.answers import Answers, problems_of_deployment, problems_with_body
+from app.api.changes import settings_changes
 from app.api.schemas.mitigation import MitigationIn, MitigationOut
 from app.api.schemas.mitigation_profiles import ProfileOut, ProfilePage
 from app.domain.deployments import Deployment
@@ -12,6 +13,7 @@ from app.domain.mitigation_rules import mitigation_problems
 from app.domain.monitors import Monitor
 from app.errors import Conflict, InvalidInput, NotFound
 from app.mitigation.profiles import fit_anew, stored_profile
+from app.store.activities import record_activity
 from app.store.deployments import Deployments
 from app.store.mitigation import profiles_of, put_settings, settings_of
 from app.store.monitors import monitor_of
@@ -47,7 +49,7 @@ def read_mitigation(deployment: ReadableDeployment, session: SessionIn) -> Mitig
 
 
 @router.put("/mitigation", operation_id="putMitigation", responses=problems_with_body(NotFound, Conflict))
-def put_mitigation(body: MitigationIn, deployment: LockedDeployment, session: SessionIn) -> MitigationOut:
+def put_mitigation(body: MitigationIn, deployment: LockedDeployment, session: SessionIn, principal: Manager) -> MitigationOut:
     """Sets how outcomes are mitigated. The same content again changes nothing; other content makes the next version.
 
     Needs a fairness monitor (409), whose attributes they are. If the monitor is changed later, the settings stay and apply to what is
@@ -58,7 +60,11 @@ def put_mitigation(body: MitigationIn, deployment: LockedDeployment, session: Se
     found = mitigation_problems(settings, monitor, deployment.problem_type)
     if found:
         raise InvalidInput(found)
-    return MitigationOut.of(put_settings(session, deployment.no, settings), monitor)
+    before = settings_of(session, deployment.no)
+    after = put_settings(session, deployment.no, settings)
+    if after != before:
+        record_activity(session, principal.actor, "mitigation.changed", deployment=deployment, details=settings_changes(before, after))
+    return MitigationOut.of(after, monitor)
 
 
 @router.get("/mitigation-profiles", operation_id="listMitigationProfiles", responses=problems_of_deployment())
@@ -97,7 +103,7 @@ def fit_mitigation_profile(
         deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)
         monitor = _required_monitor(monitor_of(session, deployment.no), deployment)
         settings = settings_of(session, deployment.no)
-    profile = fit_anew(services.database, deployment, monitor, settings, now=now)
+    profile = fit_anew(services.database, deployment, monitor, settings, actor=principal.actor, now=now)
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/mitigation-profiles/{profile.version}"
     return ProfileOut.of(profile, in_use=True)
 

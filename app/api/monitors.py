@@ -3,24 +3,33 @@
 from fastapi import APIRouter
 
 from app.api.answers import problems_of_deployment, problems_with_body
+from app.api.changes import monitor_changes
 from app.api.schemas.monitors import MonitorIn, MonitorOut
-from app.checks.donors import donor_problems
-from app.checks.picking import problems_of
+from app.api.validating import ValidateOnly, kept_unless
+from app.checks.fitting import fitting_problems
 from app.errors import InvalidInput, NotFound
+from app.store.activities import record_activity
 from app.store.monitors import delete_monitor, monitor_of, put_monitor
-from app.web.access import LockedDeployment, ReadableDeployment, SessionIn
+from app.web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/fairness-monitor", tags=["fairness monitor"])
 
 
 @router.put("", operation_id="putFairnessMonitor", responses=problems_with_body(NotFound))
-def put_fairness_monitor(body: MonitorIn, deployment: LockedDeployment, session: SessionIn) -> MonitorOut:
+def put_fairness_monitor(
+    body: MonitorIn, deployment: LockedDeployment, session: SessionIn, principal: Manager, validate_only: ValidateOnly
+) -> MonitorOut:
     """Sets the monitor. The same content again changes nothing; other content makes the next version."""
     monitor = body.to_domain()
-    found = problems_of(monitor, deployment.schema, deployment.problem_type) or donor_problems(session, deployment, monitor)
+    found = fitting_problems(session, deployment, monitor)
     if found:
         raise InvalidInput(found)
-    return MonitorOut.of(put_monitor(session, deployment.no, monitor))
+    before = monitor_of(session, deployment.no)
+    with kept_unless(session, validate_only):
+        after = put_monitor(session, deployment.no, monitor)
+        if after != before:
+            record_activity(session, principal.actor, "monitor.changed", deployment=deployment, details=monitor_changes(before, after))
+    return MonitorOut.of(after)
 
 
 @router.get("", operation_id="readFairnessMonitor", responses=problems_of_deployment())
@@ -33,7 +42,9 @@ def read_fairness_monitor(deployment: ReadableDeployment, session: SessionIn) ->
 
 
 @router.delete("", status_code=204, operation_id="deleteFairnessMonitor", responses=problems_of_deployment())
-def delete_fairness_monitor(deployment: LockedDeployment, session: SessionIn) -> None:
+def delete_fairness_monitor(deployment: LockedDeployment, session: SessionIn, principal: Manager) -> None:
     """Deletes the monitor: no more checks. What was measured stays."""
+    changes = monitor_changes(monitor_of(session, deployment.no), None)
     if not delete_monitor(session, deployment.no):
         raise NotFound("fairness monitor of the deployment", deployment.id)
+    record_activity(session, principal.actor, "monitor.deleted", deployment=deployment, details=changes)

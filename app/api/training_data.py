@@ -10,6 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
 
 from app.api.answers import problems_of_deployment, problems_with_body
+from app.api.changes import training_data_changes
 from app.api.schemas.measurements import MeasurementOut, MeasurementPage
 from app.api.schemas.training_data import TrainingDataOut, TrainingDistributionsIn, TrainingSummaryOut
 from app.api.uploads import media_type_of, require_parameters, spooled
@@ -24,6 +25,7 @@ from app.errors import Conflict, InvalidInput, NotFound, UnsupportedMediaType
 from app.metrics import metrics_on
 from app.security.principals import Principal
 from app.services import Services
+from app.store.activities import record_activity
 from app.store.deployments import Deployments
 from app.store.monitors import monitor_of
 from app.store.training_data import delete_training_data, distributions_of, label_tables_of, store_training_data, training_summary_of
@@ -119,10 +121,12 @@ def measure_training_data(deployment: ReadableDeployment, session: SessionIn) ->
 
 
 @router.delete("", status_code=204, operation_id="deleteTrainingData", responses=problems_of_deployment())
-def forget_training_data(deployment: LockedDeployment, session: SessionIn) -> None:
+def forget_training_data(deployment: LockedDeployment, session: SessionIn, principal: Manager) -> None:
     """Forgets what was uploaded."""
+    changes = training_data_changes(training_summary_of(session, deployment.no), None)
     if not delete_training_data(session, deployment.no):
         raise _nothing(deployment)
+    record_activity(session, principal.actor, "training_data.deleted", deployment=deployment, details=changes)
 
 
 def _form(request: Request) -> TrainingForm:
@@ -159,7 +163,9 @@ def _store(services: Services, principal: Principal, deployment: Deployment, dat
         present = locked(principal, Deployments(session, services.secret_box), deployment.id)
         if (present.no, present.schema) != (deployment.no, deployment.schema):
             raise Conflict(f"The columns of {deployment.id} were changed while the data were read. Nothing was stored; upload again.")
+        changes = training_data_changes(training_summary_of(session, present.no), data.summary)
         store_training_data(session, deployment.no, data)
+        record_activity(session, principal.actor, "training_data.replaced", deployment=present, details=changes)
 
 
 def _measured(data: TrainingData, monitor: Monitor, deployment: Deployment) -> Iterator[Measurement]:

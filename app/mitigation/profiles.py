@@ -13,6 +13,7 @@ from app.domain.monitors import Monitor
 from app.domain.values import GroupValue, Range
 from app.mitigation.fitting import Goal, fit_profile
 from app.mitigation.thresholds import MET
+from app.store.activities import record_activity
 from app.store.arrow import arrow_reader
 from app.store.correlations import donor_digests_of, donors_of
 from app.store.engine import Database
@@ -75,15 +76,20 @@ def stored_profile(session: Session, deployment: Deployment, monitor: Monitor, s
     return stored if stored is not None and stored.basis == _basis(deployment, monitor, settings, digests) else None
 
 
-def fit_anew(database: Database, deployment: Deployment, monitor: Monitor, settings: MitigationSettings, *, now: datetime) -> Profile:
-    """A further version from the newest payload, whatever is stored.
+def fit_anew(
+    database: Database, deployment: Deployment, monitor: Monitor, settings: MitigationSettings, *, actor: str, now: datetime
+) -> Profile:
+    """A further version from the newest payload, whatever is stored, since `actor` asked for it.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
     """
     fitted = _fitted(database, deployment, monitor, settings, now=now)
     with database.transaction() as session:
-        return store_profile(session, deployment.no, fitted, unless=lambda _newest: False)
+        stored = store_profile(session, deployment.no, fitted, unless=lambda _newest: False)
+        learnt = {"records": [None, stored.records], "is_provisional": [None, stored.is_provisional]}
+        record_activity(session, actor, "mitigation_profile.fitted", deployment=deployment, subject=str(stored.version), details=learnt)
+        return stored
 
 
 def _basis(deployment: Deployment, monitor: Monitor, settings: MitigationSettings, donor_digests: Mapping[str, str]) -> str:

@@ -65,6 +65,16 @@ _STORED_EXAMPLE: dict[str, Any] = {
 }
 
 
+_FILLED: dict[str, Any] = {"minLength": 1}
+_SOME: dict[str, Any] = {"minItems": 1}
+_TIMEOUT: dict[str, Any] = {"minimum": MIN_TIMEOUT_SECONDS, "maximum": MAX_TIMEOUT_SECONDS}
+_PAGE_SIZE: dict[str, Any] = {"minimum": 1, "maximum": MAX_PAGE_SIZE}
+_CONCURRENCY: dict[str, Any] = {"minimum": 1, "maximum": MAX_CONCURRENCY}
+"""These bounds are shown in the documentation but refused by the rules of the domain, which name all that is wrong at once."""
+
+Rate = Annotated[float, Field(json_schema_extra={"minimum": MIN_REQUESTS_PER_SECOND, "maximum": MAX_REQUESTS_PER_SECOND})]
+
+
 class ColumnIn(In):
     """One column. `kind` left out: categorical for text and booleans, numeric for numbers."""
 
@@ -91,7 +101,7 @@ class CredentialsIn(In):
 
     kind: Annotated[CredentialsKind, Field(strict=False)]
     name: str = Field(default="", max_length=200, description="The user (basic) or the header's name (header); unused for bearer.")
-    secret: str = Field(min_length=1, max_length=10_000, json_schema_extra={"writeOnly": True})
+    secret: str = Field(max_length=10_000, json_schema_extra={"writeOnly": True, **_FILLED})
 
 
 class EndpointIn(In):
@@ -100,10 +110,10 @@ class EndpointIn(In):
     url: str = Field(max_length=2000, examples=["http://127.0.0.1:9000/score"])
     payload_format: Annotated[PayloadFormat, Field(strict=False)] = PayloadFormat.FIELDS_VALUES
     credentials: CredentialsIn | None = None
-    timeout_seconds: float = Field(default=30.0, ge=MIN_TIMEOUT_SECONDS, le=MAX_TIMEOUT_SECONDS)
-    page_size: int = Field(default=1000, ge=1, le=MAX_PAGE_SIZE, description="Rows in one request.")
-    concurrency: int = Field(default=4, ge=1, le=MAX_CONCURRENCY, description="Requests at the same time.")
-    requests_per_second: float | None = Field(default=None, ge=MIN_REQUESTS_PER_SECOND, le=MAX_REQUESTS_PER_SECOND)
+    timeout_seconds: float = Field(default=30.0, json_schema_extra=_TIMEOUT)
+    page_size: int = Field(default=1000, json_schema_extra=_PAGE_SIZE, description="Rows in one request.")
+    concurrency: int = Field(default=4, json_schema_extra=_CONCURRENCY, description="Requests at the same time.")
+    requests_per_second: Rate | None = None
 
 
 class DeploymentIn(In):
@@ -112,13 +122,13 @@ class DeploymentIn(In):
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
     id: str | None = Field(default=None, pattern=ID_PATTERN, description="Chosen by you, or made from the name.")
-    name: str = Field(min_length=1, max_length=200)
+    name: str = Field(max_length=200, json_schema_extra=_FILLED)
     problem_type: Annotated[ProblemType, Field(strict=False)]
-    features: list[ColumnIn] = Field(min_length=1, description="What the model is asked with, in this order.")
+    features: list[ColumnIn] = Field(json_schema_extra=_SOME, description="What the model is asked with, in this order.")
     meta: list[ColumnIn] = Field(default_factory=list, description="Logged beside the features, never sent to the model.")
     outputs: OutputsIn = OutputsIn()
     model_revision: str = Field(
-        default="1", min_length=1, max_length=200, description="Another revision makes stored counterfactuals stale."
+        default="1", max_length=200, json_schema_extra=_FILLED, description="Another revision makes stored counterfactuals stale."
     )
     endpoint: EndpointIn | None = None
 
@@ -149,10 +159,10 @@ class EndpointPatch(Patch):
     url: str = Field(default="", max_length=2000)
     payload_format: Annotated[PayloadFormat, Field(strict=False)] = PayloadFormat.FIELDS_VALUES
     credentials: CredentialsIn | None = None
-    timeout_seconds: float = Field(default=30.0, ge=MIN_TIMEOUT_SECONDS, le=MAX_TIMEOUT_SECONDS)
-    page_size: int = Field(default=1000, ge=1, le=MAX_PAGE_SIZE)
-    concurrency: int = Field(default=4, ge=1, le=MAX_CONCURRENCY)
-    requests_per_second: float | None = Field(default=None, ge=MIN_REQUESTS_PER_SECOND, le=MAX_REQUESTS_PER_SECOND)
+    timeout_seconds: float = Field(default=30.0, json_schema_extra=_TIMEOUT)
+    page_size: int = Field(default=1000, json_schema_extra=_PAGE_SIZE)
+    concurrency: int = Field(default=4, json_schema_extra=_CONCURRENCY)
+    requests_per_second: Rate | None = None
 
 
 class DeploymentPatch(Patch):
@@ -161,11 +171,11 @@ class DeploymentPatch(Patch):
     The problem type cannot be changed: what is stored would change its meaning.
     """
 
-    name: str = Field(default="", min_length=1, max_length=200)
-    features: list[ColumnIn] = Field(default_factory=list, min_length=1)
+    name: str = Field(default="", max_length=200, json_schema_extra=_FILLED)
+    features: list[ColumnIn] = Field(default_factory=list, json_schema_extra=_SOME)
     meta: list[ColumnIn] = Field(default_factory=list)
     outputs: OutputsPatch = OutputsPatch()
-    model_revision: str = Field(default="", min_length=1, max_length=200)
+    model_revision: str = Field(default="", max_length=200, json_schema_extra=_FILLED)
     endpoint: EndpointPatch | None = None
 
 

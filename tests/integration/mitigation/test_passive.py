@@ -277,7 +277,7 @@ def test_flags_of_earlier_checks_stay_and_a_new_profile_looks_at_the_whole_windo
         kept = connection.exec_driver_sql(of_check, (first.run.id,)).scalar_one()
     with stage.database.transaction() as session:
         settings = MitigationSettings()
-        fit_anew(stage.database, stage.deployment, stage.monitor(), settings, now=NOON + 3 * HOUR)
+        fit_anew(stage.database, stage.deployment, stage.monitor(), settings, actor="tests", now=NOON + 3 * HOUR)
         put_settings(session, stage.deployment.no, settings)
     again = stage.check(NOON, NOON + 2 * HOUR)
     with stage.database.engine.connect() as connection:

@@ -140,7 +140,7 @@ def test_fitting_anew_makes_a_version_from_the_newest_payload(stage: Scene) -> N
     stage.log(tenants(40, "own"), NOON)
     first = learnt(stage)
     stage.log(tenants(40, "family"), NOON)
-    fit_anew(stage.database, stage.deployment, stage.monitor(), MitigationSettings(), now=utc_now())
+    fit_anew(stage.database, stage.deployment, stage.monitor(), MitigationSettings(), actor="tests", now=utc_now())
     second = learnt(stage)
 
     assert (first.version, second.version) == (1, 2)

@@ -1,0 +1,59 @@
+"""Routes of activity: who changed what. Written by the routes that change something, in the same transaction."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from app.api.answers import problems, problems_of_deployment
+from app.api.schemas.activities import ActivityOut, ActivityPage
+from app.security.principals import Permission
+from app.store.activities import ActivityFilter, page
+from app.web.access import ReadableDeployment, Reader, SessionIn
+from app.web.paging import Limit, cut, number_behind
+from app.web.texts import ID_PATTERN
+
+router = APIRouter(prefix="/v1", tags=["activity"])
+
+_TEXT = r"^[^\x00]*$"
+
+OfActor = Annotated[
+    str | None, Query(max_length=300, pattern=_TEXT, description="Only what this one did: a key's id, or `user:` and a name.")
+]
+OfAction = Annotated[str | None, Query(max_length=100, pattern=_TEXT, description="Only such deeds.", examples=["monitor.changed"])]
+OfDeployment = Annotated[
+    str | None, Query(alias="deployment", pattern=ID_PATTERN, description="Only of deployments of this id, deleted ones too.")
+]
+Before = Annotated[int, Depends(number_behind)]
+
+
+@router.get("/activities", operation_id="listActivities", responses=problems())
+def list_activities(
+    principal: Reader,
+    session: SessionIn,
+    before_no: Before,
+    deployment_id: OfDeployment = None,
+    actor: OfActor = None,
+    action: OfAction = None,
+    limit: Limit = 100,
+) -> ActivityPage:
+    """Who changed what, newest first; also of deployments that were deleted. Not for callers that are bound to one deployment (403)."""
+    principal.require(Permission.READ)
+    return _page(session, ActivityFilter(deployment_id=deployment_id, actor=actor, action=action), before_no, limit)
+
+
+@router.get("/deployments/{deployment_id}/activities", operation_id="listDeploymentActivities", responses=problems_of_deployment())
+def list_deployment_activities(
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    before_no: Before,
+    actor: OfActor = None,
+    action: OfAction = None,
+    limit: Limit = 100,
+) -> ActivityPage:
+    """Who changed what of this deployment, newest first."""
+    return _page(session, ActivityFilter(deployment_no=deployment.no, actor=actor, action=action), before_no, limit)
+
+
+def _page(session: SessionIn, wanted: ActivityFilter, before_no: int, limit: int) -> ActivityPage:
+    found, next_cursor = cut(page(session, wanted, limit=limit + 1, before_no=before_no or None), limit, lambda activity: activity.no)
+    return ActivityPage(activities=[ActivityOut.of(activity) for activity in found], next_cursor=next_cursor)

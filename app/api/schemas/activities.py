@@ -1,0 +1,55 @@
+"""Who changed what, as a body."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from app.api.schemas.base import Out, example
+from app.store.activities import Activity
+
+_ACTIVITY = {
+    "at": "2026-07-01T12:00:00Z",
+    "actor": "k3v7m2qa",
+    "action": "monitor.changed",
+    "deployment_id": "credit-risk",
+    "subject": None,
+    "details": {"version": [1, 2], "attributes.Sex.threshold": [0.8, 0.95]},
+}
+
+
+class ActivityOut(Out):
+    """One change that somebody made."""
+
+    model_config = example(_ACTIVITY)
+
+    at: datetime
+    actor: str = Field(description="The id of an API key, or `user:` and a name.")
+    action: str = Field(description="What was done, as a noun and a verb.", examples=["deployment.changed"])
+    deployment_id: str | None = Field(description="Stays when the deployment is deleted; null for what belongs to none.")
+    subject: str | None = Field(description="What it was done to, where that is not the deployment itself: the id of a check, or of a key.")
+    details: dict[str, Any] = Field(
+        description="The fields that changed, each as `[before, after]`. Long values are cut; `more_changes` counts fields left out. "
+        "Never a secret."
+    )
+
+    @classmethod
+    def of(cls, activity: Activity) -> "ActivityOut":
+        """The body of a stored change."""
+        return cls(
+            at=activity.at,
+            actor=activity.actor,
+            action=activity.action,
+            deployment_id=activity.deployment_id,
+            subject=activity.subject,
+            details=activity.details,
+        )
+
+
+class ActivityPage(Out):
+    """A page of changes, newest first."""
+
+    model_config = example({"activities": [_ACTIVITY], "next_cursor": None})
+
+    activities: list[ActivityOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last one.")

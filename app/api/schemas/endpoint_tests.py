@@ -1,0 +1,125 @@
+"""A test of a model's endpoint, as a body."""
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import Field, WithJsonSchema
+
+from app.api.schemas.base import In, Out, example
+from app.api.schemas.deployments import DeploymentIn
+from app.checks.endpoint_tests import MOST_TEST_RECORDS, EndpointTest
+from app.domain.records import Prediction
+from app.store.newest import NewestRecord
+
+_RECORD = {"Age": 31, "LoanAmount": 4200.5, "Sex": "female"}
+_DEPLOYMENT = {
+    "name": "Credit risk",
+    "problem_type": "binary",
+    "features": [{"name": "Age", "type": "integer"}, {"name": "Sex", "type": "string"}],
+    "endpoint": {"url": "http://127.0.0.1:9000/score"},
+}
+_ANSWER = {"prediction": 0, "probability": 0.9, "label": "No Risk"}
+
+NO_MONITOR = "There is no fairness monitor, which says which predictions are favourable."
+
+# Checked against the deployment's columns, whose words are better than those for a union of types.
+Cell = Annotated[Any, WithJsonSchema({"type": ["string", "number", "boolean", "null"]})]
+Records = Annotated[
+    list[dict[str, Cell]],
+    Field(min_length=1, max_length=MOST_TEST_RECORDS, description="Every feature by name; a missing value is null."),
+]
+
+
+class EndpointTestIn(In):
+    """What a stored deployment's endpoint is tested with."""
+
+    model_config = example({"records": [_RECORD]})
+
+    records: Records | None = Field(default=None, description="Left out: the payload record that was logged last.")
+
+
+class NewEndpointTestIn(In):
+    """A deployment that is not stored yet, and what its endpoint is tested with."""
+
+    model_config = example({"deployment": _DEPLOYMENT, "records": [{"Age": 31, "Sex": "female"}]})
+
+    deployment: DeploymentIn
+    records: Records
+
+
+class TestedOutcome(StrEnum):
+    """What the fairness monitor makes of a prediction."""
+
+    UNFAVOURABLE = "unfavourable"
+    FAVOURABLE = "favourable"
+    UNCLASSIFIED = "unclassified"
+
+
+class TestedPredictionOut(Out):
+    """The model's answer to one record, as it was read."""
+
+    prediction: str | int | float | bool
+    probability: float | list[float] | None
+    label: str | int | float | bool | None
+    outcome: TestedOutcome | None = Field(description="Null where there is no fairness monitor; `outcome_reason` says so.")
+
+
+class LoggedAnswerOut(Out):
+    """The record that was logged last, and what the model said of it then."""
+
+    id: str
+    model_revision: str
+    prediction: str | int | float | bool
+    probability: float | list[float] | None
+    label: str | int | float | bool | None
+
+
+class EndpointTestOut(Out):
+    """What came of a test. A model that cannot be asked is a result: `ok` is false and `fault` says why, as a check would."""
+
+    model_config = example(
+        {
+            "ok": True,
+            "seconds": 0.021,
+            "fault": None,
+            "predictions": [{**_ANSWER, "outcome": "favourable"}],
+            "outcome_reason": None,
+            "logged": {"id": "application-1", "model_revision": "2026-07-01", **_ANSWER},
+            "same_as_logged": True,
+            "warnings": [],
+        }
+    )
+
+    ok: bool
+    seconds: float
+    fault: str | None
+    predictions: list[TestedPredictionOut] = Field(description="In the order of the records; empty where the test failed.")
+    outcome_reason: str | None = Field(description="Why no outcome is told.")
+    logged: LoggedAnswerOut | None = Field(description="The logged record that was asked about; null where records were sent.")
+    same_as_logged: bool | None = Field(description="Null where records were sent or the test failed.")
+    warnings: list[str] = Field(description="What is to be mended although the model answered.")
+
+    @classmethod
+    def of(cls, test: EndpointTest, newest: NewestRecord | None, *, has_monitor: bool) -> "EndpointTestOut":
+        """The body of a finished test, which asked about `newest` where no records were sent."""
+        outcomes = test.outcomes or (None,) * len(test.predictions)
+        return cls(
+            ok=test.ok,
+            seconds=round(test.seconds, 6),
+            fault=test.fault,
+            predictions=[
+                TestedPredictionOut(**_members(one), outcome=None if outcome is None else TestedOutcome[outcome.name])
+                for one, outcome in zip(test.predictions, outcomes, strict=True)
+            ],
+            outcome_reason=None if has_monitor else NO_MONITOR,
+            logged=None
+            if newest is None
+            else LoggedAnswerOut(id=newest.id, model_revision=newest.model_revision, **_members(newest.answer)),
+            same_as_logged=test.same_as_logged,
+            warnings=list(test.warnings),
+        )
+
+
+def _members(one: Prediction) -> dict[str, Any]:
+    probability = list(one.probability) if isinstance(one.probability, tuple) else one.probability
+    return {"prediction": one.prediction, "probability": probability, "label": one.label}

@@ -1,0 +1,73 @@
+"""Users as bodies."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field, SecretStr
+
+from app.api.schemas.base import In, Out, example
+from app.security.principals import Role
+from app.store.users import User
+from app.web.texts import ID_PATTERN
+
+_USER: dict[str, Any] = {
+    "name": "ada.lovelace",
+    "role": "read",
+    "deployment_id": None,
+    "created_at": "2026-07-01T12:00:00Z",
+    "disabled_at": None,
+}
+_PASSWORD = "a sentence is a good password"  # noqa: S105 - shown in the documentation
+
+
+class UserIn(In):
+    """A new user."""
+
+    model_config = example({"name": "ada.lovelace", "password": _PASSWORD, "role": "read", "deployment_id": None})
+
+    name: str = Field(description="What the person logs in with: small letters, digits, `.`, `_`, `@` and `-`.")
+    password: Annotated[SecretStr, Field(strict=False)] = Field(description="12 to 200 characters.")
+    role: Annotated[Role, Field(strict=False)] = Field(description="read reads; manage changes, too; admin also manages keys and users.")
+    deployment_id: str | None = Field(default=None, pattern=ID_PATTERN, description="The only deployment the user sees; left out for all.")
+
+
+class UserPatch(In):
+    """A change of a user: what is left out stays."""
+
+    model_config = example({"role": "manage"})
+
+    password: Annotated[SecretStr | None, Field(strict=False)] = Field(default=None, description="Another password; ends every log-in.")
+    role: Annotated[Role | None, Field(strict=False)] = None
+    disabled: bool | None = Field(default=None, description="True shuts the user out and ends every log-in; false lets the user in again.")
+
+
+class UserOut(Out):
+    """A stored user, without the password."""
+
+    model_config = example(_USER)
+
+    name: str
+    role: Role
+    deployment_id: str | None
+    created_at: datetime
+    disabled_at: datetime | None
+
+    @classmethod
+    def of(cls, user: User) -> "UserOut":
+        """The body of a stored user."""
+        return cls(
+            name=user.name,
+            role=Role(user.role),
+            deployment_id=user.deployment_id,
+            created_at=user.created_at,
+            disabled_at=user.disabled_at,
+        )
+
+
+class UserPage(Out):
+    """Some users, oldest first."""
+
+    model_config = example({"users": [_USER], "next_cursor": None})
+
+    users: list[UserOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last one.")
