@@ -6,9 +6,11 @@ from fastapi import APIRouter, Depends, Path
 
 from app.api.answers import problems, problems_with_body
 from app.api.schemas.keys import KeyIn, KeyOut, KeyPage, NewKeyOut
+from app.domain.changes import changes_between
 from app.domain.texts import name_problem
 from app.errors import InvalidInput, NotFound
 from app.security.keys import create_key, key_id_of
+from app.store.activities import record_activity
 from app.store.api_keys import ApiKeys
 from app.web.access import Admin, DeploymentsIn, SessionIn
 from app.web.paging import Limit, cut, number_behind
@@ -19,13 +21,15 @@ KeyId = Annotated[str, Path(description="The key's id: the public part of its te
 
 
 @router.post("", status_code=201, operation_id="createApiKey", responses=problems_with_body())
-def create_api_key(body: KeyIn, _admin: Admin, session: SessionIn, deployments: DeploymentsIn) -> NewKeyOut:
+def create_api_key(body: KeyIn, admin: Admin, session: SessionIn, deployments: DeploymentsIn) -> NewKeyOut:
     """Creates a key. Its text is in this answer only; just a hash is stored."""
     problem = name_problem(body.name)
     if problem:
         raise InvalidInput.of("name", problem)
-    text = create_key(session, role=body.role, name=body.name, deployment_no=_bound_to(body.deployment_id, deployments))
+    text = create_key(session, role=body.role, name=body.name, deployment_no=bound_to(body.deployment_id, deployments))
     stored = ApiKeys(session).get(str(key_id_of(text)))
+    about = {"name": stored.name, "role": stored.role, "deployment": stored.deployment_id}
+    record_activity(session, admin.actor, "api_key.created", subject=stored.id, details=changes_between(None, about))
     return NewKeyOut(key=text, **KeyOut.of(stored).model_dump())
 
 
@@ -37,12 +41,18 @@ def list_api_keys(_admin: Admin, session: SessionIn, after_no: Annotated[int, De
 
 
 @router.delete("/{key_id}", status_code=204, operation_id="revokeApiKey", responses=problems(NotFound))
-def revoke_api_key(key_id: KeyId, _admin: Admin, session: SessionIn) -> None:
+def revoke_api_key(key_id: KeyId, admin: Admin, session: SessionIn) -> None:
     """Revokes a key. Processes that have just seen it refuse it after 5 seconds at the latest."""
-    ApiKeys(session).revoke(key_id)
+    if ApiKeys(session).revoke(key_id):
+        record_activity(session, admin.actor, "api_key.revoked", subject=key_id)
 
 
-def _bound_to(deployment_id: str | None, deployments: DeploymentsIn) -> int | None:
+def bound_to(deployment_id: str | None, deployments: DeploymentsIn) -> int | None:
+    """The number of the deployment that a new key or user is bound to; None for all.
+
+    Raises:
+        InvalidInput: there is no such deployment.
+    """
     if deployment_id is None:
         return None
     try:

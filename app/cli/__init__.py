@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 
 from app.errors import EvenhandError
 
-COMMANDS = ("serve", "worker", "migrate", "check", "metrics", "keys", "example")
+COMMANDS = ("serve", "worker", "migrate", "check", "metrics", "keys", "users", "example")
 
 
 class _Commands(TyperGroup):

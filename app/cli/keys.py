@@ -8,9 +8,11 @@ from sqlalchemy.orm import Session
 
 from app.cli.database import ready_database
 from app.cli.startup import command_settings
+from app.domain.changes import changes_between
 from app.errors import NotFound
-from app.security.keys import create_key
+from app.security.keys import create_key, key_id_of
 from app.security.principals import Role
+from app.store.activities import record_activity
 from app.store.api_keys import ApiKey, ApiKeys
 from app.store.tables import DeploymentRow
 
@@ -27,8 +29,10 @@ def create(
 ) -> None:
     """Print a new key. Only its hash is stored: it cannot be shown again."""
     with ready_database(command_settings()) as database, database.transaction() as session:
-        no = None if deployment is None else _deployment_no(session, deployment)
+        no = None if deployment is None else deployment_no(session, deployment)
         text = create_key(session, role=role, name=name or role.value, deployment_no=no)
+        about = {"name": name or role.value, "role": role, "deployment": deployment}
+        record_activity(session, "command line", "api_key.created", subject=key_id_of(text), details=changes_between(None, about))
     typer.echo(text)
 
 
@@ -47,11 +51,17 @@ def list_keys() -> None:
 def revoke(key_id: Annotated[str, typer.Argument(help="The 8 characters after evk_.")]) -> None:
     """Make a key useless from now on."""
     with ready_database(command_settings()) as database, database.transaction() as session:
-        ApiKeys(session).revoke(key_id)
+        if ApiKeys(session).revoke(key_id):
+            record_activity(session, "command line", "api_key.revoked", subject=key_id)
     typer.echo(f"The key {key_id} is revoked.")
 
 
-def _deployment_no(session: Session, deployment_id: str) -> int:
+def deployment_no(session: Session, deployment_id: str) -> int:
+    """The number of the deployment of that id.
+
+    Raises:
+        NotFound: there is none.
+    """
     no = session.scalar(select(DeploymentRow.no).where(DeploymentRow.id == deployment_id))
     if no is None:
         raise NotFound("deployment", deployment_id)

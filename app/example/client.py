@@ -27,7 +27,7 @@ class Http:
         self._client = httpx.Client(base_url=base_url, headers=headers, timeout=TIMEOUT_SECONDS, trust_env=False)
 
     def request(self, method: str, path: str, content: Any = None, **query: str) -> httpx.Response:  # noqa: ANN401 - any JSON
-        """The answer, whatever its status but 503.
+        """The answer, whatever its status but 503. A text is sent as CSV, everything else as JSON.
 
         Raises:
             Unavailable: nobody answered in half a minute.
@@ -37,7 +37,7 @@ class Http:
             if self._stop.wait(pause):
                 raise Stopped
             try:
-                response = self._client.request(method, path, json=content, params=query)
+                response = self._client.request(method, path, **_body(content), params=query)
             except httpx.TransportError as error:
                 problem = f"{type(error).__name__}: {error}"
             else:
@@ -64,6 +64,10 @@ class Http:
         """
         response = self.request("GET", path)
         return None if response.status_code == httpx.codes.NOT_FOUND else _content(response)
+
+
+def _body(content: Any) -> dict[str, Any]:  # noqa: ANN401 - as above
+    return {"content": content, "headers": {"Content-Type": "text/csv"}} if isinstance(content, str) else {"json": content}
 
 
 def _content(response: httpx.Response) -> Any:  # noqa: ANN401 - any JSON

@@ -14,6 +14,7 @@ from app.example.applicants import BAD, FEATURES, GOOD, applicants, past_decisio
 
 SEED = 20_260_101
 TRAINING_ROWS = 5_000
+DECISION = "decision"
 
 LABELS = (GOOD, BAD)
 """The decoded form of the predictions 0 and 1."""
@@ -32,14 +33,19 @@ class CreditRiskModel:
         return [[int(no), row, LABELS[no]] for no, row in zip(predictions, probabilities.tolist(), strict=True)]
 
 
-def train() -> CreditRiskModel:
-    """The model; the same one every time."""
+def training_data() -> pd.DataFrame:
+    """Applicants of the past, and in the column DECISION what was decided of each; the same ones every time."""
     random = np.random.default_rng(SEED)
     people = applicants(TRAINING_ROWS, random)
-    decided = [LABELS.index(label) for label in past_decisions(people, random)]
+    return pd.DataFrame(people).assign(**{DECISION: past_decisions(people, random)})
+
+
+def train() -> CreditRiskModel:
+    """The model; the same one every time."""
+    past = training_data()
     categories = [name for name, kind in FEATURES.items() if kind == "string"]
     numbers = [name for name in FEATURES if name not in categories]
     prepare = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), categories), (StandardScaler(), numbers))
     pipeline = make_pipeline(prepare, LogisticRegression())
-    pipeline.fit(pd.DataFrame(people), decided)
+    pipeline.fit(past[list(FEATURES)], [LABELS.index(label) for label in past[DECISION]])
     return CreditRiskModel(pipeline)

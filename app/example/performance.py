@@ -75,8 +75,9 @@ class Performance:
         series = "metric=disparate_impact&data=balanced&attribute=sex&scope=group&rollup=day"
         address = f"{self._service_url}/v1/deployments/{DEPLOYMENT_ID}/measurements?{series}"
         for line in (
-            f"API and its documentation  {self._service_url}/docs  (log in with any name and the key as the password)",
+            f"Pages                      {self._service_url}/  (log in with the key)",
             f"Key of this run            {key}",
+            f"API and its documentation  {self._service_url}/docs",
             f"Model                      {self._model_url}/score",
             f"Log                        {self._log}",
             "A series, day by day:",

@@ -12,6 +12,7 @@ from app.clock import HOUR, hour_of
 from app.errors import SetupError
 from app.example.applicants import BAD, FEATURES, GOOD
 from app.example.client import Evenhand, ModelClient, Stopped
+from app.example.model import DECISION, training_data
 from app.example.model_server import OUTPUTS
 from app.example.telling import Steps
 from app.example.traffic import Label, hour_of_visits, payload_records
@@ -59,7 +60,9 @@ def register(scene: Scene) -> None:
         http.ask("PATCH", address, {"endpoint": endpoint})
     if http.find(f"{address}/fairness-monitor") is None:
         http.ask("PUT", f"{address}/fairness-monitor", MONITOR)
-    scene.steps.done(f"Registered [bold]{DEPLOYMENT_ID}[/], with a monitor of sex, age and both together")
+    if http.find(f"{address}/training-data") is None:
+        http.ask("PUT", f"{address}/training-data", training_data().to_csv(index=False), label=DECISION)
+    scene.steps.done(f"Registered [bold]{DEPLOYMENT_ID}[/], with a monitor of sex, age and both together, and its training data")
 
 
 def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:

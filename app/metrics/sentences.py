@@ -12,14 +12,14 @@ _PHRASES: Mapping[str, tuple[str, str]] = {
     **{name: (PARTS[rate.of_part].among, rate.are) for name, rate in RATES.items()},
     "favourable": ("records{of}", "were predicted favourable"),
     "correct": ("labelled records{of}", "were predicted right"),
-    "perfect_equality": ("reference records, original and synthesised,", "were predicted favourable"),
+    "perfect_equality": ("reference records, original and synthesised", "were predicted favourable"),
     "flipped": ("records{of}", "change their outcome when the attribute alone is changed"),
     "gained": ("records{of}", "would turn favourable if the attribute alone were changed"),
     "lost": ("records{of}", "would turn unfavourable if the attribute alone were changed"),
     "favourable_before": ("records{of}", "were predicted favourable before mitigation"),
     "favourable_after": ("records{of}", "are favourable after mitigation"),
-    "balanced_before": ("records{of}, original and synthesised,", "were predicted favourable before mitigation"),
-    "balanced_after": ("records{of}, original and synthesised,", "are favourable after mitigation"),
+    "balanced_before": ("records{of}, original and synthesised", "were predicted favourable before mitigation"),
+    "balanced_after": ("records{of}, original and synthesised", "are favourable after mitigation"),
     "changed": ("records{of}", "have another outcome after mitigation"),
     "lifted": ("records{of}", "turn favourable by mitigation"),
     "lowered": ("records{of}", "turn unfavourable by mitigation"),
@@ -72,7 +72,7 @@ def _told(row: Metric, value: float, ends: tuple[float | None, float | None], kn
         case RateOf(rate):
             among, are = _among(rate, known)
             limits = " to ".join(_hundred(end, value) for end in ends)
-            return f"Of 100 {among.format(of=_of(known.get('whom')))} {_hundred(value, value)} {are} (95 %: {limits})."
+            return f"Of 100 {among.format(of=_of(known.get('whom')))}, {_hundred(value, value)} {are} (95 %: {limits})."
         case CountOf(part):
             counted = PARTS[part].among.format(of=_of(known.get("whom")))
             count, low, high = ("open" if end is None else f"{end:,.1f}".removesuffix(".0") for end in (value, *ends))
@@ -89,7 +89,7 @@ def _compared(how: Compared, value: float, ends: tuple[float | None, float | Non
     shares = [_share(how.rate, side, known) for side in ("monitored", "reference")]
     told = [_hundred(share, share) for share in shares if share is not None]
     names = [str(known.get(side, f"the {side} group")) for side in ("monitored", "reference")]
-    lead = f"Of 100 {among.format(of=_of(names[0]))} {told[0]} {are}, of 100 of {names[1]} {told[1]}: " if len(told) > 1 else ""
+    lead = f"Of 100 {among.format(of=_of(names[0]))}, {told[0]} {are}; of 100 of {names[1]}, {told[1]}: " if len(told) > 1 else ""
     if how.by.divides:
         return f"{lead}a ratio of {_number(value)} (95 %: {_number(ends[0])} to {_number(ends[1])})."
     # Whatever the sign convention, people are told of the monitored group.
@@ -105,7 +105,7 @@ def _among(rate: str, known: Mapping[str, object]) -> tuple[str, str]:
         if {"predicted_favourable", "monitored_predicted_favourable"} & known.keys():
             among = "labelled records{of}"
         if {"original_n", "monitored_original_n"} & known.keys():
-            among = "records{of}, original and synthesised,"
+            among = "records{of}, original and synthesised"
     return among, are
 
 

@@ -1,4 +1,4 @@
-"""From an Authorization header to the principal behind it."""
+"""From an Authorization header, or a browser's session, to the principal behind it."""
 
 import asyncio
 import base64
@@ -10,8 +10,10 @@ from app.clock import monotonic_seconds
 from app.errors import Unauthenticated
 from app.security.keys import hash_key, key_id_of
 from app.security.principals import Principal, Role
+from app.security.sessions import principal_of, token_hash
 from app.store.api_keys import ApiKeys
 from app.store.engine import Database
+from app.store.sessions import holder_of
 
 CACHE_SECONDS = 5.0
 """How long a key that was found good is believed without asking again: a revoked key is refused after this at the latest."""
@@ -49,6 +51,29 @@ class Authenticator:
         known = self._remembered(secret_hash)
         return known if known is not None else await asyncio.shield(self._looking_up(text, secret_hash))
 
+    async def authenticate_session(self, token: str) -> Principal:
+        """The principal of a browser's session. One that ended here is refused at once, one that ended elsewhere after `CACHE_SECONDS`.
+
+        Raises:
+            Unauthenticated: the session is over, or its user or key may come in no more.
+            Unavailable: the database does not answer.
+        """
+        hashed = token_hash(token)
+        known = self._remembered(hashed)
+        return known if known is not None else await asyncio.to_thread(self._session_found, hashed)
+
+    def forget_session(self, token: str) -> None:
+        """Believes a session no longer that was found good before."""
+        self._known.pop(token_hash(token), None)
+
+    def _session_found(self, hashed: bytes) -> Principal:
+        asked_at = self._clock()
+        with self._database.transaction() as session:
+            holder = holder_of(session, hashed)
+        if holder is None:
+            raise Unauthenticated("You are not logged in, or your session is over. Log in again.")
+        return self._believed(hashed, principal_of(holder), asked_at)
+
     def _remembered(self, secret_hash: bytes) -> Principal | None:
         found = self._known.get(secret_hash)
         return found[0] if found and self._clock() < found[1] else None
@@ -77,10 +102,13 @@ class Authenticator:
             raise Unauthenticated("This API key is not known here.")
         if key.revoked_at is not None:
             raise Unauthenticated("This API key was revoked.")
-        principal = Principal(actor=key.id, role=Role(key.role), deployment_no=key.deployment_no)
+        principal = Principal(actor=key.id, role=Role(key.role), deployment_no=key.deployment_no, name=key.name)
+        return self._believed(secret_hash, principal, asked_at)
+
+    def _believed(self, hashed: bytes, principal: Principal, asked_at: float) -> Principal:
         if len(self._known) >= _CACHE_LIMIT:
             self._known = {}
-        self._known[secret_hash] = (principal, asked_at + CACHE_SECONDS)
+        self._known[hashed] = (principal, asked_at + CACHE_SECONDS)
         return principal
 
 

@@ -39,15 +39,23 @@ _PERMISSIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The holder of one key. `deployment_no` is the only deployment a bound key knows of; None for all."""
+    """Who calls: the holder of one key, or a person who logged in.
+
+    `actor` is the key's id, or `user:` and the person's name. `deployment_no` is the only deployment a bound key knows of; None for all.
+    """
 
     actor: str
     role: Role
     deployment_no: int | None = None
+    name: str = ""
 
     def sees(self, deployment_no: int) -> bool:
         """Whether the deployment exists at all, as far as this key is concerned."""
         return self.deployment_no is None or self.deployment_no == deployment_no
+
+    @property
+    def _whose(self) -> str:
+        return f"The user {self.name}" if self.actor.startswith("user:") else "This key"
 
     def require_role(self, permission: Permission) -> None:
         """Returns if the caller may do it at all; for which deployments is another question.
@@ -56,7 +64,7 @@ class Principal:
             Forbidden: the role lacks the permission.
         """
         if permission not in self.role.permissions:
-            raise Forbidden(f"This key has the role {self.role.value}, which may not {_DEEDS[permission]}.")
+            raise Forbidden(f"{self._whose} has the role {self.role.value}, which may not {_DEEDS[permission]}.")
 
     def require(self, permission: Permission, deployment_no: int | None = None) -> None:
         """Returns if the caller may do it: to that deployment or, without one, to the installation as a whole.
@@ -69,7 +77,7 @@ class Principal:
         """
         self.require_role(permission)
         if deployment_no is None and self.deployment_no is not None:
-            raise Forbidden("This key is bound to one deployment and may not do this for the whole installation.")
+            raise Forbidden(f"{self._whose} is bound to one deployment and may not do this for the whole installation.")
         if deployment_no is not None and not self.sees(deployment_no):
             raise NotFound("deployment", "of that id")
 
@@ -78,5 +86,5 @@ _DEEDS = {
     Permission.LOG: "log records",
     Permission.READ: "read",
     Permission.MANAGE: "change deployments, monitors or checks",
-    Permission.ADMIN: "manage keys",
+    Permission.ADMIN: "manage keys and users",
 }

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from app.alerts.mail_server import mail_server_of
 from app.errors import Unavailable
 from app.ingest import Ingestion
 from app.mitigation.active import ActiveMitigation
@@ -13,6 +14,7 @@ from app.scoring.egress import EgressPolicy
 from app.scoring.live import LiveModels
 from app.security.authenticator import Authenticator
 from app.security.secrets import SecretBox, open_secret_box
+from app.security.throttle import Throttle
 from app.settings import Settings
 from app.store.deployments import Deployments
 from app.store.engine import Database
@@ -37,6 +39,7 @@ class Services:
     secret_box: SecretBox
     ingestion: Ingestion
     mitigation: ActiveMitigation
+    throttle: Throttle = field(default_factory=Throttle)
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(REQUESTS_AT_ONCE))
     uploads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(UPLOADS_AT_ONCE))
 
@@ -68,9 +71,10 @@ def open_services(settings: Settings, database_url: str) -> Services:
     """The services on a migrated database. Nothing is connected yet.
 
     Raises:
-        SetupError: the address, the secret key or the allow-list of endpoints cannot be used.
+        SetupError: the address, the secret key, the allow-list of endpoints or the mail server cannot be used.
     """
     policy = EgressPolicy.of(settings.allowed_endpoints)
+    mail_server_of(settings)  # refused at the start, not when somebody wants to be told
     database = Database(database_url)
     secret_box = open_secret_box(settings)
     ingestion = Ingestion(database)

@@ -58,15 +58,15 @@ class ApiKeys:
         rows = self._session.execute(_SELECT.where(ApiKeyRow.no > after_no).order_by(ApiKeyRow.no).limit(limit))
         return [_key(row.ApiKeyRow, row.deployment_id) for row in rows]
 
-    def revoke(self, key_id: str) -> None:
-        """Makes the key useless; again does nothing more.
+    def revoke(self, key_id: str) -> bool:
+        """Makes the key useless and says whether it was not yet.
 
         Raises:
             NotFound: there is none.
         """
-        changed = update(ApiKeyRow).where(ApiKeyRow.id == key_id).values(revoked_at=func.coalesce(ApiKeyRow.revoked_at, func.now()))
-        if self._session.execute(changed.returning(ApiKeyRow.no)).one_or_none() is None:
-            raise NotFound("API key", key_id)
+        self.get(key_id)
+        changed = update(ApiKeyRow).where(ApiKeyRow.id == key_id, ApiKeyRow.revoked_at.is_(None)).values(revoked_at=func.now())
+        return self._session.scalar(changed.returning(ApiKeyRow.no)) is not None
 
 
 _SELECT = select(ApiKeyRow, DeploymentRow.id.label("deployment_id")).outerjoin(DeploymentRow, DeploymentRow.no == ApiKeyRow.deployment_no)

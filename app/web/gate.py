@@ -1,33 +1,57 @@
-"""The gate: everything but the health routes is refused to whoever shows no key of ours, before a byte of the body is read."""
+"""The gate: everything but the health routes and the log-in is refused to whoever is unknown, before a byte of the body is read.
+
+Programs come with a key in the Authorization header, browsers with the cookie of a session. A cookie goes along with every request
+to this host, whoever caused it; so one that changes something is believed only if the browser says that a page of ours sent it.
+The same holds for a key that was typed into a browser's own prompt (HTTP Basic), but that curl sends it too, and says nothing.
+"""
+
+from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.errors import EvenhandError, Unauthenticated
+from app.errors import EvenhandError, Forbidden, Unauthenticated
 from app.security.authenticator import Authenticator
+from app.security.principals import Principal
+from app.security.sessions import COOKIE, SECURE_COOKIE, TOKEN
 from app.web.problems import problem_response
 
-_OPEN = "/health/"
+LOG_IN = "/login"
+ASSETS = "/assets/"
+
+_OPEN = ("/health/", ASSETS)
 _BROWSED = ("/docs", "/openapi.json")
+_OF_PROGRAMS = ("/v1/", "/docs", "/openapi.json", "/metrics", "/health/")
 _CHALLENGE = 'Basic realm="Evenhand: any name, an API key as the password", charset="UTF-8"'
 """Makes a browser ask for the key by its own log-in prompt. Only where people browse: programs are asked for a Bearer token."""
 
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+
 
 class KeyGate:
-    """Leaves the holder of the key in the request's state, as `principal`."""
+    """Leaves who calls in the request's state, as `principal`."""
 
     def __init__(self, app: ASGIApp, *, authenticator: Authenticator) -> None:
         self._app = app
         self._authenticator = authenticator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on if it is open to everybody or comes with a key."""
-        if scope["type"] != "http" or scope["path"].startswith(_OPEN):
+        """Passes the request on if it is open to everybody or comes from somebody we know."""
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        _drop_other_cookies(scope)
+        if scope["path"].startswith(_OPEN) or scope["path"] == LOG_IN:
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
         try:
-            principal = await self._authenticator.authenticate_async(Headers(scope=scope).get("authorization"))
+            principal = await self._principal(scope, headers)
         except EvenhandError as error:
+            if isinstance(error, Unauthenticated) and is_read_by_a_person(scope):
+                await RedirectResponse(f"{LOG_IN}?next={_next(scope)}", status_code=303)(scope, receive, send)
+                return
             response = problem_response(error, scope["state"]["request_id"])
             if isinstance(error, Unauthenticated) and scope["path"].startswith(_BROWSED):
                 response.headers["WWW-Authenticate"] = _CHALLENGE
@@ -35,3 +59,83 @@ class KeyGate:
             return
         scope["state"]["principal"] = principal
         await self._app(scope, receive, send)
+
+    async def _principal(self, scope: Scope, headers: Headers) -> Principal:
+        token = session_token(scope)
+        if token is None or "authorization" in headers:
+            if scope["method"] not in _READING and is_from_another_page(headers):
+                raise Forbidden("A page of another host sent this. A browser may change things here only from a page of this service.")
+            return await self._authenticator.authenticate_async(headers.get("authorization"))
+        if scope["method"] not in _READING and not is_from_our_page(headers):
+            raise Forbidden("A browser's session may change things only from a page of this service. Programs send an API key instead.")
+        return await self._authenticator.authenticate_session(token)
+
+
+def is_of_programs(path: str) -> bool:
+    """Whether the address belongs to the API and not to the pages."""
+    return path.startswith(_OF_PROGRAMS)
+
+
+def is_read_by_a_person(scope: Scope) -> bool:
+    """Whether a page was asked for by something that shows pages."""
+    return not is_of_programs(scope["path"]) and "text/html" in Headers(scope=scope).get("accept", "")
+
+
+def is_over_https(scope: Scope) -> bool:
+    """Whether the browser came over HTTPS, here or to a proxy in front.
+
+    The proxy's word needs no proof: whoever makes it up gets a cookie that an own browser does not keep.
+    """
+    return "https" in {scope["scheme"], Headers(scope=scope).get("x-forwarded-proto", "").partition(",")[0].strip().lower()}
+
+
+def session_cookie(scope: Scope) -> str:
+    """The name of the session's cookie: over HTTPS one that nothing but this host over HTTPS can have set."""
+    return SECURE_COOKIE if is_over_https(scope) else COOKIE
+
+
+def session_token(scope: Scope) -> str | None:
+    """What the session's cookie holds, if there is one. Cookies of other services on the host may look as odd as they like."""
+    sent = ";".join(Headers(scope=scope).getlist("cookie")).split(";")
+    pairs = (one.strip().partition("=") for one in sent)
+    tokens = [value for name, _, value in pairs if name == session_cookie(scope) and TOKEN.fullmatch(value)]
+    return tokens[-1] if tokens else None
+
+
+def _drop_other_cookies(scope: Scope) -> None:
+    """Leaves of the cookies only the session's. FastAPI reads all, and Python before 3.11.10 takes seconds for a long quoted one."""
+    token = session_token(scope)
+    own = [] if token is None else [(b"cookie", f"{session_cookie(scope)}={token}".encode())]
+    # In place, because the layers around find the route in this very object.
+    scope["headers"] = [header for header in scope["headers"] if header[0] != b"cookie"] + own
+
+
+def is_from_our_page(headers: Headers) -> bool:
+    """Whether the browser vouches that a page of this very host sent the request; no word from it is no."""
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site == "same-origin"
+    origin = headers.get("origin")
+    return origin is not None and _host(origin) == headers.get("host")
+
+
+def is_from_another_page(headers: Headers) -> bool:
+    """Whether a browser says that a page of another host sent the request; no word is no."""
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site not in {"same-origin", "none"}
+    origin = headers.get("origin")
+    return origin is not None and _host(origin) != headers.get("host")
+
+
+def _host(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
+
+
+def _next(scope: Scope) -> str:
+    # As it was sent: a record's id may hold an encoded question mark.
+    path, query = (scope[part].decode("latin-1") for part in ("raw_path", "query_string"))
+    return quote(f"{path}?{query}" if query else path, safe="")

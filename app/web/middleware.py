@@ -82,7 +82,7 @@ class BodyLimit:
             return
         announced = Headers(scope=scope).get("content-length", "0")
         if announced.isdecimal() and int(announced) > self._max_bytes:
-            await problem_response(body_too_large(), scope["state"]["request_id"])(scope, receive, send)
+            await problem_response(body_too_large(self._max_bytes), scope["state"]["request_id"])(scope, receive, send)
             return
         await self._app(scope, self._counting(receive), send)
 

@@ -25,6 +25,7 @@ from app.errors import (
     ScoringFailed,
     SetupError,
     TooLarge,
+    TooManyTries,
     Unauthenticated,
     Unavailable,
     UnsupportedMediaType,
@@ -61,6 +62,7 @@ KINDS: Mapping[type[EvenhandError], Kind] = {
     UnsupportedMediaType: Kind(415, "unsupported-media-type", "The body's form is not understood"),
     Unauthenticated: Kind(401, "unauthenticated", "An API key is needed"),
     Forbidden: Kind(403, "forbidden", "This key may not do that"),
+    TooManyTries: Kind(429, "too-many-tries", "Too many failed log-ins"),
     Unavailable: Kind(503, "unavailable", "Something we depend on does not answer"),
     ScoringFailed: Kind(502, "scoring-failed", "The model's endpoint gave no usable predictions"),
     EndpointRefused: Kind(422, "endpoint-refused", "That address may not be called"),
@@ -71,6 +73,7 @@ KINDS: Mapping[type[EvenhandError], Kind] = {
 
 _HEADERS: Mapping[int, Mapping[str, str]] = {
     401: {"WWW-Authenticate": 'Bearer realm="Evenhand"'},
+    429: {"Retry-After": "300"},
     503: {"Retry-After": "2"},
 }
 
@@ -98,9 +101,9 @@ def response_of(kind: Kind, detail: str, request_id: str | None, *, problems: Se
     return Response(content, kind.status, _HEADERS.get(kind.status), MEDIA_TYPE)
 
 
-def body_too_large() -> TooLarge:
-    """The error of a body over the limit of the ordinary routes."""
-    return TooLarge(f"The body is larger than {MAX_BODY_BYTES:,} bytes.")
+def body_too_large(max_bytes: int = MAX_BODY_BYTES) -> TooLarge:
+    """The error of a body over the limit; without one, that of the ordinary routes."""
+    return TooLarge(f"The body is larger than {max_bytes:,} bytes.")
 
 
 def install(app: FastAPI) -> None:

@@ -18,9 +18,11 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from app.alerts.sending import Sender
 from app.checks.check import perform_check
 from app.metrics import CATALOGUE
 from app.mitigation.passive import mitigate_window
+from app.schedule.notifier import Notifier
 from app.schedule.worker import Worker
 from app.security.secrets import open_secret_box
 from app.settings import Settings
@@ -78,12 +80,15 @@ def _worker(database: Database, folder: Path) -> Iterator[None]:
     perform = partial(perform_check, database=database, sealer=sealer, allowlist=(), further=mitigate_window)
     stop = threading.Event()
     thread = threading.Thread(target=Worker(database, perform, concurrency=1).run, args=(stop,))
+    notifier = Notifier(database, Sender.of(Settings(data_dir=folder), sealer).send)
     thread.start()
+    notifier.start(stop)
     try:
         yield
     finally:
         stop.set()
         thread.join()
+        notifier.join(SECONDS)
 
 
 def run(step: Step, environment: dict[str, str], folder: Path) -> str:

@@ -43,6 +43,7 @@ def test_counts_keep_their_value_whatever_their_name() -> None:
         (f"the key {KEY} is gone", "the key evk_abcdefgh_*** is gone"),
         ("postgresql://user:hunter2@host/db", "postgresql://user:***@host/db"),
         ("Authorization: Basic dXNlcjpodW50ZXIy", "Authorization: Basic ***"),
+        ("signed with whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "signed with whsec_***"),
         ("http://127.0.0.1:8000/docs", "http://127.0.0.1:8000/docs"),
     ],
 )

@@ -22,6 +22,7 @@ import pytest
 from app.clock import hour_of
 from app.embedded import embedded_postgres
 from app.embedded.postmaster import postmaster_of
+from app.example.model import TRAINING_ROWS
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 HOURS = 4
@@ -181,6 +182,7 @@ def test_cut_short_it_leaves_nothing_running_and_the_next_run_streams_until_ctrl
         key = KEY.findall(second.text())[0]
         with httpx.Client(base_url=home.url, headers={"Authorization": f"Bearer {key}"}, trust_env=False) as client:
             page = client.get("/docs", auth=("anyone", key))
+            training = client.get("/v1/deployments/credit-risk/training-data").json()["records"]
             days = client.get("/v1/deployments/credit-risk/measurements", params={"metric": "disparate_impact", "rollup": "day"})
             deadline = time.monotonic() + SECONDS
             while not _labels(client) and time.monotonic() < deadline:
@@ -193,6 +195,7 @@ def test_cut_short_it_leaves_nothing_running_and_the_next_run_streams_until_ctrl
     assert page.status_code == httpx.codes.OK
     assert {point["attribute"] for point in days.json()["measurements"]} == {"sex", "age", "sex × age"}
     assert labels
+    assert training == TRAINING_ROWS
     assert "Everything has stopped." in second.text()
     assert not any(_lives(pid) for pid in started)
     assert postmaster_of(home.data / "postgres") is None

@@ -65,7 +65,7 @@ def test_each_metric_has_its_line_and_its_sentence(file: Path) -> None:
 
     line = next(line for line in printed.splitlines() if "Disparate impact" in line)
     assert line.split() == ["Disparate", "impact", "woman", "0.5000", "0.2762", "to", "0.9051", "100", "suspected"]
-    assert "• Of 100 records of woman 25 were predicted favourable, of 100 of man 50: a ratio of 0.500" in printed
+    assert "• Of 100 records of woman, 25 were predicted favourable; of 100 of man, 50: a ratio of 0.500" in printed
 
 
 def test_many_groups_still_fit_into_the_width(file: Path) -> None:

@@ -8,29 +8,29 @@ from tests.unit.metrics.found import found
 from tests.unit.metrics.worked import worked
 
 TOLD = [
-    ("favourable_rate", "group", "women", "Of 100 labelled records of women 35 were predicted favourable (95 %: 26 to 45)."),
+    ("favourable_rate", "group", "women", "Of 100 labelled records of women, 35 were predicted favourable (95 %: 26 to 45)."),
     (
         "disparate_impact",
         "group",
         "women",
-        "Of 100 labelled records of women 35 were predicted favourable, of 100 of men 56: a ratio of 0.625 (95 %: 0.454 to 0.860).",
+        "Of 100 labelled records of women, 35 were predicted favourable; of 100 of men, 56: a ratio of 0.625 (95 %: 0.454 to 0.860).",
     ),
     (
         "statistical_parity_difference",
         "group",
         "women",
-        "Of 100 labelled records of women 35 were predicted favourable, of 100 of men 56: 21.0 percentage points less"  # noqa: ISC004 - one sentence
+        "Of 100 labelled records of women, 35 were predicted favourable; of 100 of men, 56: 21.0 percentage points less"  # noqa: ISC004 - one sentence
         " (95 %: 33.7 percentage points less to 7.2 percentage points less).",
     ),
     (
         "difference_in_positive_proportions_in_predicted_labels",
         "group",
         "women",
-        "Of 100 labelled records of women 35 were predicted favourable, of 100 of men 56: 21.0 percentage points less"  # noqa: ISC004 - one sentence
+        "Of 100 labelled records of women, 35 were predicted favourable; of 100 of men, 56: 21.0 percentage points less"  # noqa: ISC004 - one sentence
         " (95 %: 33.7 percentage points less to 7.2 percentage points less).",
     ),
     ("true_positive_count", "overall", None, "70 records rightly predicted favourable (95 %: 57.5 to 83.7)."),
-    ("accuracy", "overall", None, "Of 100 labelled records 75 were predicted right (95 %: 69 to 80)."),
+    ("accuracy", "overall", None, "Of 100 labelled records, 75 were predicted right (95 %: 69 to 80)."),
 ]
 
 
@@ -61,9 +61,9 @@ def test_what_cannot_be_computed_says_why() -> None:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (0.00004, "Of 100 records fewer than 0.1 were predicted favourable (95 %: 0 to fewer than 0.1)."),
-        (0.9996, "Of 100 records more than 99.9 were predicted favourable (95 %: 0 to more than 99.9)."),
-        (0.5, "Of 100 records 50 were predicted favourable (95 %: 0 to 50)."),
+        (0.00004, "Of 100 records, fewer than 0.1 were predicted favourable (95 %: 0 to fewer than 0.1)."),
+        (0.9996, "Of 100 records, more than 99.9 were predicted favourable (95 %: 0 to more than 99.9)."),
+        (0.5, "Of 100 records, 50 were predicted favourable (95 %: 0 to 50)."),
     ],
 )
 def test_a_share_is_never_rounded_onto_none_or_all(value: float, expected: str) -> None:

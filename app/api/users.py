@@ -1,0 +1,67 @@
+"""Routes of users: create, list, change. For admins only."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path
+
+from app.api.answers import problems, problems_with_body
+from app.api.keys import bound_to
+from app.api.schemas.users import UserIn, UserOut, UserPage, UserPatch
+from app.domain.changes import changes_between
+from app.errors import Conflict, InvalidInput, NotFound
+from app.security.principals import Principal
+from app.security.users import change_password, change_role, create_user
+from app.store import users
+from app.store.activities import record_activity
+from app.store.users import User
+from app.web.access import Admin, DeploymentsIn, SessionIn
+from app.web.paging import Limit, cut, number_behind
+
+router = APIRouter(prefix="/v1/users", tags=["users"])
+
+UserName = Annotated[
+    str, Path(description="The user's name.", max_length=64, pattern=r"^[a-z0-9][a-z0-9._@-]*$", examples=["ada.lovelace"])
+]
+
+
+@router.post("", status_code=201, operation_id="createUser", responses=problems_with_body(Conflict))
+def post_user(body: UserIn, admin: Admin, session: SessionIn, deployments: DeploymentsIn) -> UserOut:
+    """Creates a user, who logs in to the pages with the name and the password."""
+    bound = bound_to(body.deployment_id, deployments)
+    user = create_user(session, body.name, password=body.password.get_secret_value(), role=body.role, deployment_no=bound)
+    record_activity(session, admin.actor, "user.created", subject=user.name, details=changes_between(None, _recorded(user)))
+    return UserOut.of(user)
+
+
+@router.get("", operation_id="listUsers", responses=problems())
+def list_users(_admin: Admin, session: SessionIn, after_no: Annotated[int, Depends(number_behind)], limit: Limit = 100) -> UserPage:
+    """All users, disabled ones too, oldest first."""
+    page, next_cursor = cut(users.page(session, after_no=after_no, limit=limit + 1), limit, lambda user: user.no)
+    return UserPage(users=[UserOut.of(user) for user in page], next_cursor=next_cursor)
+
+
+@router.patch("/{name}", operation_id="changeUser", responses=problems_with_body(NotFound))
+def change_user(name: UserName, body: UserPatch, admin: Admin, session: SessionIn) -> UserOut:
+    """Changes a user's password or role, or shuts the user out. Processes that have just seen the user learn it in 5 seconds."""
+    user = users.get(session, name)
+    _refuse_for_oneself(admin, body, name)
+    if body.password is not None:
+        change_password(session, user, body.password.get_secret_value())
+    if body.role is not None:
+        change_role(session, user, body.role)
+    if body.disabled is not None:
+        users.set_disabled(session, user, disabled=body.disabled)
+    changed = users.get(session, name)
+    details = changes_between(_recorded(user), _recorded(changed)) | ({} if body.password is None else {"password": "changed"})
+    if details:
+        record_activity(session, admin.actor, "user.changed", subject=name, details=details)
+    return UserOut.of(changed)
+
+
+def _recorded(user: User) -> dict[str, Any]:
+    return {"role": user.role, "deployment": user.deployment_id, "disabled": user.disabled_at is not None}
+
+
+def _refuse_for_oneself(admin: Principal, body: UserPatch, name: str) -> None:
+    if admin.actor == f"user:{name}" and (body.disabled or body.role is not None):
+        raise InvalidInput.of("disabled" if body.disabled else "role", "cannot be changed by the user it is about; ask another admin")

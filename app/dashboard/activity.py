@@ -1,0 +1,50 @@
+"""Activity: who changed what."""
+
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Request
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from app.dashboard.rendering import page
+from app.store import activities
+from app.store.activities import ActivityFilter
+from app.web.access import NowIn, Reader, SessionIn
+from app.web.paging import cut, number_behind
+
+router = APIRouter(include_in_schema=False)
+
+SHOWN = 50
+
+Text = Annotated[str, Field(max_length=300, pattern=r"^[^\x00]*$")]
+
+
+class Chosen(BaseModel):
+    """What a person looks for; an empty member lets all through."""
+
+    deployment: Text = ""
+    actor: Text = ""
+    action: Text = ""
+
+
+@router.get("/activity")
+def activity_page(
+    request: Request,
+    principal: Reader,
+    session: SessionIn,
+    now: NowIn,
+    before_no: Annotated[int, Depends(number_behind)],
+    chosen: Annotated[Chosen, Depends()],
+) -> Response:
+    """The changes, newest first; a person who is bound to one deployment sees those of that one."""
+    wanted = ActivityFilter(
+        deployment_no=principal.deployment_no,
+        deployment_id=chosen.deployment or None,
+        actor=chosen.actor or None,
+        action=chosen.action or None,
+    )
+    found = activities.page(session, wanted, limit=SHOWN + 1, before_no=before_no or None)
+    shown, cursor = cut(found, SHOWN, lambda one: one.no)
+    older = f"?{urlencode({**chosen.model_dump(), 'cursor': cursor})}" if cursor else None
+    return page(request, "activity.html", {"activities": shown, "older": older, "now": now, **chosen.model_dump()})

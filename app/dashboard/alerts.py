@@ -1,0 +1,128 @@
+"""Alerts: what is unfair, stale or failing, who knows of it, by which rules, and where it is told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Query, Request
+from pydantic import BaseModel, Field
+from sqlalchemy.orm import Session
+from starlette.responses import Response
+
+from app.dashboard.rendering import page
+from app.domain.alerts import Alert, AlertState
+from app.domain.checks import DataSet
+from app.domain.monitors import Monitor
+from app.domain.texts import TOGETHER
+from app.errors import NotFound
+from app.metrics.catalogue import CATALOGUE
+from app.security.principals import Permission, Principal
+from app.store import alerts
+from app.store.alert_channels import channel_page
+from app.store.alert_rules import rules_page
+from app.store.alerts import AlertFilter
+from app.store.monitors import monitor_of
+from app.store.notifications import notification_page
+from app.web.access import NowIn, ReadableDeployment, Reader, SessionIn
+from app.web.paging import cut, number_behind
+
+router = APIRouter(include_in_schema=False)
+
+SHOWN = 50
+MOST_CHANNELS = 200
+DELIVERIES = 20
+"""The newest of each channel; the API lists all."""
+
+STATES = {"": "all", AlertState.OPEN.value: "open", AlertState.ACKNOWLEDGED.value: "acknowledged", AlertState.RESOLVED.value: "resolved"}
+
+Before = Annotated[int, Depends(number_behind)]
+
+
+class Chosen(BaseModel):
+    """Which alerts a person looks at; an empty member lets all through."""
+
+    state: AlertState | None = None
+    deployment: str = Field(default="", max_length=64)
+    cursor: str | None = Field(default=None, max_length=100)
+
+
+@router.get("/alerts")
+def alerts_page(
+    request: Request, principal: Reader, session: SessionIn, now: NowIn, before_no: Before, chosen: Annotated[Chosen, Query()]
+) -> Response:
+    """The alerts of every deployment that the person may see, newest first."""
+    wanted = AlertFilter(deployment_no=principal.deployment_no, deployment_id=chosen.deployment or None, state=chosen.state)
+    values = {"listed": _listed(session, wanted, chosen, before_no), "chosen": chosen, "states": STATES, "now": now}
+    return page(request, "alerts.html", values)
+
+
+@router.get("/alerts/channels")
+def channels_page(request: Request, principal: Reader, session: SessionIn, now: NowIn) -> Response:
+    """Where alerts are told, and what became of the newest notifications."""
+    principal.require(Permission.MANAGE)
+    channels = channel_page(session, after_no=0, limit=MOST_CHANNELS)
+    deliveries = {channel.id: notification_page(session, channel, limit=DELIVERIES) for channel in channels}
+    return page(request, "channels.html", {"channels": channels, "deliveries": deliveries, "now": now})
+
+
+@router.get("/alerts/{alert_id}")
+def alert_page(request: Request, principal: Reader, session: SessionIn, now: NowIn, alert_id: str) -> Response:
+    """One alert: what it rests on, and what people did about it."""
+    alert = alerts.get_alert(session, alert_id)
+    _require_sight(principal, alert.deployment_no, alert_id)
+    return page(request, "alert.html", {"alert": alert, "facts": alert.facts, "now": now})
+
+
+@router.get("/deployments/{deployment_id}/alerts")
+def deployment_alerts_page(
+    request: Request,
+    principal: Reader,
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    now: NowIn,
+    before_no: Before,
+    chosen: Annotated[Chosen, Query()],
+) -> Response:
+    """The alerts of one deployment, and its rules."""
+    wanted = AlertFilter(deployment_no=deployment.no, state=chosen.state)
+    monitor = monitor_of(session, deployment.no)
+    values = {
+        "deployment": deployment,
+        "listed": _listed(session, wanted, chosen, before_no),
+        "rules": rules_page(session, deployment.no, after_no=0, limit=SHOWN),
+        "attributes": [] if monitor is None else _watched(monitor),
+        "channels": channel_page(session, after_no=0, limit=MOST_CHANNELS) if Permission.MANAGE in principal.role.permissions else [],
+        "metrics": {key: metric.title for key, metric in sorted(CATALOGUE.items()) if {"group", "worst"} & set(metric.scopes)},
+        "data_sets": list(DataSet),
+        "chosen": chosen,
+        "states": STATES,
+        "now": now,
+    }
+    return page(request, "deployment_alerts.html", values)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Some alerts, and the query that goes on to older ones."""
+
+    alerts: Sequence[Alert]
+    older: str | None
+
+
+def _listed(session: Session, wanted: AlertFilter, chosen: Chosen, before_no: int) -> Listed:
+    found, cursor = cut(alerts.alerts_page(session, wanted, limit=SHOWN + 1, before_no=before_no or None), SHOWN, lambda alert: alert.no)
+    if cursor is None:
+        return Listed(found, None)
+    query = {"deployment": chosen.deployment, "cursor": cursor} | ({} if chosen.state is None else {"state": chosen.state.value})
+    return Listed(found, f"?{urlencode(query)}")
+
+
+def _watched(monitor: Monitor) -> list[str]:
+    return [*(one.feature for one in monitor.attributes), *(TOGETHER.join(names) for names in monitor.intersections)]
+
+
+def _require_sight(principal: Principal, deployment_no: int, alert_id: str) -> None:
+    """In the same words as where there is no such alert."""
+    if not principal.sees(deployment_no):
+        raise NotFound("alert", alert_id)

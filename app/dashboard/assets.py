@@ -1,0 +1,80 @@
+"""Style, scripts and the chart library of the pages, served from this very service.
+
+An address holds a digest of all files, so browsers may keep it for ever, and files find each other beside them. The chart library
+comes out of the installed vl-convert, the same that draws exported charts; putting it together takes a second, once in a process.
+"""
+
+import hashlib
+import threading
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+
+import vl_convert
+from fastapi import APIRouter, Response
+
+from app.charts.rendering import VEGA_LITE
+from app.errors import NotFound
+from app.web.gate import ASSETS
+
+router = APIRouter(include_in_schema=False)
+
+_STATIC = files("app.dashboard") / "static"
+_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+_DIGEST_LENGTH = 12
+_VEGA = "vega.js"
+_EXPORTS = "window.vegaEmbed = vegaEmbed;"
+_MAKING = threading.Lock()
+
+
+def asset_url(name: str) -> str:
+    """The address of a file, for a template."""
+    return f"{ASSETS}{_release()}/{name}"
+
+
+@router.get(ASSETS + "{release}/{name}")
+def asset(release: str, name: str) -> Response:
+    """A file of the pages."""
+    if name not in _names() or release != _release():
+        raise NotFound("file of the pages", name)
+    kind = name.rpartition(".")[2]
+    return Response(_content(name), media_type=_TYPES[kind], headers={"Cache-Control": "public, max-age=31536000, immutable"})
+
+
+@cache
+def _names() -> frozenset[str]:
+    return frozenset({_VEGA, *(file.name for file in _STATIC.iterdir() if file.name.rpartition(".")[2] in _TYPES)})
+
+
+@cache
+def _release() -> str:
+    # The chart library counts by its version: a page that links to it need not wait until it is put together.
+    sources = (_file(name) for name in sorted(_names() - {_VEGA}))
+    content = b"".join((version("vl-convert-python").encode(), VEGA_LITE.encode(), *sources))
+    return hashlib.sha256(content).hexdigest()[:_DIGEST_LENGTH]
+
+
+def _content(name: str) -> bytes:
+    return _chart_library() if name == _VEGA else _file(name)
+
+
+@cache
+def _file(name: str) -> bytes:
+    return (_STATIC / name).read_bytes()
+
+
+def _once(make: Callable[[], bytes]) -> Callable[[], bytes]:
+    """`make`, called once, however many ask at the same time."""
+    cached = cache(make)
+
+    def made() -> bytes:
+        with _MAKING:
+            return cached()
+
+    return made
+
+
+@_once
+def _chart_library() -> bytes:
+    return vl_convert.javascript_bundle(_EXPORTS, VEGA_LITE).encode()

@@ -1,0 +1,215 @@
+"""What the pages of checks say in words: who asked, how long it took, what became of it and what to do."""
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, time, timedelta
+
+from app.dashboard.wording import count, moment
+from app.domain.checks import CheckRun, CheckState, Failure, Measurement, Scope, Span, Trigger
+from app.domain.groups import Role
+from app.domain.mitigation import Mode
+from app.views.check_views import AttributeView, Change, CheckView, GroupShare, ViewKind
+from app.views.viewing import CARRIED
+
+TRIGGERS: Mapping[Trigger, str] = {
+    Trigger.SCHEDULE: "hourly",
+    Trigger.REQUEST: "for now",
+    Trigger.RANGE: "for a time range",
+}
+STATES: Mapping[CheckState, str] = {
+    CheckState.QUEUED: "waiting",
+    CheckState.RUNNING: "running",
+    CheckState.SUCCEEDED: "succeeded",
+    CheckState.INSUFFICIENT_DATA: "too few records",
+    CheckState.FAILED: "failed",
+    CheckState.CANCELLED: "cancelled",
+}
+VIEWS: Mapping[ViewKind, tuple[str, str]] = {
+    ViewKind.PAYLOAD_PERTURBED: (
+        "Payload and perturbed",
+        "Logged records and copies with only the attribute changed, scored by the same model: what differs is due to it alone.",
+    ),
+    ViewKind.PAYLOAD: (
+        "Payload",
+        "The records as they were logged: how often each group got the favourable outcome, whatever else its people differ in.",
+    ),
+    ViewKind.TRAINING: ("Training data", "How often each group has the favourable label in the data that the model was trained on."),
+    ViewKind.DEBIASED: (
+        "Debiased",
+        "The same records before and after mitigation, as they were logged and together with their copies: what people would have got.",
+    ),
+}
+"""Of each view its name and what it shows."""
+
+MODES: Mapping[str, str] = {
+    Mode.LIFT_ONLY: "lift only: a monitored record gets the favourable outcome where the model gives it to its reference copies",
+    Mode.REFERENCE_SUBSTITUTION: "reference substitution: a monitored record gets the outcome that the model gives to its reference copies",
+    Mode.PARITY: "parity: groups are held to thresholds of their own until their favourable shares come near each other",
+}
+MISSING: Mapping[ViewKind, str] = {
+    ViewKind.PAYLOAD_PERTURBED: "Copies need an endpoint of the model and a metric of balanced data in the monitor; see Configure.",
+    ViewKind.PAYLOAD: "It comes with a check that ends well.",
+    ViewKind.TRAINING: "Upload the training data, or their distribution; Configure says how.",
+    ViewKind.DEBIASED: "It needs an endpoint of the model, and metrics of debiased data in the monitor; see Configure.",
+}
+"""What to do where a view is not there."""
+
+_FAILURES: Mapping[Failure, str] = {
+    Failure.SCORING_FAILED: "The model's endpoint did not answer as it should. Test it on Configure, mend it, then check again.",
+    Failure.INVALID_INPUT: "What the monitor asks for cannot be measured on these records. Change it on Configure, then check again.",
+    Failure.INTERRUPTED: "The worker stopped in the middle of it. Check again; if that goes on, look into the log of the service.",
+    Failure.OTHER: "Look for this check's id in the log of the service, then check again.",
+}
+_FEW = (
+    "A check needs {least} records, and may take them from earlier hours. Check again when more are logged, or lower the monitor's fewest"
+    " records on Configure."
+)
+_WHOM: Mapping[Scope, str] = {
+    Scope.WORST: "the group treated worst",
+    Scope.POOLED: "all monitored",
+    Scope.REFERENCE: "all reference",
+    Scope.WORST_PAIR: "the two furthest apart",
+    Scope.ATTRIBUTE: "all groups",
+    Scope.OVERALL: "everybody",
+}
+_SCOPES: Mapping[Role, Scope] = {"monitored": Scope.POOLED, "reference": Scope.REFERENCE}
+MOST_OPEN = 8
+"""Rows of a table that is not folded up."""
+
+_MINUTE, _HOUR = 60, 3600
+
+
+def who(actor: str) -> str:
+    """Who asked: the schedule, a user by name, or a key by its id."""
+    if actor == "schedule":
+        return "the schedule"
+    return actor.removeprefix("user:") if actor.startswith("user:") else f"key {actor}"
+
+
+def origin(check: CheckRun) -> str:
+    """Where the check comes from."""
+    if check.trigger is Trigger.SCHEDULE:
+        return "An hourly check of the schedule"
+    asked = "Asked for now" if check.trigger is Trigger.REQUEST else "Asked for this time range"
+    return f"{asked} by {who(check.created_by)}"
+
+
+def step(check: CheckRun) -> str:
+    """What is being done: of a running check its step."""
+    if check.state is not CheckState.RUNNING or check.progress is None:
+        return "It begins as soon as a worker is free."
+    return f"{check.progress.step[:1].upper()}{check.progress.step[1:]}."
+
+
+def duration(check: CheckRun) -> str | None:
+    """How long the check ran, once it is over."""
+    if check.started_at is None or check.finished_at is None:
+        return None
+    return _lasting((check.finished_at - check.started_at) / timedelta(seconds=1))
+
+
+def span(of: Span) -> str:
+    """A time range in UTC: `2026-11-22 09:00 to 10:00 UTC`. The end of a day is 24:00."""
+    start, end = of.start.astimezone(UTC), of.end.astimezone(UTC)
+    if start.date() == end.date():
+        return f"{start:%Y-%m-%d %H:%M} to {end:%H:%M} UTC"
+    is_end_of_day = end.time() == time.min and start.date() == (end - timedelta(days=1)).date()
+    return f"{start:%Y-%m-%d %H:%M} to 24:00 UTC" if is_end_of_day else f"{start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC"
+
+
+def is_over(check: CheckRun) -> bool:
+    """Whether nothing more becomes of the check by itself in the next moments."""
+    return check.state not in {CheckState.QUEUED, CheckState.RUNNING}
+
+
+def may_be_cancelled(check: CheckRun) -> bool:
+    """Whether there is something left to cancel: a check that waits, runs, or is to be tried again."""
+    return (not is_over(check) or check.next_attempt_at is not None) and not check.cancel_requested
+
+
+def next_step(check: CheckRun) -> str | None:
+    """What a person can do about a check that ended without figures."""
+    match check.state:
+        case CheckState.FAILED if check.next_attempt_at is not None:
+            return f"It is tried again by itself from {moment(check.next_attempt_at)} on; so far it was begun {_times(check.attempts)}."
+        case CheckState.FAILED:
+            return _FAILURES[check.failure or Failure.OTHER]
+        case CheckState.INSUFFICIENT_DATA:
+            least = (check.window or {}).get("min_records")
+            return _FEW.format(least=count(least) if isinstance(least, int) else "more")
+        case CheckState.CANCELLED:
+            return "Nothing is stored of it. Check again if the figures are wanted after all."
+        case _:
+            return None
+
+
+def notes(view: CheckView) -> list[str]:
+    """What is said beside the figures; that they are carried forward stands at the head of the page."""
+    return [note for note in view.notes if note != CARRIED.format(check_id=view.check.carried_from)]
+
+
+def rows(one: AttributeView) -> list[GroupShare]:
+    """The groups, and behind them each role as a whole if it has several groups."""
+    of_role = Counter(group.role for group in one.groups)
+    return [*one.groups, *(whole for whole in one.pooled if of_role[whole.role] > 1)]
+
+
+def is_long(one: AttributeView) -> bool:
+    """Whether the table of the groups is folded up: the chart above says the same."""
+    return len(rows(one)) > MOST_OPEN
+
+
+def changes(one: AttributeView) -> list[Change]:
+    """What becomes of the accuracy: of everybody, of each group, and of a role as a whole where it has several groups."""
+    of_role = Counter(group.role for group in one.groups)
+    single = {_SCOPES[role] for role, many in of_role.items() if many == 1}
+    return [change for change in one.accuracy if change.before.scope not in single]
+
+
+def quality(change: Change) -> str:
+    """What is compared before and after: `Balanced accuracy`."""
+    return change.before.metric.removesuffix("_before").replace("_", " ").capitalize()
+
+
+def comparison(one: AttributeView) -> Measurement | None:
+    """The comparison of the first monitored group that has one; all of a view are of the same metric."""
+    return next((group.comparison for group in one.groups if group.comparison is not None), None)
+
+
+def with_copies(view: CheckView, one: AttributeView) -> AttributeView | None:
+    """The same attribute of the debiased view with copies."""
+    return next((other for other in view.balanced if other.attribute == one.attribute), None)
+
+
+def whom(measurement: Measurement) -> str:
+    """Whom a figure is about, in few words."""
+    if measurement.scope is Scope.GROUP:
+        return measurement.group or "(blank)"
+    worst = measurement.details.get("worst_group", measurement.details.get("monitored"))
+    is_known = measurement.scope is Scope.WORST and worst is not None
+    return f"{worst}, treated worst" if is_known else _WHOM[measurement.scope]
+
+
+def records(number: int) -> str:
+    """So many records: `1 record`."""
+    return f"{count(number)} record{'' if number == 1 else 's'}"
+
+
+def counted(value: str | float) -> str:
+    """One of the counts behind a figure: whole numbers with groups of thousands, others with four digits that count."""
+    if isinstance(value, str):
+        return value
+    return count(value) if float(value).is_integer() else f"{value:,.6g}"
+
+
+def _times(attempts: int) -> str:
+    return "once" if attempts == 1 else f"{attempts} times"
+
+
+def _lasting(seconds: float) -> str:
+    if seconds < _MINUTE:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < _HOUR:
+        return f"{whole // _MINUTE} min {whole % _MINUTE} s"
+    return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE} min"

@@ -1,0 +1,43 @@
+"""The pages as one application of their own: its own answers to errors, the services and dependencies of the API."""
+
+from fastapi import FastAPI
+
+from app.dashboard import (
+    activity,
+    alerts,
+    assets,
+    checks,
+    configure,
+    failures,
+    fairness,
+    login,
+    overview,
+    registering,
+    settings,
+    transactions,
+)
+from app.services import Services
+
+_ROUTERS = (
+    registering.router,
+    configure.router,
+    checks.router,
+    overview.router,
+    fairness.router,
+    transactions.router,
+    alerts.router,
+    activity.router,
+    settings.router,
+    login.router,
+    assets.router,
+)
+
+
+def create_pages(services: Services) -> FastAPI:
+    """The application of the pages; whoever composes it starts and stops the services."""
+    pages = FastAPI(title="Evenhand pages", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    pages.state.services = services
+    failures.install(pages)
+    for router in _ROUTERS:
+        pages.include_router(router)
+    return pages

@@ -1,0 +1,53 @@
+/* Talks to REST v1 with the session of the page. Every change a page makes goes through here. */
+
+/** What the service refused: its problem document, with `errors` naming the fields. */
+export class Problem extends Error {
+  constructor(document, status) {
+    super(document.detail || `The service answered ${status}.`);
+    this.status = status;
+    this.errors = document.errors || [];
+    this.requestId = document.request_id || null;
+  }
+}
+
+/** The answer's JSON (null without a body). Throws a `Problem`; one of status 0 if nobody answered. */
+export async function ask(method, path, body) {
+  const text = await exchange(method, path, body === undefined ? undefined : JSON.stringify(body));
+  return text === "" ? null : JSON.parse(text);
+}
+
+/** The text of the answer to a body that is sent as it is: a text, or a file. Throws as `ask` does. */
+export async function exchange(method, path, body, type = "application/json") {
+  const headers = { Accept: "application/json" };
+  if (body !== undefined) headers["Content-Type"] = type;
+  let answer;
+  let text;
+  try {
+    answer = await fetch(path, { method, headers, credentials: "same-origin", body });
+    text = await answer.text();
+  } catch {
+    throw new Problem({ detail: "The service does not answer. Check the connection and try again." }, 0);
+  }
+  if (answer.ok) return text;
+  if (answer.status === 401) location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+  throw new Problem(documentOf(text), answer.status);
+}
+
+function documentOf(text) {
+  try {
+    return JSON.parse(text) || {};
+  } catch {
+    return {};  // a proxy in between may answer in HTML
+  }
+}
+
+/** Says something to people who listen instead of look. */
+export function say(text) {
+  document.getElementById("said").textContent = text;
+}
+
+/** Shows `problem` in `place` as an alert, or takes the one there away. */
+export function showProblem(place, problem) {
+  place.textContent = problem ? problem.message + (problem.requestId && problem.status >= 500 ? ` (request ${problem.requestId})` : "") : "";
+  place.hidden = !problem;
+}

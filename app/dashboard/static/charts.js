@@ -1,0 +1,44 @@
+/* Draws every `<div class="chart" data-chart="ADDRESS">` from the Vega-Lite specification at that address, in the reader's colours.
+   The interpreter (`ast`) evaluates expressions without building code, as the page's content policy demands. */
+import { ask } from "./api.js";
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const SVG_LIMIT = 4000; // rows; beyond it a canvas is drawn, which does not make an element of every point
+
+function themed(address) {
+  const url = new URL(address, location.href);
+  url.searchParams.set("theme", dark.matches ? "dark" : "light");
+  return url.pathname + url.search;
+}
+
+function rows(specification) {
+  const sets = Object.values(specification.datasets || {});
+  return sets.reduce((sum, set) => sum + set.length, 0);
+}
+
+/** Draws one chart; where that fails, says so in its place. */
+export async function draw(place) {
+  const marker = Symbol();
+  place.drawing = marker;
+  place.setAttribute("aria-busy", "true");
+  try {
+    const specification = await ask("GET", themed(place.dataset.chart));
+    if (place.drawing !== marker) return; // another drawing began meanwhile
+    if (place.view) place.view.finalize();
+    const renderer = rows(specification) > SVG_LIMIT ? "canvas" : "svg";
+    place.view = await window.vegaEmbed(place, specification, {
+      ast: true, actions: false, renderer, defaultStyle: false, tooltip: { disableDefaultStyle: true },
+    });
+  } catch (problem) {
+    place.textContent = `The chart cannot be drawn: ${problem.message}`;
+  } finally {
+    place.removeAttribute("aria-busy");
+  }
+}
+
+function drawAll() {
+  document.querySelectorAll("[data-chart]").forEach(draw);
+}
+
+dark.addEventListener("change", drawAll);
+drawAll();

@@ -1,0 +1,71 @@
+/* One check: how far it is while it runs, and figures that open in place. Without this script a figure opens as a page of its own. */
+import { Problem, ask, say } from "./api.js";
+
+const SECOND = 1000;
+const AFTER_TROUBLE = 5 * SECOND;
+
+const progress = document.getElementById("progress");
+if (progress) setTimeout(look, SECOND);
+
+async function look() {
+  if (document.hidden) {
+    document.addEventListener("visibilitychange", look, { once: true });
+    return;
+  }
+  let wait = SECOND;
+  try {
+    const check = await ask("GET", progress.dataset.check);
+    if (check.state !== "queued" && check.state !== "running") {
+      location.reload();
+      return;
+    }
+    if (check.state === "running" && check.progress) show(check.progress);
+  } catch (problem) {
+    if (!(problem instanceof Problem)) throw problem;
+    tell(problem.message);
+    wait = AFTER_TROUBLE;
+  }
+  setTimeout(look, wait);
+}
+
+function show({ step, done, total }) {
+  const bar = progress.querySelector("progress");
+  tell(`${step[0].toUpperCase()}${step.slice(1)}.`);
+  progress.querySelector("h2").textContent = "This check is running";
+  if (total) Object.assign(bar, { max: total, value: done });
+  else bar.removeAttribute("value");
+  progress.querySelector("[data-counts]").textContent = total ? `${done.toLocaleString("en")} of ${total.toLocaleString("en")}` : "";
+}
+
+function tell(text) {
+  const place = progress.querySelector("[data-step]");
+  if (place.textContent === text) return;
+  place.textContent = text;
+  say(text);
+}
+
+const opened = document.getElementById("opened");
+
+async function open(link) {
+  const answer = await fetch(link.href, { credentials: "same-origin", headers: { Accept: "text/html" } }).catch(() => null);
+  const found = answer?.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
+  const content = found?.getElementById("figure");
+  if (!content) {
+    location.assign(link.href);
+    return;
+  }
+  opened.querySelector("#opened-title").textContent = found.querySelector("h1").textContent;
+  const own = document.createElement("p");
+  const address = document.createElement("a");
+  Object.assign(address, { href: link.href, textContent: "Open as a page of its own" });
+  own.append(address);
+  opened.querySelector("[data-content]").replaceChildren(document.adoptNode(content), own);
+  opened.showModal();
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-figure]");
+  if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  open(link);
+});

@@ -1,0 +1,69 @@
+/* Configure: each part of the page brings itself to life if it is there. */
+import { startRecommended } from "./recommended.js";
+import { startSnippets } from "./snippets.js";
+import { startUpload } from "./upload.js";
+import { startMitigation } from "./mitigation.js";
+import { checkAsTyped } from "./checking.js";
+import { DeploymentForm } from "./deployment_form.js";
+import { showTest } from "./endpoint_test.js";
+import { askExactly, attempt, bodyOf } from "./forms.js";
+import { MonitorForm } from "./monitor_form.js";
+import { keepEdits, reloadSaying, saySaved } from "./saved.js";
+
+function startDeployment(form) {
+  const filled = new DeploymentForm(form);
+  const path = form.dataset.path;
+  keepEdits(form);
+  checkAsTyped(form, () => askExactly("PATCH", `${path}?validate_only=true`, filled.read().body));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    attempt(form, async () => {
+      await askExactly("PATCH", path, filled.read().body);
+      reloadSaying(form, "model", "Saved the model and endpoint.");
+    });
+  });
+  whenOpened(form, async () => filled.fill(await askExactly("GET", path)));
+}
+
+function startTest(form) {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    form.querySelector("[data-tested]").hidden = true;
+    attempt(form, async () => {
+      const { records } = bodyOf(form);
+      const body = records === undefined ? {} : { records: [].concat(records) };
+      showTest(form.querySelector("[data-tested]"), await askExactly("POST", form.dataset.path, body));
+    });
+  });
+}
+
+function startMonitor(form) {
+  const filled = new MonitorForm(form);
+  whenOpened(form, () => filled.load());
+}
+
+/** Loads a form when its details are opened for the first time; what is folded away asks for nothing. */
+function whenOpened(form, load) {
+  const start = async () => {
+    form.setAttribute("aria-busy", "true");
+    await attempt(form, load);
+    form.setAttribute("aria-busy", "false");
+  };
+  const details = form.closest("details");
+  if (details.open) start();
+  else details.addEventListener("toggle", start, { once: true });
+}
+
+for (const [id, start] of [
+  ["deployment-form", startDeployment],
+  ["endpoint-test", startTest],
+  ["monitor-form", startMonitor],
+  ["recommended-monitors", startRecommended],
+  ["training-form", startUpload],
+  ["mitigation-form", startMitigation],
+]) {
+  const place = document.getElementById(id);
+  if (place) start(place);
+}
+startSnippets(document.querySelector("[data-snippets]"));
+saySaved();

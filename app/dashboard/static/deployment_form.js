@@ -1,0 +1,129 @@
+/* The form of a deployment, for a new one and for one that is there: its columns as rows, its endpoint, and what it makes as a body. */
+import { bodyOf } from "./forms.js";
+import { say } from "./api.js";
+import { readExample } from "./examples.js";
+import { writeExact } from "./exact.js";
+import { Rows } from "./rows.js";
+
+const KEEP = "keep";
+
+export class DeploymentForm {
+  constructor(form) {
+    this.form = form;
+    this.columns = new Rows(form.querySelector("[data-rows=columns]"), {
+      prefix: (row) => `${useOf(row)}[${this.columns.items.filter((one) => useOf(one) === useOf(row)).indexOf(row)}]`,
+      made: (row, value) => this.#fillColumn(row, value),
+    });
+    form.querySelector("[data-endpoint]").addEventListener("change", () => this.#arrange());
+    this.credentials.addEventListener("change", () => this.#arrange());
+    form.querySelector("[data-propose]").addEventListener("click", () => this.#propose());
+    this.#arrange();
+  }
+
+  get credentials() {
+    return this.form.elements.namedItem("endpoint.credentials.kind");
+  }
+
+  /** What REST takes; `records` to test the endpoint with are given apart. Throws a `Problem`. */
+  read() {
+    const { records, ...body } = bodyOf(this.form);
+    body.features ??= [];
+    body.meta ??= [];
+    body.endpoint ??= null;
+    if (body.endpoint) {
+      const kind = body.endpoint.credentials?.kind;
+      if (kind === undefined) body.endpoint.credentials = null;
+      else if (kind === KEEP) delete body.endpoint.credentials;
+      else body.endpoint.credentials.name ??= "";
+    }
+    return { body, records: this.#onlyFeatures(records, body) };
+  }
+
+  /** Shows a stored deployment. */
+  fill(stored) {
+    const { elements } = this.form;
+    const put = (name, value) => { elements.namedItem(name).value = value ?? ""; };
+    ["name", "model_revision"].forEach((name) => put(name, stored[name]));
+    ["prediction", "probability", "label"].forEach((name) => put(`outputs.${name}`, stored.outputs[name]));
+    const listed = (part) => stored[part].map((column) => ({ ...column, use: part }));
+    this.columns.replace([...listed("features"), ...listed("meta")]);
+    this.form.querySelector("[data-endpoint]").checked = stored.endpoint !== null;
+    if (stored.endpoint) {
+      ["url", "payload_format", "timeout_seconds", "page_size", "concurrency", "requests_per_second"].forEach((name) => put(`endpoint.${name}`, stored.endpoint[name]));
+    }
+    this.#fillCredentials(stored.endpoint?.credentials);
+    this.#arrange();
+  }
+
+  #fillCredentials(stored) {
+    this.credentials.querySelector(`[value=${KEEP}]`)?.remove();
+    if (!stored) return;
+    const name = stored.name ? `${stored.kind}, ${stored.name}` : stored.kind;
+    this.credentials.prepend(new Option(`keep what is stored (${name})`, KEEP));
+    this.credentials.value = KEEP;
+  }
+
+  #fillColumn(row, value) {
+    const put = (name, text) => { row.querySelector(`[data-name=${name}]`).value = text; };
+    if (value) {
+      put("name", value.name);
+      put("type", value.type);
+      put("kind", value.kind || "");
+      row.querySelector("[data-use]").value = value.use || "features";
+    }
+    row.querySelector("[data-use]").addEventListener("change", () => this.columns.rename());
+  }
+
+  #arrange() {
+    show(this.form.querySelector("[data-endpoint-fields]"), this.form.querySelector("[data-endpoint]").checked);
+    const kind = this.credentials.value;
+    show(this.form.querySelector("[data-credentials-name]"), kind === "basic" || kind === "header");
+    show(this.form.querySelector("[data-credentials-secret]"), kind !== "" && kind !== KEEP);
+  }
+
+  #propose() {
+    const problem = this.form.querySelector("[data-example-problem]");
+    const example = this.form.querySelector("[data-example]");
+    problem.textContent = "";
+    example.removeAttribute("aria-invalid");
+    let found;
+    try {
+      found = readExample(example.value);
+    } catch (error) {
+      problem.textContent = error.message;
+      example.setAttribute("aria-invalid", "true");
+      example.focus();
+      return;
+    }
+    const there = this.columns.items.filter((row) => row.querySelector("[data-name=name]").value.trim() !== "").map(columnOf);
+    const names = new Set(there.map((column) => column.name));
+    this.columns.replace([...there, ...found.columns.filter((column) => !names.has(column.name))]);
+    this.form.elements.namedItem("records").value = writeExact(found.record, 2);
+    const over = found.passedOver.length ? ` Passed over, because they are no single values: ${found.passedOver.join(", ")}.` : "";
+    say(`${found.columns.length} columns were read from the example.${over}`);
+    this.form.querySelector("[data-proposed]").textContent = `Read ${found.columns.length} columns. Look at each type, and at whether it is a feature or only logged.${over}`;
+    this.columns.items[0].querySelector("input").focus();
+    this.form.dispatchEvent(new Event("change"));
+  }
+
+  #onlyFeatures(records, body) {
+    if (records === undefined) return undefined;
+    const names = new Set(body.features.map((column) => column.name));
+    return [].concat(records).map((one) => (one && typeof one === "object" ? Object.fromEntries(Object.entries(one).filter(([name]) => names.has(name))) : one));
+  }
+}
+
+function useOf(row) {
+  return row.querySelector("[data-use]").value;
+}
+
+function columnOf(row) {
+  const value = (name) => row.querySelector(`[data-name=${name}]`).value;
+  return { name: value("name"), type: value("type"), kind: value("kind"), use: useOf(row) };
+}
+
+/** Shows or hides a fieldset; what is hidden is no part of the body. */
+export function show(fieldset, isShown) {
+  fieldset.hidden = !isShown;
+  fieldset.disabled = !isShown;
+}

@@ -1,0 +1,209 @@
+/* Forms that change something through REST v1.
+
+   <form data-api="PATCH /v1/users/ada" data-after="reload"> … <p class="problem" data-problem hidden></p> </form>
+
+   A control's name is its place in the body (`channels`, `endpoint.url`, `attributes[0].threshold`). `data-as` says what it becomes:
+   text (by default; an empty one is left out), number, integer, lines (a list), json, set (all checked boxes of that name), flag (true or
+   false), values (groups of the type in `data-type`: see values.js). `data-keep-empty` sends an empty text as null. A control with
+   `data-in-path` fills {its name} in the address instead; one with `data-must-be` holds the text that has to be typed to confirm.
+   `data-after` says what follows: reload, none (an event `done` on the form, with the answer), or an address in which {name} is filled
+   from the answer. `data-ask` is a question to be answered with yes first. */
+import { Problem, exchange, say, showProblem } from "./api.js";
+import { exactNumber, readExact, writeExact } from "./exact.js";
+import { readValues } from "./values.js";
+
+/** The body that a form's controls make. Throws a `Problem` that names every control that cannot be read. */
+export function bodyOf(form) {
+  const body = {};
+  const faults = [];
+  for (const control of form.elements) {
+    const isLeftOut = control.matches(":disabled") || "inPath" in control.dataset || (control.type === "radio" && !control.checked);
+    if (!control.name || isLeftOut) continue;
+    try {
+      const value = valueOf(control, form);
+      if (value !== undefined) put(body, control.name, value);
+    } catch (error) {
+      if (!(error instanceof Unreadable)) throw error;
+      faults.push({ field: control.name, message: error.message });
+    }
+  }
+  if (faults.length) throw new Problem({ detail: "Some fields cannot be read.", errors: faults }, 422);
+  return body;
+}
+
+class Unreadable extends Error {}
+
+function valueOf(control, form) {
+  if (control.dataset.mustBe !== undefined) return confirmed(control);
+  const kind = control.dataset.as || "text";
+  if (kind === "flag") return control.checked;
+  if (kind === "set") {
+    const chosen = [...form.elements].filter((one) => one.name === control.name && one.checked && !one.disabled).map((one) => one.value);
+    return chosen.length === 0 && "omitEmpty" in control.dataset ? undefined : chosen;
+  }
+  const text = kind === "text" && control.type === "password" ? control.value : control.value.trim();
+  if (text === "" && control.required) throw new Unreadable("is required");
+  if (control.title && control.validity.patternMismatch) throw new Unreadable(`must be ${control.title}`);
+  if (text === "") return "keepEmpty" in control.dataset ? null : undefined;
+  if (kind === "number") return numberOf(text);
+  if (kind === "integer") return integerOf(text);
+  if (kind === "lines") return text.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+  if (kind === "values") return groupsOf(text, control.dataset.type);
+  if (kind === "json") return jsonOf(text);
+  return text;
+}
+
+function confirmed(control) {
+  if (control.value.trim() !== control.dataset.mustBe) throw new Unreadable(`type ${control.dataset.mustBe} to confirm`);
+  return undefined;
+}
+
+function numberOf(text) {
+  if (/,\d{3}(?!\d)/.test(text)) throw new Unreadable("must be written without commas between thousands, and with a point before decimals");
+  const number = Number(text.replace(",", "."));
+  if (Number.isFinite(number)) return number;
+  throw new Unreadable("must be a number");
+}
+
+function integerOf(text) {
+  if (/^[+-]?\d+$/.test(text)) return exactNumber(text.replace("+", ""));
+  throw new Unreadable("must be a whole number, written in digits only");
+}
+
+function groupsOf(text, type) {
+  const { values, faults } = readValues(text, type);
+  if (faults.length) throw new Unreadable(faults.join("; "));
+  return values;
+}
+
+function jsonOf(text) {
+  try {
+    return readExact(text);
+  } catch (error) {
+    throw new Unreadable(`is not JSON: ${error.message}`);
+  }
+}
+
+function put(body, name, value) {
+  const steps = name.replace(/\[(\d+)\]/g, ".$1").split(".");
+  let place = body;
+  steps.slice(0, -1).forEach((step, no) => {
+    place[step] ??= /^\d+$/.test(steps[no + 1]) ? [] : {};
+    place = place[step];
+  });
+  place[steps.at(-1)] = value;
+}
+
+/** Shows each problem at its field, and what belongs to no field at the top of the form. */
+export function showProblems(form, problem) {
+  const left = markFields(form, problem ? problem.errors : []).map(({ field, message }) => `${field}: ${message}`);
+  form.querySelectorAll("[aria-invalid]").forEach(reveal);
+  const place = form.querySelector("[data-problem]");
+  if (!place) return;
+  const told = problem && problem.errors.length ? left.join("; ") || "Please correct the marked fields." : problem?.message;
+  showProblem(place, problem ? Object.assign(new Error(told), { status: problem.status, requestId: problem.requestId }) : null);
+}
+
+/** Marks the controls that the problems are about, and no others; gives the problems that are about none. */
+export function markFields(form, problems) {
+  for (const control of form.querySelectorAll("[aria-invalid]")) {
+    control.removeAttribute("aria-invalid");
+    describe(control, (id) => !id.startsWith(NOTE));
+  }
+  form.querySelectorAll(`[id^=${NOTE}]`).forEach((one) => one.remove());
+  const found = new Map();
+  const left = [];
+  for (const one of problems) {
+    const control = controlFor(form, one.field);
+    if (control) found.set(control, [...(found.get(control) || []), one.message]);
+    else left.push(one);
+  }
+  found.forEach((messages, control) => mark(control, messages.join("; ")));
+  return left;
+}
+
+/** The control that a problem's field belongs to, if there is one. */
+export function controlFor(form, field) {
+  // The refusal may name a place inside a control's value (`monitored[1]` belongs to `monitored`), or one that holds several controls.
+  for (let name = field; name; name = name.replace(/(\[\d+\]|\.?[^.[\]]+)$/, "")) {
+    const control = form.elements.namedItem(name);
+    const first = control instanceof RadioNodeList ? control[0] : control;
+    const inside = [...form.elements].find((one) => one.name?.startsWith(`${name}.`) || one.name?.startsWith(`${name}[`));
+    const chosen = first || inside;
+    if (chosen) return chosen.type === "hidden" || chosen.matches(":disabled") ? null : chosen;
+  }
+  return null;
+}
+
+const NOTE = "problem-of-";
+
+function mark(control, message) {
+  const note = document.createElement("p");
+  note.className = "field-problem";
+  note.id = NOTE + `${control.id || control.name}`.replace(/[^\w-]/g, "-");
+  note.textContent = message;
+  control.setAttribute("aria-invalid", "true");
+  describe(control, () => true, note.id);
+  (control.closest("label") || control).after(note);
+}
+
+/** Keeps those ids of the control's descriptions that pass, and adds one. */
+function describe(control, passes, added) {
+  const ids = (control.getAttribute("aria-describedby") || "").split(" ").filter((id) => id && passes(id));
+  if (added) ids.push(added);
+  if (ids.length) control.setAttribute("aria-describedby", ids.join(" "));
+  else control.removeAttribute("aria-describedby");
+}
+
+function reveal(control) {
+  for (let around = control.closest("details"); around; around = around.parentElement.closest("details")) around.open = true;
+}
+
+/** Does what a form's button asks for, with its buttons off meanwhile; shows what is refused, and leads to the first problem. */
+export async function attempt(form, deed) {
+  const buttons = [...form.querySelectorAll("button:enabled")];
+  buttons.forEach((button) => { button.disabled = true; });
+  try {
+    await deed();
+    showProblems(form, null);
+    return true;
+  } catch (problem) {
+    if (!(problem instanceof Problem)) throw problem;
+    showProblems(form, problem);
+    (form.querySelector("[aria-invalid]") || form.querySelector("[data-problem]"))?.focus();
+    say(problem.message);
+    return false;
+  } finally {
+    buttons.forEach((button) => { button.disabled = false; });
+  }
+}
+
+/** The answer to a body as JSON, in which whole numbers are as exact as they were. Throws a `Problem`. */
+export async function askExactly(method, path, body) {
+  const text = await exchange(method, path, body === undefined ? undefined : writeExact(body));
+  return text === "" ? null : readExact(text);
+}
+
+async function send(form) {
+  const [method, address] = form.dataset.api.split(" ");
+  const path = address.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(form.elements.namedItem(name).value.trim()));
+  if (form.dataset.ask && !confirm(form.dataset.ask)) return;
+  await attempt(form, async () => {
+    const body = bodyOf(form);
+    follow(form, await askExactly(method, path, method === "DELETE" || ("bodyless" in form.dataset) ? undefined : body));
+  });
+}
+
+function follow(form, answer) {
+  const after = form.dataset.after || "reload";
+  if (after === "none") form.dispatchEvent(new CustomEvent("done", { detail: answer, bubbles: true }));
+  else if (after === "reload") location.reload();
+  else location.assign(after.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(answer[name])));
+}
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (!form.dataset.api) return;
+  event.preventDefault();
+  send(form);
+});

@@ -1,0 +1,34 @@
+/* Register a deployment: checked as it is typed, its endpoint tried before it is saved. */
+import { Problem } from "./api.js";
+import { checkAsTyped } from "./checking.js";
+import { DeploymentForm } from "./deployment_form.js";
+import { showTest } from "./endpoint_test.js";
+import { askExactly, attempt } from "./forms.js";
+import { forgetEdits, keepEdits } from "./saved.js";
+
+const form = document.getElementById("deployment-form");
+const filled = new DeploymentForm(form);
+filled.columns.add();
+keepEdits(form);
+
+checkAsTyped(form, () => askExactly("POST", "/v1/deployments?validate_only=true", filled.read().body));
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  attempt(form, async () => {
+    const stored = await askExactly("POST", "/v1/deployments", filled.read().body);
+    forgetEdits(form);
+    location.assign(`/deployments/${encodeURIComponent(stored.id)}/configure`);
+  });
+});
+
+form.querySelector("[data-test]").addEventListener("click", () => attempt(form, async () => {
+  const { body, records } = filled.read();
+  if (!records) throw new Problem({ detail: "There is no record to ask about.", errors: [{ field: "records", message: "write the record that the model is to be asked about" }] }, 422);
+  try {
+    showTest(form.querySelector("[data-tested]"), await askExactly("POST", "/v1/endpoint-tests", { deployment: body, records }));
+  } catch (problem) {
+    if (problem instanceof Problem) problem.errors.forEach((one) => { one.field = one.field.replace(/^deployment\./, ""); });
+    throw problem;
+  }
+}));

@@ -1,0 +1,36 @@
+/* After saving: the page is read anew and says at its part what was saved. Before it: nobody loses what he typed by leaving. */
+const KEY = "saved";
+const edited = new Set();
+
+/** Asks before the page is left while the form holds something that was not saved. */
+export function keepEdits(form) {
+  for (const kind of ["input", "change"]) form.addEventListener(kind, () => edited.add(form));
+}
+
+/** The form is saved: it may be left. */
+export function forgetEdits(form) {
+  edited.delete(form);
+}
+
+/** Reads the page anew and says `text` at the part with that id. */
+export function reloadSaying(form, place, text) {
+  forgetEdits(form);
+  sessionStorage.setItem(KEY, JSON.stringify({ place, text }));
+  location.hash = place;
+  location.reload();
+}
+
+/** Says what was saved before the page was read anew; the focus goes there. */
+export function saySaved() {
+  const stored = sessionStorage.getItem(KEY);
+  sessionStorage.removeItem(KEY);
+  if (!stored) return;
+  const { place, text } = JSON.parse(stored);
+  const line = Object.assign(document.createElement("p"), { className: "good", textContent: text, tabIndex: -1 });
+  document.getElementById(place)?.querySelector("h2").after(line);
+  line.focus();
+}
+
+addEventListener("beforeunload", (event) => {
+  if (edited.size) event.preventDefault();
+});

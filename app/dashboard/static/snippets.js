@@ -1,0 +1,47 @@
+/* Code that logs records, each piece with a button that copies it. */
+import { Problem, ask, say, showProblem } from "./api.js";
+
+const NAMES = { payload: "Log scored records", feedback: "Log labels", records: "records", fields_values: "the model's request and answer", sh: "shell with curl", python: "Python with httpx" };
+
+export async function startSnippets(place) {
+  try {
+    const found = await ask("GET", place.dataset.snippets);
+    document.querySelector("[data-key-variable]").textContent = found.key_variable;
+    found.snippets.forEach((one, no) => place.append(piece(one, no)));
+  } catch (problem) {
+    if (!(problem instanceof Problem)) throw problem;
+    showProblem(document.querySelector("[data-snippets-problem]"), problem);
+  }
+  place.setAttribute("aria-busy", "false");
+}
+
+function piece({ logs, form, language, code }, no) {
+  const name = `${NAMES[logs]} as ${NAMES[form]}: ${NAMES[language]}`;
+  const details = made("details", { open: no === 0 });
+  const block = made("pre", { tabIndex: 0 });
+  block.setAttribute("role", "region");
+  block.setAttribute("aria-label", name);
+  block.append(made("code", { textContent: code }));
+  const button = made("button", { type: "button", className: "quiet", textContent: "Copy" });
+  button.append(made("span", { className: "visually-hidden", textContent: `: ${name}` }));
+  button.addEventListener("click", () => copy(code, block, name));
+  details.append(made("summary", { textContent: name }), button, block);
+  return details;
+}
+
+async function copy(code, block, name) {
+  let isCopied = false;
+  try {
+    await navigator.clipboard.writeText(code);
+    isCopied = true;
+  } catch {
+    // Without https browsers have no clipboard for pages; what is selected can be copied all the same.
+    getSelection().selectAllChildren(block);
+    isCopied = document.execCommand("copy");
+  }
+  say(isCopied ? `Copied: ${name}.` : "Could not copy. The code is selected: press Ctrl and C.");
+}
+
+function made(kind, members) {
+  return Object.assign(document.createElement(kind), members);
+}

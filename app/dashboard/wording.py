@@ -1,0 +1,92 @@
+"""How figures, moments and states read on a page. An absent value reads as a dash; why it is absent stands beside it."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+
+ABSENT = "–"
+
+_VERDICTS = {
+    "fair": "fair",
+    "suspected": "suspected",
+    "unfair": "unfair",
+    "insufficient_data": "not enough data",
+    "not_computable": "not computable",
+}
+_MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+
+
+def figure(value: float | None, digits: int = 2) -> str:
+    """A ratio or difference: `0.63`."""
+    return ABSENT if value is None else f"{value:.{digits}f}"
+
+
+def share(value: float | None) -> str:
+    """A share as a percentage: `63.2 %`."""
+    return ABSENT if value is None else f"{100 * value:.1f} %"
+
+
+def count(value: float | None) -> str:
+    """A count with thin groups of thousands: `12,345`."""
+    if value is None:
+        return ABSENT
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+def interval(ends: tuple[float | None, float | None]) -> str:
+    """A 95 % interval: `0.55 to 0.73`; an end that is not bounded is named so."""
+    lower, upper = ends
+    if lower is None and upper is None:
+        return ABSENT
+    if upper is None:
+        return f"{lower:.2f} and more"
+    return f"up to {upper:.2f}" if lower is None else f"{lower:.2f} to {upper:.2f}"
+
+
+def moment(at: datetime | None) -> str:
+    """A moment in UTC: `2026-11-22 09:00 UTC`."""
+    return ABSENT if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def iso(at: datetime | None) -> str:
+    """A moment as machines read it, for `<time datetime>`."""
+    return "" if at is None else at.astimezone(UTC).isoformat()
+
+
+def ago(at: datetime | None, now: datetime) -> str:
+    """How long ago, in one unit: `3 hours ago`."""
+    if at is None:
+        return ABSENT
+    passed = now - at
+    if passed < _MINUTE:
+        return "just now"
+    for unit, name in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")):
+        if passed >= unit:
+            many = passed // unit
+            return f"{many} {name}{'s' if many > 1 else ''} ago"
+    return ABSENT
+
+
+def verdict(word: str | None) -> str:
+    """A verdict in words."""
+    return ABSENT if word is None else _VERDICTS.get(word, word.replace("_", " "))
+
+
+def words(name: str | None) -> str:
+    """A name of ours as words: `disparate_impact` reads `disparate impact`."""
+    return ABSENT if name is None else name.replace("_", " ")
+
+
+FILTERS: Mapping[str, Callable[..., str]] = MappingProxyType(
+    {
+        "figure": figure,
+        "share": share,
+        "count": count,
+        "interval": interval,
+        "moment": moment,
+        "iso": iso,
+        "ago": ago,
+        "verdict": verdict,
+        "words": words,
+    }
+)

@@ -1,0 +1,72 @@
+"""People: made by an admin, with a name, a password and a role."""
+
+import re
+
+from sqlalchemy.orm import Session
+
+from app.errors import FieldProblem, InvalidInput
+from app.security.passwords import hash_password, password_problem
+from app.security.principals import Role
+from app.store import users
+from app.store.users import User
+
+NAME = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}", re.ASCII)
+
+ROLES = frozenset(Role) - {Role.INGEST}
+"""Of people. Whoever may only log records has nothing to look at."""
+
+
+def create_user(session: Session, name: str, *, password: str, role: Role, deployment_no: int | None = None) -> User:
+    """Stores a new user.
+
+    Raises:
+        InvalidInput: the name, the password or the role cannot be used, with every field that is wrong.
+        Conflict: the name is taken.
+    """
+    problems = [*_name_problems(name), *_password_problems(name, password), *_role_problems(role, bound=deployment_no is not None)]
+    if problems:
+        raise InvalidInput(problems)
+    return users.add(session, name, password_hash=hash_password(password), role=role.value, deployment_no=deployment_no)
+
+
+def change_password(session: Session, user: User, password: str) -> None:
+    """Gives the user another password; every log-in of the user ends.
+
+    Raises:
+        InvalidInput: the password cannot be used.
+    """
+    problems = _password_problems(user.name, password)
+    if problems:
+        raise InvalidInput(problems)
+    users.set_password(session, user, hash_password(password))
+
+
+def change_role(session: Session, user: User, role: Role) -> None:
+    """Gives the user another role.
+
+    Raises:
+        InvalidInput: people cannot have that role, or not for one deployment only.
+    """
+    problems = _role_problems(role, bound=user.deployment_no is not None)
+    if problems:
+        raise InvalidInput(problems)
+    users.set_role(session, user, role.value)
+
+
+def _name_problems(name: str) -> list[FieldProblem]:
+    if NAME.fullmatch(name):
+        return []
+    return [FieldProblem("name", "must have 1 to 64 of the characters a-z, 0-9, `.`, `_`, `@` and `-`, and begin with a letter or digit")]
+
+
+def _password_problems(name: str, password: str) -> list[FieldProblem]:
+    problem = password_problem(password, name=name)
+    return [] if problem is None else [FieldProblem("password", problem)]
+
+
+def _role_problems(role: Role, *, bound: bool) -> list[FieldProblem]:
+    if role not in ROLES:
+        return [FieldProblem("role", "must be read, manage or admin: whoever may only log records has nothing to look at")]
+    if role is Role.ADMIN and bound:
+        return [FieldProblem("deployment_id", "an admin cannot be bound to a deployment; use the role manage")]
+    return []

@@ -1,0 +1,52 @@
+"""Pictures of every page of the worked example, wide and narrow, light and dark; and what is wrong on them."""
+
+import argparse
+import shutil
+from pathlib import Path
+from typing import get_args
+
+from playwright.sync_api import Browser
+
+from tests.browsing import DESKTOP, PHONE, Scheme, Visit, running_browser, visiting
+from tests.example_run import Example, running_example
+from tests.page_list import pages
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+def main() -> None:
+    """Runs the example, visits its pages, writes the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--hours", type=int, default=72, help="hours of history (72)")
+    parser.add_argument("--to", type=Path, default=REPOSITORY / "build" / "screenshots", help="the folder (build/screenshots)")
+    parser.add_argument("--only", action="append", help="the name of a page; may be given several times")
+    chosen = parser.parse_args()
+    shutil.rmtree(chosen.to, ignore_errors=True)
+    chosen.to.mkdir(parents=True)
+    with running_browser() as browser, running_example(hours=chosen.hours, seconds=300) as example:
+        for width in (DESKTOP, PHONE):
+            for scheme in get_args(Scheme):
+                _take(browser, example, chosen.to, width, scheme, chosen.only)
+    print(f"The pictures are in {chosen.to}.")
+
+
+def _take(browser: Browser, example: Example, folder: Path, width: int, scheme: Scheme, only: list[str] | None) -> None:
+    with visiting(browser, example.base_url, width=width, scheme=scheme) as visit:
+        visit.go("/login")
+        _shoot(visit, folder / f"login-{width}-{scheme}.png")
+        visit.log_in(example.key)
+        for name, path in pages(example.client).items():
+            if only is None or name in only:
+                visit.go(path)
+                _shoot(visit, folder / f"{name}-{width}-{scheme}.png")
+
+
+def _shoot(visit: Visit, file: Path) -> None:
+    visit.page.screenshot(path=file, full_page=True)
+    wrong = [*visit.faults, *visit.serious_findings(), *(["wider than the window"] if visit.overflows() else [])]
+    visit.faults.clear()
+    print(f"{file.name}: {'; '.join(wrong) or 'fine'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""A real browser for tests and screenshots: Debian's Chromium, headless, driven by Playwright.
+
+It notes what no page may do: ask another host for anything, write an error to the console, fail to load a file.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, sync_playwright
+
+DESKTOP, PHONE = 1280, 390
+"""Widths in CSS pixels at which every page is looked at."""
+
+HEIGHTS = {DESKTOP: 800, PHONE: 844}
+SERIOUS = frozenset({"serious", "critical"})
+
+FLAGS = (
+    "--no-sandbox",  # in CI everything runs as root, where Chromium's own sandbox cannot start
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+Scheme = Literal["light", "dark"]
+
+
+def chromium() -> str:
+    """The program; skips the test where there is none, but not in CI, which has to install it."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        reason = "Chromium is not installed: `apt install chromium` (Debian); in CI `.ci/run` does"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return found
+
+
+@contextmanager
+def running_browser() -> Iterator[Browser]:
+    """A browser until the block ends."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), headless=True, args=list(FLAGS))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@dataclass
+class Visit:
+    """One person's tab, and what went wrong in it."""
+
+    page: Page
+    base_url: str
+    faults: list[str] = field(default_factory=list)
+    expected_statuses: set[int] = field(default_factory=set)
+
+    def go(self, path: str) -> Page:
+        """Opens a page and waits until it has loaded, charts included."""
+        self.page.goto(self.base_url + path)
+        self.settle()
+        return self.page
+
+    def settle(self) -> None:
+        """Waits until nothing loads and no chart is being drawn."""
+        self.page.wait_for_load_state("networkidle")
+        self.page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
+
+    def log_in(self, key: str) -> None:
+        """Logs in with an API key."""
+        self.go("/login")
+        self.page.get_by_label("API key").fill(key)
+        self.page.get_by_role("button", name="Log in with the key").click()
+        self.settle()
+
+    def serious_findings(self) -> list[str]:
+        """What axe-core finds serious or critical on the page as it is now, with the places."""
+        violations = Axe().run(self.page).response["violations"]
+        return [
+            f"{one['id']}: {one['help']} at {[node['target'] for node in one['nodes']][:5]}"
+            for one in violations
+            if one["impact"] in SERIOUS
+        ]
+
+    def overflows(self) -> bool:
+        """Whether the page as a whole is wider than its window."""
+        return bool(self.page.evaluate("() => document.documentElement.scrollWidth > document.documentElement.clientWidth"))
+
+    def watch(self) -> None:
+        """Begins to note faults."""
+        self.page.on("request", self._requested)
+        self.page.on("response", self._answered)
+        self.page.on("console", self._said)
+        self.page.on("pageerror", lambda error: self.faults.append(f"script error: {error}"))
+
+    def _requested(self, request: Request) -> None:
+        parts = urlsplit(request.url)
+        if parts.scheme not in {"data", "blob"} and parts.netloc != urlsplit(self.base_url).netloc:
+            self.faults.append(f"asked another host: {request.url}")
+
+    def _answered(self, response: Response) -> None:
+        if response.status >= 400 and response.status not in self.expected_statuses:
+            self.faults.append(f"{response.status} from {response.url}")
+
+    def _said(self, message: ConsoleMessage) -> None:
+        expected = any(f"status of {status}" in message.text for status in self.expected_statuses)
+        if message.type in {"error", "warning"} and not expected:
+            self.faults.append(f"console {message.type}: {message.text}")
+
+
+@contextmanager
+def visiting(browser: Browser, base_url: str, *, width: int = DESKTOP, scheme: Scheme = "light") -> Iterator[Visit]:
+    """A fresh tab at that service: no cookies, everything watched."""
+    context: BrowserContext = browser.new_context(
+        viewport={"width": width, "height": HEIGHTS[width]}, color_scheme=scheme, reduced_motion="reduce"
+    )
+    try:
+        visit = Visit(context.new_page(), base_url)
+        visit.watch()
+        yield visit
+    finally:
+        context.close()

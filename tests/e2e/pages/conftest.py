@@ -1,0 +1,32 @@
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browsing import Visit, running_browser, visiting
+from tests.example_run import Example, running_example
+
+HOURS = 8
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium; without it the test is skipped, in CI it fails."""
+    with running_browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="session")
+def example(browser: Browser) -> Iterator[Example]:  # noqa: ARG001 - first, so that no example is run for nothing
+    """The worked example, as `scripts/run` shows it, with some hours of history."""
+    with running_example(hours=HOURS, seconds=150) as example:
+        yield example
+
+
+@pytest.fixture
+def visit(browser: Browser, example: Example) -> Iterator[Visit]:
+    """A person's tab at the example, logged in; at the end nothing may have gone wrong in it."""
+    with visiting(browser, example.base_url) as visit:
+        visit.log_in(example.key)
+        yield visit
+        assert visit.faults == []

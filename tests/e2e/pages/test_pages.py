@@ -1,0 +1,169 @@
+"""The pages of the worked example in a real browser."""
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browsing import DESKTOP, PHONE, Scheme, Visit, visiting
+from tests.example_run import Example
+from tests.page_list import DEPLOYMENT, pages
+
+pytestmark = pytest.mark.timeout(300)  # the first test of the file runs the whole example
+
+LONG = 60_000
+"""Milliseconds in which a check of the example has ended on a busy machine."""
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light"), (PHONE, "dark")])
+def test_every_page_opens_without_a_fault_is_accessible_and_fits_its_window(
+    browser: Browser, example: Example, width: int, scheme: Scheme
+) -> None:
+    wrong = {}
+    with visiting(browser, example.base_url, width=width, scheme=scheme) as visit:
+        visit.go("/login")
+        wrong["login"] = _wrong(visit)
+        visit.log_in(example.key)
+        for name, path in pages(example.client).items():
+            visit.go(path)
+            wrong[name] = _wrong(visit)
+
+    assert {name: found for name, found in wrong.items() if found} == {}
+
+
+def test_a_stranger_finds_in_three_clicks_which_group_is_treated_worst_and_whether_that_is_certain(
+    browser: Browser, example: Example
+) -> None:
+    with visiting(browser, example.base_url) as visit:
+        page = visit.go("/")  # as `scripts/run` says; the key is pasted
+        page.get_by_label("API key").fill(example.key)
+        page.get_by_role("button", name="Log in with the key").click()  # 1
+        row = page.get_by_role("row").filter(has_text="Credit risk")
+        told = row.inner_text()
+        row.get_by_role("link", name="Credit risk", exact=True).click()  # 2
+        headline = page.locator("li.card").filter(has=page.get_by_role("heading", name="sex: female"))
+        sentence = headline.inner_text()
+        headline.get_by_role("link", name="How it comes about").click()  # 3
+        visit.settle()
+
+        assert "female" in told
+        assert "unfair" in told
+        assert "95 %" in sentence
+        assert "Of 100 records of female" in sentence
+        assert page.get_by_role("heading", level=1).is_visible()
+        assert visit.faults == []
+
+
+def test_the_main_flow_works_with_the_keyboard_alone(browser: Browser, example: Example) -> None:
+    with visiting(browser, example.base_url) as visit:
+        page = visit.go("/")
+        _tab_to(page, "API key")
+        page.keyboard.type(example.key)
+        _enter(visit)
+        page.keyboard.press("Tab")
+        assert _focused(page) == "Skip to the content"
+        _tab_to(page, "Credit risk")
+        _enter(visit)
+        _tab_to(page, "Check fairness now")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/checks/*", timeout=LONG)
+        visit.settle()
+        assert visit.faults == []
+        _tab_to(page, "Debiased")
+        _enter(visit)
+
+        assert "view=debiased" in page.url
+        assert visit.faults == []
+
+
+def test_a_chart_says_the_same_as_the_table_beside_it(visit: Visit) -> None:
+    page = visit.go(DEPLOYMENT)
+    figure = page.locator("figure").first
+
+    figure.get_by_text("The same as a table").click()
+    visit.settle()
+
+    expect(figure.locator("svg").first).to_be_visible()
+    rows = figure.locator("tbody tr")
+    assert rows.count() >= 8
+    assert "female" in figure.locator("table").inner_text()
+
+
+def test_an_alert_stands_on_the_chart_of_what_it_is_about(example: Example) -> None:
+    chart = {"metric": "disparate_impact", "attribute": "sex", "data": "balanced"}
+    about = example.client.get("/v1/deployments/credit-risk/charts/series.vl.json", params=chart).json()
+    other = example.client.get("/v1/deployments/credit-risk/charts/series.vl.json", params=chart | {"attribute": "age"}).json()
+
+    assert [mark["text"] for mark in about["datasets"]["alerts"]]
+    assert other["datasets"]["alerts"] == []
+
+
+def test_an_alert_is_taken_on_with_a_note_that_others_see(visit: Visit, example: Example) -> None:
+    page = visit.go("/alerts?state=open")
+    page.get_by_role("row").nth(1).get_by_role("link").last.click()
+    page.get_by_label("What is being done").fill("Looking into <b>it</b>")
+
+    page.get_by_role("button", name="Take it on").click()
+    expect(page.get_by_text("Looking into <b>it</b>")).to_be_visible()
+
+    assert "alert.acknowledged" in visit.go("/activity").content()
+    taken = example.client.get("/v1/alerts?state=acknowledged").json()["alerts"]
+    assert [alert["note"] for alert in taken] == ["Looking into <b>it</b>"]
+
+
+def test_a_refused_form_shows_each_problem_at_its_field(visit: Visit) -> None:
+    visit.expected_statuses.add(422)
+    page = visit.go("/settings")
+    page.get_by_label("User name").fill("Ada Lovelace")
+    page.get_by_label("Password", exact=True).fill("aaaaaaaaaaaaaaaaaaaa")
+
+    page.get_by_role("button", name="Add the user").click()
+
+    name = page.get_by_label("User name")
+    expect(name).to_have_attribute("aria-invalid", "true")
+    assert "must have 1 to 64 of the characters" in page.locator(f"#{name.get_attribute('aria-describedby')}").inner_text()
+    expect(name).to_be_focused()
+
+
+def test_pages_can_be_read_without_scripts(browser: Browser, example: Example) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    try:
+        page = context.new_page()
+        page.goto(example.base_url + "/")
+        page.get_by_label("API key").fill(example.key)
+        page.get_by_role("button", name="Log in with the key").click()
+        page.get_by_role("link", name="Credit risk", exact=True).click()
+        picture = page.locator("figure img").first
+
+        expect(picture).to_be_visible()
+        assert page.evaluate("() => 1") == 1
+    finally:
+        context.close()
+
+
+def _wrong(visit: Visit) -> list[str]:
+    found = [*visit.faults, *visit.serious_findings()]
+    visit.faults.clear()
+    if visit.page.locator("h1").count() != 1:
+        found.append("has not exactly one main heading")
+    return [*found, "is wider than its window"] if visit.overflows() else found
+
+
+def _enter(visit: Visit) -> None:
+    """Presses Enter on what has the focus, and waits for the page that it leads to."""
+    with visit.page.expect_navigation():
+        visit.page.keyboard.press("Enter")
+    visit.settle()
+
+
+def _tab_to(page: Page, name: str) -> None:
+    """Goes on by Tab until the control of that name has the focus."""
+    for _ in range(120):
+        if _focused(page) == name:
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"no way to {name!r} by Tab")
+
+
+def _focused(page: Page) -> str:
+    return str(
+        page.evaluate("() => { const one = document.activeElement; return (one.labels?.[0]?.innerText || one.innerText || '').trim(); }")
+    )

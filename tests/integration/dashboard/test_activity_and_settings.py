@@ -1,0 +1,52 @@
+import httpx
+import pytest
+
+from app.security.principals import Role
+from tests.service import RunningService
+
+
+def test_activity_shows_who_changed_what_and_filters(service: RunningService, reader: httpx.Client) -> None:
+    service.client.post("/v1/users", json={"name": "ada", "password": "four plain words here", "role": "read"})
+    service.client.post("/v1/api-keys", json={"name": "<b>scoring</b>", "role": "ingest"})
+
+    all_of_it = reader.get("/activity").text
+    filtered = reader.get("/activity", params={"action": "user.created"}).text
+
+    assert "user.created" in all_of_it
+    assert "api_key.created" in all_of_it
+    assert "&lt;b&gt;scoring" in all_of_it.replace("\\u003cb\\u003e", "&lt;b&gt;")
+    assert "<b>scoring" not in all_of_it
+    assert "api_key.created" not in filtered
+
+
+def test_activity_goes_on_to_older_changes(service: RunningService, reader: httpx.Client) -> None:
+    for no in range(60):
+        service.client.post("/v1/api-keys", json={"name": f"key {no}", "role": "ingest"})
+
+    first = reader.get("/activity").text
+    older = first.partition('rel="next"')[0].rpartition('href="')[2].partition('"')[0].replace("&amp;", "&")
+    second = reader.get("/activity" + older).text
+
+    assert "key 59" in first
+    assert "key 5&#34;" in second or "key 5\\u0022" in second or '"key 5"' in second or "&#34;key 5&#34;" in second
+    assert "Show older ones" not in second
+
+
+@pytest.mark.parametrize("query", ["cursor=!!", "actor=%00", "action=" + "x" * 400])
+def test_a_filter_that_cannot_be_is_told_on_a_page(reader: httpx.Client, query: str) -> None:
+    answer = reader.get(f"/activity?{query}")
+
+    assert answer.status_code == 422
+    assert "The request breaks a rule" in answer.text
+
+
+def test_settings_shows_users_and_keys_to_admins_only(service: RunningService, browser: httpx.Client) -> None:
+    browser.post("/login", data={"key": service.key(Role.READ)})
+    reader_sees = browser.get("/settings").text
+    browser.post("/login", data={"key": service.admin_key})
+    admin_sees = browser.get("/settings").text
+
+    assert "Make a key" not in reader_sees
+    assert "managed by admins" in reader_sees
+    assert "Make a key" in admin_sees
+    assert service.admin_key not in admin_sees

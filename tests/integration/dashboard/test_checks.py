@@ -1,0 +1,399 @@
+"""The pages of checks, over what real checks of a model that can be read have stored."""
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import event, update
+
+from app.domain.checks import CheckRun, CheckState, Failure, Trigger
+from app.domain.deployments import Endpoint
+from app.domain.monitors import MonitoredAttribute
+from app.security.principals import Role
+from app.store.engine import Database
+from app.store.tables import CheckRow
+from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
+from tests.integration.views.test_check_views import AGE, put_training
+from tests.models.rules import RuleScorer
+from tests.models.serving import serve
+from tests.scenes import HOUR, NOON, Scene, scene
+from tests.service import RunningService
+
+KINDS = ["payload_perturbed", "payload", "training", "debiased"]
+CHECKS = "/deployments/a-model/checks"
+HOSTILE = "<script>alert('x')</script> & \"so\" on"
+
+
+@pytest.fixture
+def stage(database: Database) -> Iterator[Scene]:
+    """The watched deployment."""
+    with serve(RuleScorer()) as server:
+        yield scene(database, APPLICANT, monitor_of(SEX, AGE, intersections=(("sex", "age"),)), endpoint=Endpoint(url=server.url))
+
+
+def checked(stage: Scene) -> CheckRun:
+    """A check of 20 men, of whom all are approved, and 30 women, of whom 6 are."""
+    stage.log(applicants(20, 30, 6), NOON)
+    return stage.check(NOON).run
+
+
+def set_check(stage: Scene, check: CheckRun, **values: object) -> None:
+    with stage.database.transaction() as session:
+        session.execute(update(CheckRow).where(CheckRow.no == check.no).values(values))
+
+
+def words(text: str) -> str:
+    """What a page says, without its tags."""
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", text)))
+
+
+def figures(text: str) -> list[str]:
+    """The addresses of the figures on a page."""
+    return list(dict.fromkeys(html.unescape(found) for found in re.findall(r'href="(\?[^"]*figure=[^"]*)"', text)))
+
+
+def test_the_list_shows_each_check_with_its_state_records_verdict_and_who_asked(stage: Scene, reader: httpx.Client) -> None:
+    checked(stage)
+    stage.log(applicants(20, 5, prefix="next"), NOON + HOUR)
+    stage.watch(monitor_of(min_records=40))
+    stage.check(NOON + HOUR)
+
+    text = reader.get(CHECKS).text
+    rows = [words(row) for row in text.partition("<tbody>")[2].split("</tr>")]
+    assert "2026-03-02 13:00 to 14:00 UTC" in rows[0]
+    assert "25 + 15 earlier" in rows[0]
+    assert "2026-03-02 12:00 to 13:00 UTC" in rows[1]
+    assert "succeeded unfair for a time range 50 " in rows[1]
+    assert "key test" in rows[1]
+
+
+def test_the_list_filters_by_state_and_says_so_where_there_is_none(stage: Scene, reader: httpx.Client) -> None:
+    check = checked(stage)
+
+    assert all(check.id in reader.get(CHECKS, params={"state": state}).text for state in ("succeeded", ""))
+    failed = reader.get(CHECKS, params={"state": "failed"}).text
+    assert check.id not in failed
+    assert "No check is in this state: failed." in failed
+
+
+@pytest.mark.usefixtures("stage")
+def test_the_list_goes_on_to_older_checks_under_the_same_filter(service: RunningService, reader: httpx.Client) -> None:
+    for no in range(35):
+        span = {"from": f"2026-02-01T{no // 2:02}:{no % 2 * 30:02}:00Z", "to": "2026-02-02T00:00:00Z"}
+        assert service.client.post(f"/v1{CHECKS}", json=span).status_code == 202
+
+    first = reader.get(CHECKS, params={"state": "queued"}).text
+    older = html.unescape(first.partition('rel="next"')[0].rpartition('href="')[2].partition('"')[0])
+    second = reader.get(CHECKS + older).text
+    assert older.startswith("?state=queued&cursor=")
+    assert (first.count('scope="row"'), second.count('scope="row"')) == (30, 5)
+    assert "Show older ones" not in second
+
+
+@pytest.mark.usefixtures("stage")
+def test_an_empty_list_says_what_to_do(service: RunningService, reader: httpx.Client) -> None:
+    waiting = words(reader.get(CHECKS).text)
+    service.client.delete("/v1/deployments/a-model/fairness-monitor")
+    unwatched = words(reader.get(CHECKS).text)
+
+    assert "There is no check yet. The schedule checks each hour after it has ended; “Check fairness now”" in waiting
+    assert "no fairness monitor says who is compared with whom" in unwatched
+    assert "Check fairness now" not in unwatched
+
+
+def test_a_check_says_first_who_is_treated_worst_as_logged_and_with_copies(stage: Scene, reader: httpx.Client) -> None:
+    check = checked(stage)
+
+    said = words(reader.get(f"{CHECKS}/{check.id}").text)
+    assert "female gets the favourable outcome 0.20 times as often as male (95 %:" in said
+    assert "; 30 and 20 records)" in said
+    assert "50 and 50 records, copies included" in said
+    assert "Unfair: the value lies outside the limits, and so does its whole interval. Fair from 0.8 up." in said
+    assert "Favourable is: 1." in said
+    assert "unfair sex (as logged, with copies)" in said
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_view_has_an_address_a_chart_and_a_table_with_the_counts(stage: Scene, reader: httpx.Client, kind: str) -> None:
+    put_training(stage, ("female", 31, 70), ("male", 60, 40))
+    check = checked(stage)
+
+    answer = reader.get(f"{CHECKS}/{check.id}", params={"view": kind})
+    text = answer.text
+    assert answer.status_code == 200
+    assert f'data-chart="/v1{CHECKS}/{check.id}/charts/{kind}.vl.json?attribute=sex"' in text
+    assert re.search(rf'href="\?view={kind}#views" aria-current="page"', text)
+    counts = {"payload": "6 24 30", "payload_perturbed": "6 44 50", "training": "31 70 101", "debiased": "6 → 30 30"}
+    assert f"female monitored {counts[kind]}" in words(text)
+
+
+def test_the_charts_of_every_view_can_be_drawn(service: RunningService, stage: Scene, reader: httpx.Client) -> None:
+    put_training(stage, ("female", 31, 70), ("male", 60, 40))
+    check = checked(stage)
+
+    pages = [reader.get(f"{CHECKS}/{check.id}", params={"view": kind}).text for kind in KINDS]
+    charts = {html.unescape(address) for text in pages for address in re.findall(r'data-chart="([^"]*)"', text)}
+    assert any("part=sub_ranges" in address for address in charts)
+    assert any("part=with_copies" in address for address in charts)
+    assert "40-49 36-75, reference" in words(pages[1])
+    assert {service.client.get(address).status_code for address in charts} == {200}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_figure_of_a_view_opens_with_its_formula_and_counts(stage: Scene, reader: httpx.Client, kind: str) -> None:
+    put_training(stage, ("female", 31, 70), ("male", 60, 40))
+    check = checked(stage)
+
+    text = reader.get(f"{CHECKS}/{check.id}", params={"view": kind}).text
+    shown = text.partition('id="measurements"')[0]
+    opened = [reader.get(f"{CHECKS}/{check.id}{address}") for address in figures(shown)]
+    assert len(opened) > 4
+    assert {answer.status_code for answer in opened} == {200}
+    assert all("Formula" in answer.text and 'id="figure"' in answer.text for answer in opened)
+
+
+def test_every_measurement_of_the_check_is_listed_and_opens(service: RunningService, stage: Scene, reader: httpx.Client) -> None:
+    check = checked(stage)
+    measured = service.client.get(f"/v1{CHECKS}/{check.id}").json()["measurements"]
+
+    text = reader.get(f"{CHECKS}/{check.id}").text.partition('id="measurements"')[2]
+    rows = text.partition("<tbody>")[2].partition("</tbody>")[0]
+    opened = {reader.get(f"{CHECKS}/{check.id}{address}").status_code for address in figures(rows)}
+    assert rows.count("<tr>") == len(measured) == len(figures(rows))
+    assert opened == {200}
+    assert f"/v1{CHECKS}/{check.id}/measurements.csv" in text
+
+
+def test_a_figure_shows_all_that_it_rests_on(stage: Scene, reader: httpx.Client) -> None:
+    stage.log(applicants(20, 30, 6), NOON)
+    result = stage.check(NOON)
+    text = reader.get(f"{CHECKS}/{result.run.id}", params={"view": "payload"}).text
+    address = re.search(r'href="([^"]*)" data-figure><strong>0.20</strong> <span>', text)
+    assert address is not None
+
+    said = words(reader.get(f"{CHECKS}/{result.run.id}{html.unescape(address[1])}").text)
+    assert "Disparate impact: female (sex)" in said
+    assert "favourable_rate(monitored) / favourable_rate(reference)" in said
+    assert "female: favourable 6" in said
+    assert "male: records 20" in said
+    assert str(result.value("disparate_impact", "payload", "sex", "female")) in said
+    assert "Unfair: the value lies outside the limits" in said
+    assert "the log interval of a ratio" in said
+    assert f"Check {result.run.id} Window 2026-03-02 12:00 to 13:00 UTC Monitor version 1 Model revision 1" in said
+
+
+def test_a_figure_of_training_data_names_no_check_and_says_when_they_were_processed(stage: Scene, reader: httpx.Client) -> None:
+    put_training(stage, ("female", 31, 70), ("male", 60, 40))
+    check = checked(stage)
+    text = reader.get(f"{CHECKS}/{check.id}", params={"view": "training"}).text
+    address = figures(text.partition('id="views"')[2])[0]
+
+    said = words(reader.get(f"{CHECKS}/{check.id}{address}").text)
+    assert "processed 2026-03-02 12:00 UTC ; a check does not measure them" in said
+    assert "Monitor version" not in said
+
+
+def test_the_debiased_view_shows_both_data_sets_and_says_what_mitigation_leaves(stage: Scene, reader: httpx.Client) -> None:
+    check = checked(stage)
+
+    said = words(reader.get(f"{CHECKS}/{check.id}", params={"view": "debiased"}).text)
+    assert "removes direct bias only" in said
+    assert "sex, as logged" in said
+    assert "sex, with copies" in said
+    assert "Of 30 monitored records mitigation changes 24: 24 to favourable, 0 to unfavourable." in said
+    assert "lift only: a monitored record gets the favourable outcome" in said
+
+
+def test_the_window_of_a_view_is_told_in_full(stage: Scene, reader: httpx.Client) -> None:
+    rows = applicants(20, 20, 5)
+    rows[0] |= {"prediction": 7}
+    rows[1] |= {"sex": "other"}
+    stage.log(applicants(3, 4, 1, prefix="old"), NOON - 2 * HOUR)
+    stage.log(rows, NOON + timedelta(minutes=1))
+    stage.watch(monitor_of(SEX, min_records=45))
+
+    said = words(reader.get(f"{CHECKS}/{stage.check(NOON).run.id}").text)
+    assert "Records 40 of this span" in said
+    assert "Additional records 5 of earlier hours" in said
+    assert "Oldest record 2026-03-02 10:00 UTC Newest record 2026-03-02 12:01 UTC" in said
+    assert "Perturbed records, sex 43" in said
+    assert "Unclassified: in neither outcome list 1 record, in no share" in said
+    assert "In no group, sex 1 record" in said
+
+
+def test_a_view_that_is_not_there_says_why_and_what_to_do(stage: Scene, reader: httpx.Client) -> None:
+    check = checked(stage)
+
+    text = reader.get(f"{CHECKS}/{check.id}", params={"view": "training"}).text
+    assert "There is no such view: no training data were uploaded" in words(text)
+    assert "Upload the training data" in text
+    assert "(not there)" in text
+
+
+def test_a_check_that_was_carried_forward_says_so_and_links_to_the_one_that_counted(stage: Scene, reader: httpx.Client) -> None:
+    stage.log(applicants(20, 30, 6), NOON)
+    first = stage.check(NOON, trigger=Trigger.SCHEDULE)
+    second = stage.check(NOON + HOUR, trigger=Trigger.SCHEDULE)
+
+    text = reader.get(f"{CHECKS}/{second.run.id}").text
+    assert f'href="{CHECKS}/{first.run.id}">check of 2026-03-02 12:00 to 13:00 UTC' in text
+    assert "carried forward" in words(reader.get(CHECKS).text)
+
+
+def test_a_check_that_runs_shows_how_far_it_is_and_can_be_cancelled_by_those_who_may(
+    service: RunningService, stage: Scene, reader: httpx.Client
+) -> None:
+    check = stage.queue(replace(stage.check(NOON).run.span, start=NOON - HOUR))
+    set_check(stage, check, progress={"step": "asking the model about copies", "done": 20, "total": 50})
+
+    manager = reader.get(f"{CHECKS}/{check.id}").text
+    reader.post("/login", data={"key": service.key(Role.READ)})
+    only_reads = reader.get(f"{CHECKS}/{check.id}").text
+    for text in (manager, only_reads):
+        assert f'data-check="/v1{CHECKS}/{check.id}"' in text
+        assert 'max="50" value="20"' in text
+        assert "Asking the model about copies. 20 of 50" in words(text)
+    assert f'data-api="POST /v1{CHECKS}/{check.id}/cancellation"' in manager
+    assert "cancellation" not in only_reads
+    set_check(stage, check, cancel_requested=True)
+    reader.post("/login", data={"key": service.admin_key})
+    stopping = reader.get(f"{CHECKS}/{check.id}").text
+    assert "It was asked to stop" in stopping
+    assert "/cancellation" not in stopping
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"failure": Failure.SCORING_FAILED}, "Test it on Configure, mend it, then check again."),
+        ({"failure": Failure.INVALID_INPUT}, "Change it on Configure, then check again."),
+        ({"failure": Failure.INTERRUPTED}, "The worker stopped in the middle of it."),
+        ({"failure": None}, "Look for this check's id in the log of the service"),
+        ({"claimable_at": NOON}, "It is tried again by itself from 2026-03-02 12:00 UTC on; so far it was begun once."),
+        ({"state": CheckState.CANCELLED}, "Nothing is stored of it."),
+        ({"state": CheckState.INSUFFICIENT_DATA, "window": {"min_records": 1200}}, "A check needs 1,200 records"),
+    ],
+)
+def test_a_check_that_ended_without_figures_says_why_and_what_to_do(
+    stage: Scene, reader: httpx.Client, values: dict[str, Any], told: str
+) -> None:
+    check = stage.queue(replace(stage.check(NOON).run.span, start=NOON - HOUR))
+    set_check(stage, check, **({"state": CheckState.FAILED, "reason": HOSTILE, "finished_at": NOON} | values))
+
+    said = words(reader.get(f"{CHECKS}/{check.id}").text)
+    assert HOSTILE in said
+    assert told in said
+    assert "Check this time again" in said
+    assert "Report" not in said
+
+
+def test_names_that_look_like_markup_are_shown_as_they_are(stage: Scene, reader: httpx.Client) -> None:
+    stage.watch(monitor_of(MonitoredAttribute(feature="sex", monitored=("female", HOSTILE), reference=("male",))))
+    rows = applicants(20, 30, 6)
+    rows += [{**row, "sex": HOSTILE, "id": f"h{row['id']}"} for row in rows[20:35]]
+    stage.log(rows, NOON)
+    check = stage.check(NOON).run
+
+    pages = [reader.get(f"{CHECKS}/{check.id}", params={"view": kind}).text for kind in KINDS]
+    opened = [reader.get(f"{CHECKS}/{check.id}{address}").text for address in figures(pages[1])]
+    assert all("<script>alert" not in text for text in (*pages, *opened))
+    assert any(f"of {HOSTILE} (sex)" in words(text) or f": {HOSTILE} (sex)" in words(text) for text in opened)
+    assert f"{HOSTILE} monitored" in words(pages[1])
+
+
+def test_a_group_without_records_is_not_computable_with_its_reason(stage: Scene, reader: httpx.Client) -> None:
+    stage.watch(monitor_of(MonitoredAttribute(feature="sex", monitored=("diverse",), reference=("male",))))
+    stage.log(applicants(20, 20, 5), NOON)
+
+    said = words(reader.get(f"{CHECKS}/{stage.check(NOON).run.id}").text)
+    assert "Disparate impact cannot be computed: no record of diverse was classified" in said
+    assert "not computable" in said
+
+
+def test_a_monitor_that_compares_nothing_leaves_a_page_that_says_so(stage: Scene, reader: httpx.Client) -> None:
+    stage.watch(monitor_of(metrics=("accuracy",)))
+    stage.log(applicants(20, 20, 5), NOON)
+
+    said = words(reader.get(f"{CHECKS}/{stage.check(NOON).run.id}").text)
+    assert "This check measured no figure that compares a monitored group with the reference." in said
+    assert "female monitored 5 15 20" in said
+
+
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        (f"{CHECKS}/00000000-0000-0000-0000-000000000000", 404),
+        (f"{CHECKS}/%00", 404),
+        (f"{CHECKS}/<b>", 404),
+        ("/deployments/no-such/checks", 404),
+        (f"{CHECKS}?state=sleeping", 422),
+        (f"{CHECKS}?cursor=!!", 422),
+        ("CHECK?view=other", 422),
+        ("CHECK?figure=zz", 422),
+        ("CHECK?figure=000000000000", 404),
+        ("CHECK?view=training&figure=000000000000", 404),
+    ],
+)
+def test_what_is_not_there_or_cannot_be_is_told_on_a_page(stage: Scene, reader: httpx.Client, address: str, status: int) -> None:
+    check = checked(stage)
+
+    answer = reader.get(address.replace("CHECK?", f"{CHECKS}/{check.id}?"))
+    assert answer.status_code == status
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "<b>" not in answer.text
+
+
+def test_a_key_of_another_deployment_finds_no_check(service: RunningService, stage: Scene, browser: httpx.Client) -> None:
+    check = checked(stage)
+    other = {"id": "other", "name": "Other", "problem_type": "binary", "features": [{"name": "a", "type": "string"}]}
+    service.client.post("/v1/deployments", json=other | {"outputs": {"prediction": "p"}, "model_revision": "1"})
+    browser.post("/login", data={"key": service.key(Role.READ, stage.deployment.no + 1)})
+
+    assert browser.get(CHECKS).status_code == 404
+    assert browser.get(f"{CHECKS}/{check.id}").status_code == 404
+    assert browser.get(f"/deployments/other/checks/{check.id}").status_code == 404
+
+
+def test_those_who_only_read_are_offered_no_changes(service: RunningService, stage: Scene, browser: httpx.Client) -> None:
+    check = stage.check(NOON).run
+    browser.post("/login", data={"key": service.key(Role.READ)})
+
+    assert check.state is CheckState.INSUFFICIENT_DATA
+    assert all("data-api" not in browser.get(address).text for address in (CHECKS, f"{CHECKS}/{check.id}"))
+
+
+@pytest.mark.parametrize("query", ["", "?view=payload", "?view=training", "?view=debiased"])
+def test_a_page_takes_as_many_statements_for_many_checks_and_groups_as_for_one(
+    service: RunningService, stage: Scene, reader: httpx.Client, query: str
+) -> None:
+    few = checked(stage)
+    reader.get(CHECKS)  # whatever a connection needs once
+    one = statements(service, reader, CHECKS)
+    many_values = tuple(f"group {no}" for no in range(12))
+    stage.watch(monitor_of(MonitoredAttribute(feature="sex", monitored=("female", *many_values), reference=("male",)), AGE))
+    stage.log(applicants(20, 30, 6, prefix="b"), NOON + HOUR)
+    many = stage.check(NOON + HOUR).run
+    reader.get(f"{CHECKS}/{few.id}{query}")  # whatever is read once in a process
+
+    assert statements(service, reader, CHECKS) == one
+    assert statements(service, reader, f"{CHECKS}/{few.id}{query}") == statements(service, reader, f"{CHECKS}/{many.id}{query}")
+
+
+def statements(service: RunningService, reader: httpx.Client, address: str) -> int:
+    """How many statements the service needs for a page."""
+    seen: list[str] = []
+
+    def count(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
+        seen.append(statement)
+
+    engine = service.database.engine
+    event.listen(type(engine), "before_cursor_execute", count)
+    answer = reader.get(address)
+    event.remove(type(engine), "before_cursor_execute", count)
+    assert answer.status_code == 200
+    return len(seen)

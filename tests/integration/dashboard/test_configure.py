@@ -1,0 +1,145 @@
+import re
+
+import httpx
+import pytest
+from sqlalchemy import select
+
+from app.security.principals import Role
+from app.store.tables import DeploymentRow
+from tests.service import RunningService
+
+HOSTILE = "<script>alert(1)</script>"
+ADDRESS = "/deployments/loans/configure"
+SECRET = "correct horse battery staple"  # noqa: S105 - of an endpoint that the tests make up
+
+DEPLOYMENT = {
+    "id": "loans",
+    "name": f"Loans {HOSTILE}",
+    "problem_type": "binary",
+    "features": [{"name": "sex", "type": "string"}, {"name": "age", "type": "integer"}],
+    "meta": [{"name": f"postcode {HOSTILE}", "type": "string"}],
+    "endpoint": {"url": "http://127.0.0.1:9/score", "credentials": {"kind": "basic", "name": "ada", "secret": SECRET}},
+}
+MONITOR = {
+    "favourable": ["yes"],
+    "unfavourable": ["no"],
+    "attributes": [
+        {"feature": "sex", "monitored": [f"female {HOSTILE}", " spaced"], "reference": None, "metric_limits": {"accuracy": {"lower": 0.5}}},
+        {"feature": "age", "monitored": [[18, 25.5]], "reference": [[26, 70]], "upper_threshold": 1.25},
+    ],
+    "intersections": [["age", "sex"]],
+}
+
+
+@pytest.fixture
+def no(service: RunningService) -> int:
+    """A deployment that nothing is set of yet; its number."""
+    service.client.post("/v1/deployments", json=DEPLOYMENT).raise_for_status()
+    with service.database.transaction() as session:
+        return session.scalars(select(DeploymentRow.no)).one()
+
+
+def _as(service: RunningService, browser: httpx.Client, role: Role, deployment_no: int | None = None) -> httpx.Client:
+    browser.post("/login", data={"key": service.key(role, deployment_no)})
+    return browser
+
+
+def _told(page: str) -> str:
+    """What a page says, but for the id of the request."""
+    return re.sub(r"[0-9a-f]{32}", "", page.partition("<main")[2])
+
+
+@pytest.mark.usefixtures("no")
+def test_a_fresh_deployment_says_what_comes_next(reader: httpx.Client) -> None:
+    page = reader.get(ADDRESS).text
+
+    assert "What comes next" in page
+    assert '<a href="#monitor">Set the fairness monitor</a>' in page
+    assert '<a href="#log">Log records</a>' in page
+    assert "There are no training data" in page
+    assert "Set the fairness monitor first: it says whose outcomes are mitigated." in page
+
+
+@pytest.mark.usefixtures("no")
+def test_what_is_stored_is_shown_without_the_secret_and_with_hostile_names_as_text(service: RunningService, reader: httpx.Client) -> None:
+    service.client.put("/v1/deployments/loans/fairness-monitor", json=MONITOR).raise_for_status()
+    service.client.put("/v1/deployments/loans/mitigation", json={"attributes": ["sex"]}).raise_for_status()
+    upload = {"content": b"sex,age,label\nfemale,20,yes\nmale,40,no\n", "headers": {"Content-Type": "text/csv"}}
+    service.client.put("/v1/deployments/loans/training-data", **upload).raise_for_status()  # type: ignore[arg-type]
+
+    page = reader.get(ADDRESS).text
+
+    assert "<script>alert" not in page
+    assert f"<code>female {HOSTILE}</code>".replace("<script>", "&lt;script&gt;").replace("</script>", "&lt;/script&gt;") in page
+    assert SECRET not in page
+    assert "the secret is stored and not shown" in page
+    assert "<code>18 to 25.5</code>" in page
+    assert "every other value" in page
+    assert "Accuracy: 0.5 and more" in page
+    assert "age × sex" in page
+    assert "mitigated now: sex" in page
+    assert "removes direct bias only" in page
+    assert "yes 1" in page
+    assert f"postcode {HOSTILE}".replace("<", "&lt;").replace(">", "&gt;") in page
+
+
+def test_who_may_only_read_sees_everything_and_no_form(service: RunningService, browser: httpx.Client, no: int) -> None:
+    service.client.put("/v1/deployments/loans/fairness-monitor", json=MONITOR).raise_for_status()
+
+    for bound in (None, no):
+        page = _as(service, browser, Role.READ, bound).get(ADDRESS).text
+        inside = page.partition("<main")[2]
+
+        assert "Your role is to read" in page
+        assert "18 to 25.5" in page
+        assert "data-snippets=" in page
+        assert "data-proposal" in page
+        assert all(word not in inside for word in ("<form", "<input", "<select", "<textarea", "<button", 'id="danger"'))
+
+
+def test_who_may_change_gets_forms_that_go_to_rest(service: RunningService, browser: httpx.Client, no: int) -> None:
+    page = _as(service, browser, Role.MANAGE, no).get(ADDRESS).text
+
+    for form in ("deployment-form", "monitor-form", "endpoint-test", "recommended-form", "training-form"):
+        assert f'id="{form}"' in page
+    assert 'data-api="DELETE /v1/deployments/loans"' in page
+    assert 'data-must-be="loans"' in page
+    assert "fairness-monitor" not in page.partition('id="danger"')[2]  # there is none that could be deleted
+
+
+def test_another_deployment_does_not_exist_for_a_bound_key(service: RunningService, browser: httpx.Client, no: int) -> None:
+    service.client.post("/v1/deployments", json={**DEPLOYMENT, "id": "other"}).raise_for_status()
+    bound = _as(service, browser, Role.MANAGE, no)
+
+    there, other, none = bound.get(ADDRESS), bound.get("/deployments/other/configure"), bound.get("/deployments/none/configure")
+
+    assert (there.status_code, other.status_code, none.status_code) == (200, 404, 404)
+    assert _told(other.text).replace("other", "none") == _told(none.text)
+
+
+def test_training_data_of_other_columns_are_said_to_be_old(service: RunningService, reader: httpx.Client, no: int) -> None:
+    upload = {"content": b"sex,age,label\nfemale,20,yes\nmale,40,no\n", "headers": {"Content-Type": "text/csv"}}
+    service.client.put("/v1/deployments/loans/training-data", **upload).raise_for_status()  # type: ignore[arg-type]
+    before = reader.get(ADDRESS).text
+    service.client.patch("/v1/deployments/loans", json={"meta": []}).raise_for_status()
+
+    after = reader.get(ADDRESS).text
+
+    assert no
+    assert "Upload the training data again" not in before
+    assert "Upload the training data again" in after
+
+
+def test_registering_is_for_those_who_may_change_the_installation(service: RunningService, browser: httpx.Client, no: int) -> None:
+    answers = {
+        "admin": _as(service, browser, Role.ADMIN).get("/deployments/new"),
+        "manage": _as(service, browser, Role.MANAGE).get("/deployments/new"),
+        "bound": _as(service, browser, Role.MANAGE, no).get("/deployments/new"),
+        "read": _as(service, browser, Role.READ).get("/deployments/new"),
+    }
+
+    assert {who: answer.status_code for who, answer in answers.items()} == {"admin": 200, "manage": 200, "bound": 403, "read": 403}
+    assert 'id="deployment-form"' in answers["manage"].text
+    assert "What it predicts" in answers["manage"].text
+    assert "is bound to one deployment" in answers["bound"].text
+    assert all(word not in answers["read"].text for word in ("<fieldset", "deployment-form"))

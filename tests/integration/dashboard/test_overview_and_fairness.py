@@ -1,0 +1,166 @@
+"""Where deployments stand, as people see it."""
+
+import html
+import re
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from app.clock import HOUR, hour_of, utc_now
+from app.domain.deployments import Endpoint
+from app.security.principals import Role
+from app.store.engine import Database
+from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
+from tests.integration.views.statements import counted
+from tests.models.rules import RuleScorer
+from tests.models.serving import serve
+from tests.scenes import Scene, scene
+from tests.service import RunningService
+
+PAGE = "/deployments/a-model"
+HOSTILE = "<script>alert('x')</script> & \"so\" on"
+
+
+@pytest.fixture
+def stage(database: Database) -> Iterator[Scene]:
+    """A watched deployment, nothing logged."""
+    with serve(RuleScorer()) as server:
+        yield scene(database, APPLICANT, monitor_of(SEX), endpoint=Endpoint(url=server.url))
+
+
+@pytest.fixture
+def checked(stage: Scene) -> Scene:
+    """The same after a check of this moment: 20 men, all approved, and 30 women, 6 approved."""
+    hour = hour_of(utc_now()) - HOUR
+    stage.log(applicants(20, 30, 6), hour)
+    stage.check(hour)
+    return stage
+
+
+def words(text: str) -> str:
+    """What a page says, without its tags."""
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", text)))
+
+
+def test_an_empty_installation_says_what_to_do_first(reader: httpx.Client) -> None:
+    told = words(reader.get("/").text)
+
+    assert "No deployment is registered yet" in told
+    assert "Register a deployment" in told
+
+
+def test_whoever_may_only_read_is_offered_nothing_to_change(service: RunningService, checked: Scene, browser: httpx.Client) -> None:
+    browser.post("/login", data={"key": service.key(Role.READ)})
+
+    assert "Register a deployment" not in browser.get("/").text
+    assert "Check fairness now" not in browser.get(PAGE).text
+    assert "Check fairness now" in words(browser.get(PAGE, headers={"Authorization": f"Bearer {service.admin_key}"}).text)
+    assert checked.deployment.id == "a-model"
+
+
+@pytest.mark.usefixtures("checked")
+def test_the_overview_names_the_group_treated_worst_its_figure_interval_and_verdict(reader: httpx.Client) -> None:
+    told = words(reader.get("/").text)
+
+    assert "sex: female" in told
+    assert "balanced data, n = 50" in told
+    assert "0.12 (0.04 to 0.27)" in told
+    assert "unfair" in told
+
+
+@pytest.mark.usefixtures("checked")
+@pytest.mark.parametrize(
+    ("query", "is_listed"),
+    [("text=a-mod", True), ("text=nothing", False), ("state=unfair", True), ("state=fair", False), ("sort=name", True)],
+)
+def test_the_overview_filters_and_says_where_nothing_fits(reader: httpx.Client, query: str, *, is_listed: bool) -> None:
+    told = words(reader.get(f"/?{query}").text)
+
+    assert ("sex: female" in told) is is_listed
+    assert ("No deployment fits the filter" in told) is not is_listed
+
+
+@pytest.mark.parametrize("query", ["sort=worst", "state=nice", "text=" + "x" * 300])
+def test_a_query_that_cannot_be_is_told_on_a_page(reader: httpx.Client, query: str) -> None:
+    answer = reader.get(f"/?{query}")
+
+    assert answer.status_code == 422
+    assert "The request breaks a rule" in answer.text
+
+
+@pytest.mark.usefixtures("checked")
+def test_the_page_of_a_deployment_shows_headlines_charts_and_their_exports(reader: httpx.Client) -> None:
+    text = reader.get(PAGE).text
+    charts = [html.unescape(found) for found in re.findall(r'data-chart="([^"]*)"', text)]
+    tables = [html.unescape(found) for found in re.findall(r'data-table="([^"]*)"', text)]
+
+    assert "Of 100 records of female, 20 were predicted favourable" in words(text)
+    assert [chart.partition("?")[0].rpartition("/")[2] for chart in charts] == ["series.vl.json", "volume.vl.json", "series.vl.json"]
+    assert {reader.get(address).status_code for address in [*charts, *tables]} == {200}
+
+
+@pytest.mark.usefixtures("checked")
+@pytest.mark.parametrize(
+    "query", ["range=all", "range=year&rollup=week", "metric=statistical_parity_difference", "data=balanced", "metric=none"]
+)
+def test_every_choice_of_the_page_leads_to_a_page(reader: httpx.Client, query: str) -> None:
+    answer = reader.get(f"{PAGE}?{query}")
+    charts = [html.unescape(found) for found in re.findall(r'data-chart="([^"]*)"', answer.text)]
+
+    assert answer.status_code == 200
+    assert {reader.get(address).status_code for address in charts} == {200}
+
+
+def test_a_deployment_without_a_check_says_what_to_do(stage: Scene, reader: httpx.Client) -> None:
+    told = words(reader.get(PAGE).text)
+
+    assert "Log payload records" in told
+    assert stage.deployment.id == "a-model"
+
+
+@pytest.mark.usefixtures("checked")
+def test_what_somebody_called_a_deployment_is_never_markup(service: RunningService, reader: httpx.Client) -> None:
+    service.client.patch("/v1/deployments/a-model", json={"name": HOSTILE}).raise_for_status()
+
+    for path in ("/", PAGE, f"{PAGE}/alerts", "/alerts"):
+        assert "<script>alert" not in reader.get(path).text, path
+
+
+def test_a_person_who_is_bound_to_one_deployment_sees_no_other(service: RunningService, checked: Scene, browser: httpx.Client) -> None:
+    other = service.client.post(
+        "/v1/deployments", json={"id": "other", "name": "Other", "problem_type": "binary", "features": [{"name": "x", "type": "number"}]}
+    )
+    browser.post("/login", data={"key": service.key(Role.MANAGE, checked.deployment.no)})
+
+    assert other.status_code == 201
+    assert "Other" not in browser.get("/").text
+    assert "Register a deployment" not in browser.get("/").text
+    for path in ("", "/checks", "/alerts", "/configure", "/transactions"):
+        assert browser.get(f"/deployments/other{path}").status_code == 404, path
+
+
+def test_the_statements_of_a_page_do_not_grow_with_what_is_stored(
+    service: RunningService, checked: Scene, reader: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = ("/", PAGE, "/alerts", f"{PAGE}/alerts", f"{PAGE}/checks", f"{PAGE}/transactions")
+
+    def statements() -> dict[str, int]:
+        found = {}
+        for path in paths:
+            reader.get(path)  # who asks is known from now on, for some seconds
+            with counted(monkeypatch) as sent:
+                assert reader.get(path).status_code == 200
+            found[path] = len(sent)
+        return found
+
+    before = statements()
+    for no in range(20):
+        made = {"id": f"model-{no}", "name": "M", "problem_type": "binary", "features": [{"name": "x", "type": "number"}]}
+        service.client.post("/v1/deployments", json=made).raise_for_status()
+    for hours in range(2, 7):
+        hour = hour_of(utc_now()) - hours * HOUR
+        checked.log(applicants(20, 30, 6, prefix=f"h{hours}"), hour)
+        checked.check(hour)
+
+    assert statements() == before

@@ -1,0 +1,40 @@
+"""Every page of the worked example, for the tests of the pages and for screenshots of them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+DEPLOYMENT = "/deployments/credit-risk"
+
+
+def pages(client: httpx.Client) -> Mapping[str, str]:
+    """The pages' names and paths at the example that the client asks."""
+    api = "/v1/deployments/credit-risk"
+    check = _first(client, f"{api}/checks?state=succeeded&limit=1", "checks")["id"]
+    record = _first(client, f"{api}/payload-records?limit=1", "payload_records")["id"]
+    alert = _first(client, "/v1/alerts?limit=1", "alerts")["id"]
+    views = {
+        f"check-{view}": f"{DEPLOYMENT}/checks/{check}?view={view}" for view in ("payload_perturbed", "payload", "training", "debiased")
+    }
+    return {
+        "overview": "/",
+        "fairness": DEPLOYMENT,
+        "fairness-balanced-by-day": f"{DEPLOYMENT}?data=balanced&range=month&rollup=day",
+        "checks": f"{DEPLOYMENT}/checks",
+        **views,
+        "transactions": f"{DEPLOYMENT}/transactions",
+        "record": f"{DEPLOYMENT}/transactions/{record}",
+        "deployment-alerts": f"{DEPLOYMENT}/alerts",
+        "configure": f"{DEPLOYMENT}/configure",
+        "register": "/deployments/new",
+        "alerts": "/alerts",
+        "alert": f"/alerts/{alert}",
+        "channels": "/alerts/channels",
+        "activity": "/activity",
+        "settings": "/settings",
+    }
+
+
+def _first(client: httpx.Client, path: str, member: str) -> Any:  # noqa: ANN401 - any JSON
+    return client.get(path).raise_for_status().json()[member][0]

@@ -1,0 +1,192 @@
+"""How the pages of checks put figures and checks into words."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from app.dashboard.check_words import counted, duration, may_be_cancelled, origin, span, who, whom
+from app.dashboard.headlines import headlines, summary
+from app.dashboard.shown import key_of, number_of, share_of
+from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
+from app.views.check_views import SubRange
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+IMPACT = Measurement(
+    metric="disparate_impact",
+    data=DataSet.PAYLOAD,
+    scope=Scope.WORST,
+    attribute="sex",
+    group=None,
+    at=NOON,
+    value=0.6,
+    reason=None,
+    lower=0.52,
+    upper=0.7,
+    interval_method="log_ratio",
+    n=500,
+    verdict="unfair",
+    lower_limit=0.8,
+    upper_limit=None,
+    details={"monitored": "female", "reference": "male", "worst_group": "female", "monitored_n": 207, "reference_n": 293},
+)
+CHECK = CheckRun(
+    no=1,
+    id="00000000-0000-0000-0000-000000000001",
+    deployment_no=1,
+    deployment_id="a-model",
+    trigger=Trigger.REQUEST,
+    state=CheckState.SUCCEEDED,
+    span=Span(start=NOON, end=NOON + timedelta(hours=1)),
+    attempts=1,
+    lease_token=None,
+    progress=None,
+    reason=None,
+    window={},
+    created_at=NOON,
+    started_at=NOON,
+    finished_at=NOON,
+    next_attempt_at=None,
+    created_by="user:ada",
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.6, "0.60"),
+        (0.796, "0.796"),
+        (0.7999, "0.7999"),
+        (0.8, "0.80"),
+        (0.8 - 1e-12, "0.80"),
+        (0.804, "0.804"),
+        (0.997, "0.997"),
+        (1.0, "1.00"),
+        (0.0, "0.00"),
+        (-0.0, "0.00"),
+        (0.0004, "0.0004"),
+        (3e-9, "3e-09"),
+        (123456.0, "123,456.0"),
+    ],
+)
+def test_a_number_is_never_rounded_across_a_limit_the_ideal_or_zero(value: float, shown: str) -> None:
+    assert number_of(replace(IMPACT, value=value, lower=value, upper=value)).text == shown
+
+
+def test_an_interval_has_as_many_digits_as_its_value_and_says_where_it_has_no_end() -> None:
+    assert number_of(replace(IMPACT, value=0.75, lower=0.7, upper=0.803)).interval == "0.700 to 0.803"
+    assert number_of(replace(IMPACT, upper=None)).interval == "0.52 and more"
+    assert number_of(replace(IMPACT, lower=None)).interval == "up to 0.70"
+    assert number_of(replace(IMPACT, lower=None, upper=None)).interval == "–"
+
+
+def test_a_rate_reads_as_per_cent_and_a_count_as_a_count() -> None:
+    rate = replace(IMPACT, metric="favourable_rate", value=0.468599, lower=0.4018, upper=0.5366, lower_limit=None)
+
+    assert (number_of(rate).text, number_of(rate).interval) == ("46.9\u00a0%", "40.2 to 53.7\u00a0%")
+    assert number_of(replace(rate, value=1.0, upper=1.0)).text == "100.0\u00a0%"
+
+
+def test_a_figure_without_a_value_keeps_its_reason() -> None:
+    nothing = number_of(replace(IMPACT, value=None, lower=None, upper=None, reason="no record of female was classified"))
+
+    assert (nothing.text, nothing.interval, nothing.reason) == ("–", "–", "no record of female was classified")
+
+
+def test_the_share_of_a_sub_range_reads_as_those_of_groups_do() -> None:
+    part = SubRange(label="20-21", favourable=1, unfavourable=3, unclassified=0, share=0.25, lower=0.0456, upper=0.6994, reason=None)
+
+    assert share_of(part).text == "25.0\u00a0%"
+    assert share_of(replace(part, share=None, lower=None, upper=None, reason="nobody")).reason == "nobody"
+
+
+def test_figures_have_keys_of_their_own_that_do_not_depend_on_the_check() -> None:
+    others = [
+        replace(IMPACT, scope=Scope.GROUP, group="female"),
+        replace(IMPACT, data=DataSet.BALANCED),
+        replace(IMPACT, attribute="sex × age"),
+        replace(IMPACT, metric="statistical_parity_difference"),
+    ]
+
+    assert len({key_of(one) for one in (IMPACT, *others)}) == 5
+    assert key_of(replace(IMPACT, value=0.9, at=NOON + timedelta(days=1))) == key_of(IMPACT)
+
+
+def test_the_summary_has_every_attribute_with_the_gravest_verdict_first() -> None:
+    fair = {"verdict": "fair", "value": 0.95}
+    measured = [
+        replace(IMPACT, attribute="sex × age"),
+        replace(IMPACT, attribute="age", **fair),
+        IMPACT,
+        replace(IMPACT, data=DataSet.BALANCED),
+        replace(IMPACT, attribute="age", data=DataSet.BALANCED, **fair),
+    ]
+
+    found = headlines(measured)
+    assert [one.attribute for one in found] == ["age", "sex", "sex × age"]
+    assert summary(found) == [
+        ("unfair", ["sex (as logged, with copies)", "sex × age (as logged)"]),
+        ("fair", ["age (as logged, with copies)"]),
+    ]
+    assert found[2].told[1][1:] == (None, "Attributes that are watched together are not perturbed together.")
+
+
+def test_a_headline_is_the_disparate_impact_and_without_it_a_figure_that_has_a_limit() -> None:
+    free = replace(IMPACT, metric="favourable_rate", verdict=None)
+    difference = replace(IMPACT, metric="statistical_parity_difference", value=-0.4)
+
+    chosen = [headlines(those)[0].told[0][1] for those in ([free, difference, IMPACT], [free, difference], [free])]
+    assert [one and one.measurement.metric for one in chosen] == ["disparate_impact", "statistical_parity_difference", "favourable_rate"]
+    assert [one is not None and one.ratio is not None for one in chosen] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("start", "hours", "said"),
+    [
+        (NOON, 1, "2026-03-02 12:00 to 13:00 UTC"),
+        (NOON + timedelta(hours=11), 1, "2026-03-02 23:00 to 24:00 UTC"),
+        (NOON - timedelta(hours=12), 24, "2026-03-02 00:00 to 24:00 UTC"),
+        (NOON, 24, "2026-03-02 12:00 to 2026-03-03 12:00 UTC"),
+        (NOON, 36, "2026-03-02 12:00 to 2026-03-04 00:00 UTC"),
+    ],
+)
+def test_a_span_is_told_in_utc_with_a_day_only_where_another_one_begins(start: datetime, hours: int, said: str) -> None:
+    assert span(Span(start=start, end=start + timedelta(hours=hours))) == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0.24, "0.2 s"), (59.9, "59.9 s"), (119.7, "2 min 0 s"), (3599.9, "1 h 0 min"), (7320, "2 h 2 min")]
+)
+def test_a_duration_is_told_in_units_that_fit(seconds: float, said: str) -> None:
+    assert duration(replace(CHECK, finished_at=NOON + timedelta(seconds=seconds))) == said
+    assert duration(replace(CHECK, finished_at=None)) is None
+
+
+def test_who_asked_is_told_without_prefixes() -> None:
+    assert [who(actor) for actor in ("schedule", "user:ada", "abc12345")] == ["the schedule", "ada", "key abc12345"]
+    assert origin(CHECK) == "Asked for now by ada"
+    assert origin(replace(CHECK, trigger=Trigger.SCHEDULE)) == "An hourly check of the schedule"
+
+
+def test_only_what_is_not_over_can_be_cancelled() -> None:
+    assert not may_be_cancelled(CHECK)
+    assert may_be_cancelled(replace(CHECK, state=CheckState.QUEUED))
+    assert may_be_cancelled(replace(CHECK, state=CheckState.FAILED, next_attempt_at=NOON))
+    assert not may_be_cancelled(replace(CHECK, state=CheckState.FAILED))
+    assert not may_be_cancelled(replace(CHECK, state=CheckState.RUNNING, cancel_requested=True))
+
+
+def test_whom_a_figure_is_about_is_told_in_few_words() -> None:
+    assert whom(IMPACT) == "female, treated worst"
+    assert whom(replace(IMPACT, details={})) == "the group treated worst"
+    assert whom(replace(IMPACT, scope=Scope.GROUP, group="")) == "(blank)"
+    assert whom(replace(IMPACT, scope=Scope.REFERENCE)) == "all reference"
+
+
+def test_counts_behind_a_figure_keep_their_digits() -> None:
+    assert [counted(value) for value in (12345, 78.91467, 9.47633951205507e-20, "two_proportion_z")] == [
+        "12,345",
+        "78.9147",
+        "9.47634e-20",
+        "two_proportion_z",
+    ]

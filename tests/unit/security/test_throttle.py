@@ -1,0 +1,30 @@
+import pytest
+
+from app.errors import TooManyTries
+from app.security.throttle import FAILURES, WINDOW_SECONDS, Throttle
+
+
+def test_failures_of_one_name_and_address_hold_up_only_them_and_only_for_a_while() -> None:
+    now = 0.0
+    throttle = Throttle(clock=lambda: now)
+    for _ in range(FAILURES):
+        throttle.admit("ada", "10.0.0.1")
+        throttle.failed("ada", "10.0.0.1")
+
+    with pytest.raises(TooManyTries, match="in 5 minutes"):
+        throttle.admit("ada", "10.0.0.1")
+    throttle.admit("ada", "10.0.0.2")
+    throttle.admit("bob", "10.0.0.1")
+    now = WINDOW_SECONDS
+    throttle.admit("ada", "10.0.0.1")
+
+
+def test_a_success_forgets_the_failures_before() -> None:
+    throttle = Throttle(clock=lambda: 0.0)
+    for _ in range(FAILURES - 1):
+        throttle.failed("ada", "10.0.0.1")
+    throttle.succeeded("ada", "10.0.0.1")
+
+    throttle.failed("ada", "10.0.0.1")
+
+    throttle.admit("ada", "10.0.0.1")
