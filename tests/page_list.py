@@ -27,7 +27,7 @@ def pages(client: httpx.Client) -> Mapping[str, str]:
         "record": f"{DEPLOYMENT}/transactions/{record}",
         "deployment-alerts": f"{DEPLOYMENT}/alerts",
         "configure": f"{DEPLOYMENT}/configure",
-        "register": "/deployments/new",
+        "register": "/register",
         "alerts": "/alerts",
         "alert": f"/alerts/{alert}",
         "channels": "/alerts/channels",

@@ -37,7 +37,7 @@ CREDENTIALS = {
 }
 
 
-@router.get("/deployments/new")
+@router.get("/register")
 def new_deployment_page(request: Request, principal: Manager) -> Response:
     """The form, for those who may register deployments."""
     principal.require(Permission.MANAGE)

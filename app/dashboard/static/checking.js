@@ -30,7 +30,7 @@ export function checkAsTyped(form, check) {
     const shown = (problem?.errors || []).filter((one) => isAt(controlFor(form, one.field)));
     markFields(form, shown);
     tell(line, words(problem, shown.length));
-    if (!problem) showProblem(form.querySelector("[data-problem]"), null);
+    if (!shown.length) showProblem(form.querySelector("[data-problem]"), null);
   }
 
   function isAt(control) {

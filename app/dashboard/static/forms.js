@@ -115,11 +115,17 @@ export function markFields(form, problems) {
   const left = [];
   for (const one of problems) {
     const control = controlFor(form, one.field);
-    if (control) found.set(control, [...(found.get(control) || []), one.message]);
+    if (control) found.set(control, [...(found.get(control) || []), placed(one, control)]);
     else left.push(one);
   }
   found.forEach((messages, control) => mark(control, messages.join("; ")));
   return left;
+}
+
+/** The message, with the place inside the control's value where it is about a member of what the control holds. */
+function placed({ field, message }, control) {
+  const inside = field.startsWith(control.name) ? field.slice(control.name.length) : "";
+  return inside.includes(".") ? `${inside.replace(/^\./, "")}: ${message}` : message;
 }
 
 /** The control that a problem's field belongs to, if there is one. */

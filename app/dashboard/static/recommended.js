@@ -42,7 +42,7 @@ class Recommended {
 
   #fillOutcomes({ favourable, unfavourable, evidence }) {
     show(this.form.querySelector("[data-outcomes]"), true);
-    this.form.querySelector("[data-outcomes-evidence]").textContent = `What is good for a person has to be said once. Suggested: ${evidence}.`;
+    this.form.querySelector("[data-outcomes-evidence]").textContent = `What is good for a person has to be said once. ${favourable ? "Suggested" : "Not known"}: ${evidence}.`;
     for (const [name, values] of Object.entries({ favourable, unfavourable })) {
       const area = this.form.elements.namedItem(name);
       area.value = writeValues(values || [], area.dataset.type);

@@ -16,7 +16,8 @@ export function forgetEdits(form) {
 export function reloadSaying(form, place, text) {
   forgetEdits(form);
   sessionStorage.setItem(KEY, JSON.stringify({ place, text }));
-  location.hash = place;
+  history.replaceState(null, "", location.pathname); // a fragment would take the focus away again
+  history.scrollRestoration = "manual";
   location.reload();
 }
 
@@ -25,6 +26,7 @@ export function saySaved() {
   const stored = sessionStorage.getItem(KEY);
   sessionStorage.removeItem(KEY);
   if (!stored) return;
+  history.scrollRestoration = "auto";
   const { place, text } = JSON.parse(stored);
   const line = Object.assign(document.createElement("p"), { className: "good", textContent: text, tabIndex: -1 });
   document.getElementById(place)?.querySelector("h2").after(line);

@@ -132,10 +132,10 @@ def test_training_data_of_other_columns_are_said_to_be_old(service: RunningServi
 
 def test_registering_is_for_those_who_may_change_the_installation(service: RunningService, browser: httpx.Client, no: int) -> None:
     answers = {
-        "admin": _as(service, browser, Role.ADMIN).get("/deployments/new"),
-        "manage": _as(service, browser, Role.MANAGE).get("/deployments/new"),
-        "bound": _as(service, browser, Role.MANAGE, no).get("/deployments/new"),
-        "read": _as(service, browser, Role.READ).get("/deployments/new"),
+        "admin": _as(service, browser, Role.ADMIN).get("/register"),
+        "manage": _as(service, browser, Role.MANAGE).get("/register"),
+        "bound": _as(service, browser, Role.MANAGE, no).get("/register"),
+        "read": _as(service, browser, Role.READ).get("/register"),
     }
 
     assert {who: answer.status_code for who, answer in answers.items()} == {"admin": 200, "manage": 200, "bound": 403, "read": 403}

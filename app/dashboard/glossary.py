@@ -1,0 +1,135 @@
+"""Glossary: every word and abbreviation of the pages in plain language, and the formula of every metric."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.dashboard.rendering import page
+from app.metrics.catalogue import CATALOGUE
+from app.metrics.verdicts import MINIMUM_GROUP_SIZE
+from app.web.access import Reader
+
+router = APIRouter(include_in_schema=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One word. `key` is its place in the address: `/glossary#disparate-impact`."""
+
+    key: str
+    name: str
+    words: str
+
+
+TERMS: Final = (
+    Term("deployment", "Deployment", "One model in use, that Evenhand watches."),
+    Term(
+        "payload",
+        "Payload, as logged",
+        "The records that the model was asked about, with what it answered, as they were logged. Nothing is added.",
+    ),
+    Term(
+        "balanced",
+        "Balanced, with copies",
+        "The same records together with copies in which only the watched attribute is changed, for example female to male. The same model scores the "
+        "copies. Everything else about a record is equal, so what still differs between the groups comes from the attribute itself. "
+        "If a group is worse off as logged but not with copies, the reason lies in other things in which the groups differ; that may still be indirect "
+        "discrimination, through an attribute that stands in for the watched one.",
+    ),
+    Term("perturbed", "Perturbed copy", "A copy of a logged record with another value of the watched attribute and nothing else changed."),
+    Term("feedback", "Feedback, labelled records", "Records whose true outcome became known later. Accuracy and error rates need them."),
+    Term("training", "Training data", "The data that the model learnt from. Its figures show what was unequal before the model."),
+    Term(
+        "mitigation",
+        "Mitigated, debiased",
+        "What an outcome would be after mitigation. Flipping outcomes removes direct bias only: what comes through other attributes stays. So read the "
+        "figures as logged and with copies together. The pages show what would change; the model itself is not changed.",
+    ),
+    Term(
+        "favourable",
+        "Favourable outcome",
+        "The answer that people want, for example the loan is granted. The monitor says which answers count as such.",
+    ),
+    Term("favourable-share", "Favourable share", "Of 100 records of a group, how many got the favourable outcome."),
+    Term(
+        "monitored",
+        "Monitored and reference group",
+        "The monitored group is watched for unfair treatment; the reference group is what it is compared with. The monitor names both.",
+    ),
+    Term(
+        "disparate-impact",
+        "Disparate impact",
+        "The favourable share of the monitored group divided by that of the reference group. 1 is equal; 0.5 means half as often. Below the lower limit, "
+        "usually 0.8 (the four-fifths rule), it counts against the monitored group.",
+    ),
+    Term(
+        "perfect-equality",
+        "Perfect equality",
+        "The favourable share that every group would have if the model treated all records as it treats the reference group.",
+    ),
+    Term("flip-rate", "Flip rate", "Of 100 records, how many get another outcome when only the watched attribute is changed."),
+    Term("limit", "Limit", "The number at which a figure stops to count as fair. The monitor sets it; charts show it as a dashed line."),
+    Term(
+        "interval",
+        "95 % interval",
+        "How sure a figure is. With few records chance moves it; the interval is the range that chance leaves open. Of 100 such intervals about 95 hold "
+        "the true value. A narrow one is sure, a wide one is not.",
+    ),
+    Term("n", "n, records", "The number of records that a figure rests on."),
+    Term("fair", "Verdict: fair", "The figure lies inside the limits."),
+    Term("suspected", "Verdict: suspected", "The figure lies outside the limits, but its interval reaches inside them: it may be chance."),
+    Term("unfair", "Verdict: unfair", "The figure and its whole interval lie outside the limits: chance alone hardly explains it."),
+    Term(
+        "insufficient-data",
+        "Verdict: not enough data",
+        f"A group that is compared has fewer than {MINIMUM_GROUP_SIZE} records. The figure is shown, but not judged.",
+    ),
+    Term(
+        "not-computable",
+        "Verdict: not computable",
+        "There is no number, and the reason stands beside it; for example the reference group has no favourable outcome.",
+    ),
+    Term("check", "Check", "One measurement of the records of one hour, or of the time that somebody asked for."),
+    Term(
+        "carried-forward",
+        "Carried forward",
+        "Nothing was logged in that hour, so the figures of the check before stay. Charts show such points hollow.",
+    ),
+    Term(
+        "additional",
+        "Additional, earlier records",
+        "Where an hour has too few records, a check also takes the newest of the hours before it.",
+    ),
+    Term(
+        "unclassified",
+        "Unclassified",
+        "A record whose answer is neither among the favourable nor the unfavourable outcomes. It is in no share.",
+    ),
+    Term(
+        "together",
+        "Attributes together (×)",
+        "“sex × age” compares groups of two attributes at once, such as young women. They are measured as logged only.",
+    ),
+    Term("roll-up", "Roll-up", "One point for a day, a week or a month, from the counts of all its checks together."),
+    Term(
+        "alert",
+        "Alert: open, acknowledged, resolved",
+        "Open: nobody has taken it on. Acknowledged: somebody takes care of it, with a note. Resolved: what it was about is over.",
+    ),
+    Term("stale", "Stale", "No figures have come for longer than they should; what is shown may be out of date."),
+    Term(
+        "revision",
+        "Monitor version, model revision",
+        "Each change of the monitor, or of the model, gets a number, and each check keeps those that it went by.",
+    ),
+)
+"""In the order in which a reader meets them."""
+
+
+@router.get("/glossary")
+def glossary_page(request: Request, _: Reader) -> Response:
+    """The words, and the metrics with their formulas."""
+    metrics = sorted(CATALOGUE.items(), key=lambda one: one[1].title)
+    return page(request, "glossary.html", {"terms": TERMS, "metrics": metrics})
