@@ -4,18 +4,16 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from app.domain.checks import CheckRun, Measurement
-from app.metrics.sentences import sentence
+from app.views.figures import sentence_of
 
 Facts = dict[str, object]
 
 
 def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int, since: datetime) -> Facts:
     """A figure that was judged, for the last `in_a_row` checks as the rule says, beginning with the one at `since`."""
-    # As the pages and the series tell it: older measurements do not say whom they are about among their details.
-    whom = {} if measurement.group is None else {"whom": measurement.group, "monitored": measurement.group}
     figures = {name: getattr(measurement, name) for name in ("value", "lower", "upper", "lower_limit", "upper_limit")}
     return {
-        "sentence": sentence(measurement.metric, **_numbers(measurement), reason=None, details=whom | measurement.details),
+        "sentence": sentence_of(measurement),
         "at": measurement.at.isoformat(),
         **_in_a_row(check, in_a_row, since),
         "verdict": measurement.verdict,
@@ -70,7 +68,3 @@ def _in_a_row(check: CheckRun, in_a_row: int, since: datetime) -> Facts:
         "check_id": check.id,
         "check_from": check.span.start.isoformat(),
     }
-
-
-def _numbers(measurement: Measurement) -> dict[str, float | None]:
-    return {"value": measurement.value, "lower": measurement.lower, "upper": measurement.upper}

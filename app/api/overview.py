@@ -62,6 +62,8 @@ def read_overview(
 
     The worst group is the one with the gravest verdict on its disparate impact, on payload or balanced data; of several, the one
     furthest beyond its limits. A key that is bound to one deployment sees that one.
+
+    A check that ends between two pages may move a deployment from one to the other; with `sort=name` each comes exactly once.
     """
     found = overview(session, replace(wanted, limit=limit + 1), now=now)
     page, next_cursor = cut_at_place(found.deployments, limit, lambda one: _cursor_of(place_of(one, wanted.sort), wanted.sort))

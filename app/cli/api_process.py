@@ -28,7 +28,7 @@ def main() -> None:
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # nothing here depends on where a request came from
+        proxy_headers=False,  # who is behind a proxy is not believed; the gate reads the scheme itself
         timeout_graceful_shutdown=STOP_SECONDS,
     )
     gc.set_threshold(GARBAGE_THRESHOLD)

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from app.dashboard.people import people
 from app.dashboard.rendering import page
 from app.store import activities
 from app.store.activities import ActivityFilter
@@ -47,4 +48,5 @@ def activity_page(
     found = activities.page(session, wanted, limit=SHOWN + 1, before_no=before_no or None)
     shown, cursor = cut(found, SHOWN, lambda one: one.no)
     older = f"?{urlencode({**chosen.model_dump(), 'cursor': cursor})}" if cursor else None
-    return page(request, "activity.html", {"activities": shown, "older": older, "now": now, **chosen.model_dump()})
+    names = people(session, (one.actor for one in shown))
+    return page(request, "activity.html", {"activities": shown, "names": names, "older": older, "now": now, **chosen.model_dump()})

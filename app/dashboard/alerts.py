@@ -1,6 +1,7 @@
 """Alerts: what is unfair, stale or failing, who knows of it, by which rules, and where it is told."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlencode
@@ -10,8 +11,10 @@ from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
+from app.dashboard.people import people
 from app.dashboard.rendering import page
-from app.domain.alerts import Alert, AlertState
+from app.domain.alerts import Alert, AlertState, Rule
+from app.domain.channels import Channel
 from app.domain.checks import DataSet
 from app.domain.monitors import Monitor
 from app.domain.texts import TOGETHER
@@ -34,6 +37,8 @@ MOST_CHANNELS = 200
 DELIVERIES = 20
 """The newest of each channel; the API lists all."""
 
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
 STATES = {"": "all", AlertState.OPEN.value: "open", AlertState.ACKNOWLEDGED.value: "acknowledged", AlertState.RESOLVED.value: "resolved"}
 
 Before = Annotated[int, Depends(number_behind)]
@@ -43,7 +48,7 @@ class Chosen(BaseModel):
     """Which alerts a person looks at; an empty member lets all through."""
 
     state: AlertState | None = None
-    deployment: str = Field(default="", max_length=64)
+    deployment: str = Field(default="", max_length=64, pattern=r"^[^\x00]*$")
     cursor: str | None = Field(default=None, max_length=100)
 
 
@@ -69,9 +74,13 @@ def channels_page(request: Request, principal: Reader, session: SessionIn, now: 
 @router.get("/alerts/{alert_id}")
 def alert_page(request: Request, principal: Reader, session: SessionIn, now: NowIn, alert_id: str) -> Response:
     """One alert: what it rests on, and what people did about it."""
+    if not _ID.fullmatch(alert_id):
+        raise NotFound("alert", alert_id)
     alert = alerts.get_alert(session, alert_id)
     _require_sight(principal, alert.deployment_no, alert_id)
-    return page(request, "alert.html", {"alert": alert, "facts": alert.facts, "now": now})
+    return page(
+        request, "alert.html", {"alert": alert, "facts": alert.facts, "names": people(session, [alert.acknowledged_by]), "now": now}
+    )
 
 
 @router.get("/deployments/{deployment_id}/alerts")
@@ -87,12 +96,13 @@ def deployment_alerts_page(
     """The alerts of one deployment, and its rules."""
     wanted = AlertFilter(deployment_no=deployment.no, state=chosen.state)
     monitor = monitor_of(session, deployment.no)
+    rules = rules_page(session, deployment.no, after_no=0, limit=SHOWN)
     values = {
         "deployment": deployment,
         "listed": _listed(session, wanted, chosen, before_no),
-        "rules": rules_page(session, deployment.no, after_no=0, limit=SHOWN),
+        "rules": rules,
         "attributes": [] if monitor is None else _watched(monitor),
-        "channels": channel_page(session, after_no=0, limit=MOST_CHANNELS) if Permission.MANAGE in principal.role.permissions else [],
+        "channels": _choosable(session, principal, rules),
         "metrics": {key: metric.title for key, metric in sorted(CATALOGUE.items()) if {"group", "worst"} & set(metric.scopes)},
         "data_sets": list(DataSet),
         "chosen": chosen,
@@ -104,22 +114,33 @@ def deployment_alerts_page(
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Some alerts, and the query that goes on to older ones."""
+    """Some alerts, the query that goes on to older ones, and the names of who has taken them on."""
 
     alerts: Sequence[Alert]
     older: str | None
+    names: Mapping[str, str]
 
 
 def _listed(session: Session, wanted: AlertFilter, chosen: Chosen, before_no: int) -> Listed:
     found, cursor = cut(alerts.alerts_page(session, wanted, limit=SHOWN + 1, before_no=before_no or None), SHOWN, lambda alert: alert.no)
+    names = people(session, (one.acknowledged_by for one in found))
     if cursor is None:
-        return Listed(found, None)
+        return Listed(found, None, names)
     query = {"deployment": chosen.deployment, "cursor": cursor} | ({} if chosen.state is None else {"state": chosen.state.value})
-    return Listed(found, f"?{urlencode(query)}")
+    return Listed(found, f"?{urlencode(query)}", names)
 
 
 def _watched(monitor: Monitor) -> list[str]:
     return [*(one.feature for one in monitor.attributes), *(TOGETHER.join(names) for names in monitor.intersections)]
+
+
+def _choosable(session: Session, principal: Principal, rules: Sequence[Rule]) -> list[Channel]:
+    """The channels that a rule's form offers: of the installation's, a bound person sees only those that the rules name already."""
+    if Permission.MANAGE not in principal.role.permissions:
+        return []
+    channels = channel_page(session, after_no=0, limit=MOST_CHANNELS)
+    named = {channel for rule in rules for channel in rule.content.channels}
+    return [channel for channel in channels if principal.deployment_no is None or channel.id in named]
 
 
 def _require_sight(principal: Principal, deployment_no: int, alert_id: str) -> None:

@@ -1,5 +1,6 @@
 """How figures, moments and states read on a page. An absent value reads as a dash; why it is absent stands beside it."""
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
@@ -12,6 +13,14 @@ _VERDICTS = {
     "unfair": "unfair",
     "insufficient_data": "not enough data",
     "not_computable": "not computable",
+}
+_DATA_SETS = {
+    "payload": "as logged (payload)",
+    "balanced": "with copies (balanced)",
+    "feedback": "labelled records (feedback)",
+    "training": "training data",
+    "debiased": "before and after mitigation",
+    "debiased_feedback": "labelled, before and after mitigation",
 }
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
@@ -48,6 +57,19 @@ def moment(at: datetime | None) -> str:
     return ABSENT if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
+def moment_of_text(at: object) -> str:
+    """A moment that was stored as a text, as `moment` says it; a text that is none stays as it is."""
+    try:
+        return moment(datetime.fromisoformat(str(at)))
+    except ValueError:
+        return str(at)
+
+
+def plain_json(value: object) -> str:
+    """A value as JSON that people read: letters of all scripts as they are; an absent one is `nothing`."""
+    return "nothing" if value is None else json.dumps(value, ensure_ascii=False, default=str)
+
+
 def iso(at: datetime | None) -> str:
     """A moment as machines read it, for `<time datetime>`."""
     return "" if at is None else at.astimezone(UTC).isoformat()
@@ -72,6 +94,11 @@ def verdict(word: str | None) -> str:
     return ABSENT if word is None else _VERDICTS.get(word, word.replace("_", " "))
 
 
+def data_set(name: str | None) -> str:
+    """What a figure is measured on, in the words of the glossary: `payload` reads `as logged (payload)`."""
+    return ABSENT if name is None else _DATA_SETS.get(name, name.replace("_", " "))
+
+
 def words(name: str | None) -> str:
     """A name of ours as words: `disparate_impact` reads `disparate impact`."""
     return ABSENT if name is None else name.replace("_", " ")
@@ -84,9 +111,12 @@ FILTERS: Mapping[str, Callable[..., str]] = MappingProxyType(
         "count": count,
         "interval": interval,
         "moment": moment,
+        "moment_of_text": moment_of_text,
+        "plain_json": plain_json,
         "iso": iso,
         "ago": ago,
         "verdict": verdict,
+        "data_set": data_set,
         "words": words,
     }
 )

@@ -113,9 +113,11 @@ def delete_rule(session: Session, rule: Rule) -> None:
 
 
 def _put_channels(session: Session, rule_no: int, channels: Sequence[str]) -> None:
+    # The lock keeps a channel that is being deleted from being named in the same moment. Channels first, then what names them: so does
+    # the deletion of a channel, and neither waits for the other for ever.
+    present = select(AlertChannelRow.no).where(AlertChannelRow.id.in_(channels)).order_by(AlertChannelRow.no)
+    nos = session.scalars(present.with_for_update(read=True, key_share=True)).all()
     session.execute(delete(AlertRuleChannelRow).where(AlertRuleChannelRow.rule_no == rule_no))
-    # The lock keeps a channel that is being deleted from being named in the same moment.
-    nos = session.scalars(select(AlertChannelRow.no).where(AlertChannelRow.id.in_(channels)).with_for_update(read=True, key_share=True))
     rows = [{"rule_no": rule_no, "channel_no": no} for no in nos]
     if rows:
         session.execute(insert(AlertRuleChannelRow), rows)

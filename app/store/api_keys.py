@@ -1,5 +1,6 @@
 """Stored API keys: what recognises one, never the key itself."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -57,6 +58,11 @@ class ApiKeys:
         """At most `limit` keys behind `after_no`, oldest first."""
         rows = self._session.execute(_SELECT.where(ApiKeyRow.no > after_no).order_by(ApiKeyRow.no).limit(limit))
         return [_key(row.ApiKeyRow, row.deployment_id) for row in rows]
+
+    def names(self, key_ids: Iterable[str]) -> dict[str, str]:
+        """What the keys of those public ids are called, revoked or not; ids that are not known are left out."""
+        rows = self._session.execute(select(ApiKeyRow.id, ApiKeyRow.name).where(ApiKeyRow.id.in_(list(key_ids))))
+        return {row.id: row.name for row in rows}
 
     def revoke(self, key_id: str) -> bool:
         """Makes the key useless and says whether it was not yet.

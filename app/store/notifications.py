@@ -87,7 +87,14 @@ def queue_notifications(session: Session, alert: Alert, event: Event) -> int:
 
 
 def queue_test(session: Session, channel: Channel) -> Notification:
-    """Queues a test notification."""
+    """Queues a test notification.
+
+    Raises:
+        NotFound: the channel was deleted in this moment.
+    """
+    present = select(AlertChannelRow.no).where(AlertChannelRow.no == channel.no).with_for_update(read=True, key_share=True)
+    if session.scalar(present) is None:
+        raise NotFound("alert channel", channel.id)
     message = message_of_test(now=_current_time(session))
     _insert(session, channel.no, Event.TEST, message, alert_no=None)
     return get_notification(session, channel, message.id)

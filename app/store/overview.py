@@ -144,7 +144,7 @@ _TRENDS = text(f"""
     FROM unnest(CAST(:deployment_nos AS int[]), CAST(:metrics AS text[]), CAST(:data AS text[]), CAST(:attributes AS text[]),
                 CAST(:groups AS text[])) WITH ORDINALITY AS wanted(deployment_no, metric, data, attribute, "group", place)
     CROSS JOIN LATERAL (
-        SELECT m.at, m.value, m.verdict
+        SELECT DISTINCT ON (m.at) m.at, m.value, m.verdict
         FROM measurements m JOIN checks c ON c.no = m.check_no
         WHERE m.deployment_no = wanted.deployment_no AND m.metric = wanted.metric AND m.data = wanted.data
           AND m.attribute = wanted.attribute AND m."group" = wanted."group" AND m.scope = 'group' AND {_OF_SERIES}
@@ -220,7 +220,7 @@ def group_figures(session: Session, metric_of_check: dict[int, str]) -> list[Gro
 
 
 def trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> list[list[TrendPoint]]:
-    """Of each series its newest points, at most so many, oldest first."""
+    """Of each series its newest points, at most so many, oldest first; of several checks that end at one moment the newest."""
     wanted = {
         "deployment_nos": [key.deployment_no for key in keys],
         "metrics": [key.metric for key in keys],

@@ -9,7 +9,6 @@ import psycopg
 from sqlalchemy.orm import Session
 
 from app.domain.checks import DataSet, Scope
-from app.domain.monitors import Limits
 
 HOUR = timedelta(hours=1)
 
@@ -26,9 +25,11 @@ class SeriesKey:
     until: datetime | None = None
 
 
-StoredPoint: TypeAlias = tuple[int, str, str | None, float | None, float | None, float | None, int, str | None, str | None, bool]
-"""One measurement: check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward. A class of our own would cost as
-much as the read. It stands at the end of its check's span.
+StoredPoint: TypeAlias = tuple[
+    int, str, str | None, float | None, float | None, float | None, int, str | None, str | None, bool, float | None, float | None
+]
+"""One measurement: check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit. A class of
+our own would cost as much as the read. It stands at the end of its check's span.
 """
 
 
@@ -66,8 +67,10 @@ _OF_SERIES = """
 _OF_ATTRIBUTE = _OF_SERIES.format(whom="attribute = %(attribute)s")
 _OF_EVERYBODY = _OF_SERIES.format(whom="attribute IS NULL")
 
-_POINTS = 'SELECT check_no, scope, "group", value, lower, upper, n, verdict, reason, carried_forward {series} ORDER BY at, no'
-_LIMITS = "SELECT lower_limit, upper_limit {series} ORDER BY at DESC, no DESC LIMIT 1"
+_POINTS = (
+    'SELECT check_no, scope, "group", value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit {series}'
+    " ORDER BY at, no"
+)
 
 _ENDED = """
     FROM checks
@@ -78,6 +81,7 @@ _RUNS = f"SELECT no, id, state, span_start, span_end, reason {_ENDED} ORDER BY s
 _COUNTS = f"""
     SELECT span_start, span_end, ("window"->>'logged_in_span')::bigint, ("window"->>'additional_records')::bigint {_ENDED}
       AND "window" ? 'logged_in_span' AND span_end <= span_start + interval '1 hour'
+      AND span_start = date_trunc('hour', span_start, 'UTC')
     ORDER BY span_end, no
 """
 
@@ -87,19 +91,16 @@ def stored_points(session: Session, deployment_no: int, key: SeriesKey) -> Itera
     return cast("Iterator[StoredPoint]", _read(session, _of(_POINTS, key), _values(deployment_no, key)))
 
 
-def newest_limits(session: Session, deployment_no: int, key: SeriesKey) -> Limits:
-    """The limits that the newest point was held against."""
-    found = next(_read(session, _of(_LIMITS, key), _values(deployment_no, key)), (None, None))
-    return Limits(lower=found[0], upper=found[1])
-
-
 def ended_runs(session: Session, deployment_no: int, since: datetime | None, until: datetime | None) -> list[EndedRun]:
     """The checks whose span ends in [since, until), cancelled ones left out, in the order of their ends."""
     return [EndedRun._make(row) for row in _read(session, _RUNS, {"deployment_no": deployment_no, "since": since, "until": until})]
 
 
 def span_counts(session: Session, deployment_no: int, since: datetime | None, until: datetime | None) -> list[SpanCount]:
-    """What checks of at most an hour counted whose span ends in [since, until); one for each start, the one that reached furthest."""
+    """What checks counted that begin an hour and end in it, and in [since, until); one for each hour, the one that reached furthest.
+
+    Checks of other stretches would count records of the same hours again.
+    """
     rows = _read(session, _COUNTS, {"deployment_no": deployment_no, "since": since, "until": until})
     return list({row[0]: SpanCount._make(row) for row in rows}.values())
 

@@ -11,7 +11,7 @@ from app.telemetry.secrets import mask_secrets
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 # These speak once per request, per statement or per job; what matters of it we log ourselves.
-QUIET = ("httpx", "httpcore", "apscheduler", "alembic", "uvicorn.access")
+QUIET = ("httpx", "httpcore", "apscheduler", "alembic", "python_multipart", "uvicorn.access")
 
 
 def configure_logging(level: str) -> None:

@@ -63,9 +63,10 @@ class KeyGate:
     async def _principal(self, scope: Scope, headers: Headers) -> Principal:
         token = session_token(scope)
         if token is None or "authorization" in headers:
-            if scope["method"] not in _READING and is_from_another_page(headers):
+            authorization = headers.get("authorization")
+            if scope["method"] not in _READING and _is_typed(authorization) and is_from_another_page(headers):
                 raise Forbidden("A page of another host sent this. A browser may change things here only from a page of this service.")
-            return await self._authenticator.authenticate_async(headers.get("authorization"))
+            return await self._authenticator.authenticate_async(authorization)
         if scope["method"] not in _READING and not is_from_our_page(headers):
             raise Forbidden("A browser's session may change things only from a page of this service. Programs send an API key instead.")
         return await self._authenticator.authenticate_session(token)
@@ -126,6 +127,11 @@ def is_from_another_page(headers: Headers) -> bool:
         return site not in {"same-origin", "none"}
     origin = headers.get("origin")
     return origin is not None and _host(origin) != headers.get("host")
+
+
+def _is_typed(authorization: str | None) -> bool:
+    """Whether a browser may have sent the key by itself, because somebody typed it into its prompt once."""
+    return (authorization or "").lstrip()[:5].lower() == "basic"
 
 
 def _host(origin: str) -> str | None:

@@ -10,8 +10,15 @@ from tests.browsing import Visit
 from tests.example_run import Example
 
 RECORD = {
-    "checking_status": "no_account", "savings": "low", "housing": "own", "sex": "female", "age": 31,
-    "employment_years": 4, "loan_amount": 4200, "loan_duration": 24, "postcode": "01234",
+    "checking_status": "no_account",
+    "savings": "low",
+    "housing": "own",
+    "sex": "female",
+    "age": 31,
+    "employment_years": 4,
+    "loan_amount": 4200,
+    "loan_duration": 24,
+    "postcode": "01234",
 }
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a file runs the whole example

@@ -10,11 +10,12 @@ from app.domain.alerts import Event, Resolution, VerdictCondition
 from app.domain.checks import CheckState, DataSet
 from app.domain.deployments import Endpoint
 from app.domain.notifications import NotificationState
+from app.errors import NotFound
 from app.schedule.ticker import tick
 from app.store.alert_channels import delete_channel
 from app.store.engine import Database
 from app.store.leases import finish
-from app.store.notifications import FORGOTTEN_AT_ONCE, KEPT, claim, forget_old, record_sent
+from app.store.notifications import FORGOTTEN_AT_ONCE, KEPT, claim, forget_old, queue_test, record_sent
 from app.store.results import store_measurements
 from tests.integration.alerts.history import CHANNEL, COLUMNS, MONITOR, History, figure
 from tests.integration.alerts.telling import add_alert, add_channels, let_pass, sent_to, tell, webhook
@@ -37,6 +38,15 @@ def test_a_channel_that_is_deleted_in_the_moment_of_an_alert_keeps_it_from_nobod
 
     assert history.alert().subject.group == "female"
     assert history.told() == []
+
+
+def test_a_test_of_a_channel_that_was_deleted_in_this_moment_is_not_found(database: Database) -> None:
+    (channel,) = add_channels(database, webhook("http://127.0.0.1:9/"))
+    with database.transaction() as session:
+        delete_channel(session, channel.id)
+
+    with pytest.raises(NotFound), database.transaction() as session:
+        queue_test(session, channel)
 
 
 def test_an_endpoint_that_is_taken_away_resolves_the_alerts_on_copies_and_leaves_those_on_payload(database: Database) -> None:

@@ -210,6 +210,20 @@ def test_a_key_bound_to_another_deployment_sees_no_rules(service: RunningService
     assert service.client.delete(f"{RULES}/unfair", headers=bound).status_code == 404
 
 
+def test_a_manager_of_one_deployment_names_a_channel_whose_address_stays_hidden(service: RunningService, database: Database) -> None:
+    channel = {"name": "On-call", "kind": "webhook", "url": "https://alerts.example.com/evenhand"}
+    service.client.put("/v1/alert-channels/on-call", json=channel).raise_for_status()
+    with database.engine.begin() as connection:
+        own = connection.exec_driver_sql("SELECT no FROM deployments").scalar_one()
+    bound = service.as_(Role.MANAGE, own)
+
+    rule = put(service, {**STALE, "channels": ["on-call"]}, headers=bound)
+
+    assert (rule.status_code, rule.json()["channels"]) == (200, ["on-call"])
+    assert "alerts.example.com" not in rule.text
+    assert service.client.get("/v1/alert-channels/on-call", headers=bound).status_code == 403
+
+
 def test_changes_of_rules_are_remembered(service: RunningService, database: Database) -> None:
     put(service, STALE)
     put(service, STALE)

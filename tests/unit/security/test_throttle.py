@@ -28,3 +28,16 @@ def test_a_success_forgets_the_failures_before() -> None:
     throttle.failed("ada", "10.0.0.1")
 
     throttle.admit("ada", "10.0.0.1")
+
+
+def test_made_up_names_do_not_make_room_for_more_tries_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.security.throttle._MOST", 4)
+    throttle = Throttle(clock=lambda: 0.0)
+    for _ in range(FAILURES):
+        throttle.failed("ada", "10.0.0.1")
+
+    for no in range(100):
+        throttle.failed(f"made up {no}", "10.0.0.1")
+
+    with pytest.raises(TooManyTries):
+        throttle.admit("ada", "10.0.0.1")
