@@ -73,6 +73,6 @@ async def docs_asset(name: str, _principal: AnyKey) -> Response:
 
 
 @router.get("/openapi.json")
-async def openapi(request: Request, _principal: AnyKey) -> JSONResponse:
+def openapi(request: Request, _principal: AnyKey) -> JSONResponse:
     """The OpenAPI document."""
     return JSONResponse(request.app.openapi())

@@ -1,6 +1,7 @@
 """The OpenAPI document: what FastAPI knows of its routes, and what it does not (ingestion routes, keys, the problem schema)."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache, partial
 from typing import Any
 
 from fastapi import FastAPI
@@ -47,7 +48,14 @@ _METHODS = frozenset({"get", "put", "post", "patch", "delete"})
 
 
 def install(app: FastAPI, more_paths: Mapping[str, Any]) -> None:
-    """Makes the application give the whole document. `more_paths` are the path items of routes that FastAPI does not know."""
+    """Makes the application give the whole document. `more_paths` are the path items of routes that FastAPI does not know.
+
+    It is put together when somebody asks for it, since it takes most of a second, and then kept.
+    """
+    app.openapi = cache(partial(_document, app, more_paths))  # type: ignore[method-assign]
+
+
+def _document(app: FastAPI, more_paths: Mapping[str, Any]) -> dict[str, Any]:
     document = get_openapi(title="Evenhand", version=API_VERSION, description=_DESCRIPTION, tags=_TAGS, routes=app.routes)
     for path, operations in more_paths.items():
         document["paths"].setdefault(path, {}).update(operations)
@@ -58,7 +66,7 @@ def install(app: FastAPI, more_paths: Mapping[str, Any]) -> None:
     components["securitySchemes"] = _SECURITY_SCHEMES
     for path, operation in _operations(document):
         operation["security"] = [] if path in _OPEN_PATHS else [{name: []} for name in _SECURITY_SCHEMES]
-    app.openapi = lambda: document  # type: ignore[method-assign]
+    return document
 
 
 def _operations(document: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
