@@ -107,7 +107,7 @@ def list_flagged_records(
     page, next_cursor = cut_at_place(found, limit, lambda one: _Place(one.place.gap, one.place.record_no, one.place.attribute))
     return FlaggedPage(
         model_revision=wanted.model_revision,
-        flagged_records=[FlaggedOut.of(one) for one in page],
+        flagged_records=[FlaggedOut.with_record(one) for one in page],
         next_cursor=next_cursor,
         notes=[ONLY_DIRECT],
     )

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from math import inf
 from statistics import median_low
-from typing import Any
+from typing import Any, Literal
 
 from app.charts.theme import clipped
 from app.checks.rollups import Period
@@ -22,6 +22,8 @@ DENSE = 800
 STRETCHES = 300
 """Into so many stretches of time a dense chart is divided, of each of which it keeps the ends and the extremes: what a line as wide as a
 screen can show. A year of hours takes a browser seconds otherwise."""
+
+HOUR = timedelta(hours=1)
 
 _LONGEST_STEP = {Period.DAY: timedelta(days=1), Period.WEEK: timedelta(days=7), Period.MONTH: timedelta(days=31)}
 _PATIENCE = 1.5
@@ -69,6 +71,34 @@ def drawn(series: Series, *, shades: Sequence[str], low: float, high: float) -> 
     return Drawn(names=names, shades=colours, gaps=_runs(_gaps(series.gaps), longest), is_dense=is_dense, **rows)
 
 
+@dataclass(frozen=True, slots=True)
+class LimitRun:
+    """A limit that held from a moment on, to the last point that was held against it. `always`: there was no other, and never none."""
+
+    level: float
+    start: datetime
+    end: datetime
+    always: bool
+
+
+def limit_runs(series: Series, side: Literal["lower", "upper"]) -> list[LimitRun]:
+    """The limits of that side that the points were held against, in their order; stretches without a limit are left out.
+
+    A new limit begins where the last point under the one before stands, for a point speaks of the time before it.
+    """
+    points = sorted((point for group in series.groups for point in group.points), key=lambda point: point.at)
+    held = [(point.at, point.lower_limit if side == "lower" else point.upper_limit) for point in points]
+    always = len({level for _, level in held}) == 1
+    runs: list[LimitRun] = []
+    before: datetime | None = None
+    for level, members in groupby(held, key=lambda one: one[1]):
+        moments = [at for at, _ in members]
+        start, before = before or moments[0] - HOUR, moments[-1]
+        if level is not None:
+            runs.append(LimitRun(level, start, moments[-1], always))
+    return runs
+
+
 def when(moment: datetime) -> str:
     """A moment as charts write it."""
     return f"{moment:%Y-%m-%d %H:%M} UTC"
@@ -101,7 +131,7 @@ def _longest_step(series: Series) -> timedelta:
         for before, after in zip(group.points, group.points[1:], strict=False)
         if after.at > before.at
     ]
-    return _PATIENCE * median_low(steps) if steps else timedelta(hours=1)
+    return _PATIENCE * median_low(steps) if steps else HOUR
 
 
 def _segments(points: Iterable[SeriesPoint], longest: timedelta) -> list[list[SeriesPoint]]:

@@ -1,6 +1,6 @@
 """A metric over time: one line for each group with its interval, the limits, and what is absent and why."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from textwrap import wrap
@@ -10,7 +10,7 @@ import altair as alt
 
 from app.charts.nothing import nothing
 from app.charts.numbers import NumberAxis, number_axis
-from app.charts.points import Drawn, Row, drawn, milliseconds, when
+from app.charts.points import Drawn, LimitRun, Row, drawn, limit_runs, milliseconds, when
 from app.charts.rendering import Spec
 from app.charts.theme import DASHES, LOOKS, Look, Theme, clipped, config
 from app.domain.checks import DataSet, Span
@@ -51,13 +51,14 @@ def series_chart(series: Series, *, theme: Theme = Theme.LIGHT, alerts: Sequence
     """The chart of a series. `span` is the time that the axis shows; left out, that of the points."""
     look = LOOKS[theme]
     points = [point for group in series.groups for point in group.points if point.value is not None]
+    limits = _limits(series)
     axis = number_axis(
-        series.metric, [point.value for point in points if point.value is not None], (series.lower_limit, series.upper_limit)
+        series.metric, [point.value for point in points if point.value is not None], [one.level for runs in limits.values() for one in runs]
     )
     rows = drawn(series, shades=look.groups, low=axis.low, high=axis.high)
     marks = sorted(alerts, key=lambda mark: mark.at)[-MOST_ALERTS:]
     x = time_axis()
-    rules, labels = _levels(series, axis, look)
+    rules, labels = _levels(limits, axis, look)
     layers = [
         *([] if span is None else [whole_span(span)]),
         *rules,
@@ -80,9 +81,7 @@ def description(series: Series) -> str:
     """The chart in a sentence, for those who do not see it."""
     count = sum(len(group.points) for group in series.groups)
     lacking = sum(point.value is None for group in series.groups for point in group.points)
-    limits = [
-        f"{side} limit {limit:g}" for side, limit in (("lower", series.lower_limit), ("upper", series.upper_limit)) if limit is not None
-    ]
+    limits = [f"{name} {', then '.join(f'{one.level:g}' for one in runs)}" for name, runs in _limits(series).items() if runs]
     parts = [
         f"Line chart of {heading(series)} on {DATA_TITLES[series.data]}",
         f"{count} points of {len(series.groups)} series",
@@ -244,17 +243,39 @@ def _alert(mark: AlertMark) -> Row:
     return {"t": milliseconds(mark.at), "text": mark.text, "when": when(mark.at)}
 
 
-def _levels(series: Series, axis: NumberAxis, look: Look) -> tuple[list[alt.Chart], list[alt.Chart]]:
-    """The ideal and the limits as lines, to lie under the points, and their names, to lie over them."""
-    levels = [("lower limit", series.lower_limit, look.limit, [7, 4]), ("upper limit", series.upper_limit, look.limit, [7, 4])]
+def _limits(series: Series) -> dict[str, list[LimitRun]]:
+    """The limits by their names: as they held over time."""
+    return {"lower limit": limit_runs(series, "lower"), "upper limit": limit_runs(series, "upper")}
+
+
+def _levels(limits: Mapping[str, list[LimitRun]], axis: NumberAxis, look: Look) -> tuple[list[alt.Chart], list[alt.Chart]]:
+    """The ideal and the limits as lines, to lie under the points, and their names, to lie over them.
+
+    A limit that was changed is a line for each time that it held; one that was not goes all the way.
+    """
+    rules: list[alt.Chart] = []
+    labels: list[alt.Chart] = []
     if axis.ideal is not None and axis.low < axis.ideal < axis.high:
-        levels.insert(0, (axis.equal, axis.ideal, look.muted, [1, 0]))
-    rules, labels = [], []
-    for name, level, colour, dash in levels:
-        if level is not None:
-            base = alt.Chart(alt.InlineData([{"v": level, "name": f"{name} {level:g}"}])).encode(y=_value_axis("v", axis))
-            rules.append(base.mark_rule(color=colour, strokeDash=dash, strokeWidth=1.5))
-            at: dict[str, Any] = {"align": "left", "baseline": "bottom", "dx": 4, "dy": -2, "fontSize": 11}
-            halo = base.mark_text(**at, color=look.surface, stroke=look.surface, strokeWidth=4, opacity=0.8)
-            labels += [one.encode(x=alt.value(0), text="name:N") for one in (halo, base.mark_text(**at, color=colour))]
+        rules, labels = _level([{"v": axis.ideal, "name": f"{axis.equal} {axis.ideal:g}"}], look.muted, [1, 0], axis, look)
+    for name, runs in limits.items():
+        rows: list[Row] = [{"v": one.level, "name": f"{name} {one.level:g}", **_ends(one)} for one in runs]
+        ruled, named = _level(rows, look.limit, [7, 4], axis, look) if rows else ([], [])
+        rules += ruled
+        labels += named
     return rules, labels
+
+
+def _ends(run: LimitRun) -> Row:
+    return {} if run.always else {"t": milliseconds(run.start), "b": milliseconds(run.end)}
+
+
+def _level(rows: list[Row], colour: str, dash: list[int], axis: NumberAxis, look: Look) -> tuple[list[alt.Chart], list[alt.Chart]]:
+    """Lines at some heights, from `t` to `b` where a row has them, and their names."""
+    base = alt.Chart(alt.InlineData(rows)).encode(y=_value_axis("v", axis))
+    is_part = "t" in rows[0]
+    rule = base.mark_rule(color=colour, strokeDash=dash, strokeWidth=1.5)
+    at: dict[str, Any] = {"align": "left", "baseline": "bottom", "dx": 4, "dy": -2, "fontSize": 11}
+    halo = base.mark_text(**at, color=look.surface, stroke=look.surface, strokeWidth=4, opacity=0.8)
+    x = time_axis() if is_part else alt.value(0)
+    labels = [one.encode(x=x, text="name:N") for one in (halo, base.mark_text(**at, color=colour))]
+    return [rule.encode(x=x, x2="b:T") if is_part else rule], labels

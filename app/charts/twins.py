@@ -51,7 +51,7 @@ def series_twin(series: Series) -> Twin:
         for point in group.points:
             whom: tuple[Cell, ...] = (point.at, series.metric, series.data.value, series.attribute, group.scope.value, group.group)
             figures: tuple[Cell, ...] = (point.value, point.lower, point.upper, point.n, point.verdict, point.reason, point.carried_forward)
-            rows.append((point.at, (*whom, *figures, series.lower_limit, series.upper_limit, rollup, point.check_id)))
+            rows.append((point.at, (*whom, *figures, point.lower_limit, point.upper_limit, rollup, point.check_id)))
     for gap in series.gaps:
         whom = (gap.at, series.metric, series.data.value, series.attribute, None, None)
         rows.append(

@@ -79,19 +79,12 @@ MOST_OPEN = 8
 _MINUTE, _HOUR = 60, 3600
 
 
-def who(actor: str) -> str:
-    """Who asked: the schedule, a user by name, or a key by its id."""
-    if actor == "schedule":
-        return "the schedule"
-    return actor.removeprefix("user:") if actor.startswith("user:") else f"key {actor}"
-
-
-def origin(check: CheckRun) -> str:
-    """Where the check comes from."""
+def origin(check: CheckRun, asker: str) -> str:
+    """Where the check comes from; `asker` is the name of who asked for it."""
     if check.trigger is Trigger.SCHEDULE:
         return "An hourly check of the schedule"
     asked = "Asked for now" if check.trigger is Trigger.REQUEST else "Asked for this time range"
-    return f"{asked} by {who(check.created_by)}"
+    return f"{asked} by {asker}"
 
 
 def step(check: CheckRun) -> str:

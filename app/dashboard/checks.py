@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from app.dashboard import check_words
 from app.dashboard.headlines import GRAVEST, IMPACT, headlines, summary
+from app.dashboard.people import people
 from app.dashboard.rendering import page
 from app.dashboard.shown import KEY_LENGTH, figures_of, key_of, number_of, share_of
 from app.domain.checks import CheckRun, CheckState, DataSet
@@ -57,6 +58,7 @@ def checks_page(
     values = {
         "checks": shown,
         "verdicts": _verdicts(session, shown),
+        "names": people(session, (one.created_by for one in shown)),
         "state": state,
         "states": list(CheckState),
         "older": older,
@@ -74,7 +76,7 @@ def check_page(
     check = _stored(session, deployment, check_id)
     states = views_of(session, deployment, check)
     kind = view or _first(states)
-    shared = {"deployment": deployment, "check": check, "kind": kind, "words": check_words}
+    shared = {"deployment": deployment, "check": check, "kind": kind, "words": check_words, "names": people(session, [check.created_by])}
     if figure is not None:
         return page(request, "check_figure.html", shared | _figure(session, deployment, check, kind, figure))
     return page(request, "check.html", shared | {"states": states} | _check(session, deployment, check, kind))

@@ -1,6 +1,6 @@
 """Fairness of one deployment: headlines of the newest check, and series of a chosen metric."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -9,14 +9,22 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from app.checks.rollups import Period
 from app.clock import hour_of
+from app.dashboard.headlines import NOT_MEASURED, NOT_TOGETHER
 from app.dashboard.overview import STATES
+from app.dashboard.people import people
 from app.dashboard.rendering import page
+from app.dashboard.wording import data_set
+from app.domain.alerts import Alert, AlertState
 from app.domain.checks import DataSet, Measurement, Scope
+from app.domain.texts import TOGETHER
 from app.metrics.catalogue import CATALOGUE
+from app.metrics.verdicts import Verdict
+from app.store.alerts import AlertFilter, alerts_page
 from app.store.checks import get
 from app.store.results import measurements_of
 from app.views.figures import sentence_of
@@ -57,14 +65,46 @@ class Chosen(BaseModel):
     rollup: Period | None = None
 
 
+READINGS: Mapping[tuple[str | None, str | None], str] = {
+    (
+        Verdict.UNFAIR,
+        Verdict.UNFAIR,
+    ): "Both are outside the limits: with everything else equal a gap stays, so at least part of it comes from the attribute itself.",
+    (
+        Verdict.UNFAIR,
+        Verdict.FAIR,
+    ): "Only the first is outside the limits: with everything else equal the groups fare alike enough, so the gap "
+    "comes through other things in which they differ.",
+    (
+        Verdict.FAIR,
+        Verdict.UNFAIR,
+    ): "Only the second is outside the limits: with everything else equal the groups do not fare alike; as logged, "
+    "other things in which they differ make up for it.",
+}
+"""What the verdicts as logged and with copies say together. Where either is unsure nothing is said."""
+
+MOST_ALERTS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """The worst monitored value on one data set: whom it is about, and the figure, or why there is none."""
+
+    data: DataSet
+    whom: str
+    measurement: Measurement | None
+    absent: str
+
+
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """How the worst monitored value of an attribute fares: on payload, and with all else held equal."""
+    """How the worst monitored value of an attribute fares: as logged, and with all else held equal; and who knows of it."""
 
     attribute: str
-    payload: Measurement | None
-    balanced: Measurement | None
+    figures: tuple[Figure, ...]
     sentence: str
+    reading: str | None
+    alerts: tuple[Alert, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +124,14 @@ def fairness_page(
     standing = next(one for one in overview(session, OverviewWanted(only_no=deployment.no), now=now).deployments)
     newest = None if standing.worst is None else get(session, deployment.no, standing.worst.check_id)
     measured = [] if newest is None else measurements_of(session, newest.no)
+    known = _not_over(session, deployment.no)
     values = {
         "deployment": deployment,
         "standing": standing,
         "newest": newest,
-        "headlines": _headlines(measured),
+        "headlines": _headlines(measured, known),
+        "names": people(session, (one.acknowledged_by for one in known)),
+        "elsewhere": _elsewhere(measured, chosen),
         "charts": _charts(deployment.id, measured, chosen, now),
         "metrics": _metrics(measured),
         "data_sets": list(dict.fromkeys(one.data for one in measured)),
@@ -101,20 +144,48 @@ def fairness_page(
     return page(request, "fairness.html", values)
 
 
-def _headlines(measured: Sequence[Measurement]) -> list[Headline]:
+def _headlines(measured: Sequence[Measurement], known: Sequence[Alert]) -> list[Headline]:
     worst = {(one.data, one.attribute): one for one in measured if one.metric == HEADLINE and one.scope is Scope.WORST}
-    found = []
-    for attribute in dict.fromkeys(attribute for _, attribute in worst if attribute is not None):
-        payload, balanced = (worst.get((data, attribute)) for data in (DataSet.PAYLOAD, DataSet.BALANCED))
-        shown = payload or balanced
-        found.append(Headline(attribute, payload, balanced, sentence_of(shown) if shown else ""))
-    return found
+    attributes = dict.fromkeys(attribute for _, attribute in worst if attribute is not None)
+    return [_headline(attribute, worst, [one for one in known if one.subject.attribute == attribute]) for attribute in attributes]
+
+
+def _headline(attribute: str, worst: Mapping[tuple[DataSet, str | None], Measurement], known: Sequence[Alert]) -> Headline:
+    absent = NOT_TOGETHER if TOGETHER in attribute else NOT_MEASURED
+    found = {data: worst.get((data, attribute)) for data in (DataSet.PAYLOAD, DataSet.BALANCED)}
+    figures = tuple(Figure(data, "" if one is None else _whom(one), one, absent) for data, one in found.items())
+    told = next(one for one in found.values() if one is not None)
+    is_same = len({figure.whom for figure in figures}) == 1
+    verdicts = tuple(None if one is None else one.verdict for one in found.values())
+    reading = READINGS.get((verdicts[0], verdicts[1])) if is_same else None
+    return Headline(
+        attribute, figures, sentence_of(told), reading, tuple(sorted(known, key=lambda alert: alert.subject.data != DataSet.PAYLOAD))
+    )
+
+
+def _whom(one: Measurement) -> str:
+    return str(one.group or one.details.get("worst_group") or one.details.get("monitored") or "")
+
+
+def _not_over(session: Session, deployment_no: int) -> list[Alert]:
+    """The alerts that are open, then those that somebody has taken on."""
+    wanted = (AlertFilter(deployment_no=deployment_no, state=state) for state in (AlertState.OPEN, AlertState.ACKNOWLEDGED))
+    return [alert for one in wanted for alert in alerts_page(session, one, limit=MOST_ALERTS)]
 
 
 def _metrics(measured: Sequence[Measurement]) -> dict[str, str]:
     """The metrics of groups that were measured, with their names."""
-    keys = dict.fromkeys(one.metric for one in measured if one.attribute is not None)
-    return {key: CATALOGUE[key].title for key in sorted(keys) if key in CATALOGUE}
+    titles = {one.metric: CATALOGUE[one.metric].title for one in measured if one.attribute is not None and one.metric in CATALOGUE}
+    return dict(sorted(titles.items(), key=lambda one: one[1]))
+
+
+def _elsewhere(measured: Sequence[Measurement], chosen: Chosen) -> list[tuple[str, str]]:
+    """Where the chosen metric was measured, if not on the chosen data: each in words, with the query that shows it."""
+    found = dict.fromkeys(one.data for one in measured if one.metric == chosen.metric and one.attribute is not None)
+    if chosen.data in found:
+        return []
+    kept = chosen.model_dump(mode="json", exclude_none=True)
+    return [(data_set(data.value), f"?{urlencode(kept | {'data': data.value})}") for data in found]
 
 
 def _charts(deployment_id: str, measured: Sequence[Measurement], chosen: Chosen, now: datetime) -> list[Drawn]:
@@ -127,7 +198,7 @@ def _charts(deployment_id: str, measured: Sequence[Measurement], chosen: Chosen,
     for attribute in dict.fromkeys(one.attribute for one in about):
         query = {"metric": chosen.metric, "data": chosen.data.value, **({} if attribute is None else {"attribute": attribute}), **when}
         title = f"{name} by {attribute}" if attribute else name
-        charts.append(Drawn(f"{title}, {chosen.data.value.replace('_', ' ')} data", f"{base}/series", f"?{urlencode(query)}"))
+        charts.append(Drawn(f"{title}, {data_set(chosen.data.value)}", f"{base}/series", f"?{urlencode(query)}"))
     if measured:
         charts.append(Drawn("Records logged, and earlier ones that topped a check up", f"{base}/volume", f"?{urlencode(when)}"))
         query = {"metric": "accuracy", "data": DataSet.FEEDBACK.value, **when}

@@ -33,10 +33,11 @@ TERMS: Final = (
     Term(
         "balanced",
         "Balanced, with copies",
-        "The same records together with copies in which only the watched attribute is changed, for example female to male. The same model scores the "
-        "copies. Everything else about a record is equal, so what still differs between the groups comes from the attribute itself. "
-        "If a group is worse off as logged but not with copies, the reason lies in other things in which the groups differ; that may still be indirect "
-        "discrimination, through an attribute that stands in for the watched one.",
+        "The same records together with copies in which only the watched attribute is changed, for example female to male. The "
+        "same model scores the copies. Everything else about a record is equal, so what still differs between the groups comes "
+        "from the attribute itself. If a group is worse off as logged but not with copies, the reason lies in other things in "
+        "which the groups differ; that may still be indirect discrimination, through an attribute that stands in for the "
+        "watched one.",
     ),
     Term("perturbed", "Perturbed copy", "A copy of a logged record with another value of the watched attribute and nothing else changed."),
     Term("feedback", "Feedback, labelled records", "Records whose true outcome became known later. Accuracy and error rates need them."),
@@ -44,8 +45,9 @@ TERMS: Final = (
     Term(
         "mitigation",
         "Mitigated, debiased",
-        "What an outcome would be after mitigation. Flipping outcomes removes direct bias only: what comes through other attributes stays. So read the "
-        "figures as logged and with copies together. The pages show what would change; the model itself is not changed.",
+        "What an outcome would be after mitigation. Flipping outcomes removes direct bias only: what comes through other "
+        "attributes stays. So read the figures as logged and with copies together. The pages show what would change; the model "
+        "itself is not changed.",
     ),
     Term(
         "favourable",
@@ -61,21 +63,22 @@ TERMS: Final = (
     Term(
         "disparate-impact",
         "Disparate impact",
-        "The favourable share of the monitored group divided by that of the reference group. 1 is equal; 0.5 means half as often. Below the lower limit, "
-        "usually 0.8 (the four-fifths rule), it counts against the monitored group.",
+        "The favourable share of the monitored group divided by that of the reference group. 1 is equal; 0.5 means half as "
+        "often. Below the lower limit, usually 0.8 (the four-fifths rule), it counts against the monitored group.",
     ),
     Term(
         "perfect-equality",
         "Perfect equality",
-        "The favourable share that every group would have if the model treated all records as it treats the reference group.",
+        "The favourable share of all records when each is scored as a member of the reference group. A group that reaches it is"
+        " treated as the reference is.",
     ),
     Term("flip-rate", "Flip rate", "Of 100 records, how many get another outcome when only the watched attribute is changed."),
     Term("limit", "Limit", "The number at which a figure stops to count as fair. The monitor sets it; charts show it as a dashed line."),
     Term(
         "interval",
         "95 % interval",
-        "How sure a figure is. With few records chance moves it; the interval is the range that chance leaves open. Of 100 such intervals about 95 hold "
-        "the true value. A narrow one is sure, a wide one is not.",
+        "How sure a figure is. With few records chance moves it; the interval is the range that chance leaves open. Of 100 such"
+        " intervals about 95 hold the true value. A narrow one is sure, a wide one is not.",
     ),
     Term("n", "n, records", "The number of records that a figure rests on."),
     Term("fair", "Verdict: fair", "The figure lies inside the limits."),
@@ -100,7 +103,7 @@ TERMS: Final = (
     Term(
         "additional",
         "Additional, earlier records",
-        "Where an hour has too few records, a check also takes the newest of the hours before it.",
+        "Where an hour has too few records, a check also takes the newest ones of the hours before it.",
     ),
     Term(
         "unclassified",
@@ -118,7 +121,7 @@ TERMS: Final = (
         "Alert: open, acknowledged, resolved",
         "Open: nobody has taken it on. Acknowledged: somebody takes care of it, with a note. Resolved: what it was about is over.",
     ),
-    Term("stale", "Stale", "No figures have come for longer than they should; what is shown may be out of date."),
+    Term("stale", "Stale", "The newest figures are more than a day old, so they may be out of date."),
     Term(
         "revision",
         "Monitor version, model revision",

@@ -8,7 +8,7 @@ from app.dashboard.shown import Number, number_of
 from app.domain.checks import DataSet, Measurement, Scope
 from app.domain.texts import TOGETHER
 from app.metrics.verdicts import Verdict
-from app.views.figures import NO_VERDICT, VERDICTS, limits_in_words, sentence_of
+from app.views.figures import limits_in_words, sentence_of, verdict_in_words
 
 IMPACT: Final = "disparate_impact"
 
@@ -88,7 +88,7 @@ def _told(one: Measurement) -> Told:
         number=number_of(one),
         ratio=_compared(one),
         sentence=sentence_of(one),
-        verdict=NO_VERDICT if one.verdict is None else VERDICTS[one.verdict],
+        verdict=verdict_in_words(one),
         limits=limits_in_words(one.lower_limit, one.upper_limit),
         chosen_from=chosen if isinstance(chosen, int) else 1,
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from app.domain.alerts import Alert
 from app.domain.checks import CheckRun, Measurement
+from app.metrics.verdicts import MINIMUM_GROUP_SIZE
 from app.reports.configuration import versions
 from app.reports.document import Block, Bullets, Paragraph, Section, Table
 from app.reports.numbers import ABSENT, interval_of, moment, value_of
@@ -20,12 +21,12 @@ LIMITS = (
         "that takes people who look at the decisions."
     ),
     (
-        "Figures with copies change one attribute and nothing else. They show direct bias only: what a model takes from other "
-        "features that go together with the attribute stays in both."
+        "Figures with copies show what the model does when the attribute of a record is changed, and the correlated features where that is "
+        "said. They show direct bias only: what a model takes from other features that go together with the attribute stays in both."
     ),
     (
-        "Small groups say little. With fewer than 10 records in a group that is compared there is no verdict, and with few "
-        "favourable or few unfavourable outcomes an interval may not hold what it promises."
+        f"Small groups say little. With fewer than {MINIMUM_GROUP_SIZE} records in a group that is compared there is no verdict, and with "
+        "few favourable or few unfavourable outcomes an interval may not hold what it promises."
     ),
     (
         "The intervals are 95 % intervals: about one in twenty does not hold the truth, and with many figures some lie outside "

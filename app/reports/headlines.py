@@ -8,7 +8,8 @@ from app.metrics.verdicts import Verdict
 from app.reports.document import Block, Bullets, Paragraph, Section, Table
 from app.reports.numbers import ABSENT, interval_of, value_of, verdict_of
 from app.views.check_views import AttributeView, CheckView, ViewKind
-from app.views.figures import NO_VERDICT, VERDICTS, limits_in_words, sentence_of
+from app.views.figures import limits_in_words, sentence_of, verdict_in_words
+from app.views.viewing import CARRIED
 
 Views: TypeAlias = dict[ViewKind, CheckView]
 
@@ -22,7 +23,7 @@ def headline_section(views: Views, *, of: str) -> Section:
     if not known:
         why = next((view.reason for view in views.values() if view.reason is not None), "the check measured no disparate impact")
         return Section("In short", (Paragraph(f"There is no figure {of}: {why}", is_caution=True),))
-    blocks: list[Block] = [Paragraph(_counted(known, of))]
+    blocks: list[Block] = [*_carried(views), Paragraph(_counted(known, of))]
     for attribute in dict.fromkeys(one.attribute for _, one, _ in known):
         mine = [(kind, worst) for kind, one, worst in known if one.attribute == attribute]
         blocks.append(Bullets(tuple(_told(attribute, kind, worst) for kind, worst in mine)))
@@ -33,10 +34,16 @@ def headline_section(views: Views, *, of: str) -> Section:
 
 
 _READ_BOTH = (
-    "As logged and with copies answer different questions. As logged: are the groups favoured alike? With copies: does the model treat the"
-    " same people alike when this attribute alone is changed? Read both. A disparate impact of 0.8 says that the group gets 80 favourable"
-    " outcomes where the reference group gets 100, from equally many records."
+    "As logged and with copies answer different questions. As logged: are the groups favoured alike? With copies: does the model answer"
+    " alike when the attribute of a record is changed? Read both, and what is said beside the figures with copies. A disparate impact of"
+    " 0.8 says that the group gets 80 favourable outcomes where the reference group gets 100, from equally many records."
 )
+
+
+def _carried(views: Views) -> list[Block]:
+    """That nothing was measured anew, before any figure is read."""
+    origin = next((view.check.carried_from for view in views.values() if view.check.carried_from is not None), None)
+    return [] if origin is None else [Paragraph(CARRIED.format(check_id=origin), is_caution=True)]
 
 
 def _counted(known: Iterable[tuple[ViewKind, AttributeView, Measurement]], of: str) -> str:
@@ -62,8 +69,8 @@ _WORDS = {
 
 
 def _told(attribute: str, kind: ViewKind, worst: Measurement) -> str:
-    meaning = NO_VERDICT if worst.verdict is None else VERDICTS[worst.verdict]
-    return f"{attribute}, {_DATA[kind]}: {sentence_of(worst)} {meaning} {limits_in_words(worst.lower_limit, worst.upper_limit)}"
+    limits = limits_in_words(worst.lower_limit, worst.upper_limit)
+    return f"{attribute}, {_DATA[kind]}: {sentence_of(worst)} {verdict_in_words(worst)} {limits}"
 
 
 def _rows(known: Iterable[tuple[ViewKind, AttributeView, Measurement]]) -> Iterator[tuple[str, ...]]:

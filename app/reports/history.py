@@ -26,6 +26,12 @@ _SHOWN = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
 _DATA = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "with copies", DataSet.FEEDBACK: "on labelled records"}
 
 
+OF_NOW = (
+    "They are judged by the monitor's present limits, whatever held at the time; hours that were checked with other groups or outcomes are"
+    " left out"
+)
+
+
 def rollup_for(span: Span) -> Period | None:
     """Over what the checks of a range are summed up, so that a chart and a table stay readable."""
     length = span.end - span.start
@@ -41,7 +47,11 @@ def history_sections(
 ) -> Iterator[Section]:
     """A section on the time, and one beneath it for each attribute; then accuracy and the number of records."""
     rollup = rollup_for(span)
-    each = "one point a check" if rollup is None else f"checked hours summed up by {rollup.value}"
+    each = (
+        "one point a check, at the end of its span"
+        if rollup is None
+        else f"checked hours summed up by {rollup.value}, at its start. {OF_NOW}"
+    )
     yield Section("Over time", (Paragraph(f"From {moment(span.start)} to {moment(span.end)}, {each}."),))
     attributes = (
         [] if monitor is None else [one.feature for one in monitor.attributes] + [TOGETHER.join(one) for one in monitor.intersections]

@@ -9,12 +9,14 @@ from app.domain.checks import CheckRun, CheckState, DataSet, Scope, Span
 from app.domain.deployments import Deployment
 from app.domain.monitors import Monitor
 from app.domain.texts import TOGETHER
+from app.metrics.catalogue import CATALOGUE
+from app.metrics.worst import beyond_limits
 from app.reports.check_report import sections_of_views, views_of
 from app.reports.closing import alerts_section, limits_section, tracing_section
 from app.reports.configuration import deployment_section, monitor_section
 from app.reports.document import Block, Document, Made, Paragraph, Section, Table
 from app.reports.headlines import Views, headline_section
-from app.reports.history import history_sections, rollup_for
+from app.reports.history import OF_NOW, history_sections, rollup_for
 from app.reports.numbers import moment, number
 from app.store.alerts import alerts_between
 from app.store.checks import get
@@ -24,6 +26,8 @@ from app.store.series import EndedRun, ended_runs
 from app.views.series import SeriesPoint, SeriesWanted, series_of
 
 MOST_FAILURES = 50
+
+_SHARED = " Where an hour had few records, its check added those of earlier hours, so that neighbouring checks share records."
 
 
 def period_report(session: Session, deployment: Deployment, span: Span, made: Made) -> Document:
@@ -80,27 +84,49 @@ def _verdicts_section(session: Session, deployment_no: int, monitor: Monitor | N
                 scopes=(Scope.WORST,),
             )
             points = [point for group in series_of(session, deployment_no, wanted).groups for point in group.points]
-            if points:
-                rows.append((attribute, name, *_counted(points)))
+            anew = [point for point in points if not point.carried_forward]
+            if anew:
+                rows.append((attribute, name, *_counted(anew)))
     if not rows:
         return Section("In short", (Paragraph("No check of this time measured a disparate impact.", is_caution=True),))
-    columns = ("Attribute", "Records", "Lowest", "When", "Unfair", "Suspected", "Fair", "Too few records", "Not computable")
-    note = f"Counted in {each}: the verdict on the monitored group treated worst. Lowest: its lowest disparate impact."
+    columns = ("Attribute", "Records", "Worst", "When", "Unfair", "Suspected", "Fair", "Too few records", "Not computable", "No limit")
+    note = (
+        f"Counted in {each}: the verdict on the monitored group treated worst. Worst: its disparate impact that lies furthest beyond the"
+        " limits, or nearest to them. Checks that carried the figures of an earlier one forward are not counted."
+    )
+    note += _SHARED if rollup is None else f" {OF_NOW}."
     blocks: list[Block] = [Paragraph(_in_words(rows, each)), Table(f"Verdicts of the period, in {each}", columns, tuple(rows), note)]
     return Section("In short", tuple(blocks))
 
 
 def _counted(points: Sequence[SeriesPoint]) -> tuple[str, ...]:
     verdicts = Counter(point.verdict for point in points)
-    known = [point for point in points if point.value is not None]
-    lowest = min(known, key=lambda point: point.value or 0.0, default=None)
-    shown = ("none", "–") if lowest is None else (number(lowest.value), moment(lowest.at))
-    return (*shown, *(f"{verdicts[name]:,}" for name in ("unfair", "suspected", "fair", "insufficient_data", "not_computable")))
+    known = [(_beyond(point.value, point), point) for point in points if point.value is not None]
+    worst = max(known, key=lambda one: one[0], default=(0.0, None))[1]
+    shown = ("none", "–") if worst is None else (number(worst.value), moment(worst.at))
+    return (*shown, *(f"{verdicts[name]:,}" for name in _COUNTED))
+
+
+_COUNTED = ("unfair", "suspected", "fair", "insufficient_data", "not_computable", None)
+_UNFAIR, _SUSPECTED, _FAIR = 4, 5, 6
+"""Where a row of the table has the counts of these verdicts."""
+
+
+def _beyond(value: float, point: SeriesPoint) -> float:
+    return beyond_limits(value, CATALOGUE["disparate_impact"], (point.lower_limit, point.upper_limit))
 
 
 def _in_words(rows: Sequence[tuple[str, ...]], each: str) -> str:
-    unfair = [f"{row[0]} ({row[1]}) in {row[4]} {each}" for row in rows if row[4] != "0"]
-    return f"Unfair: {'; '.join(unfair)}." if unfair else f"No attribute was unfair in any of the {each}."
+    def found(place: int) -> list[str]:
+        return [f"{row[0]} ({row[1]}) in {row[place]} {each}" for row in rows if row[place] != "0"]
+
+    told = [f"{word}: {'; '.join(found(place))}." for word, place in (("Unfair", _UNFAIR), ("Suspected", _SUSPECTED)) if found(place)]
+    unjudged = [f"{row[0]} ({row[1]})" for row in rows if all(row[place] == "0" for place in (_UNFAIR, _SUSPECTED, _FAIR))]
+    if unjudged:
+        told.append(f"Never judged: {'; '.join(unjudged)}.")
+    if not told:
+        return f"No attribute was unfair or suspected in any of the {each}."
+    return " ".join(told)
 
 
 def _checks_section(runs: Sequence[EndedRun]) -> Section:

@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 
 from app.charts.shares import VIEW_TITLES, ranges_chart, shares_chart
-from app.domain.mitigation import ONLY_DIRECT
+from app.domain.mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE, Mode
+from app.metrics.catalogue import CATALOGUE
 from app.reports.document import Block, Figure, Paragraph, Section, Table
 from app.reports.numbers import ABSENT, count, interval_of, moment, share, share_interval, value_of, verdict_of
 from app.views.check_views import AttributeView, Change, CheckView, GroupShare, ViewKind
 
 _TITLES = {
     ViewKind.PAYLOAD: "What was logged",
-    ViewKind.PAYLOAD_PERTURBED: "What was logged, with copies in which only the attribute is changed",
+    ViewKind.PAYLOAD_PERTURBED: "What was logged, with copies in which the attribute is changed",
     ViewKind.TRAINING: "What the model was trained on",
     ViewKind.DEBIASED: "What mitigation would change",
 }
@@ -19,8 +20,9 @@ _MEANINGS = {
         "How often each group was given the favourable outcome. It includes every difference between the people of the groups."
     ),
     ViewKind.PAYLOAD_PERTURBED: (
-        "The model was asked again about the same records with nothing but the attribute changed. What is left of a difference here is due"
-        " to the attribute itself. Perfect equality is the favourable share of all reference records, original and copied."
+        "The model was asked again about copies of the same records in which the attribute is changed, one attribute at a time. Where each"
+        " record stands in both groups, what is left of a difference is due to that change. Perfect equality is the favourable share of all"
+        " reference records, original and copied."
     ),
     ViewKind.TRAINING: "How often each group has the favourable label in the training data, as it is stored now.",
     ViewKind.DEBIASED: "The outcomes of the same records before mitigation and after it, as logged and with copies.",
@@ -28,15 +30,22 @@ _MEANINGS = {
 ORDER = (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED, ViewKind.TRAINING, ViewKind.DEBIASED)
 
 
+_CAUTIONS = frozenset((ONLY_DIRECT, PARITY_TREATS_UNLIKE))
+_BY_CONSTRUCTION = (
+    "With copies, figures after mitigation come close to 1 by the way that substitution works: a monitored record gets what the model"
+    " answers to its own copies. That is no evidence of fair outcomes; the figures as logged show what is left."
+)
+
+
 def view_sections(view: CheckView) -> Iterator[Section]:
     """A section of the view, and one beneath it for each attribute."""
     blocks: list[Block] = [Paragraph(_MEANINGS[view.kind])]
-    if view.kind is ViewKind.DEBIASED:
-        blocks.append(Paragraph(ONLY_DIRECT, is_caution=True))
     if view.reason is not None:
         yield Section(_TITLES[view.kind], (*blocks, Paragraph(f"The check does not have this view: {view.reason}")))
         return
-    blocks += [Paragraph(note) for note in view.notes if note != ONLY_DIRECT]
+    blocks += [Paragraph(note, is_caution=note in _CAUTIONS) for note in view.notes]
+    if view.kind is ViewKind.DEBIASED and view.balanced and view.mitigation_mode != Mode.PARITY:
+        blocks.append(Paragraph(_BY_CONSTRUCTION, is_caution=True))
     blocks.append(Paragraph(_records(view)))
     yield Section(_TITLES[view.kind], tuple(blocks))
     balanced = {one.attribute: one for one in view.balanced}
@@ -92,7 +101,8 @@ def _compared_as(groups: tuple[GroupShare, ...]) -> str | None:
     metrics = {group.comparison.metric for group in groups if group.comparison is not None}
     if metrics == {"disparate_impact"}:
         return f"Compared: {_RATIO[0].lower()}{_RATIO[1:]}"
-    return f"Compared: {', '.join(sorted(metrics)).replace('_', ' ')}." if metrics else None
+    told = [f"{CATALOGUE[metric].title}, {CATALOGUE[metric].convention}" for metric in sorted(metrics)]
+    return f"Compared: {'; '.join(told)}." if told else None
 
 
 def _single(group: GroupShare) -> tuple[str, ...]:

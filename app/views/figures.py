@@ -53,6 +53,7 @@ VERDICTS: Mapping[str, str] = {
     Verdict.INSUFFICIENT_DATA: f"No verdict: a group that is compared has fewer than {MINIMUM_GROUP_SIZE} records.",
     Verdict.NOT_COMPUTABLE: "No verdict: the figure cannot be computed.",
 }
+NOT_RULED_OUT = "Its interval reaches outside them, so a value outside is not ruled out."
 NO_VERDICT = "No verdict: no limit is set for this figure."
 
 _WORDS = {
@@ -131,7 +132,7 @@ def explained(measurement: Measurement, check: CheckOfView | None = None) -> Exp
         counts=tuple(_counts(details)),
         interval=_interval(measurement),
         limits=limits_in_words(measurement.lower_limit, measurement.upper_limit),
-        verdict=NO_VERDICT if measurement.verdict is None else VERDICTS[measurement.verdict],
+        verdict=verdict_in_words(measurement),
         caution=None if caution is None else f"It {caution}.",
         at=measurement.at,
         carried_forward=measurement.carried_forward,
@@ -152,6 +153,15 @@ def sentence_of(measurement: Measurement) -> str:
         reason=measurement.reason,
         details=whom | measurement.details,
     )
+
+
+def verdict_in_words(measurement: Measurement) -> str:
+    """What the verdict means; of a fair one also whether the interval reaches outside the limits."""
+    if measurement.verdict is None:
+        return NO_VERDICT
+    if measurement.verdict == Verdict.FAIR and _reaches_outside(measurement):
+        return f"{VERDICTS[Verdict.FAIR]} {NOT_RULED_OUT}"
+    return VERDICTS[measurement.verdict]
 
 
 def limits_in_words(lower: float | None, upper: float | None) -> str:
@@ -201,6 +211,15 @@ def _interval(measurement: Measurement) -> str | None:
         return None
     method = measurement.interval_method or "counted"
     return INTERVALS[method]
+
+
+def _reaches_outside(measurement: Measurement) -> bool:
+    """An absent end of an interval is unbounded."""
+    if measurement.interval_method is None:
+        return False
+    lower, upper = measurement.lower, measurement.upper
+    below = measurement.lower_limit is not None and (lower is None or lower < measurement.lower_limit)
+    return below or (measurement.upper_limit is not None and (upper is None or upper > measurement.upper_limit))
 
 
 def _number(limit: float | None) -> str:

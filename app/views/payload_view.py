@@ -1,6 +1,6 @@
 """The views of logged records: as they were scored, and together with their perturbed copies."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from app.checks.gaps import NO_ENDPOINT
@@ -15,11 +15,22 @@ RATE: Final = "favourable_rate"
 IMPACT: Final = "disparate_impact"
 EQUALITY: Final = "perfect_equality"
 
+_TWO_SIDES: Final = 2
+
 NOT_PERTURBED = "attributes that are watched together are measured on logged records only; they are not perturbed together"
 NOT_PICKED = "the monitor picks no metric of balanced data, so no copies were scored"
 LIKE_PAYLOAD = (
     "The model does not see {attribute}, and no correlated features are set for it: every copy is answered as its record was, so the"
     " perturbed figures say nothing that the payload does not."
+)
+THROUGH = (
+    "The model does not see {attribute}. Its copies take {features} from training records of the other group, so figures with copies are of"
+    " what goes through these features."
+)
+UNEQUAL = (
+    "With copies, the groups of {attribute} do not hold the same records equally often, because a side has several values, or ranges with"
+    " several copies a record. So a part of a difference between them may be of who the records are; the flip rate compares each record"
+    " with its own copies."
 )
 OTHER_REVISIONS = (
     "{records:,} records were scored by another revision of the model. They have no copies and stand in no group of this view."
@@ -43,16 +54,23 @@ def why_not_perturbed(standing: Standing) -> str | None:
     return NOT_PICKED if standing.window.get("with_endpoint") else NO_ENDPOINT
 
 
-def notes_on_copies(source: CheckSource) -> tuple[str, ...]:
-    """What must be said beside figures with copies."""
+def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
+    """What must be said beside figures with copies, of these attributes."""
     window = source.window
-    through = cast("Mapping[str, object]", window.get("correlated_features", {}))
+    through = cast("Mapping[str, Mapping[str, Sequence[str]]]", window.get("correlated_features", {}))
     unseen = [name for name in window.get("attributes_unseen_by_model", ()) if name not in through]
     others = int(window.get("records_of_other_revisions", 0))
     return (
         *(LIKE_PAYLOAD.format(attribute=name) for name in unseen),
+        *(THROUGH.format(attribute=name, features=", ".join(used["features"])) for name, used in through.items()),
+        *(UNEQUAL.format(attribute=one.attribute) for one in with_copies if one.attribute not in unseen and _is_unequal(one)),
         *((OTHER_REVISIONS.format(records=others),) if others else ()),
     )
+
+
+def _is_unequal(view: AttributeView) -> bool:
+    """Whether records stand more often in one group than in another; with one group on each side every record stands in both."""
+    return len({group.records for group in view.groups}) > 1 or len(view.groups) > _TWO_SIDES
 
 
 def equality_of(source: CheckSource, attribute: str) -> Measurement | None:

@@ -13,7 +13,7 @@ from app.errors import InvalidInput
 from app.store.measurements import SeriesFilter, hour_tables
 from app.store.mitigation import settings_of
 from app.store.monitors import monitor_of
-from app.store.series import EndedRun, SeriesKey, StoredPoint, ended_runs, newest_limits, span_counts, stored_points
+from app.store.series import EndedRun, SeriesKey, StoredPoint, ended_runs, span_counts, stored_points
 
 SHOWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
 """Whom a chart shows. The worst value, the pooled ones and the two furthest apart are said in words beside it."""
@@ -27,7 +27,8 @@ class SeriesPoint:
     """One value, its 95 % interval, and what to say of it.
 
     `value` is None exactly when `reason` says why. An absent limit of the interval beside a value means unbounded. `at` is the end of
-    the time it speaks of; of a roll-up, the start of the period, which has no check of its own.
+    the time it speaks of; of a roll-up, the start of the period, which has no check of its own. The limits are those that the value was
+    held against: a monitor may have had others before.
     """
 
     at: datetime
@@ -39,6 +40,8 @@ class SeriesPoint:
     reason: str | None
     carried_forward: bool
     check_id: str | None
+    lower_limit: float | None = None
+    upper_limit: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +108,7 @@ class SeriesWanted:
 
 
 def series_of(session: Session, deployment_no: int, wanted: SeriesWanted) -> Series:
-    """One metric with all its groups, oldest point first; three statements without a roll-up, four with one.
+    """One metric with all its groups, oldest point first; two statements without a roll-up, three with one.
 
     Of several checks that end at one moment the one of an hour counts, of these the newest. A roll-up is computed anew from the count
     tables of whole hours, under the monitor's present limits; without a monitor, and for metrics that read records, it has no point.
@@ -123,7 +126,7 @@ def volume_of(
 ) -> tuple[Volume, ...]:
     """How much was logged: a point for each checked hour, at its end, or for each period, at its start. One statement.
 
-    Of an hour that was checked before its end, too, the last check counts. Checks of longer ranges are left out.
+    Of an hour that was checked before its end, too, the last check counts. Checks that are longer, or begin within an hour, are left out.
     """
     counted = span_counts(session, deployment_no, since, until)
     if rollup is None:
@@ -139,15 +142,16 @@ def volume_of(
 def _hourly(session: Session, deployment_no: int, wanted: SeriesWanted) -> Series:
     key = wanted.key()
     runs = ended_runs(session, deployment_no, wanted.since, wanted.until)
-    limits = newest_limits(session, deployment_no, key)
     groups = _groups(stored_points(session, deployment_no, key), {run.no: run for run in runs})
+    newest = max((point for group in groups for point in group.points), key=lambda point: point.at, default=None)
+    limits = Limits() if newest is None else Limits(lower=newest.lower_limit, upper=newest.upper_limit)
     return _series(wanted, limits, groups, _gaps(runs))
 
 
 def _groups(stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]) -> tuple[GroupSeries, ...]:
     found: dict[tuple[str, str | None], list[SeriesPoint]] = {}
     last: dict[tuple[str, str | None], EndedRun] = {}
-    for check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward in stored:
+    for check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit in stored:
         run, whom = runs.get(check_no), (scope, group)
         if run is None:  # it ended in the moment between the two statements, and is there the next time
             continue
@@ -168,6 +172,8 @@ def _groups(stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]) -> tupl
                 reason=reason,
                 carried_forward=carried_forward,
                 check_id=run.id,
+                lower_limit=lower_limit,
+                upper_limit=upper_limit,
             )
         )
     return tuple(GroupSeries(group=group, scope=Scope(scope), points=tuple(points)) for (scope, group), points in found.items())
@@ -209,6 +215,8 @@ def _rolled_groups(results: Iterable[RolledUp]) -> tuple[GroupSeries, ...]:
             reason=one.reason,
             carried_forward=False,
             check_id=None,
+            lower_limit=one.lower_limit,
+            upper_limit=one.upper_limit,
         )
         found.setdefault((one.scope, one.group), []).append(point)
     return tuple(GroupSeries(group=group, scope=scope, points=tuple(points)) for (scope, group), points in found.items())

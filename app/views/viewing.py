@@ -91,10 +91,10 @@ def _of_records(view: CheckView, source: CheckSource) -> CheckView:
     match view.kind:
         case ViewKind.PAYLOAD_PERTURBED:
             attributes = perturbed_attributes(source)
-            notes += notes_on_copies(source)
+            notes += notes_on_copies(source, attributes)
         case ViewKind.DEBIASED:
             attributes, balanced, mode = debiased_attributes(source), balanced_attributes(source), mode_of(source)
-            notes += notes_on_mitigation(source) + notes_on_copies(source)
+            notes += notes_on_mitigation(source) + notes_on_copies(source, balanced)
         case _:
             attributes = payload_attributes(source)
     return replace(view, attributes=attributes, balanced=balanced, mitigation_mode=mode, notes=notes)

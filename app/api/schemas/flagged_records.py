@@ -69,10 +69,8 @@ class RecordOut(Out):
         )
 
 
-class FlaggedOut(Out):
-    """One reason to look at a record again. A record has one for each attribute of which that is so."""
-
-    model_config = example(_FLAG)
+class FlagOut(Out):
+    """Why a record needs a second look, by one attribute."""
 
     attribute: str
     group: str = Field(description="The monitored value or range of the record.")
@@ -83,24 +81,24 @@ class FlaggedOut(Out):
     gap: float | None = Field(description="The distance of the two; null where one of them is not known.")
     bias_score: float | None = Field(description="How likely the bias detector thinks it; null where it was not asked.")
     why: str = Field(description="All of this in a sentence.")
+
+    @classmethod
+    def of(cls, flag: FlaggedRecord) -> "FlagOut":
+        """The body of a flag."""
+        return cls(**_members(flag))
+
+
+class FlaggedOut(FlagOut):
+    """One reason to look at a record again. A record has one for each attribute of which that is so."""
+
+    model_config = example(_FLAG)
+
     record: RecordOut
 
     @classmethod
-    def of(cls, found: FlaggedPayload) -> "FlaggedOut":
+    def with_record(cls, found: FlaggedPayload) -> "FlaggedOut":
         """The body of a flag and its record."""
-        flag = found.flag
-        return cls(
-            attribute=flag.attribute,
-            group=flag.group,
-            kind=flag.kind,
-            direction=flag.direction,
-            own_score=flag.own_score,
-            reference_score=flag.reference_score,
-            gap=known_gap(flag),
-            bias_score=flag.bias_score,
-            why=why(flag),
-            record=RecordOut.of(found),
-        )
+        return cls(**_members(found.flag), record=RecordOut.of(found))
 
 
 class FlaggedPage(Out):
@@ -131,3 +129,18 @@ def why(flag: FlaggedRecord) -> str:
     if flag.own_score is not None and flag.reference_score is not None:
         scores = f": the score is {flag.reference_score:.4g} instead of {flag.own_score:.4g}"
     return f"Asked again with reference values of {flag.attribute} instead of {flag.group}, the model is {outcome}{scores}."
+
+
+def _members(flag: FlaggedRecord) -> dict[str, Any]:
+    """What is told of a flag."""
+    return {
+        "attribute": flag.attribute,
+        "group": flag.group,
+        "kind": flag.kind,
+        "direction": flag.direction,
+        "own_score": flag.own_score,
+        "reference_score": flag.reference_score,
+        "gap": known_gap(flag),
+        "bias_score": flag.bias_score,
+        "why": why(flag),
+    }

@@ -6,9 +6,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from app.api.schemas.base import Out, example
-from app.api.schemas.flagged_records import Direction, Kind, known_gap, why
+from app.api.schemas.flagged_records import FlagOut
 from app.domain.groups import Role
-from app.domain.mitigation import ONLY_DIRECT, FlaggedRecord
+from app.domain.mitigation import ONLY_DIRECT
 from app.views.one_record import Counterfactual, RecordDetails
 from app.views.record_lens import Change, OutcomeWord
 from app.views.transactions import RecordSummary
@@ -70,35 +70,6 @@ class RecordGroupOut(Out):
     attribute: str
     group: str | None
     role: Role | None
-
-
-class FlagOut(Out):
-    """Why a check thinks that the record needs a second look."""
-
-    attribute: str
-    group: str
-    kind: Kind
-    direction: Direction
-    own_score: float | None
-    reference_score: float | None
-    gap: float | None
-    bias_score: float | None
-    why: str
-
-    @classmethod
-    def of(cls, flag: FlaggedRecord) -> "FlagOut":
-        """The body of a flag."""
-        return cls(
-            attribute=flag.attribute,
-            group=flag.group,
-            kind=flag.kind,
-            direction=flag.direction,
-            own_score=flag.own_score,
-            reference_score=flag.reference_score,
-            gap=known_gap(flag),
-            bias_score=flag.bias_score,
-            why=why(flag),
-        )
 
 
 class PayloadRecordOut(Out):

@@ -10,6 +10,11 @@ export class Problem extends Error {
   }
 }
 
+/** What a change is answered when the session is over. The page stays, and with it what was typed. */
+const LOGGED_OUT = {
+  detail: "Nothing was saved: you are no longer logged in. What you typed is still here. Log in in another tab, come back, and send it again.",
+};
+
 /** The answer's JSON (null without a body). Throws a `Problem`; one of status 0 if nobody answered. */
 export async function ask(method, path, body) {
   const text = await exchange(method, path, body === undefined ? undefined : JSON.stringify(body));
@@ -29,8 +34,8 @@ export async function exchange(method, path, body, type = "application/json") {
     throw new Problem({ detail: "The service does not answer. Check the connection and try again." }, 0);
   }
   if (answer.ok) return text;
-  if (answer.status === 401) location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
-  throw new Problem(documentOf(text), answer.status);
+  if (answer.status === 401 && method === "GET") location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+  throw new Problem(answer.status === 401 ? LOGGED_OUT : documentOf(text), answer.status);
 }
 
 function documentOf(text) {
@@ -49,5 +54,6 @@ export function say(text) {
 /** Shows `problem` in `place` as an alert, or takes the one there away. */
 export function showProblem(place, problem) {
   place.textContent = problem ? problem.message + (problem.requestId && problem.status >= 500 ? ` (request ${problem.requestId})` : "") : "";
+  if (problem?.status === 401) place.append(" ", Object.assign(document.createElement("a"), { href: "/login", target: "_blank", textContent: "Log in (opens a new tab)" }));
   place.hidden = !problem;
 }

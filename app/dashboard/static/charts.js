@@ -30,10 +30,22 @@ export async function draw(place) {
       ast: true, actions: false, renderer, defaultStyle: false, tooltip: { disableDefaultStyle: true },
     });
   } catch (problem) {
-    place.textContent = `The chart cannot be drawn: ${problem.message}`;
+    if (place.drawing === marker) fail(place, problem);
   } finally {
     place.removeAttribute("aria-busy");
   }
+}
+
+function fail(place, problem) {
+  const again = Object.assign(document.createElement("button"), { type: "button", className: "quiet", textContent: "Draw it again" });
+  again.addEventListener("click", () => {
+    place.replaceChildren();
+    place.tabIndex = -1;
+    place.focus();
+    draw(place);
+  });
+  const words = Object.assign(document.createElement("p"), { className: "note", textContent: `The chart cannot be drawn: ${problem.message}` });
+  place.replaceChildren(words, again);
 }
 
 function drawAll() {

@@ -34,6 +34,7 @@ async function run() {
     step.textContent = "";
     bar.hidden = true;
     button.disabled = false;
+    button.focus();
   }
 }
 

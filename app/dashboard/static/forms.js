@@ -177,7 +177,7 @@ export async function attempt(form, deed) {
     if (!(problem instanceof Problem)) throw problem;
     showProblems(form, problem);
     (form.querySelector("[aria-invalid]") || form.querySelector("[data-problem]"))?.focus();
-    say(problem.message);
+    if (!form.querySelector("[data-problem]")) say(problem.message); // that place speaks for itself
     return false;
   } finally {
     buttons.forEach((button) => { button.disabled = false; });

@@ -59,6 +59,24 @@ class Recommended {
     part("data-groups").append(...proposal.groups.map(groupRow));
     this.holder.append(made);
     if (this.form) this.#fillControls(made, proposal);
+    if (proposal.customary && differs(proposal, proposal.customary)) this.#offerCustomary(made, proposal);
+  }
+
+  /** Custom would compare other groups than the rates do: both are told, and either may be taken. */
+  #offerCustomary(made, { feature, customary }) {
+    const names = (values) => values.map(shown).join(", ");
+    show(made.querySelector("[data-customary]"), true);
+    made.querySelector("[data-customary-text]").textContent =
+      [`Custom would compare ${names(customary.monitored)} with ${names(customary.reference)}: ${customary.reason}.`, ...customary.warnings].join(" ");
+    const button = made.querySelector("[data-take-customary]");
+    if (!button) return;
+    button.textContent = `Take the customary groups of ${feature}`;
+    button.addEventListener("click", () => {
+      made.querySelector("[data-accept]").checked = true;
+      this.#arrange();
+      made.querySelectorAll("[data-as=values]").forEach((area) => { area.value = writeValues(customary[area.dataset.member], area.dataset.type); });
+      made.querySelector("[data-member=monitored]").focus();
+    });
   }
 
   #fillControls(made, proposal) {
@@ -97,6 +115,11 @@ class Recommended {
     await askExactly("POST", this.place.dataset.path, body);
     reloadSaying(this.form, "monitor", `Accepted ${body.attributes.map((one) => one.feature).join(", ")} into the fairness monitor.`);
   }
+}
+
+function differs(one, other) {
+  const said = ({ monitored, reference }) => JSON.stringify([monitored, reference].map((values) => values.map(shown).sort()));
+  return said(one) !== said(other);
 }
 
 function evidenceOf({ evidence, is_meta: isMeta }) {

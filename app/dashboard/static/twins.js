@@ -47,7 +47,7 @@ async function fill(details) {
     const rows = parsed(await answer.text());
     place.replaceChildren(rows.length > 1 ? tableOf(rows, details.dataset.title) : "There are no figures in this range.");
   } catch (error) {
-    place.textContent = `The table cannot be shown: ${error.message}.`;
+    place.textContent = `The table cannot be shown: ${error.message}. Close and open this part to try again.`;
     details.addEventListener("toggle", () => fill(details), { once: true });
   } finally {
     place.removeAttribute("aria-busy");

@@ -80,9 +80,14 @@ def _reference(meant: list[_Meant], detected: Detected, *, has_outcomes: bool) -
     rated = [(one.count.rate, one.count.records, one) for one in large if one.count.rate is not None]
     customary = _customary(meant, detected)
     if has_outcomes and rated and len(rated) == len(large):
+        if customary is not None and customary in large:
+            rated = [one for one in rated if one[2] is customary or _is_better(one[2].count, customary.count)]
         rate, _, best = max(rated, key=lambda one: one[:2])
-        if customary is not None and customary in large and customary is not best and _is_alike(best.count, customary.count):
-            return customary, f"{_named(customary)} usually is the reference, and no large group surely has a higher favourable rate"
+        if customary is not None and any((one.count.rate or 0.0) > rate for one in large):
+            if best is customary:
+                return best, f"{_named(best)} usually is the reference, and no large group surely has a higher favourable rate"
+            found = f"{_named(best)} surely has a higher favourable rate ({rate:.1%}) than {_named(customary)}"
+            return best, f"{found}; a still higher one may be chance"
         return (
             best,
             f"{_named(best)} has the highest favourable rate ({rate:.1%}) of the groups with at least {LARGE_SHARE:.0%} of the records",
@@ -101,7 +106,7 @@ def _by_custom(choice: Choice, reference: _Meant, meant: list[_Meant]) -> Choice
     """The choice with what speaks for it and against it: custom, and those who fare better all the same."""
     better = [_named(one) for one in meant if one is not reference and _is_better(one.count, reference.count)]
     found = (
-        [f"in these data {', '.join(better)} surely fare better than {_named(reference)}, so a check will show ratios above 1"]
+        [f"surely better off than {_named(reference)} in these data: {', '.join(better)}. A check will show ratios above 1"]
         if better
         else []
     )

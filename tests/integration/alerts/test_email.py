@@ -5,7 +5,7 @@ import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from email import message_from_bytes
 from email.message import Message
 from ipaddress import ip_address
@@ -16,9 +16,6 @@ import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, Envelope, LoginPassword
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from app.alerts import email
 from app.alerts.attempts import Delivered, Undelivered
@@ -31,6 +28,7 @@ from app.settings import Settings
 from app.store.engine import Database
 from tests.integration.alerts.telling import add_alert, add_channels, alert_of, notifying, sender, sent_to, tell
 from tests.integration.schedule.seeding import wait_until
+from tests.models.certificates import write_certificate
 
 SENDER = "evenhand@example.com"
 TO = ("risk@example.com", "audit@example.com")
@@ -92,24 +90,7 @@ def checked(_server: object, _session: object, _envelope: Envelope, _mechanism: 
 @pytest.fixture
 def tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLContext]:
     """The server's side of TLS, with a certificate that the client has been told to trust."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "mail")])
-    now = datetime.now(UTC)
-    signed = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    path = tmp_path / "mail.pem"
-    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    path.write_bytes(private + signed.public_bytes(serialization.Encoding.PEM))
+    path = write_certificate(tmp_path / "mail.pem", "mail", x509.IPAddress(ip_address("127.0.0.1")))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(path)
     monkeypatch.setenv("SSL_CERT_FILE", str(path))

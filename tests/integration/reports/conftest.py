@@ -49,6 +49,6 @@ def reported(database: Database, tmp_path: Path) -> Iterator[Reported]:
             stage.log(rows, NOON + hour * HOUR)
             stage.label([(row["id"], row["prediction"] if no % 5 else 1 - row["prediction"]) for no, row in enumerate(rows)], NOON)
         checks = [stage.check(NOON + hour * HOUR, trigger=Trigger.SCHEDULE) for hour in range(4)]
-    with running_service(database, tmp_path) as service:
-        service.client.patch("/v1/deployments/a-model", json={"name": HOSTILE}).raise_for_status()
-        yield Reported(stage, checks, service)
+        with running_service(database, tmp_path) as service:
+            service.client.patch("/v1/deployments/a-model", json={"name": HOSTILE}).raise_for_status()
+            yield Reported(stage, checks, service)

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from app.domain.monitors import MonitoredAttribute
 from app.security.principals import Role
 from app.store.tables import AlertRow
+from tests.integration.checks.conftest import applicants, monitor_of
 from tests.integration.reports.conftest import HOSTILE, Reported
 from tests.scenes import HOUR, NOON
 
@@ -84,6 +86,9 @@ def test_the_figures_of_a_report_are_those_of_the_api(reported: Reported) -> Non
     for part in ("What was logged", "What the model was trained on", "What mitigation would change", "Over time", "Alerts"):
         assert f">{part}<" in text
     assert "removes direct bias only" in text
+    assert "That is no evidence of fair outcomes" in text
+    assert "the groups of age do not hold the same records equally often" in text
+    assert "the groups of sex do not hold" not in text
     assert details["id"] in text
 
 
@@ -96,7 +101,8 @@ def test_the_same_check_gives_the_same_report(reported: Reported) -> None:
 def test_a_check_that_was_carried_forward_says_so(reported: Reported) -> None:
     text = reported.text(f"/checks/{reported.checks[3].run.id}/report.html")
 
-    assert f"the figures are those of check {reported.checks[2].run.id}, carried forward" in text
+    told = f"the figures are those of check {reported.checks[2].run.id}, carried forward"
+    assert told in text[text.index(">In short</h2>") : text.index("Verdicts of this check")]
 
 
 def test_a_check_without_figures_has_a_report_that_says_why(reported: Reported) -> None:
@@ -123,11 +129,39 @@ def test_a_period_is_told_with_its_verdicts_its_series_and_its_newest_check(repo
     text = reported.text("/report.html", **PERIOD)
 
     Outline(text)
-    assert "Unfair: sex (as logged) in 4 checks" in text or "sex (with copies) in 4 checks" in text
+    # The last of the four carried the figures of the third forward: that is no fourth finding.
+    assert "Unfair: sex (as logged) in 3 checks" in text
+    assert "Checks that carried the figures of an earlier one forward are not counted." in text
     assert "Checks that ended: 4 succeeded." in text
     assert "The newest check" in text
     assert "one point a check" in text
     assert reported.checks[3].run.id in text
+
+
+def test_a_period_in_which_nothing_could_be_judged_is_not_called_fair(reported: Reported) -> None:
+    long_ago = NOON - 50 * HOUR
+    reported.stage.log(applicants(6, 6, 1, prefix="few-"), long_ago)
+    reported.stage.check(long_ago)
+
+    text = reported.text("/report.html", since=long_ago.isoformat(), until=(long_ago + 2 * HOUR).isoformat())
+
+    assert "Never judged: sex (as logged); sex (with copies)" in text or "Never judged: sex (as logged)" in text
+    assert "No attribute was unfair" not in text
+
+
+def test_the_worst_of_a_period_lies_furthest_beyond_the_limits_on_whichever_side(reported: Reported) -> None:
+    long_ago = NOON - 50 * HOUR
+    men = MonitoredAttribute(feature="sex", monitored=("male",), reference=("female",), upper_threshold=1.25)
+    reported.stage.watch(monitor_of(men))
+    for hour, rich in enumerate((40, 20)):
+        reported.stage.log(applicants(50, 50, rich, prefix=f"old-{hour}-"), long_ago + hour * HOUR)
+        reported.stage.check(long_ago + hour * HOUR)
+
+    text = reported.text("/report.html", since=long_ago.isoformat(), until=(long_ago + 3 * HOUR).isoformat())
+
+    # Of 1.25, which is fair, and 2.5, which is not, the second counts.
+    worst = long_ago + 2 * HOUR
+    assert f"<td>as logged</td><td>2.5000</td><td>{worst:%Y-%m-%d %H:%M:%S} UTC</td>" in text
 
 
 def test_a_long_period_is_summed_up_and_an_empty_one_says_that_nothing_is_there(reported: Reported) -> None:
@@ -135,6 +169,7 @@ def test_a_long_period_is_summed_up_and_an_empty_one_says_that_nothing_is_there(
     empty = reported.text("/report.html", since="2020-01-01T00:00:00Z", until="2020-02-01T00:00:00Z")
 
     assert "checked hours summed up by day" in summed
+    assert "judged by the monitor's present limits, whatever held at the time" in summed.replace("&#39;", "'")
     assert "No check of this time succeeded." in empty
     assert "No check of this time measured a disparate impact." in empty
 

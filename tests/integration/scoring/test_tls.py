@@ -2,20 +2,17 @@
 
 import ssl
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from app.errors import ScoringFailed
 from app.scoring import transport
 from app.scoring.addresses import Address
 from tests.integration.scoring.asking import MAN, client_of
+from tests.models.certificates import write_certificate
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, running
 from tests.unit.scoring.clock import FakeTime
@@ -24,25 +21,7 @@ from tests.unit.scoring.clock import FakeTime
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
     """A self-signed certificate of model.internal with its key, in one file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "model.internal")])
-    now = datetime.now(UTC)
-    signed = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("model.internal")]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    path = tmp_path / "model.pem"
-    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    path.write_bytes(private + signed.public_bytes(serialization.Encoding.PEM))
-    return path
+    return write_certificate(tmp_path / "model.pem", "model.internal", x509.DNSName("model.internal"))
 
 
 @pytest.fixture

@@ -126,6 +126,19 @@ def test_the_worst_group_has_the_gravest_verdict_and_then_the_furthest_figure(st
     assert [(point.at, point.value, point.verdict) for point in one.trend] == [(NOON + HOUR, lowest.value, "unfair")]
 
 
+def test_the_trend_has_one_point_for_each_moment_the_one_of_the_newest_check(stage: Scene) -> None:
+    logged(stage, 40, 40, 4)
+    stage.check(NOON, trigger=Trigger.SCHEDULE)
+    logged(stage, 0, 40, 40, prefix="late-")
+    again = stage.check(NOON)
+
+    one = only(stage)
+
+    assert one.worst is not None
+    newest = again.get("disparate_impact", one.worst.data, one.worst.attribute, one.worst.group)
+    assert [(point.at, point.value) for point in one.trend] == [(NOON + HOUR, newest.value)]
+
+
 def test_a_deployment_whose_groups_are_all_fair_as_far_as_they_can_be_judged_is_fair(stage: Scene) -> None:
     logged(stage, 80, 0)
     stage.check(NOON, trigger=Trigger.SCHEDULE)

@@ -1,6 +1,7 @@
 """Series as charts read them: points by group, gaps, ties, roll-ups, and how much was logged."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -57,6 +58,19 @@ def test_every_group_of_the_attribute_has_its_points_oldest_first(stage: Scene) 
     assert [(one.group, one.scope) for one in series.groups] == [("30-34", Scope.GROUP), ("35-39", Scope.GROUP)]
     assert [[point.at for point in one.points] for one in series.groups] == [[NOON + hour * HOUR for hour in (1, 2, 3)]] * 2
     assert (series.lower_limit, series.upper_limit, series.rollup, series.gaps) == (0.8, 1.25, None, ())
+
+
+def test_each_point_has_the_limits_it_was_held_against_and_the_series_those_of_the_newest(stage: Scene) -> None:
+    stricter = replace(SEX, threshold=0.9, upper_threshold=1.1)
+    stage.watch(monitor_of(stricter, AGE))
+    stage.log(applicants(20, 20, 3, prefix="later-"), NOON + 3 * HOUR)
+    stage.check(NOON + 3 * HOUR, trigger=Trigger.SCHEDULE)
+
+    series = read(stage)
+
+    (females,) = series.groups
+    assert [(point.lower_limit, point.upper_limit) for point in females.points] == [(0.8, None)] * 3 + [(0.9, 1.1)]
+    assert (series.lower_limit, series.upper_limit) == (0.9, 1.1)
 
 
 def test_a_point_says_what_its_measurement_says(stage: Scene) -> None:
@@ -156,6 +170,15 @@ def test_the_volume_is_what_was_logged_and_no_hour_counts_twice(stage: Scene) ->
         (NOON + 3 * HOUR, 0, 0),
     ]
     assert volumes(stage, Period.WEEK) == (Volume(at=NOON.replace(hour=0), records=80, additional=0),)
+
+
+def test_no_record_is_counted_twice_where_a_check_began_within_an_hour(stage: Scene) -> None:
+    before = volumes(stage)
+
+    stage.check(NOON - HOUR / 2, NOON + HOUR / 2)
+
+    assert volumes(stage) == before
+    assert [one.records for one in volumes(stage, Period.DAY)] == [80]
 
 
 def test_the_number_of_statements_does_not_depend_on_how_long_the_series_is(stage: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

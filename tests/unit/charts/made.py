@@ -23,6 +23,7 @@ def point(hour: float, value: float | None, **more: object) -> SeriesPoint:
         "verdict": "not_computable" if value is None else "fair",
         "reason": "no record of female was classified" if value is None else None,
         "carried_forward": False,
+        "lower_limit": 0.8,
         "check_id": "5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11",
     }
     return SeriesPoint(**{**given, **more})  # type: ignore[arg-type]

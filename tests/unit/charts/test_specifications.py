@@ -1,15 +1,18 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
 import pytest
 
+from app.charts.points import milliseconds
 from app.charts.rendering import Spec, render_png, render_svg
 from app.charts.series import AlertMark, series_chart
 from app.charts.shares import MOST_BARS, ranges_chart, shares_chart
 from app.charts.theme import LOOKS, Theme
+from app.charts.twins import series_twin
 from app.charts.volume import volume_chart
 from app.domain.checks import DataSet, Span
 from app.views.check_views import ViewKind
@@ -32,6 +35,7 @@ CHARTS: dict[str, Any] = {
         span=Span(start=START, end=START + 9 * HOUR),
     ),
     "one point": lambda theme: series_chart(series(("female", DAY[:1])), theme=theme),
+    "a changed limit": lambda theme: series_chart(series(("female", [*DAY, *(replace(one, lower_limit=0.9) for one in ODD)])), theme=theme),
     "no point": lambda theme: series_chart(series(("female", [])), theme=theme),
     "no group": lambda theme: series_chart(series(), theme=theme),
     "no value at all": lambda theme: series_chart(series(("female", [point(hour, None) for hour in range(3)])), theme=theme),
@@ -119,8 +123,30 @@ def test_names_that_look_alike_when_cut_stay_apart() -> None:
     assert names[1] == f"{names[0]} (2)"
 
 
+def test_a_limit_that_was_changed_is_drawn_for_the_time_that_it_held_and_each_row_of_the_table_has_its_own() -> None:
+    old, new = [point(hour, 0.85) for hour in range(3)], [point(hour, 0.85, lower_limit=0.9, verdict="unfair") for hour in range(3, 6)]
+    found = series(("female", old + new), lower_limit=0.9)
+
+    spec = series_chart(found)
+
+    drawn = [(row["name"], row["t"], row["b"]) for row in _rows(spec) if row.get("name", "").startswith("lower limit")]
+    ends = [milliseconds(START + hour * HOUR) for hour in (-1, 2, 2, 5)]
+    assert drawn == [("lower limit 0.8", *ends[:2]), ("lower limit 0.9", *ends[2:])]
+    assert "lower limit 0.8, then 0.9" in spec["description"]
+    columns = series_twin(found).columns
+    assert [row[columns.index("lower_limit")] for row in series_twin(found).rows] == [0.8] * 3 + [0.9] * 3
+
+
+def test_a_limit_that_was_set_later_is_not_drawn_before() -> None:
+    found = series(("female", [point(0, 0.85, lower_limit=None, verdict=None), point(1, 0.85), point(2, 0.85)]))
+
+    drawn = [row for row in _rows(series_chart(found)) if row.get("name", "").startswith("lower limit")]
+
+    assert [(row["t"], row["b"]) for row in drawn] == [(milliseconds(START), milliseconds(START + 2 * HOUR))]
+
+
 def test_limits_are_named_and_an_unbounded_interval_reaches_the_end_of_the_axis() -> None:
-    spec = series_chart(series(("female", ODD), upper_limit=1.25))
+    spec = series_chart(series(("female", [replace(one, upper_limit=1.25) for one in ODD])))
 
     named = {row["name"] for row in _rows(spec) if "name" in row}
     assert named == {"lower limit 0.8", "upper limit 1.25", "equal 1"}

@@ -9,7 +9,7 @@ import pytest
 from app.domain.checks import CheckState, DataSet, Measurement, Scope, Span
 from app.metrics.verdicts import Verdict
 from app.views.check_views import CheckOfView
-from app.views.figures import DATA_SETS, INTERVALS, NO_VERDICT, VERDICTS, explained, limits_in_words, sentence_of
+from app.views.figures import DATA_SETS, INTERVALS, NO_VERDICT, NOT_RULED_OUT, VERDICTS, explained, limits_in_words, sentence_of
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 IMPACT = Measurement(
@@ -51,6 +51,25 @@ CHECK = CheckOfView(
     counted_span=Span(start=NOON, end=NOON),
 )
 UNCERTAINTY = Path(__file__).resolve().parents[3] / "docs" / "concepts" / "uncertainty.md"
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "limits", "more"),
+    [
+        (0.86, 0.99, (0.85, 1.2), ""),
+        (0.80, 0.99, (0.85, 1.2), f" {NOT_RULED_OUT}"),
+        (0.86, 1.30, (0.85, 1.2), f" {NOT_RULED_OUT}"),
+        (0.86, None, (0.85, 1.2), f" {NOT_RULED_OUT}"),
+        (0.86, None, (0.85, None), ""),
+        (None, 0.99, (0.85, None), f" {NOT_RULED_OUT}"),
+    ],
+)
+def test_a_fair_figure_whose_interval_reaches_outside_says_so(
+    lower: float | None, upper: float | None, limits: tuple[float | None, float | None], more: str
+) -> None:
+    fair = replace(IMPACT, value=0.9, lower=lower, upper=upper, verdict="fair", lower_limit=limits[0], upper_limit=limits[1])
+
+    assert explained(fair).verdict == f"{VERDICTS['fair']}{more}"
 
 
 def test_a_figure_opens_its_formula_counts_interval_limits_and_verdict() -> None:

@@ -94,6 +94,13 @@ def test_where_the_usual_reference_is_not_surely_worse_off_chance_does_not_choos
     assert any("usually 'male' is the reference" in warning for warning in surely.choice.warnings)
 
 
+def test_a_group_that_is_surely_better_off_is_the_reference_though_a_smaller_one_is_so_by_chance() -> None:
+    proposal = only(observed("race", {"White": (950, 850), "Black": (1200, 900), "Asian": (255, 185)}))
+
+    assert proposal.choice.reference == ("Black",)
+    assert proposal.choice.because == "'Black' surely has a higher favourable rate (57.1%) than 'White'; a still higher one may be chance"
+
+
 def test_what_custom_compares_stands_beside_what_the_rates_say() -> None:
     proposal = only(observed("sex", {"male": (500, 500), "female": (700, 300), "Unknown": (3, 3)}))
     usual = only(observed("sex", {"male": (700, 300), "female": (500, 500)}))
@@ -107,7 +114,7 @@ def test_what_custom_compares_stands_beside_what_the_rates_say() -> None:
         ("female", "monitored", 700),
         ("Unknown", "neither", 3),
     }
-    assert any("'female' surely fare better than 'male'" in warning for warning in customary.warnings)
+    assert any("surely better off than 'male' in these data: 'female'" in warning for warning in customary.warnings)
     assert usual.choice.customary is not None
     assert (usual.choice.customary.monitored, usual.choice.customary.warnings) == (usual.choice.monitored, ())
     assert none.choice.customary is None

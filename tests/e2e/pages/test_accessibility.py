@@ -1,0 +1,168 @@
+"""What axe-core cannot see: names of pages, the keyboard, strange windows, paper, and what is said when something fails."""
+
+import re
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.browsing import DESKTOP, HEIGHTS, Scheme, Visit, visiting
+from tests.example_run import Example
+from tests.page_list import DEPLOYMENT, pages
+
+pytestmark = pytest.mark.timeout(300)  # the first test of the file runs the whole example
+
+NARROW = 320
+PAPER = {"width": 794, "height": 1123}
+SPACED = """* { line-height: 1.5 !important; letter-spacing: .12em !important; word-spacing: .16em !important }
+    p { margin-bottom: 2em !important }"""
+MOST_STOPS = 400
+
+_ADD_STYLE = "(text) => { const one = new CSSStyleSheet(); one.replaceSync(text); document.adoptedStyleSheets = [one]; }"
+_HEADINGS = (
+    "() => [...document.querySelectorAll('main :is(h1,h2,h3,h4)')].filter((h) => h.checkVisibility()).map((h) => Number(h.tagName[1]))"
+)
+_FOCUSED = """() => {
+    const one = document.activeElement, style = getComputedStyle(one);
+    return { body: one === document.body, outline: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
+             name: `${one.tagName} ${one.id || one.innerText || one.name || ""}`.slice(0, 60) };
+}"""
+
+
+def test_every_page_has_a_title_of_its_own_and_headings_in_order(visit: Visit, example: Example) -> None:
+    titles, steps = Counter[str](), {}
+    for name, path in pages(example.client).items():
+        page = visit.go(path)
+        titles[page.title()] += not name.startswith("fairness-")  # the same page, another range
+        levels = page.evaluate(_HEADINGS)
+        steps[name] = [later for earlier, later in pairwise(levels) if later > earlier + 1]
+
+    assert [title for title, many in titles.items() if many > 1] == []
+    assert {name: skipped for name, skipped in steps.items() if skipped} == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_tab_key_reaches_the_end_of_a_page_and_every_stop_is_seen(browser: Browser, example: Example, scheme: Scheme) -> None:
+    unseen = {}
+    with visiting(browser, example.base_url, scheme=scheme) as visit:
+        visit.log_in(example.key)
+        for path in ("/", DEPLOYMENT, "/alerts", "/activity", "/settings", "/glossary"):
+            page = visit.go(path)
+            unseen[path] = [stop["name"] for stop in _stops(page) if not stop["outline"]]
+
+    assert {path: stops for path, stops in unseen.items() if stops} == {}
+
+
+def test_a_figure_opens_over_the_page_and_closing_it_leads_back_to_its_link(visit: Visit, example: Example) -> None:
+    page = visit.go(pages(example.client)["check-payload"])
+    link = page.locator("a[data-figure]").first
+    link.focus()
+
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_be_visible()
+    within = page.evaluate("() => document.activeElement.closest('dialog') !== null")
+    page.keyboard.press("Escape")
+
+    assert within
+    expect(dialog).to_be_hidden()
+    expect(link).to_be_focused()
+
+
+def test_wide_letters_in_a_narrow_window_do_not_widen_a_page(browser: Browser, example: Example) -> None:
+    context = browser.new_context(viewport={"width": NARROW, "height": 640}, reduced_motion="reduce")
+    try:
+        visit = _logged_in(context, example)
+        wide = []
+        for name, path in {**pages(example.client), "glossary": "/glossary"}.items():
+            visit.go(path).evaluate(_ADD_STYLE, SPACED)
+            wide += [name] if visit.overflows() else []
+
+        assert wide == []
+    finally:
+        context.close()
+
+
+def test_with_colours_of_the_readers_own_the_current_page_and_verdicts_still_stand_out(browser: Browser, example: Example) -> None:
+    context = browser.new_context(viewport={"width": DESKTOP, "height": HEIGHTS[DESKTOP]}, forced_colors="active")
+    try:
+        page = _logged_in(context, example).go(DEPLOYMENT)
+
+        current = page.locator(".tabs a[aria-current]").evaluate("(one) => getComputedStyle(one).borderBottomColor")
+        other = page.locator(".tabs a:not([aria-current])").first.evaluate("(one) => getComputedStyle(one).borderBottomColor")
+        assert current != other
+        assert page.locator(".badge").first.evaluate("(one) => getComputedStyle(one).borderTopWidth") == "1px"
+    finally:
+        context.close()
+
+
+def test_what_a_dark_page_prints_is_dark_on_white_and_fits_the_paper(browser: Browser, example: Example) -> None:
+    with visiting(browser, example.base_url, scheme="dark") as visit:
+        visit.log_in(example.key)
+        page = visit.go(DEPLOYMENT)
+        page.emulate_media(media="print")
+        page.set_viewport_size({"width": PAPER["width"], "height": PAPER["height"]})
+        visit.settle()
+
+        colour = page.locator("h1").evaluate("(one) => getComputedStyle(one).color")
+        assert max(int(part) for part in re.findall(r"\d+", colour)[:3]) < 0x60
+        assert page.locator("header.top").is_hidden()
+        assert page.locator(".chart svg").first.evaluate("(one) => one.getBoundingClientRect().right") <= PAPER["width"]
+
+
+def test_a_chart_that_cannot_be_drawn_says_so_and_is_drawn_again(visit: Visit) -> None:
+    visit.expected_statuses.add(503)
+    broken = '{"detail": "The database does not answer."}'
+    visit.page.route("**/charts/**", lambda route: route.fulfill(status=503, body=broken, content_type="application/problem+json"))
+    page = visit.go(DEPLOYMENT)
+    place = page.locator(".chart").first
+    expect(place).to_contain_text("The chart cannot be drawn: The database does not answer.")
+
+    page.unroute("**/charts/**")
+    place.get_by_role("button", name="Draw it again").click()
+
+    expect(place.locator("svg").first).to_be_visible()
+
+
+def test_what_was_typed_stays_when_the_session_ends_in_the_middle_of_a_form(browser: Browser, example: Example) -> None:
+    with visiting(browser, example.base_url) as visit:
+        visit.log_in(example.key)
+        visit.expected_statuses.add(401)
+        page = visit.go("/settings")
+        page.get_by_label("What or who uses it").fill("the scoring service")
+        page.context.clear_cookies()
+
+        page.get_by_role("button", name="Make the key").click()
+
+        expect(page.get_by_text("you are no longer logged in")).to_be_visible()
+        expect(page.get_by_role("link", name="Log in (opens a new tab)")).to_be_visible()
+        expect(page.get_by_label("What or who uses it")).to_have_value("the scoring service")
+
+
+def test_every_word_that_is_explained_is_in_the_glossary(visit: Visit, example: Example) -> None:
+    wanted = set()
+    for path in pages(example.client).values():
+        wanted |= set(visit.go(path).locator("a.term").evaluate_all("(links) => links.map((one) => one.hash.slice(1))"))
+    known = set(visit.go("/glossary").locator("[id]").evaluate_all("(ones) => ones.map((one) => one.id)"))
+
+    assert wanted
+    assert wanted <= known
+
+
+def _logged_in(context: BrowserContext, example: Example) -> Visit:
+    visit = Visit(context.new_page(), example.base_url)
+    visit.log_in(example.key)
+    return visit
+
+
+def _stops(page: Page) -> list[dict[str, object]]:
+    """What the Tab key stops at, until it leaves the page."""
+    stops: list[dict[str, object]] = []
+    for _ in range(MOST_STOPS):
+        page.keyboard.press("Tab")
+        stop = page.evaluate(_FOCUSED)
+        if stop["body"]:
+            return stops
+        stops.append(stop)
+    raise AssertionError(f"Tab does not leave the page; it is at {stops[-1]}")

@@ -1,0 +1,33 @@
+import html
+import re
+
+import httpx
+
+from app.dashboard.glossary import TERMS
+from app.metrics.catalogue import CATALOGUE
+from app.security.principals import Role
+from tests.service import RunningService
+
+
+def test_the_glossary_explains_every_metric_and_every_word_at_a_place_of_its_own(reader: httpx.Client) -> None:
+    places = re.findall(r'id="([^"]+)"', reader.get("/glossary").text)
+
+    assert {one.key for one in TERMS} | {f"metric-{key}" for key in CATALOGUE} <= set(places)
+    assert len(places) == len(set(places))
+
+
+def test_every_page_links_to_the_glossary(reader: httpx.Client) -> None:
+    assert 'href="/glossary"' in reader.get("/").text
+
+
+def test_activity_names_keys_and_users_as_people_call_them(service: RunningService, browser: httpx.Client) -> None:
+    service.client.post("/v1/users", json={"name": "ada", "password": "four plain words here", "role": "admin"})
+    browser.post("/login", data={"name": "ada", "password": "four plain words here"})
+    made = browser.post("/v1/api-keys", json={"name": "<i>nightly</i> job", "role": "admin"}, headers={"Accept": "application/json"}).json()
+    service.client.post("/v1/api-keys", json={"name": "other", "role": Role.READ}, headers={"Authorization": f"Bearer {made['key']}"})
+
+    told = html.unescape(browser.get("/activity").text)
+
+    assert '<a href="?actor=user%3Aada">ada</a>' in told
+    assert f'<a href="?actor={made["id"]}"><i>nightly</i> job (key {made["id"]})</a>' in told
+    assert "<i>nightly</i>" not in browser.get("/activity").text

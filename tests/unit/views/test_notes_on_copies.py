@@ -1,0 +1,57 @@
+"""What is said beside figures with copies, so that nobody takes them for more than they are."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+from app.domain.groups import Role
+from app.views.check_source import CheckSource
+from app.views.check_views import AttributeView, GroupShare, Outcomes
+from app.views.payload_view import notes_on_copies
+
+NOBODY = Outcomes(
+    favourable=0, unfavourable=0, records=0, share=None, lower=None, upper=None, interval_method=None, reason="none", figure=None
+)
+
+
+def source(**window: Any) -> CheckSource:  # noqa: ANN401
+    return cast("CheckSource", SimpleNamespace(window=window))
+
+
+def view(*groups: tuple[Role, int]) -> AttributeView:
+    """An attribute whose groups hold so many records with copies."""
+    shares = [
+        GroupShare(
+            group=f"{no}",
+            role=role,
+            outcomes=replace(NOBODY, records=records),
+            original_records=records,
+            unclassified=0,
+            comparison=None,
+        )
+        for no, (role, records) in enumerate(groups)
+    ]
+    return AttributeView(attribute="age", features=("age",), groups=tuple(shares))
+
+
+def test_where_each_record_stands_in_both_groups_there_is_nothing_to_say() -> None:
+    assert notes_on_copies(source(), (view(("monitored", 50), ("reference", 50)),)) == ()
+
+
+def test_groups_that_do_not_hold_the_same_records_equally_often_are_told() -> None:
+    by_draws = notes_on_copies(source(), (view(("monitored", 50), ("reference", 70)),))
+    of_several = notes_on_copies(source(), (view(("monitored", 50), ("monitored", 50), ("reference", 50)),))
+
+    assert by_draws == of_several
+    assert len(by_draws) == 1
+    assert "the groups of age do not hold the same records equally often" in by_draws[0]
+    assert "the flip rate compares each record with its own copies" in by_draws[0]
+
+
+def test_copies_that_change_other_features_too_are_not_said_to_change_the_attribute_alone() -> None:
+    window = {"attributes_unseen_by_model": ["age"], "correlated_features": {"age": {"features": ["income", "region"], "donors": "x"}}}
+
+    notes = notes_on_copies(source(**window), ())
+
+    (note,) = notes
+    assert note.startswith("The model does not see age. Its copies take income, region from training records of the other group")
