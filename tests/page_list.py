@@ -33,6 +33,7 @@ def pages(client: httpx.Client) -> Mapping[str, str]:
         "channels": "/alerts/channels",
         "activity": "/activity",
         "settings": "/settings",
+        "glossary": "/glossary",
     }
 
 
