@@ -63,7 +63,7 @@ def test_a_gap_is_null_where_a_score_is_not_known_and_0_where_the_scores_are_equ
 
 
 def test_a_record_is_shown_in_the_columns_it_was_logged_under() -> None:
-    out = FlaggedOut.of(found(flag(), ("female", 3), schema("sex", "rooms"), meta=(), label="no"))
+    out = FlaggedOut.with_record(found(flag(), ("female", 3), schema("sex", "rooms"), meta=(), label="no"))
 
     assert out.record.features == {"sex": "female", "rooms": 3}
     assert out.record.meta == {}
