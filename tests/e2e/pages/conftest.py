@@ -9,17 +9,17 @@ from tests.example_run import Example, running_example
 HOURS = 8
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium; without it the test is skipped, in CI it fails.
 
-    It ends with this folder: as long as it runs, so does an event loop in this thread, beside which no other test could run one.
+    It ends with each file: as long as it runs, so does an event loop in this thread, beside which no other test could run one.
     """
     with running_browser() as browser:
         yield browser
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def example(browser: Browser) -> Iterator[Example]:  # noqa: ARG001 - first, so that no example is run for nothing
     """The worked example, as `scripts/run` shows it, with some hours of history."""
     with running_example(hours=HOURS, seconds=150) as example:
