@@ -68,12 +68,15 @@ class Visit:
     def go(self, path: str) -> Page:
         """Opens a page and waits until it has loaded, charts included."""
         self.page.goto(self.base_url + path)
-        self.settle()
+        self._wait_for_charts()
         return self.page
 
     def settle(self) -> None:
         """Waits until nothing loads and no chart is being drawn."""
         self.page.wait_for_load_state("networkidle")
+        self._wait_for_charts()
+
+    def _wait_for_charts(self) -> None:
         self.page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
 
     def log_in(self, key: str) -> None:
