@@ -1,11 +1,13 @@
 """Every page of the worked example, for the tests of the pages and for screenshots of them."""
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
 import httpx
 
 DEPLOYMENT = "/deployments/credit-risk"
+SECONDS = 60
 
 
 def pages(client: httpx.Client) -> Mapping[str, str]:
@@ -38,4 +40,9 @@ def pages(client: httpx.Client) -> Mapping[str, str]:
 
 
 def _first(client: httpx.Client, path: str, member: str) -> Any:  # noqa: ANN401 - any JSON
-    return client.get(path).raise_for_status().json()[member][0]
+    """The first that is listed; alerts are worked out some seconds after the check that they are about."""
+    deadline = time.monotonic() + SECONDS
+    while not (listed := client.get(path).raise_for_status().json()[member]):
+        assert time.monotonic() < deadline, f"nothing is listed at {path}"
+        time.sleep(0.5)
+    return listed[0]
