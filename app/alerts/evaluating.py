@@ -142,7 +142,7 @@ def _guarded(session: Session, step: Callable[[], None], **about: object) -> Non
             step()
     except Unavailable:
         raise
-    except Exception as error:
+    except Exception as error:  # whatever nobody foresaw in one step must not end the others: logged with its traceback
         if isinstance(error, SQLAlchemyError) and _may_pass(error):
             raise
         log.exception("alerts_broke", **about)

@@ -11,7 +11,7 @@ from app.domain.channels import MAX_ADDRESS, MAX_RECIPIENTS, MAX_URL, Channel, C
 from app.domain.notifications import Notification, NotificationState
 
 _WEBHOOK = {"name": "On-call", "kind": "webhook", "url": "https://alerts.example.com/evenhand"}
-_SLACK = {"name": "Risk officers", "kind": "slack", "url": "https://hooks.slack.com/services/T000/B000/XXXX"}
+_SLACK = {"name": "Risk officers", "kind": "slack", "url": "https://hooks.example.com/services/of-your-own"}
 _MAIL = {"name": "Risk officers by e-mail", "kind": "email", "to": ["risk@example.com"]}
 _EXAMPLES: list[Any] = [_WEBHOOK, _SLACK, _MAIL]
 _STORED: dict[str, Any] = {

@@ -2,13 +2,10 @@
 
 import multiprocessing
 import os
-import secrets
 import signal
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from http import HTTPStatus
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,26 +16,18 @@ from sqlalchemy import text
 from app.alerts.attempts import Delivered, Undelivered
 from app.alerts.webhooks import signature
 from app.alerts.wording import facts
-from app.checks.rescoring import Report
 from app.domain.alerts import Event
-from app.domain.channels import Channel, ChannelContent, ChannelKind
-from app.domain.checks import CheckRun, CheckState
+from app.domain.channels import ChannelContent, ChannelKind
 from app.domain.notifications import NotificationState
 from app.errors import LeaseLost
-from app.schedule.worker import Worker, run_worker
+from app.schedule.worker import run_worker
 from app.settings import Settings
 from app.store.alert_channels import change_channel, delete_channel, get_channel
 from app.store.engine import Database
-from app.store.leases import finish
 from app.store.notifications import (
     ClaimedNotification,
-    claim,
-    get_notification,
-    queue_notifications,
-    queue_test,
-    record_failed,
-    record_sent,
 )
+from tests.integration.alerts.claiming import claimed_by, end, fail, nothing_to_claim, states, wait_without_pauses
 from tests.integration.alerts.history import CHANNEL, History
 from tests.integration.alerts.telling import (
     BOX,
@@ -54,48 +43,10 @@ from tests.integration.alerts.telling import (
     tell,
     webhook,
 )
-from tests.integration.schedule.fakes import running
-from tests.integration.schedule.seeding import ask, reread, wait_until
+from tests.integration.schedule.seeding import wait_until
 from tests.models.receiving import Receiver, receiving
 
 LIFE = (Event.OPENED, Event.REMINDED, Event.ACKNOWLEDGED, Event.RESOLVED)
-
-
-def states(database: Database, channel: Channel) -> list[NotificationState]:
-    return [notification.state for notification in sent_to(database, channel)]
-
-
-def claimed_by(database: Database, sender_no: int = 1) -> ClaimedNotification:
-    with database.transaction() as session:
-        found = claim(session, token=f"sender {sender_no}")
-    assert found is not None
-    return found
-
-
-def nothing_to_claim(database: Database) -> bool:
-    with database.transaction() as session:
-        return claim(session, token=secrets.token_hex()) is None
-
-
-def fail(database: Database, claimed: ClaimedNotification, *, is_refused: bool = False, pause: timedelta = timedelta(hours=1)) -> None:
-    with database.transaction() as session:
-        record_failed(session, claimed, error="It failed.", is_refused=is_refused, pause=pause)
-
-
-def end(database: Database, claimed: ClaimedNotification) -> None:
-    with database.transaction() as session:
-        record_sent(session, claimed, remark=None)
-
-
-def wait_without_pauses(database: Database, holds: Callable[[], bool]) -> None:
-    """Returns as soon as it holds; meanwhile every pause before another attempt passes at once."""
-
-    def holds_now() -> bool:
-        with database.transaction() as session:
-            session.execute(text("UPDATE notifications SET claimable_at = now() WHERE claimable_at > now() AND lease_token IS NULL"))
-        return holds()
-
-    wait_until(holds_now)
 
 
 def test_a_receiver_that_was_down_gets_every_notification_once_and_in_order_from_two_workers_and_after_a_restart(
@@ -260,168 +211,6 @@ def test_one_whose_lease_was_lost_can_record_nothing(database: Database) -> None
     end(database, now_its)
     assert states(database, channel) == [NotificationState.SENT]
     assert sent_to(database, channel)[0].attempts == 2
-
-
-def test_a_dead_channel_holds_up_no_other(database: Database) -> None:
-    dead = Receiver(hang=threading.Event())
-    with receiving(dead), receiving() as receiver:
-        (first, second) = add_channels(database, webhook(dead.url), webhook(receiver.url))
-        for no in range(10):
-            tell(database, add_alert(database, f"group {no}"), Event.OPENED)
-        with notifying(database):
-            wait_until(lambda: set(states(database, second)) == {NotificationState.SENT})
-            assert NotificationState.SENT not in states(database, first)
-            assert dead.hang is not None
-            dead.hang.set()
-
-
-def test_a_check_ends_while_a_receiver_hangs(database: Database) -> None:
-    def perform(check: CheckRun, *, report: Report) -> None:  # noqa: ARG001 - a real check's signature
-        with database.transaction() as session:
-            finish(session, check, state=CheckState.SUCCEEDED, window={"records": 1})
-
-    dead = Receiver(hang=threading.Event())
-    with receiving(dead):
-        (channel,) = add_channels(database, webhook(dead.url))
-        alert = add_alert(database)
-        tell(database, alert, Event.OPENED)
-        with notifying(database), running(Worker(database, perform, concurrency=1)):
-            wait_until(lambda: sent_to(database, channel)[0].attempts == 1)
-            with database.transaction() as session:
-                check = ask(session, alert.deployment_no)
-            wait_until(lambda: reread(database, check).state is CheckState.SUCCEEDED)
-            assert states(database, channel) == [NotificationState.WAITING]
-            assert dead.hang is not None
-            dead.hang.set()
-
-
-def test_what_is_refused_for_its_content_lets_other_alerts_pass_but_not_later_news_of_its_own(database: Database) -> None:
-    with receiving() as receiver:
-        receiver.choose = lambda body: HTTPStatus.BAD_REQUEST if body["alert"]["group"] == "poison" else HTTPStatus.OK
-        (channel,) = add_channels(database, webhook(receiver.url))
-        poison, other = add_alert(database, "poison"), add_alert(database, "other")
-        tell(database, poison, Event.OPENED)
-        tell(database, other, Event.OPENED)
-        tell(database, poison, Event.RESOLVED)
-        tell(database, other, Event.RESOLVED)
-        with notifying(database):
-            wait_until(lambda: len(receiver.received) == 2)
-        refused, _, held, _ = sent_to(database, channel)
-        assert (refused.state, held.state, held.attempts) == (NotificationState.REFUSED, NotificationState.WAITING, 0)
-
-        receiver.choose = None
-        let_pass(database, timedelta(hours=1))
-        with notifying(database):
-            wait_until(lambda: set(states(database, channel)) == {NotificationState.SENT})
-
-    assert [(request.json["alert"]["group"], request.json["event"]) for request in receiver.received] == [
-        ("other", "opened"),
-        ("other", "resolved"),
-        ("poison", "opened"),
-        ("poison", "resolved"),
-    ]
-
-
-def test_a_body_that_breaks_us_is_told_by_its_id_and_stops_nobody_else(database: Database) -> None:
-    with receiving() as receiver:
-        (channel,) = add_channels(database, ChannelContent(name="Slack", kind=ChannelKind.SLACK, url=receiver.url))
-        tell(database, add_alert(database, "poison"), Event.OPENED)
-        with database.transaction() as session:
-            session.execute(text("UPDATE notifications SET body = '{\"event\": 5}'"))
-        tell(database, add_alert(database, "other"), Event.OPENED)
-        with notifying(database):
-            wait_until(lambda: len(receiver.received) == 1)
-
-    broken = sent_to(database, channel)[0]
-    assert broken.state is NotificationState.REFUSED
-    assert broken.last_error is not None
-    assert broken.id in broken.last_error
-
-
-def test_what_is_older_than_three_days_is_given_up_with_its_reason_and_what_is_younger_goes_on(database: Database) -> None:
-    with receiving(Receiver(status=503)) as receiver:
-        (channel,) = add_channels(database, webhook(receiver.url))
-        tell(database, add_alert(database, "old"), Event.OPENED)
-        let_pass(database, timedelta(days=3))
-        tell(database, add_alert(database, "young"), Event.OPENED)
-        with notifying(database):
-            wait_until(lambda: sent_to(database, channel)[1].attempts == 1)
-
-    old, young = sent_to(database, channel)
-    assert (old.state, old.attempts, old.next_attempt_at) == (NotificationState.GIVEN_UP, 1, None)
-    assert old.last_error == f"The receiver 127.0.0.1:{receiver.port} answered 503 Service Unavailable."
-    assert young.state is NotificationState.WAITING
-
-
-def test_a_failed_attempt_is_repeated_after_growing_pauses_and_never_before_the_receiver_asked_for(database: Database) -> None:
-    with receiving(Receiver(status=429, headers={"Retry-After": "25"})) as receiver:
-        (channel,) = add_channels(database, webhook(receiver.url))
-        tell(database, add_alert(database), Event.OPENED)
-        with notifying(database):
-            wait_until(lambda: sent_to(database, channel)[0].last_error is not None)
-
-    (found,) = sent_to(database, channel)
-    assert found.next_attempt_at is not None
-    assert found.next_attempt_at - found.created_at >= timedelta(seconds=25)
-
-
-def test_a_test_stands_in_no_line_and_once_sent_ends_the_pauses_of_what_waits(database: Database) -> None:
-    (channel,) = add_channels(database, webhook("http://127.0.0.1:9/"))
-    tell(database, add_alert(database), Event.OPENED, Event.RESOLVED)
-    opened = claimed_by(database)
-    fail(database, opened)
-    assert nothing_to_claim(database)
-    with database.transaction() as session:
-        test = queue_test(session, channel)
-
-    claimed = claimed_by(database)
-    assert claimed.notification.id == test.id
-    end(database, claimed)
-    assert claimed_by(database).notification.id == opened.notification.id
-
-
-def test_a_test_that_fails_is_given_up_at_once(database: Database) -> None:
-    (channel,) = add_channels(database, webhook("http://127.0.0.1:9/"))
-    with database.transaction() as session:
-        test = queue_test(session, channel)
-
-    with notifying(database):
-        wait_until(lambda: states(database, channel) == [NotificationState.GIVEN_UP])
-
-    with database.transaction() as session:
-        found = get_notification(session, channel, test.id)
-    assert found.last_error == "The receiver 127.0.0.1:9 could not be reached: Connection refused."
-
-
-def test_one_channel_is_sent_one_at_a_time(database: Database) -> None:
-    (channel,) = add_channels(database, webhook("http://127.0.0.1:9/"))
-    tell(database, add_alert(database), Event.OPENED)
-    with database.transaction() as session:
-        queue_test(session, channel)
-
-    claimed_by(database)
-
-    assert nothing_to_claim(database)
-
-
-def test_a_rolled_back_transaction_tells_nothing(database: Database) -> None:
-    (channel,) = add_channels(database, webhook("http://127.0.0.1:9/"))
-    alert = add_alert(database)
-
-    with database.transaction() as session:
-        queue_notifications(session, alert, Event.OPENED)
-        session.rollback()
-
-    assert sent_to(database, channel) == []
-
-
-def test_a_rule_that_is_gone_or_has_no_channel_tells_nobody(database: Database) -> None:
-    (channel,) = add_channels(database, webhook("http://127.0.0.1:9/"))
-    alert = add_alert(database)
-
-    tell(database, replace(alert, rule_no=None), Event.RESOLVED)
-
-    assert sent_to(database, channel) == []
 
 
 def test_a_channel_that_is_deleted_while_it_is_sent_to_leaves_nothing_behind(database: Database) -> None:

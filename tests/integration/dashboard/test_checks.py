@@ -18,7 +18,8 @@ from app.security.principals import Role
 from app.store.engine import Database
 from app.store.tables import CheckRow
 from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
-from tests.integration.views.test_check_views import AGE, put_training
+from tests.integration.views.test_check_views import AGE
+from tests.integration.views.training import put_training
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, Scene, scene

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import event
@@ -10,13 +10,13 @@ from sqlalchemy import event
 from app.domain.checks import CheckRun, Trigger
 from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitors import MonitoredAttribute
-from app.domain.training_data import Cell, Distribution, TrainingData, TrainingForm, TrainingSummary
+from app.domain.training_data import Cell, Distribution, TrainingData
 from app.domain.values import Range
 from app.store.engine import Database
-from app.store.training_data import store_training_data
 from app.views.check_views import AttributeView, CheckView, GroupShare, ViewKind
 from app.views.viewing import check_view, views_of
 from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
+from tests.integration.views.training import put_training, store_training, summary
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
 from tests.scenes import HOUR, NOON, Scene, scene
@@ -56,33 +56,6 @@ def group(view: CheckView, name: str, label: str) -> GroupShare:
 
 def counts(one: GroupShare) -> tuple[float, float, float]:
     return one.outcomes.favourable, one.outcomes.unfavourable, one.outcomes.records
-
-
-def put_training(stage: Scene, *cells: tuple[str, int, int], at: datetime = NOON) -> None:
-    """Training data of sex × label: (sex, favourable, unfavourable)."""
-    labels = Distribution((), (Cell((), 1, sum(c[1] for c in cells)), Cell((), 0, sum(c[2] for c in cells))))
-    of_sex = Distribution(("sex",), tuple(Cell((sex,), label, count) for sex, one, none in cells for label, count in ((1, one), (0, none))))
-    records = sum(c[1] + c[2] for c in cells)
-    _store_training(stage, TrainingData(_summary(records, labels, at), (of_sex,), ()))
-
-
-def _store_training(stage: Scene, data: TrainingData) -> None:
-    with stage.database.transaction() as session:
-        store_training_data(session, stage.deployment.no, data)
-
-
-def _summary(records: int, labels: Distribution, at: datetime) -> TrainingSummary:
-    return TrainingSummary(
-        form=TrainingForm.DISTRIBUTION,
-        label="approved",
-        weight=None,
-        records=records,
-        schema_version=1,
-        labels=labels,
-        absent=(),
-        processed_at=at,
-        processing_seconds=0.1,
-    )
 
 
 def test_the_payload_view_has_counts_shares_and_the_figures_of_the_series(stage: Scene) -> None:
@@ -385,7 +358,7 @@ def test_weighted_training_data_are_shown_by_their_weights(stage: Scene) -> None
     labels = Distribution((), (Cell((), 1, 90, 90.0, 90.0), Cell((), 0, 110, 110.0, 110.0)))
     weighted = (("female", 1, 30, 60.0, 120.0), ("female", 0, 70, 140.0, 280.0), ("male", 1, 60, 30.0, 15.0), ("male", 0, 40, 20.0, 10.0))
     of_sex = Distribution(("sex",), tuple(Cell((sex,), *counted) for sex, *counted in weighted))
-    _store_training(stage, TrainingData(_summary(200, labels, NOON), (of_sex,), ()))
+    store_training(stage, TrainingData(summary(200, labels, NOON), (of_sex,), ()))
 
     women = group(view(stage, check, ViewKind.TRAINING), "sex", "female")
     assert counts(women) == (60.0, 140.0, 200.0)
