@@ -1,5 +1,6 @@
 """Routes of measurements: series as they were measured, and rolled up over days, weeks and months."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
@@ -7,6 +8,7 @@ from fastapi import APIRouter, Depends, Query
 from app.api.answers import problems_of_deployment
 from app.api.schemas.measurements import MeasurementOut, MeasurementPage
 from app.checks.rollups import Period, RolledUp, roll_up
+from app.checks.tabulation import table_data
 from app.domain.checks import DataSet, Scope
 from app.domain.deployments import Deployment
 from app.domain.monitor_rules import unknown_metric
@@ -81,14 +83,15 @@ def _rolled_up(session: SessionIn, deployment: Deployment, wanted: SeriesFilter,
     monitor = monitor_of(session, deployment.no)
     if monitor is None:
         raise Conflict(f"Deployment {deployment.id} has no fairness monitor, whose limits a roll-up is held against; put one first.")
-    tables = hour_tables(session, deployment.no, wanted, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
+    of_tables = replace(wanted, data=None if wanted.data is None else table_data(wanted.data))
+    tables = hour_tables(session, deployment.no, of_tables, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
     if len(tables) > MOST_TABLES:
         raise InvalidInput.of("since", f"leaves more than {MOST_TABLES} hourly tables to add up; narrow since, until, data or attribute")
     settings = settings_of(session, deployment.no)
-    chosen = (wanted.metric, wanted.scope, wanted.group)
+    chosen = (wanted.data, wanted.metric, wanted.scope, wanted.group)
     return [
         result
         for result in roll_up(tables, period, monitor, settings)
         for one in (result.measurement,)
-        if all(want is None or want == have for want, have in zip(chosen, (one.metric, one.scope, one.group), strict=True))
+        if all(want is None or want == have for want, have in zip(chosen, (one.data, one.metric, one.scope, one.group), strict=True))
     ]

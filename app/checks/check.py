@@ -18,7 +18,7 @@ from app.checks.measuring import measure_table, measured_rows, not_measured
 from app.checks.rescoring import Answers, Report, Rescorer
 from app.checks.rows import measure_records
 from app.checks.subject import Subject, read_subject
-from app.checks.tabulation import Tabulated, tabulate
+from app.checks.tabulation import Tabulated, data_measured_on, tabulate
 from app.checks.window import Window
 from app.checks.window_details import describe_answers, describe_window
 from app.domain.checks import CheckRun, CheckState, Measurement, Progress
@@ -109,7 +109,8 @@ def _measure(
     """From the tables, then from the records themselves; then what could not be measured, with the reason."""
     (evidence, labels), at, monitor = read, subject.at, subject.monitor
     for table in tables:
-        yield from measure_table(table.data, table.attribute, table.whole, monitor=monitor, at=at, lacking=table.lacking)
+        for data in data_measured_on(table.data):
+            yield from measure_table(data, table.attribute, table.whole, monitor=monitor, at=at, lacking=table.lacking)
     for found in measure_records(subject, evidence, labels, report):
         yield from measured_rows(found, monitor=monitor, at=at)
     for gap in gaps(subject, evidence, labels):

@@ -17,7 +17,7 @@ from app.store.arrow import ArrowReader
 from app.store.counterfactuals import TargetKey, stored_outcomes, stored_targets
 from app.store.window import WindowQuery
 
-COPIED = (DataSet.BALANCED, DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK)
+COPIED = (DataSet.PAYLOAD_PERTURBED, DataSet.BALANCED, DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK)
 """The data sets that need the outcomes of copies."""
 
 

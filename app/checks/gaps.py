@@ -7,6 +7,7 @@ from app.checks.evidence import Evidence
 from app.checks.labelled import Labelled
 from app.checks.picking import picked_on
 from app.checks.subject import Subject
+from app.checks.tabulation import data_measured_on
 from app.domain.checks import DataSet
 from app.domain.texts import TOGETHER
 from app.metrics.catalogue import Metric
@@ -51,7 +52,8 @@ def gaps(subject: Subject, evidence: Evidence, labels: Labelled | None) -> list[
     no_labels = None if labels is not None else UNSCORED_LABELS if len(evidence.feedback) else NO_LABELS
     found: list[NotMeasured] = []
     if no_copies is not None:
-        found += _missing(DataSet.BALANCED, picked_on(monitor, DataSet.BALANCED), attributes, no_copies)
+        for data in data_measured_on(DataSet.BALANCED):
+            found += _missing(data, picked_on(monitor, data), attributes, no_copies)
         found += _missing(DataSet.DEBIASED, picked_on(monitor, DataSet.DEBIASED), mitigated, no_copies)
     if no_labels is not None:
         together = [TOGETHER.join(features) for features in monitor.intersections]

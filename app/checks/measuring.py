@@ -16,6 +16,7 @@ from app.metrics.catalogue import CATALOGUE
 from app.metrics.debiased import measure_debiased, measure_debiased_feedback
 from app.metrics.feedback import measure_feedback
 from app.metrics.payload import measure_payload, measure_training
+from app.metrics.perturbed import measure_perturbed
 from app.metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
 from app.metrics.values import Measured, Undefined, Value
 from app.metrics.verdicts import Verdict, verdict
@@ -83,19 +84,23 @@ def _measured(data: DataSet, table: Table, members: Sequence[MonitoredAttribute]
     strictest = {key: _strictest(members, key) for key in picked}
     limits = {key: (each.lower, each.upper) for key, each in strictest.items()}
     seed = monitor.seed % 2**64
+    found: list[Measured]
     match table:
         case GroupCounts() if data is DataSet.TRAINING:
-            return measure_training(table, metrics=picked, seed=seed, limits=limits)
+            found = measure_training(table, metrics=picked, seed=seed, limits=limits)
         case GroupCounts():
-            return measure_payload(table, metrics=picked, seed=seed, limits=limits)
+            found = measure_payload(table, metrics=picked, seed=seed, limits=limits)
+        case BalancedCells() if data is DataSet.PAYLOAD_PERTURBED:
+            found = measure_perturbed(table, metrics=picked, seed=seed, limits=limits)
         case BalancedCells():
-            return measure_balanced(table, metrics=picked, seed=seed, limits=limits)
+            found = measure_balanced(table, metrics=picked, limits=limits)
         case FeedbackCells():
-            return measure_feedback(table, metrics=picked, seed=seed, limits=limits)
+            found = measure_feedback(table, metrics=picked, seed=seed, limits=limits)
         case DebiasedCells():
-            return measure_debiased(table, metrics=picked, seed=seed, limits=limits)
+            found = measure_debiased(table, metrics=picked, seed=seed, limits=limits)
         case DebiasedFeedback():
-            return measure_debiased_feedback(table, metrics=picked, seed=seed, limits=limits)
+            found = measure_debiased_feedback(table, metrics=picked, seed=seed, limits=limits)
+    return found
 
 
 def _explained(result: Measured, lacking: Mapping[str, str]) -> Measured:
@@ -144,6 +149,7 @@ def _measurement(
         verdict=judged,
         lower_limit=limits.lower,
         upper_limit=limits.upper,
+        definition=CATALOGUE[result.metric].definition_on(data.value),
         details=result.details,
     )
 

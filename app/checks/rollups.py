@@ -1,6 +1,6 @@
 """Days, weeks and months, computed from the hours' count tables and never from averages of ratios."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -8,7 +8,7 @@ from itertools import groupby, product
 from typing import cast
 
 from app.checks.measuring import measure_table
-from app.checks.tabulation import EVERYBODY, MITIGATED, STRATA_OF, TABLE_TYPES, Table, merged
+from app.checks.tabulation import EVERYBODY, MITIGATED, STRATA_OF, TABLE_TYPES, Table, data_measured_on, merged
 from app.domain.checks import Measurement
 from app.domain.mitigation import MitigationSettings
 from app.domain.monitors import Monitor, MonitoredAttribute
@@ -113,13 +113,14 @@ def _named_groups(attribute: MonitoredAttribute) -> list[tuple[str, str]]:
     return [*monitored, *((label_of(value), "reference") for value in attribute.reference or ())]
 
 
-def _measured(start: datetime, tables: Sequence[HourTable], monitor: Monitor) -> Iterable[RolledUp]:
+def _measured(start: datetime, tables: Sequence[HourTable], monitor: Monitor) -> Iterator[RolledUp]:
     first = tables[0]
     whole = merged(first.data, [TABLE_TYPES[table.data].from_json(_of_present_strata(table, monitor)) for table in tables])
     hours = len({table.hour for table in tables})
     lacking = {"strata": OTHER_STRATA.format(column=monitor.strata)} if _has_none_of_present_strata(whole, monitor) else {}
-    measured = measure_table(first.data, first.attribute, whole, monitor=monitor, at=start, lacking=lacking)
-    return (RolledUp(hours, measurement) for measurement in measured)
+    for data in data_measured_on(first.data):
+        for measurement in measure_table(data, first.attribute, whole, monitor=monitor, at=start, lacking=lacking):
+            yield RolledUp(hours, measurement)
 
 
 def _has_none_of_present_strata(table: Table, monitor: Monitor) -> bool:

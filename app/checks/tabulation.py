@@ -34,6 +34,9 @@ TABLE_TYPES: dict[DataSet, type[GroupCounts] | type[BalancedCells] | type[Feedba
     DataSet.DEBIASED_FEEDBACK: DebiasedFeedback,
 }
 
+COUNTED_AS: dict[DataSet, DataSet] = {DataSet.PAYLOAD_PERTURBED: DataSet.BALANCED}
+"""Data sets that are measured on another one's tables, and this one."""
+
 OWN, ADDITIONAL = "span", "additional"
 EVERYBODY = ""
 """The attribute of the table that has no groups: accuracy overall."""
@@ -72,6 +75,16 @@ class Tabulated:
         known = {name: said for name, said in ((STRATA_OF, self.strata), (MITIGATED, self.mitigated)) if said is not None}
         parts = zip((OWN, ADDITIONAL), (self.own, self.additional), self.inside, strict=True)
         return [(name, part.to_json() | known | dict(inside)) for name, part, inside in parts]
+
+
+def table_data(data: DataSet) -> DataSet:
+    """Returns the data set whose tables figures of `data` are measured on."""
+    return COUNTED_AS.get(data, data)
+
+
+def data_measured_on(tables: DataSet) -> tuple[DataSet, ...]:
+    """Returns the data sets that are measured on tables of that one."""
+    return tuple(data for data in DataSet if table_data(data) is tables)
 
 
 def merged(data: DataSet, tables: Sequence[Any]) -> Table:

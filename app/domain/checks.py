@@ -34,9 +34,13 @@ class Trigger(StrEnum):
 
 
 class DataSet(StrEnum):
-    """What a measurement was computed on."""
+    """Records that a measurement was computed on.
+
+    `PAYLOAD_PERTURBED` counts every copy like a record, as OpenScale does; on `BALANCED` every record stands once on each side.
+    """
 
     PAYLOAD = "payload"
+    PAYLOAD_PERTURBED = "payload_perturbed"
     BALANCED = "balanced"
     FEEDBACK = "feedback"
     TRAINING = "training"
@@ -113,7 +117,8 @@ class Measurement:
     """One value of a series, with everything needed to trace it.
 
     `value` is None exactly when `reason` says why. `details` holds the counts and the formula's name.
-    `attribute` is a feature, or several joined by ` × ` for an intersection; `group` a value's or range's label.
+    `attribute` is a feature, or several joined by ` × ` for an intersection; `group` a value's or range's label. `definition`
+    numbers the definitions that the metric has had on this data: 2 where release 0.1 had another one.
     """
 
     metric: str
@@ -132,4 +137,5 @@ class Measurement:
     lower_limit: float | None
     upper_limit: float | None
     carried_forward: bool = False
+    definition: int = 1
     details: dict[str, object] = field(default_factory=dict)

@@ -6,6 +6,7 @@ from app.metrics.debiased import measure_debiased, measure_debiased_feedback
 from app.metrics.feedback import measure_feedback
 from app.metrics.groups import NEITHER, Group
 from app.metrics.payload import measure_payload, measure_training
+from app.metrics.perturbed import measure_perturbed
 from app.metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
 from app.metrics.values import Measured, Undefined, Value
 from app.metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict, verdict
@@ -36,6 +37,7 @@ __all__ = [
     "measure_debiased_feedback",
     "measure_feedback",
     "measure_payload",
+    "measure_perturbed",
     "measure_training",
     "metrics_on",
     "verdict",

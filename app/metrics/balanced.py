@@ -1,95 +1,50 @@
-"""Measures original records together with their synthetic copies: balanced fairness, perfect equality, flips.
+"""Measures balanced data, on which every record stands once on each side: as it is, and as its counterfactuals are. And flips."""
 
-A record and its copies are not independent, so rates over both are resampled by record. Flips count each record once.
-"""
-
-from collections.abc import Collection, Iterator
-from dataclasses import replace
+from collections.abc import Collection
 
 import numpy as np
 import numpy.typing as npt
 
-from app.metrics.estimates import DRAWS, Counted, Estimate, Resampled, Words, resample
+from app.metrics.estimates import Counted, Estimate, Words
 from app.metrics.evidence import Evidence
-from app.metrics.groups import IntArray, of_role
+from app.metrics.groups import IntArray
 from app.metrics.measure import measure_all
+from app.metrics.paired import Paired
+from app.metrics.payload import FAVOURABLE
 from app.metrics.tables import BalancedCells
 from app.metrics.values import Measured
 from app.metrics.worst import NO_LIMITS, AllLimits
 
-UNSEEN = 1.0
-"""The weight, in records, that a kind of record not seen in a group has in a second resampling, which may only widen the first.
-
-With it 97.5 % of the draws hold at most three such records: the rule of three. Without it a window in which no outcome
-happened to flip would give an interval of no width; with it alone, small windows would lean towards what was never seen.
-"""
-
-FAVOURABLE = Words(
+BALANCED = Words(
     noun="favourable",
     empty="no record{of} was classified",
-    zero_reference="perfect equality is zero: none of {n} reference records, original and synthesised, was favourable",
+    zero_reference="the balanced reference rate is zero: none of {n} records is favourable with a reference value",
+    no_counterfactual="no counterfactual of a record{of} was classified",
 )
-PERFECT_EQUALITY = Words(noun="favourable", empty="no record of the reference group was classified")
 FLIPPED = Words(noun="flipped", empty="no copy of a record{of} was classified")
 
 
-def measure_balanced(
-    table: BalancedCells,
-    *,
-    seed: int,
-    metrics: Collection[str] | None = None,
-    limits: AllLimits = NO_LIMITS,
-    draws: int = DRAWS,
-) -> list[Measured]:
-    """Balanced favourable rates, disparate impact (over perfect equality), perfect equality and flip rates of one attribute.
+def measure_balanced(table: BalancedCells, *, metrics: Collection[str] | None = None, limits: AllLimits = NO_LIMITS) -> list[Measured]:
+    """Returns the balanced favourable rates of one attribute, how they compare, and flip rates.
 
-    By the `limits` of each metric (those of the catalogue unless given) its worst value is chosen. The same table and `seed` (not
-    negative) give the same intervals. A group without an original record has no balanced rate, though its copies count in
-    the pooled ones.
+    By the `limits` of each metric (those of the catalogue unless given) its worst value is chosen. A group without an original
+    record has no balanced rate, though its counterfactuals count in the pooled ones.
     """
-    favourable = favourable_with_copies(table, seed=seed, draws=draws)
-    estimates: dict[str, Estimate] = {
-        "favourable": favourable,
-        "perfect_equality": favourable.only(PERFECT_EQUALITY, of_role(table.groups, "reference")),
-        **_flips(table),
-    }
-    evidence = Evidence(groups=table.groups, estimates=estimates, limits=limits)
-    return measure_all("balanced", evidence, metrics)
+    estimates: dict[str, Estimate] = {"favourable": balanced_rate(table), **_flips(table)}
+    return measure_all("balanced", Evidence(groups=table.groups, estimates=estimates, limits=limits), metrics)
 
 
-def favourable_with_copies(table: BalancedCells, *, seed: int, draws: int) -> Resampled:
-    """The favourable rate of records together with the copies that cross between the monitored and the reference."""
-    count, total = _sums(table)
-    wider = _with_unseen(table)
-    with_unseen = np.where(wider.count > 0, wider.count, UNSEEN)
-    drawn_count, drawn_total = resample((wider.count, with_unseen), *_sums(wider), draws=draws, seed=seed)
-    return Resampled(
-        words=FAVOURABLE,
-        weights=table.count,
-        count=count,
-        total=total,
-        original=np.bincount(table.group, table.count, minlength=len(table.groups)).astype(np.int64),
-        drawn_count=drawn_count,
-        drawn_total=drawn_total,
-    )
-
-
-def _crossing(table: BalancedCells) -> IntArray:
-    """1 [K, groups] where a copy goes from one side to the other; only such copies count."""
-    monitored = np.array([group.role == "monitored" for group in table.groups], dtype=np.bool_)
-    crossing: IntArray = np.not_equal.outer(monitored[table.group], monitored).astype(np.int64)
-    return crossing
-
-
-def _sums(table: BalancedCells) -> tuple[IntArray, IntArray]:
-    """What one record of each kind adds to each group [K, groups]: favourable ones, and all."""
-    own = np.equal.outer(table.group, np.arange(len(table.groups))).astype(np.int64)
-    crossing = _crossing(table)
-    return own * table.outcome[:, None] + crossing * table.copies_favourable, own + crossing * table.copies_classified
+def balanced_rate(table: BalancedCells) -> Estimate:
+    """Returns the balanced favourable rate; where no record has a copy, for the model does not see the attribute, that of payload."""
+    if table.copies_classified.any():
+        return Paired(BALANCED, table)
+    size = len(table.groups)
+    total = np.bincount(table.group, table.count, minlength=size).astype(np.int64)
+    return Counted(FAVOURABLE, np.bincount(table.group, table.count * table.outcome, minlength=size).astype(np.int64), total)
 
 
 def _flips(table: BalancedCells) -> dict[str, Estimate]:
-    crossing = _crossing(table)
+    crossing = table.crossing()
     favourable = (crossing * table.copies_favourable).sum(axis=1) > 0
     unfavourable = (crossing * (table.copies_classified - table.copies_favourable)).sum(axis=1) > 0
     gained, lost = favourable & (table.outcome == 0), unfavourable & (table.outcome == 1)
@@ -103,35 +58,3 @@ def _flips(table: BalancedCells) -> dict[str, Estimate]:
 def _by_group(table: BalancedCells, kinds: npt.NDArray[np.bool_]) -> IntArray:
     """How many records of those kinds each group has."""
     return np.bincount(table.group, table.count * kinds, minlength=len(table.groups)).astype(np.int64)
-
-
-def _with_unseen(table: BalancedCells) -> BalancedCells:
-    """The table and, with a count of zero, the kinds that a group could have had but did not."""
-    unseen = [kind for group in range(len(table.groups)) for kind in _unseen(table, group)]
-    if not unseen:
-        return table
-    groups, outcomes, favourable, classified = (np.array(column) for column in zip(*unseen, strict=True))
-    return replace(
-        table,
-        group=np.concatenate([table.group, groups]),
-        outcome=np.concatenate([table.outcome, outcomes]),
-        copies_favourable=np.concatenate([table.copies_favourable, favourable]),
-        copies_classified=np.concatenate([table.copies_classified, classified]),
-        count=np.concatenate([table.count, np.zeros(len(unseen), np.int64)]),
-    )
-
-
-def _unseen(table: BalancedCells, group: int) -> Iterator[tuple[int, int, IntArray, IntArray]]:
-    """For each outcome of a group that has records: if no record had it, one that keeps it; else one that flips or keeps it."""
-    mine = (table.group == group) & (table.count > 0)
-    if not mine.any():
-        return
-    copies = table.copies_classified[mine].max(axis=0)
-    same = table.copies_favourable == table.copies_classified * table.outcome[:, None]
-    kept = same.all(axis=1)
-    for outcome in (0, 1):
-        having = mine & (table.outcome == outcome)
-        if not (having & kept).any():
-            yield group, outcome, copies * outcome, copies
-        elif copies.any() and not (having & ~kept).any():
-            yield group, outcome, copies * (1 - outcome), copies

@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from app.metrics.balanced import UNSEEN, favourable_with_copies
+from app.metrics.balanced import balanced_rate
 from app.metrics.drawing import PRIOR, Cells
 from app.metrics.estimates import DRAWS, Counted, Estimate, Words
 from app.metrics.evidence import Evidence
@@ -16,6 +16,7 @@ from app.metrics.feedback import CORRECT
 from app.metrics.groups import FloatArray, IntArray, of_role
 from app.metrics.measure import measure_all
 from app.metrics.payload import FAVOURABLE
+from app.metrics.perturbed import UNSEEN
 from app.metrics.tables import DebiasedCells, DebiasedFeedback
 from app.metrics.values import Measured
 from app.metrics.worst import NO_LIMITS, AllLimits
@@ -47,8 +48,8 @@ def measure_debiased(
         groups=table.groups,
         estimates=_estimates(table)
         | {
-            "balanced_before": favourable_with_copies(table.balanced_before, seed=seed, draws=draws),
-            "balanced_after": favourable_with_copies(table.balanced_after, seed=seed, draws=draws),
+            "balanced_before": balanced_rate(table.balanced_before),
+            "balanced_after": balanced_rate(table.balanced_after),
         },
         cells={"changes": _cells(table.outcomes, _prior_of_outcomes(table), (seed, draws), tag=3)},
         limits=limits,

@@ -22,11 +22,15 @@ CHUNK = 2**21
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How a rate is spoken of: the counted thing, what an empty group lacks ({of} names it), and a reference rate of zero."""
+    """How a rate is spoken of: the counted thing, what an empty group lacks ({of} names it), and a reference rate of zero.
+
+    `no_counterfactual` says what is absent where a group has records, but none of them a figure on the other side.
+    """
 
     noun: str
     empty: str
     zero_reference: str = ""
+    no_counterfactual: str = ""
 
 
 class Estimate(Protocol):
@@ -38,6 +42,9 @@ class Estimate(Protocol):
 
     def share(self, of: Sequence[int]) -> Share:
         """The rate's counts over several groups together."""
+
+    def pair(self, of: Sequence[int], against: Sequence[int]) -> tuple[Share, Share]:
+        """The two shares of a comparison."""
 
     def records(self, *several: Sequence[int]) -> int:
         """How many records the groups' shares rest on together."""
@@ -73,6 +80,10 @@ class Counted:
             return Share(count, total, total)
         weight, whole, squares = (float(part) for part in self.weighting[columns].sum(axis=0))
         return Share(count, total, total, weight, whole, whole * whole / squares if squares > 0 else 0.0)
+
+    def pair(self, of: Sequence[int], against: Sequence[int]) -> tuple[Share, Share]:
+        """The two shares of a comparison."""
+        return self.share(of), self.share(against)
 
     def records(self, *several: Sequence[int]) -> int:
         """How many records the groups' shares rest on together."""
@@ -114,6 +125,10 @@ class Resampled:
         columns = list(of)
         count, total = (int((self.weights @ part[:, columns]).sum()) for part in (self.count, self.total))
         return Share(count, total, int(self.original[columns].sum()))
+
+    def pair(self, of: Sequence[int], against: Sequence[int]) -> tuple[Share, Share]:
+        """The two shares of a comparison."""
+        return self.share(of), self.share(against)
 
     def records(self, *several: Sequence[int]) -> int:
         """How many records, not copies, add to any of the groups."""

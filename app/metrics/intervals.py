@@ -65,6 +65,53 @@ def log_ratio(count: float, total: float, other_count: float, other_total: float
     return Interval(lower, upper, "log_ratio_adjusted" if alike else "log_ratio")
 
 
+def paired_ratio(both: float, first: float, second: float, z: float = Z) -> Interval:
+    """Returns the interval of the ratio of two proportions of the same records; the second proportion must not be zero.
+
+    `both` records have both outcomes, `first` and `second` only that one; records with neither say nothing. Made of the Wilson limits of
+    each proportion, at a quantile that allows for how far the two go together. Source: Bonett and Price 2006, Biometrics 62:301; of
+    those that Fagerland, Lydersen and Laake recommend (2014, Statistics in Medicine 33:2850) the one in closed form.
+    """
+    count, other_count, some = both + first, both + second, both + first + second
+    ratio = count / other_count
+    apart = math.sqrt((first + second + 2) / ((count + 1) * (other_count + 1)))
+    spreads = (math.sqrt((1 - (one + 1) / (some + 2)) / (one + 1)) for one in (count, other_count))
+    quantile = z * apart / sum(spreads)
+    low, high = _limits(count, some, quantile)
+    other_low, other_high = _limits(other_count, some, quantile)
+    return Interval(min(ratio, low / other_high), max(ratio, high / other_low), "paired_ratio")
+
+
+def paired_difference(both: float, first: float, second: float, neither: float, z: float = Z) -> Interval:
+    """Returns the interval of the difference of two proportions of the same records, within [-1, 1].
+
+    The cells are those of `paired_ratio`, and the records with neither outcome. Source: Newcombe 1998, Statistics in Medicine 17:2635,
+    method 10.
+    """
+    count, other_count, total = both + first, both + second, both + first + second + neither
+    rate, other_rate = count / total, other_count / total
+    low, high = _limits(count, total, z)
+    other_low, other_high = _limits(other_count, total, z)
+    together = _correlation(both, first, second, neither)
+    difference = rate - other_rate
+    below = _joined(rate - low, other_high - other_rate, together)
+    above = _joined(high - rate, other_rate - other_low, together)
+    return Interval(max(-1.0, difference - below), min(1.0, difference + above), "paired_difference")
+
+
+def _correlation(both: float, first: float, second: float, neither: float) -> float:
+    """Newcombe's phi of a table of pairs, its covariance moved half the records towards 0 where it is positive."""
+    covariance = both * neither - first * second
+    if covariance > 0:
+        covariance = max(0.0, covariance - (both + first + second + neither) / 2)
+    product = (both + first) * (second + neither) * (both + second) * (first + neither)
+    return max(-1.0, min(1.0, covariance / math.sqrt(product))) if product > 0 else 0.0
+
+
+def _joined(part: float, other: float, correlation: float) -> float:
+    return math.sqrt(max(0.0, part * part - 2 * correlation * part * other + other * other))
+
+
 def _limits(count: float, total: float, z: float) -> tuple[float, float]:
     lower, upper, _ = wilson(count, total, z)
     return lower, 1.0 if upper is None else upper

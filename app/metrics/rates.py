@@ -1,14 +1,13 @@
 """Measures rates, counts and comparisons of two rates, which have intervals in closed form or resampled by record."""
 
 import math
-from collections.abc import Sequence
 from itertools import chain
 
 from scipy.special import ndtri
 
 from app.metrics.catalogue.metric import Compared, CountOf, Metric, RateOf
 from app.metrics.cautions import caution
-from app.metrics.comparisons import Comparison, Share
+from app.metrics.comparisons import Share
 from app.metrics.confusion import PARTS, RATES
 from app.metrics.estimates import Counted, Estimate
 from app.metrics.evidence import Evidence
@@ -40,9 +39,7 @@ def measure_closed(metric: Metric, how: RateOf | CountOf | Compared, evidence: E
             ]
         case Compared(name) as how:
             estimate, other = evidence.estimates[name], reference(evidence.groups)
-            # Once, not for each group: it goes through all of them.
-            share = estimate.share(other.columns)
-            pairs = [_pair(metric, how, evidence, member, (other, share)) for member in monitored(evidence.groups)]
+            pairs = [_pair(metric, how, evidence, member, other) for member in monitored(evidence.groups)]
             return [*pairs, *_worst_pair(metric, how, estimate, evidence.groups)]
 
 
@@ -98,16 +95,17 @@ def _interval_of_count(share: Share, everybody: Share, squares: float, *, is_eve
     return Interval(min(share.mass, part.lower * total * unit), max(share.mass, upper * total * unit), part.method)
 
 
-def _pair(metric: Metric, how: Compared, evidence: Evidence, member: Member, against: tuple[Member, Share]) -> Measured:
+def _pair(metric: Metric, how: Compared, evidence: Evidence, member: Member, other: Member) -> Measured:
     estimate = evidence.estimates[how.rate]
-    other, other_share = against
-    share = estimate.share(member.columns)
+    share, other_share = estimate.pair(member.columns, other.columns)
     reason = _missing(how, evidence, (share, member), (other_share, other))
     number: Value | Undefined
     if reason:
         number = Undefined(reason, estimate.records(member.columns, other.columns))
     else:
-        number = _compared(how.by, estimate, member.columns, other.columns)
+        point = how.by.point(share, other_share)
+        interval = estimate.pair_interval(how.by, member.columns, other.columns)
+        number = _value(point, interval, estimate.records(member.columns, other.columns))
     details: dict[str, object] = {"formula": metric.formula, "monitored": member.name, "reference": other.name}
     details |= _both(estimate, share, other_share) | _significance(metric, estimate, (share, other_share), 1)
     smallest = min(share.certain, other_share.certain)
@@ -163,16 +161,11 @@ def _missing(how: Compared, evidence: Evidence, side: tuple[Share, Member], othe
 def _empty(evidence: Evidence, estimate: Estimate, share: Share, member: Member) -> str:
     """Why there is no rate."""
     if not share.original:
-        return estimate.words.empty.format(of=member.of)
+        return (estimate.words.no_counterfactual if share.left_out else estimate.words.empty).format(of=member.of)
     # Rates of some of the labelled records pass over others; every other rate is of all.
     whole = evidence.estimates.get("part:records")
     is_some = whole is not None and not whole.share(member.columns).is_empty
     return f"the records{member.of} that it rests on weigh nothing" if is_some else f"the records{member.of} weigh nothing"
-
-
-def _compared(comparison: Comparison, estimate: Estimate, of: Sequence[int], against: Sequence[int]) -> Value:
-    point = comparison.point(estimate.share(of), estimate.share(against))
-    return _value(point, estimate.pair_interval(comparison, of, against), estimate.records(of, against))
 
 
 def _significance(metric: Metric, estimate: Estimate, shares: tuple[Share, Share], pairs: int) -> dict[str, object]:

@@ -18,8 +18,8 @@ _PHRASES: Mapping[str, tuple[str, str]] = {
     "lost": ("records{of}", "would turn unfavourable if the attribute alone were changed"),
     "favourable_before": ("records{of}", "were predicted favourable before mitigation"),
     "favourable_after": ("records{of}", "are favourable after mitigation"),
-    "balanced_before": ("records{of}, original and synthesised", "were predicted favourable before mitigation"),
-    "balanced_after": ("records{of}, original and synthesised", "are favourable after mitigation"),
+    "balanced_before": ("records{of}", "were predicted favourable before mitigation"),
+    "balanced_after": ("records{of}", "are favourable after mitigation"),
     "changed": ("records{of}", "have another outcome after mitigation"),
     "lifted": ("records{of}", "turn favourable by mitigation"),
     "lowered": ("records{of}", "turn unfavourable by mitigation"),
@@ -72,6 +72,8 @@ def _told(row: Metric, value: float, ends: tuple[float | None, float | None], kn
         case RateOf(rate):
             among, are = _among(rate, known)
             limits = " to ".join(_hundred(end, value) for end in ends)
+            if "own_n" in known:
+                return f"Of 100 compared records, {_hundred(value, value)} {are} as {known.get('whom')} (95 %: {limits})."
             return f"Of 100 {among.format(of=_of(known.get('whom')))}, {_hundred(value, value)} {are} (95 %: {limits})."
         case CountOf(part):
             counted = PARTS[part].among.format(of=_of(known.get("whom")))
@@ -89,7 +91,11 @@ def _compared(how: Compared, value: float, ends: tuple[float | None, float | Non
     shares = [_share(how.rate, side, known) for side in ("monitored", "reference")]
     told = [_hundred(share, share) for share in shares if share is not None]
     names = [str(known.get(side, f"the {side} group")) for side in ("monitored", "reference")]
-    lead = f"Of 100 {among.format(of=_of(names[0]))}, {told[0]} {are}; of 100 of {names[1]}, {told[1]}: " if len(told) > 1 else ""
+    lead = ""
+    if len(told) > 1 and "monitored_own_n" in known:
+        lead = f"Of 100 records of {names[0]} and {names[1]}, {told[0]} {are} as {names[0]}, {told[1]} as {names[1]}: "
+    elif len(told) > 1:
+        lead = f"Of 100 {among.format(of=_of(names[0]))}, {told[0]} {are}; of 100 of {names[1]}, {told[1]}: "
     if how.by.divides:
         return f"{lead}a ratio of {_number(value)} (95 %: {_number(ends[0])} to {_number(ends[1])})."
     # Whatever the sign convention, people are told of the monitored group.

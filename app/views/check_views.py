@@ -77,7 +77,8 @@ class GroupShare:
     `unclassified` records are in neither outcome list and in no share. `additional_records` of the original ones come from earlier
     hours, `additional_favourable` of them favourable. `comparison` is how a monitored group compares with the reference: its disparate
     impact, with verdict; of training data the difference in proportions of labels. None where the check did not measure it, and for
-    the reference. `comparison_after` is the same after mitigation.
+    the reference. `comparison_after` is the same after mitigation. With copies, `comparison` is the balanced disparate impact, and
+    `openscale_fairness` OpenScale's figure of the outcomes shown, which counts every copy as a record.
     """
 
     group: str | None
@@ -90,6 +91,7 @@ class GroupShare:
     unclassified: int
     comparison: Measurement | None
     comparison_after: Measurement | None = None
+    openscale_fairness: Measurement | None = None
     sub_ranges: tuple[SubRange, ...] = ()
 
     @property

@@ -11,7 +11,7 @@ from app.metrics.tables import DebiasedCells
 from app.views.check_source import CheckSource, Standing, features_of, is_together
 from app.views.check_views import AttributeView, Change, MitigatedRecords, Outcomes
 from app.views.group_shares import Side, Whom, shares, side
-from app.views.payload_view import RATE, copies_of, equality_of
+from app.views.payload_view import RATE, copies_of, is_of_earlier_definition
 
 RATE_BEFORE: Final = "selection_rate_before"
 RATE_AFTER: Final = "selection_rate_after"
@@ -90,17 +90,18 @@ def _alone(source: CheckSource, attribute: str) -> AttributeView:
 def _with_copies(source: CheckSource, attribute: str) -> AttributeView:
     parts = source.tables[DataSet.DEBIASED, attribute]
     table, additional = cast("DebiasedCells", parts.whole), cast("DebiasedCells", parts.additional)
+    # Rates and their comparison are of one definition, also in checks of release 0.1.
+    data = DataSet.PAYLOAD_PERTURBED if is_of_earlier_definition(source) else DataSet.BALANCED
     before = side(
-        source.measured(DataSet.BALANCED, attribute, RATE, table.balanced_before),
+        source.measured(data, attribute, RATE, table.balanced_before),
         source.of(DataSet.DEBIASED, attribute, BALANCED_BEFORE),
     )
     after = side(
-        source.measured_anew(DataSet.BALANCED, attribute, RATE, table.balanced_after),
+        source.measured_anew(data, attribute, RATE, table.balanced_after),
         source.of(DataSet.DEBIASED, attribute, BALANCED_AFTER),
     )
     groups, pooled = shares(table, additional, before, after=_unnamed(after))
     copies, unclassified = copies_of(source, attribute)
-    has_equality = (DataSet.BALANCED, attribute) in source.tables
     return AttributeView(
         attribute=attribute,
         features=features_of(attribute),
@@ -111,7 +112,6 @@ def _with_copies(source: CheckSource, attribute: str) -> AttributeView:
         in_no_group=table.other,
         perturbed_records=copies,
         unclassified_copies=unclassified,
-        perfect_equality=equality_of(source, attribute) if has_equality else None,
     )
 
 

@@ -16,7 +16,8 @@ from app.views.check_views import CheckOfView
 
 DATA_SETS: Mapping[DataSet, str] = {
     DataSet.PAYLOAD: "logged records",
-    DataSet.BALANCED: "logged records and their perturbed copies",
+    DataSet.PAYLOAD_PERTURBED: "logged records and their perturbed copies, each copy counted as a record",
+    DataSet.BALANCED: "logged records, each once on either side: as it is, and as its perturbed copies are",
     DataSet.FEEDBACK: "labelled records",
     DataSet.TRAINING: "training data",
     DataSet.DEBIASED: "logged records before and after mitigation",
@@ -43,6 +44,8 @@ INTERVALS: Mapping[str, str] = {
     "adjusted_wald_with_neighbours": "an adjusted Wald interval over records and their neighbours",
     "wilson_of_effective_size": "Wilson's interval for as many independent records as the neighbours leave",
     "wald_with_drawn_null": "a Wald interval, beside what chance alone would give",
+    "paired_ratio": "limits of the ratio of two rates of the same records (Bonett and Price)",
+    "paired_difference": "limits of the difference of two rates of the same records (Newcombe)",
 }
 """How each interval is made. The table of docs/concepts/uncertainty.md says more."""
 
@@ -59,6 +62,7 @@ NO_VERDICT = "No verdict: no limit is set for this figure."
 _WORDS = {
     "n": "records",
     "original_n": "records without copies",
+    "own_n": "records that have the value themselves",
     "weight": "weight of the records",
     "p_value": "p-value",
     "p_value_method": "how the p-value was computed",

@@ -23,10 +23,14 @@ _POOLED: Mapping[Role, Scope] = {"monitored": Scope.POOLED, "reference": Scope.R
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What was measured of each group, before mitigation or after it: outcomes, and comparisons with the reference."""
+    """Measurements of each group, before mitigation or after it: outcomes, and comparisons with the reference.
+
+    `openscale` are OpenScale's own comparisons of the outcomes, where they hold copies.
+    """
 
     outcomes: Mapping[Whom, Outcomes]
     comparisons: Mapping[Whom, Measurement] = field(default_factory=dict)
+    openscale: Mapping[Whom, Measurement] = field(default_factory=dict)
 
     @property
     def worst(self) -> Measurement | None:
@@ -34,9 +38,19 @@ class Side:
         return self.comparisons.get((Scope.WORST, None))
 
 
-def side(rates: Iterable[Measurement], comparisons: Iterable[Measurement], *, counted_as: str = "favourable") -> Side:
-    """The measurements by whom they are about. `counted_as` is what the details call the favourable ones."""
-    return Side({_whom(one): _outcomes(one, counted_as) for one in rates}, {_whom(one): one for one in comparisons})
+def side(
+    rates: Iterable[Measurement],
+    comparisons: Iterable[Measurement],
+    *,
+    counted_as: str = "favourable",
+    openscale: Iterable[Measurement] = (),
+) -> Side:
+    """Returns the measurements by group and scope. `counted_as` is the name of the favourable ones among the details."""
+    return Side(
+        {_whom(one): _outcomes(one, counted_as) for one in rates},
+        {_whom(one): one for one in comparisons},
+        {_whom(one): one for one in openscale},
+    )
 
 
 def shares(
@@ -64,6 +78,7 @@ def shares(
             unclassified=int(table.unclassified[chosen].sum()),
             comparison=before.comparisons.get(whom),
             comparison_after=None if after is None else after.comparisons.get(whom),
+            openscale_fairness=before.openscale.get(whom),
             sub_ranges=intervals.get(whom[1] or "", ()),
         )
 

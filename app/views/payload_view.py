@@ -6,6 +6,7 @@ from typing import Final, cast
 from app.checks.gaps import NO_ENDPOINT
 from app.checks.sub_ranges import inside
 from app.domain.checks import DataSet, Measurement, Scope
+from app.metrics.catalogue import CATALOGUE
 from app.metrics.tables import BalancedCells, GroupCounts
 from app.views.check_source import CheckSource, Standing, features_of, is_together
 from app.views.check_views import AttributeView
@@ -14,6 +15,7 @@ from app.views.group_shares import shares, side
 RATE: Final = "favourable_rate"
 IMPACT: Final = "disparate_impact"
 EQUALITY: Final = "perfect_equality"
+OPENSCALE: Final = "openscale_fairness"
 
 _TWO_SIDES: Final = 2
 
@@ -28,9 +30,13 @@ THROUGH = (
     " what goes through these features."
 )
 UNEQUAL = (
-    "With copies, the groups of {attribute} do not hold the same records equally often, because a side has several values, or ranges with"
-    " several copies a record. So a part of a difference between them may be of who the records are; the flip rate compares each record"
-    " with its own copies."
+    "Shares with copies, perfect equality and OpenScale's fairness count every copy as a record. A side of {attribute} has several values,"
+    " or ranges with several copies a record, so these figures hold some records more often than others, and part of a difference may"
+    " be due to who the records are. The balanced disparate impact counts every record once on each side."
+)
+EARLIER_DEFINITION = (
+    "The disparate impact with copies of this check was measured by release 0.1, which counted every copy as a record. It is OpenScale's"
+    " fairness; checks since then count every record once on each side."
 )
 OTHER_REVISIONS = (
     "{records:,} records were scored by another revision of the model. They have no copies and stand in no group of this view."
@@ -64,8 +70,16 @@ def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...])
         *(LIKE_PAYLOAD.format(attribute=name) for name in unseen),
         *(THROUGH.format(attribute=name, features=", ".join(used["features"])) for name, used in through.items()),
         *(UNEQUAL.format(attribute=one.attribute) for one in with_copies if one.attribute not in unseen and _is_unequal(one)),
+        *((EARLIER_DEFINITION,) if is_of_earlier_definition(source) else ()),
         *((OTHER_REVISIONS.format(records=others),) if others else ()),
     )
+
+
+def is_of_earlier_definition(source: CheckSource) -> bool:
+    """Whether the check's balanced comparisons were measured by release 0.1, whose definition was OpenScale's."""
+    impacts = (one for one in source.figures if one.metric != OPENSCALE and "disparate_impact" in one.metric)
+    current = CATALOGUE[IMPACT].definition_on(DataSet.BALANCED.value)
+    return any(one.data is DataSet.BALANCED and one.definition < current for one in impacts)
 
 
 def _is_unequal(view: AttributeView) -> bool:
@@ -76,7 +90,7 @@ def _is_unequal(view: AttributeView) -> bool:
 def equality_of(source: CheckSource, attribute: str) -> Measurement | None:
     """The perfect equality of an attribute, as the check measured it or its monitor's table says."""
     table = source.tables[DataSet.BALANCED, attribute].whole
-    found = source.measured(DataSet.BALANCED, attribute, EQUALITY, table)
+    found = source.measured(DataSet.PAYLOAD_PERTURBED, attribute, EQUALITY, table)
     return next((one for one in found if one.scope is Scope.ATTRIBUTE), None)
 
 
@@ -111,8 +125,9 @@ def _of_balanced(source: CheckSource, attribute: str) -> AttributeView:
     parts = source.tables[DataSet.BALANCED, attribute]
     table, additional = cast("BalancedCells", parts.whole), cast("BalancedCells", parts.additional)
     found = side(
-        source.measured(DataSet.BALANCED, attribute, RATE, table),
+        source.measured(DataSet.PAYLOAD_PERTURBED, attribute, RATE, table),
         source.of(DataSet.BALANCED, attribute, IMPACT),
+        openscale=source.measured(DataSet.PAYLOAD_PERTURBED, attribute, OPENSCALE, table),
     )
     groups, pooled = shares(table, additional, found)
     copies, unclassified = copies_of(source, attribute)

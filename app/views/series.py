@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from app.checks.rollups import Period, RolledUp, period_start, roll_up
+from app.checks.tabulation import table_data
 from app.domain.checks import CheckState, DataSet, Scope
 from app.domain.monitors import Limits
 from app.errors import InvalidInput
@@ -190,13 +191,13 @@ def _rolled_up(session: Session, deployment_no: int, wanted: SeriesWanted, perio
     monitor = monitor_of(session, deployment_no)
     if monitor is None:
         return _series(wanted, Limits(), (), ())
-    chosen = SeriesFilter(data=wanted.data, attribute=wanted.attribute or "", since=wanted.since, until=wanted.until)
+    chosen = SeriesFilter(data=table_data(wanted.data), attribute=wanted.attribute or "", since=wanted.since, until=wanted.until)
     tables = hour_tables(session, deployment_no, chosen, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
     if len(tables) > MOST_TABLES:
         raise InvalidInput.of("since", f"leaves more than {MOST_TABLES:,} checked hours to add up; choose a later one")
     only = replace(monitor, metrics=(wanted.metric,))
     results = roll_up(tables, period, only, settings_of(session, deployment_no))
-    shown = [one for one in results if one.measurement.scope in wanted.scopes]
+    shown = [one for one in results if one.measurement.data is wanted.data and one.measurement.scope in wanted.scopes]
     limits = (shown[-1].measurement.lower_limit, shown[-1].measurement.upper_limit) if shown else (None, None)
     return _series(wanted, Limits(lower=limits[0], upper=limits[1]), _rolled_groups(shown), ())
 

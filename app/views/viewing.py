@@ -25,17 +25,26 @@ from app.views.debiased_view import (
     notes_on_mitigation,
     why_not_debiased,
 )
-from app.views.payload_view import EQUALITY, IMPACT, RATE, notes_on_copies, payload_attributes, perturbed_attributes, why_not_perturbed
+from app.views.payload_view import (
+    EQUALITY,
+    IMPACT,
+    OPENSCALE,
+    RATE,
+    notes_on_copies,
+    payload_attributes,
+    perturbed_attributes,
+    why_not_perturbed,
+)
 from app.views.training_view import training_view, why_no_training
 
 CARRIED = "Nothing was logged since the check before; the figures are those of check {check_id}, carried forward."
 
 _NEEDED: Mapping[ViewKind, tuple[Sequence[DataSet], frozenset[str]]] = {
-    ViewKind.PAYLOAD_PERTURBED: ((DataSet.PAYLOAD, DataSet.BALANCED), frozenset({RATE, IMPACT, EQUALITY})),
+    ViewKind.PAYLOAD_PERTURBED: ((DataSet.PAYLOAD, DataSet.BALANCED), frozenset({RATE, IMPACT, EQUALITY, OPENSCALE})),
     ViewKind.PAYLOAD: ((DataSet.PAYLOAD,), frozenset({RATE, IMPACT})),
     ViewKind.DEBIASED: (
         (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.DEBIASED),
-        frozenset({RATE, IMPACT, EQUALITY, RATE_BEFORE, RATE_AFTER, IMPACT_BEFORE, IMPACT_AFTER, BALANCED_BEFORE, BALANCED_AFTER})
+        frozenset({RATE, IMPACT, RATE_BEFORE, RATE_AFTER, IMPACT_BEFORE, IMPACT_AFTER, BALANCED_BEFORE, BALANCED_AFTER})
         | {name for names in QUALITY for name in names},
     ),
 }

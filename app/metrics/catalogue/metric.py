@@ -12,7 +12,7 @@ from app.metrics.comparisons import Comparison
 from app.metrics.groups import FloatArray
 from app.metrics.values import Scope
 
-Data: TypeAlias = Literal["payload", "balanced", "feedback", "training", "debiased", "debiased_feedback"]
+Data: TypeAlias = Literal["payload", "payload_perturbed", "balanced", "feedback", "training", "debiased", "debiased_feedback"]
 Needs: TypeAlias = Literal["predictions", "labels", "scores", "strata", "rows", "copies"]
 Order: TypeAlias = Literal["monitored - reference", "reference - monitored", "monitored / reference", "none"]
 Over: TypeAlias = Literal["confusion", "labels", "predictions", "confusion_after", "changes", "corrections", "label_changes"]
@@ -134,7 +134,7 @@ class Metric:
 
     `lowest` and `highest` are the range (None = unbounded), `ideal` the number that means equality or perfection, `limits` what
     counts as fair where a monitor says nothing. `says` is the plain sentence (see sentences.py), `aliases` the names the metric
-    has elsewhere.
+    has elsewhere. `redefined_on` are the data sets on which the key meant another figure in release 0.1.
     """
 
     key: str
@@ -155,12 +155,20 @@ class Metric:
     limits: tuple[float | None, float | None] = (None, None)
     aliases: tuple[str, ...] = ()
     is_default: bool = False
+    redefined_on: tuple[Data, ...] = ()
+
+    def definition_on(self, data: Data) -> int:
+        """Returns the number of the definition on a data set: 1, or 2 where release 0.1 defined the same key in another way."""
+        return 2 if data in self.redefined_on else 1
 
     def scopes_on(self, data: Data) -> tuple[Scope, ...]:
         """The scopes it has on a data set.
 
-        On balanced data a pair of groups is compared through the reference only; and only feedback knows the outcomes of
+        With counterfactuals a pair of groups is compared through the reference only; and only feedback knows the outcomes of
         records that are in no group, without which nothing can be said of everybody.
         """
-        absent = {"balanced": {"worst_pair", "overall"}, "payload": {"overall"}, "training": {"overall"}}.get(data, set())
+        with_copies = {"worst_pair", "overall"}
+        absent = {"balanced": with_copies, "payload_perturbed": with_copies, "payload": {"overall"}, "training": {"overall"}}.get(
+            data, set()
+        )
         return tuple(scope for scope in self.scopes if scope not in absent)

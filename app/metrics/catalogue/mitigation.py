@@ -84,6 +84,7 @@ def _impact(key: str, title: str, formula: str, rate: str, convention: str) -> M
         needs=_NEEDS["debiased"],
         limits=(0.8, None),
         is_default=True,
+        redefined_on=("debiased",) if rate.startswith("balanced") else (),
     )
 
 
@@ -167,16 +168,16 @@ ROWS = (
     _impact(
         "balanced_disparate_impact_before",
         "Balanced disparate impact before mitigation",
-        "favourable before, original and synthesised (monitored) / perfect equality",
+        "balanced favourable rate before(monitored) / balanced favourable rate before(reference)",
         "balanced_before",
-        "monitored / perfect equality, of records with their synthetic copies: that of balanced data",
+        "monitored / reference, every record once on each side: that of balanced data",
     ),
     _impact(
         "balanced_disparate_impact_after",
         "Balanced disparate impact after mitigation",
-        "favourable after, original and synthesised (monitored) / perfect equality",
+        "balanced favourable rate after(monitored) / balanced favourable rate after(reference)",
         "balanced_after",
-        f"monitored / perfect equality, of records with their synthetic copies, both mitigated; {_DIRECT}",
+        f"monitored / reference, every record once on each side, itself and its counterfactuals mitigated; {_DIRECT}",
     ),
     _rate(
         "changed_rate",

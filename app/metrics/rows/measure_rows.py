@@ -36,6 +36,7 @@ _OUTCOMES: Mapping[Data, tuple[Outcome, ...]] = MappingProxyType(
         "payload": ("prediction",),
         "training": ("label",),
         "feedback": ("label", "prediction"),
+        "payload_perturbed": (),
         "balanced": (),
         "debiased": (),
         "debiased_feedback": (),

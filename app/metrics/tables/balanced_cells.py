@@ -89,6 +89,12 @@ class BalancedCells:
         )
         return cls(groups, *parts, unclassified, sum(table.other for table in tables))
 
+    def crossing(self) -> IntArray:
+        """Returns 1 [K, groups] where a copy goes from one side to the other; only such copies count."""
+        monitored = np.array([group.role == "monitored" for group in self.groups], dtype=np.bool_)
+        crossing: IntArray = np.not_equal.outer(monitored[self.group], monitored).astype(np.int64)
+        return crossing
+
     def to_json(self) -> dict[str, Any]:
         """The table as plain JSON values."""
         return {

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Identity, Index, func, text
+from sqlalchemy import BigInteger, ForeignKey, Identity, Index, SmallInteger, func, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.store.tables.base import Json, Row
@@ -101,4 +101,5 @@ class MeasurementRow(Row):
     lower_limit: Mapped[float | None]
     upper_limit: Mapped[float | None]
     carried_forward: Mapped[bool]
+    definition: Mapped[int] = mapped_column(SmallInteger, server_default="1")
     details: Mapped[Any] = mapped_column(Json)

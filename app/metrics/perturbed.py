@@ -1,0 +1,109 @@
+"""Measures payload and perturbed data as OpenScale does: every original record and every synthetic copy is a row.
+
+A record and its copies are not independent, so rates over both are resampled by record. Groups with several values on the other side, or
+with several draws, hold more copies of some records than of others: the balanced figures (`app.metrics.balanced`) do not.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from app.metrics.estimates import DRAWS, Resampled, Words, resample
+from app.metrics.evidence import Evidence
+from app.metrics.groups import IntArray, of_role
+from app.metrics.measure import measure_all
+from app.metrics.tables import BalancedCells
+from app.metrics.values import Measured
+from app.metrics.worst import NO_LIMITS, AllLimits
+
+UNSEEN = 1.0
+"""The weight, in records, that a kind of record not seen in a group has in a second resampling, which may only widen the first.
+
+With it 97.5 % of the draws hold at most three such records: the rule of three. Without it a window in which no outcome
+happened to flip would give an interval of no width; with it alone, small windows would lean towards what was never seen.
+"""
+
+FAVOURABLE = Words(
+    noun="favourable",
+    empty="no record{of} was classified",
+    zero_reference="perfect equality is zero: none of {n} reference records, original and synthesised, was favourable",
+)
+PERFECT_EQUALITY = Words(noun="favourable", empty="no record of the reference group was classified")
+
+
+def measure_perturbed(
+    table: BalancedCells,
+    *,
+    seed: int,
+    metrics: Collection[str] | None = None,
+    limits: AllLimits = NO_LIMITS,
+    draws: int = DRAWS,
+) -> list[Measured]:
+    """Returns favourable rates, perfect equality and OpenScale's fairness over original and synthesised records of one attribute.
+
+    The same table and `seed` (not negative) give the same intervals. A group without an original record has no rate, though its
+    copies count in the pooled ones.
+    """
+    favourable = _favourable(table, seed=seed, draws=draws)
+    estimates = {
+        "favourable": favourable,
+        "perfect_equality": favourable.only(PERFECT_EQUALITY, of_role(table.groups, "reference")),
+    }
+    return measure_all("payload_perturbed", Evidence(groups=table.groups, estimates=estimates, limits=limits), metrics)
+
+
+def _favourable(table: BalancedCells, *, seed: int, draws: int) -> Resampled:
+    """The favourable rate of records together with the copies that cross between the monitored and the reference."""
+    count, total = _sums(table)
+    wider = _with_unseen(table)
+    with_unseen = np.where(wider.count > 0, wider.count, UNSEEN)
+    drawn_count, drawn_total = resample((wider.count, with_unseen), *_sums(wider), draws=draws, seed=seed)
+    return Resampled(
+        words=FAVOURABLE,
+        weights=table.count,
+        count=count,
+        total=total,
+        original=np.bincount(table.group, table.count, minlength=len(table.groups)).astype(np.int64),
+        drawn_count=drawn_count,
+        drawn_total=drawn_total,
+    )
+
+
+def _sums(table: BalancedCells) -> tuple[IntArray, IntArray]:
+    """What one record of each kind adds to each group [K, groups]: favourable ones, and all."""
+    own = np.equal.outer(table.group, np.arange(len(table.groups))).astype(np.int64)
+    crossing = table.crossing()
+    return own * table.outcome[:, None] + crossing * table.copies_favourable, own + crossing * table.copies_classified
+
+
+def _with_unseen(table: BalancedCells) -> BalancedCells:
+    """The table and, with a count of zero, the kinds that a group could have had but did not."""
+    unseen = [kind for group in range(len(table.groups)) for kind in _unseen(table, group)]
+    if not unseen:
+        return table
+    groups, outcomes, favourable, classified = (np.array(column) for column in zip(*unseen, strict=True))
+    return replace(
+        table,
+        group=np.concatenate([table.group, groups]),
+        outcome=np.concatenate([table.outcome, outcomes]),
+        copies_favourable=np.concatenate([table.copies_favourable, favourable]),
+        copies_classified=np.concatenate([table.copies_classified, classified]),
+        count=np.concatenate([table.count, np.zeros(len(unseen), np.int64)]),
+    )
+
+
+def _unseen(table: BalancedCells, group: int) -> Iterator[tuple[int, int, IntArray, IntArray]]:
+    """For each outcome of a group that has records: if no record had it, one that keeps it; else one that flips or keeps it."""
+    mine = (table.group == group) & (table.count > 0)
+    if not mine.any():
+        return
+    copies = table.copies_classified[mine].max(axis=0)
+    same = table.copies_favourable == table.copies_classified * table.outcome[:, None]
+    kept = same.all(axis=1)
+    for outcome in (0, 1):
+        having = mine & (table.outcome == outcome)
+        if not (having & kept).any():
+            yield group, outcome, copies * outcome, copies
+        elif copies.any() and not (having & ~kept).any():
+            yield group, outcome, copies * (1 - outcome), copies
