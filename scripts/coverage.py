@@ -29,6 +29,7 @@ from app.metrics import (
     measure_balanced,
     measure_feedback,
     measure_payload,
+    measure_perturbed,
     measure_training,
 )
 from app.metrics.catalogue.metric import Across, Compared, CountOf, FromScores, OfPair, OfSet, OverStrata, RateOf
@@ -234,7 +235,8 @@ def _balanced(kinds: Kinds, counts: IntArray, options: argparse.Namespace, *, se
     classified = np.eye(2, dtype=np.int64)[1 - group]
     own, its, favourable, whole, number = (column[present] for column in (group, outcome, classified * copy[:, None], classified, count))
     table = BalancedCells(as_groups(SCENARIOS["equal"].groups), own, its, favourable, whole, number, np.zeros(2, np.int64), 0)
-    yield from (("balanced", result) for result in measure_balanced(table, metrics=options.metric, seed=seed, draws=draws))
+    yield from (("balanced", result) for result in measure_balanced(table, metrics=options.metric))
+    yield from (("payload_perturbed", result) for result in measure_perturbed(table, metrics=options.metric, seed=seed, draws=draws))
 
 
 def _place(name: str, window: int, share: float, data: str, result: Measured) -> Where:

@@ -47,7 +47,7 @@ _MAKING = threading.BoundedSemaphore(AT_ONCE)
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 _COLUMNS = (
     *("at", "check_id", "metric", "data", "scope", "attribute", "group", "value", "lower", "upper", "interval_method", "n"),
-    *("verdict", "lower_limit", "upper_limit", "carried_forward", "reason", "sentence"),
+    *("verdict", "lower_limit", "upper_limit", "carried_forward", "reason", "sentence", "definition"),
 )
 
 FILES: Answers = {
@@ -162,6 +162,7 @@ def _row(one: Measurement, check_id: str) -> tuple[Cell, ...]:
     return (
         *(one.at, check_id, one.metric, one.data.value, one.scope.value, one.attribute, one.group, one.value, one.lower, one.upper),
         *(one.interval_method, one.n, one.verdict, one.lower_limit, one.upper_limit, one.carried_forward, one.reason, sentence_of(one)),
+        one.definition,
     )
 
 

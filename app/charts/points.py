@@ -135,12 +135,12 @@ def _longest_step(series: Series) -> timedelta:
 
 
 def _segments(points: Iterable[SeriesPoint], longest: timedelta) -> list[list[SeriesPoint]]:
-    """The points with a value, parted where one without a value, or none at all, lies between."""
+    """The points with a value, parted where one without a value, or none at all, lies between, and where the definition changes."""
     parts: list[list[SeriesPoint]] = []
     before: SeriesPoint | None = None
     for point in points:
         if point.value is not None:
-            if before is None or before.value is None or point.at - before.at > longest:
+            if before is None or before.value is None or point.at - before.at > longest or point.definition != before.definition:
                 parts.append([])
             parts[-1].append(point)
         before = point

@@ -24,6 +24,8 @@ TITLE_WIDTH = 50
 MOST_ALERTS = 200
 """Alerts that are marked: the newest."""
 
+REDEFINED = "From here every record counts once on each side; before, every copy counted as a record (release 0.1)."
+
 _BAND = 0.16
 _FAINT_BAND = 0.06
 _FEW_GROUPS = 3
@@ -31,7 +33,8 @@ _FEW_GROUPS = 3
 
 DATA_TITLES = {
     DataSet.PAYLOAD: "logged records",
-    DataSet.BALANCED: "logged records and their copies",
+    DataSet.PAYLOAD_PERTURBED: "logged records and their copies, each copy counted as a record",
+    DataSet.BALANCED: "logged records, each once on either side, with copies",
     DataSet.FEEDBACK: "labelled records",
     DataSet.TRAINING: "training data",
     DataSet.DEBIASED: "before and after mitigation",
@@ -66,6 +69,7 @@ def series_chart(series: Series, *, theme: Theme = Theme.LIGHT, alerts: Sequence
         *_points(rows, axis, look, x),
         *_absent(rows, look, x),
         *_alerts(marks, look, x),
+        *_redefinition(series.redefined_at, look, x),
         *labels,
         *([] if points or rows.absent or rows.gaps else [nothing("No measurements in this time.", height=HEIGHT, look=look)]),
     ]
@@ -88,6 +92,7 @@ def description(series: Series) -> str:
         *limits,
         *([f"{lacking} points without a value"] if lacking else []),
         *([f"{len(series.gaps)} checks without measurements"] if series.gaps else []),
+        *([] if series.redefined_at is None else [f"from {when(series.redefined_at)} on another definition than before"]),
     ]
     return "; ".join(parts) + ". The table beside it has the same figures."
 
@@ -116,6 +121,8 @@ def _title(series: Series, rows: Drawn, marks: Sequence[AlertMark]) -> dict[str,
         notes.append("Crosses: check without measurements.")
     if marks:
         notes.append("Dotted with a triangle: alert opened.")
+    if series.redefined_at is not None:
+        notes.append(f"Grey line, {when(series.redefined_at)}: {REDEFINED[0].lower()}{REDEFINED[1:]}")
     return {"text": wrap(heading(series), TITLE_WIDTH), "subtitle": wrap(" ".join(notes), TITLE_WIDTH)}
 
 
@@ -241,6 +248,20 @@ def _alerts(marks: Sequence[AlertMark], look: Look, x: alt.X) -> list[alt.Chart]
 
 def _alert(mark: AlertMark) -> Row:
     return {"t": milliseconds(mark.at), "text": mark.text, "when": when(mark.at)}
+
+
+def _redefinition(at: datetime | None, look: Look, x: alt.X) -> list[alt.Chart]:
+    """A line from which on the points follow another definition."""
+    if at is None:
+        return []
+    told = [alt.Tooltip("text:N", title="Definition"), alt.Tooltip("when:N", title="From")]
+    row = {"t": milliseconds(at), "text": REDEFINED, "when": when(at)}
+    base = alt.Chart(alt.InlineData([row])).encode(x=x, tooltip=told)
+    label = base.mark_text(align="right", baseline="top", dx=-4, fontSize=11, color=look.muted)
+    return [
+        base.mark_rule(color=look.muted, strokeWidth=2),
+        label.encode(y=alt.value(HEIGHT - 32), text=alt.value("earlier definition")),
+    ]
 
 
 def _limits(series: Series) -> dict[str, list[LimitRun]]:

@@ -27,7 +27,11 @@ STATES: Mapping[CheckState, str] = {
 VIEWS: Mapping[ViewKind, tuple[str, str]] = {
     ViewKind.PAYLOAD_PERTURBED: (
         "Payload and perturbed",
-        "Logged records and copies with only the attribute changed, scored by the same model: what differs is due to it alone.",
+        (
+            "Logged records and copies with only the attribute changed, scored by the same model. Shares, perfect equality and OpenScale's"
+            " fairness count every copy as a record, as OpenScale does. The balanced disparate impact counts every record once on each"
+            " side: as it is, and as its copies are."
+        ),
     ),
     ViewKind.PAYLOAD: (
         "Payload",

@@ -33,11 +33,11 @@ TERMS: Final = (
     Term(
         "balanced",
         "Balanced, with copies",
-        "The same records together with copies in which only the watched attribute is changed, for example female to male. The "
-        "same model scores the copies. Everything else about a record is equal, so what still differs between the groups comes "
-        "from the attribute itself. If a group is worse off as logged but not with copies, the reason lies in other things in "
-        "which the groups differ; that may still be indirect discrimination, through an attribute that stands in for the "
-        "watched one.",
+        "The same records and copies of them in which only the watched attribute is changed, for example female to male. The "
+        "same model scores the copies. Every record counts once on each side: as it is, and as its copies are. Everything else "
+        "about it is equal, so what still differs between the groups comes from the attribute itself. If a group is worse off as "
+        "logged but not with copies, the reason lies in other things in which the groups differ; that may still be indirect "
+        "discrimination, through an attribute that stands in for the watched one.",
     ),
     Term("perturbed", "Perturbed copy", "A copy of a logged record with another value of the watched attribute and nothing else changed."),
     Term("feedback", "Feedback, labelled records", "Records whose true outcome became known later. Accuracy and error rates need them."),
@@ -69,8 +69,14 @@ TERMS: Final = (
     Term(
         "perfect-equality",
         "Perfect equality",
-        "The favourable share of all records when each is scored as a member of the reference group. A group that reaches it is"
-        " treated as the reference is.",
+        "OpenScale's figure: the favourable share of all reference records and all copies into the reference group, every copy "
+        "counted as a record.",
+    ),
+    Term(
+        "openscale-fairness",
+        "OpenScale fairness",
+        "The favourable share of a monitored group and of all copies into it, divided by perfect equality. With several values or "
+        "draws on a side some records count more often than others; the balanced disparate impact counts each once, and has the verdict.",
     ),
     Term("flip-rate", "Flip rate", "Of 100 records, how many get another outcome when only the watched attribute is changed."),
     Term("limit", "Limit", "The number at which a figure stops to count as fair. The monitor sets it; charts show it as a dashed line."),

@@ -76,7 +76,7 @@ def _of_attribute(one: AttributeView) -> Iterator[Measurement]:
 
 def _of_group(group: GroupShare) -> Iterator[Measurement]:
     after = None if group.after is None else group.after.figure
-    shown = (group.outcomes.figure, after, group.comparison, group.comparison_after)
+    shown = (group.outcomes.figure, after, group.comparison, group.comparison_after, group.openscale_fairness)
     yield from (figure for figure in shown if figure is not None)
 
 

@@ -17,6 +17,7 @@ _VERDICTS = {
 _DATA_SETS = {
     "payload": "as logged (payload)",
     "balanced": "with copies (balanced)",
+    "payload_perturbed": "records and copies, as OpenScale counts (payload + perturbed)",
     "feedback": "labelled records (feedback)",
     "training": "training data",
     "debiased": "before and after mitigation",

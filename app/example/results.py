@@ -80,7 +80,7 @@ def _rows(figures: Figures, attribute: str, group: str, *, is_first: bool) -> li
     after = [figures.of(f"{name}_after", "debiased", attribute, group) for name in ("disparate_impact", "balanced_disparate_impact")]
     if payload is None:
         return [[*about, "", "", "", Text("reference", style="dim"), "", accuracy]]
-    equality = _number(figures.of("perfect_equality", "balanced", attribute, scope="attribute")) if is_first else ""
+    equality = _number(figures.of("perfect_equality", "payload_perturbed", attribute, scope="attribute")) if is_first else ""
     debiased: list[list[list[str | Text]]] = [[] if one is None else [["", "", "  debiased", *_compared(one), "", ""]] for one in after]
     rows: list[list[str | Text]] = [[*about, "payload", *_compared(payload), "", accuracy], *debiased[0]]
     return rows if balanced is None else [*rows, ["", "", "balanced", *_compared(balanced), equality, ""], *debiased[1]]

@@ -7,7 +7,7 @@ model that does not look at the attribute gets the same rate twice. Source: spec
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -159,6 +159,6 @@ class Paired:
         return float(max(1, *(int(side.max(initial=1)) for side in sides)))
 
 
-def _variance(weights: npt.NDArray[np.int64], numbers: FloatArray) -> float:
+def _variance(weights: npt.NDArray[Any], numbers: FloatArray) -> float:
     mean = float(weights @ numbers) / weights.sum()
     return float(weights @ (numbers - mean) ** 2) / float(weights.sum())

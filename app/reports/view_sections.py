@@ -20,9 +20,10 @@ _MEANINGS = {
         "How often each group was given the favourable outcome. It includes every difference between the people of the groups."
     ),
     ViewKind.PAYLOAD_PERTURBED: (
-        "The model was asked again about copies of the same records in which the attribute is changed, one attribute at a time. Where each"
-        " record stands in both groups, what is left of a difference is due to that change. Perfect equality is the favourable share of all"
-        " reference records, original and copied."
+        "The model was asked again about copies of the same records in which the attribute is changed, one attribute at a time. Compared:"
+        " every record counts once on each side, as it is and as its copies are, so what is left of a difference is due to that change."
+        " Shares, perfect equality (the favourable share of all reference records, original and copied) and OpenScale's fairness (the share"
+        " of a group over it) count every copy as a record, as OpenScale does."
     ),
     ViewKind.TRAINING: "How often each group has the favourable label in the training data, as it is stored now.",
     ViewKind.DEBIASED: "The outcomes of the same records before mitigation and after it, as logged and with copies.",
@@ -89,6 +90,9 @@ def _shares(caption: str, one: AttributeView) -> Table:
     groups = (*one.groups, *one.pooled)
     if any(group.after is not None for group in groups):
         return Table(caption, _OF_PAIR, tuple(_pair(group) for group in groups), _RATIO)
+    if any(group.openscale_fairness is not None for group in groups):
+        rows = tuple((*_single(group), *_openscale(group)) for group in groups)
+        return Table(caption, (*_OF_ONE, "OpenScale fairness", "95 %"), rows, _compared_as(groups))
     return Table(caption, _OF_ONE, tuple(_single(group) for group in groups), _compared_as(groups))
 
 
@@ -99,6 +103,8 @@ _RATIO = "The ratio is the disparate impact: the share of the group over that of
 
 def _compared_as(groups: tuple[GroupShare, ...]) -> str | None:
     metrics = {group.comparison.metric for group in groups if group.comparison is not None}
+    if any(group.openscale_fairness is not None for group in groups):
+        return "Compared: the balanced disparate impact, every record once on each side."
     if metrics == {"disparate_impact"}:
         return f"Compared: {_RATIO[0].lower()}{_RATIO[1:]}"
     told = [f"{CATALOGUE[metric].title}, {CATALOGUE[metric].convention}" for metric in sorted(metrics)]
@@ -113,6 +119,11 @@ def _single(group: GroupShare) -> tuple[str, ...]:
         *((ABSENT, ABSENT) if compared is None else (value_of(compared), interval_of(compared))),
         verdict_of(compared),
     )
+
+
+def _openscale(group: GroupShare) -> tuple[str, str]:
+    one = group.openscale_fairness
+    return (ABSENT, ABSENT) if one is None else (value_of(one), interval_of(one))
 
 
 def _pair(group: GroupShare) -> tuple[str, ...]:

@@ -140,11 +140,11 @@ _FIGURES = text("""
 """)
 
 _TRENDS = text(f"""
-    SELECT wanted.place, t.at, t.value, t.verdict
+    SELECT wanted.place, t.at, t.value, t.verdict, t.definition
     FROM unnest(CAST(:deployment_nos AS int[]), CAST(:metrics AS text[]), CAST(:data AS text[]), CAST(:attributes AS text[]),
                 CAST(:groups AS text[])) WITH ORDINALITY AS wanted(deployment_no, metric, data, attribute, "group", place)
     CROSS JOIN LATERAL (
-        SELECT DISTINCT ON (m.at) m.at, m.value, m.verdict
+        SELECT DISTINCT ON (m.at) m.at, m.value, m.verdict, m.definition
         FROM measurements m JOIN checks c ON c.no = m.check_no
         WHERE m.deployment_no = wanted.deployment_no AND m.metric = wanted.metric AND m.data = wanted.data
           AND m.attribute = wanted.attribute AND m."group" = wanted."group" AND m.scope = 'group' AND {_OF_SERIES}
@@ -220,7 +220,10 @@ def group_figures(session: Session, metric_of_check: dict[int, str]) -> list[Gro
 
 
 def trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> list[list[TrendPoint]]:
-    """Of each series its newest points, at most so many, oldest first; of several checks that end at one moment the newest."""
+    """Returns the newest points of each series, at most so many, oldest first; of several checks that end at one moment the newest.
+
+    Points of an earlier definition than that of the newest point are left out: a line through both would compare two figures.
+    """
     wanted = {
         "deployment_nos": [key.deployment_no for key in keys],
         "metrics": [key.metric for key in keys],
@@ -229,7 +232,10 @@ def trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> list[l
         "groups": [key.group for key in keys],
         "points": points,
     }
+    rows = session.execute(_TRENDS, wanted).all()
+    newest = {row.place: row.definition for row in rows}
     found: list[list[TrendPoint]] = [[] for _ in keys]
-    for place, at, value, verdict in session.execute(_TRENDS, wanted):
-        found[place - 1].append(TrendPoint(at=at, value=value, verdict=verdict))
+    for row in rows:
+        if row.definition == newest[row.place]:
+            found[row.place - 1].append(TrendPoint(at=row.at, value=row.value, verdict=row.verdict))
     return found

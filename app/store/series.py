@@ -26,10 +26,10 @@ class SeriesKey:
 
 
 StoredPoint: TypeAlias = tuple[
-    int, str, str | None, float | None, float | None, float | None, int, str | None, str | None, bool, float | None, float | None
+    int, str, str | None, float | None, float | None, float | None, int, str | None, str | None, bool, float | None, float | None, int
 ]
-"""One measurement: check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit. A class of
-our own would cost as much as the read. It stands at the end of its check's span.
+"""One measurement: check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit,
+definition. A class of our own would cost as much as the read. It stands at the end of its check's span.
 """
 
 
@@ -68,7 +68,8 @@ _OF_ATTRIBUTE = _OF_SERIES.format(whom="attribute = %(attribute)s")
 _OF_EVERYBODY = _OF_SERIES.format(whom="attribute IS NULL")
 
 _POINTS = (
-    'SELECT check_no, scope, "group", value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit {series}'
+    'SELECT check_no, scope, "group", value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit, definition'
+    " {series}"
     " ORDER BY at, no"
 )
 

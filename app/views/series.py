@@ -29,7 +29,7 @@ class SeriesPoint:
 
     `value` is None exactly when `reason` says why. An absent limit of the interval beside a value means unbounded. `at` is the end of
     the time it speaks of; of a roll-up, the start of the period, which has no check of its own. The limits are those that the value was
-    held against: a monitor may have had others before.
+    held against: a monitor may have had others before. `definition` numbers the definitions that the metric has had on the data.
     """
 
     at: datetime
@@ -43,6 +43,7 @@ class SeriesPoint:
     check_id: str | None
     lower_limit: float | None = None
     upper_limit: float | None = None
+    definition: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +79,15 @@ class Series:
     rollup: Period | None
     groups: tuple[GroupSeries, ...]
     gaps: tuple[Gap, ...] = ()
+
+    @property
+    def redefined_at(self) -> datetime | None:
+        """Returns the moment of the first point of the newest definition, where earlier points have another one."""
+        points = [point for group in self.groups for point in group.points]
+        newest = max((point.definition for point in points), default=1)
+        if all(point.definition == newest for point in points):
+            return None
+        return min(point.at for point in points if point.definition == newest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +162,7 @@ def _hourly(session: Session, deployment_no: int, wanted: SeriesWanted) -> Serie
 def _groups(stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]) -> tuple[GroupSeries, ...]:
     found: dict[tuple[str, str | None], list[SeriesPoint]] = {}
     last: dict[tuple[str, str | None], EndedRun] = {}
-    for check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit in stored:
+    for check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit, definition in stored:
         run, whom = runs.get(check_no), (scope, group)
         if run is None:  # it ended in the moment between the two statements, and is there the next time
             continue
@@ -175,6 +185,7 @@ def _groups(stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]) -> tupl
                 check_id=run.id,
                 lower_limit=lower_limit,
                 upper_limit=upper_limit,
+                definition=definition,
             )
         )
     return tuple(GroupSeries(group=group, scope=Scope(scope), points=tuple(points)) for (scope, group), points in found.items())
@@ -218,6 +229,7 @@ def _rolled_groups(results: Iterable[RolledUp]) -> tuple[GroupSeries, ...]:
             check_id=None,
             lower_limit=one.lower_limit,
             upper_limit=one.upper_limit,
+            definition=one.definition,
         )
         found.setdefault((one.scope, one.group), []).append(point)
     return tuple(GroupSeries(group=group, scope=scope, points=tuple(points)) for (scope, group), points in found.items())

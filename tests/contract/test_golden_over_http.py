@@ -134,7 +134,7 @@ def test_one_check_now_gives_the_golden_figures(database: Database, tmp_path: Pa
                 assert found["check_id"] == check["id"]
             for group, balanced in figures.get("balanced", {}).get("monitored", {}).items():
                 equality = balanced["perfect_equality_all_monitored"]
-                fairness = read(service, address, metric="disparate_impact", data="balanced", attribute=feature, group=group)
+                fairness = read(service, address, metric="openscale_fairness", attribute=feature, group=group)
                 assert fairness["value"] == pytest.approx(equality["fairness"], abs=EXACT)
                 found = read(service, address, metric="perfect_equality", attribute=feature)
                 assert found["value"] == pytest.approx(equality["rate"], abs=EXACT)

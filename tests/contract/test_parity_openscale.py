@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.metrics import BalancedCells, GroupCounts, Measured, Value, measure_balanced, measure_payload, verdict
+from app.metrics import BalancedCells, GroupCounts, Measured, Value, measure_payload, measure_perturbed, verdict
 from app.metrics.groups import Role, as_groups
 from tests.contract.parity import DRAWS, EXACT, Number, golden_json, numbers, plain
 
@@ -45,11 +45,11 @@ def test_the_balanced_fairness_of_an_hour_is_as_published(hour: int, place: int)
     published = _published("fairness", hour, place)
     table = _balanced(_counts(published["payload_distribution"]), _completed(published))
 
-    measured = measure_balanced(table, seed=0, draws=DRAWS)
+    measured = measure_perturbed(table, seed=0, draws=DRAWS)
     found = numbers(measured)
     assert _percent(found["favourable_rate", "group", "monitored"]) == pytest.approx(published["monitored_fav_percent"], abs=EXACT)
     assert _percent(found["perfect_equality", "attribute", None]) == pytest.approx(published["perfect_equality"], abs=EXACT)
-    ratio = plain(found["disparate_impact", "group", "monitored"])
+    ratio = plain(found["openscale_fairness", "group", "monitored"])
     assert 100 * ratio == pytest.approx(published["fairness_value"], abs=ROUNDED)
     assert (ratio < published["threshold"]) == published["is_biased"]
     assert _lies_outside(measured, published["threshold"]) in {published["is_biased"], None}
@@ -135,7 +135,7 @@ def _balanced(payload: Counts, balanced: Counts) -> BalancedCells:
 
 def _lies_outside(measured: list[Measured], threshold: float) -> bool | None:
     """Whether our verdict sees the fairness outside its limit; None where a group is too small for one."""
-    (impact,) = [one for one in measured if (one.metric, one.scope) == ("disparate_impact", "group")]
+    (impact,) = [one for one in measured if (one.metric, one.scope) == ("openscale_fairness", "group")]
     judged = verdict(impact.number, lower_limit=threshold, upper_limit=None, smallest_group=impact.smallest_group)
     return None if judged == "insufficient_data" else judged in {"suspected", "unfair"}
 

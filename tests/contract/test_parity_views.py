@@ -79,8 +79,8 @@ def _expect_balanced(view: AttributeView, expected: dict[str, Any]) -> None:
         equality, one = figures["perfect_equality_all_monitored"], shares[label]
         assert (one.outcomes.favourable, one.records) == (figures["monitored_favorable"], figures["monitored_n"])
         assert one.share == pytest.approx(figures["monitored_rate"], abs=EXACT)
-        assert one.comparison is not None
-        assert one.comparison.value == pytest.approx(equality["fairness"], abs=EXACT)
+        assert one.openscale_fairness is not None
+        assert one.openscale_fairness.value == pytest.approx(equality["fairness"], abs=EXACT)
         assert view.perfect_equality is not None
         assert view.perfect_equality.value == pytest.approx(equality["rate"], abs=EXACT)
         # Perfect equality is the share of the reference group as a whole.

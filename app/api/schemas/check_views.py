@@ -37,6 +37,7 @@ _IMPACT: dict[str, Any] = {
     "lower_limit": 0.85,
     "upper_limit": None,
     "carried_forward": False,
+    "definition": 1,
     "sentence": "Of 100 records of female, 60 were predicted favourable; of 100 of male, 75: a ratio of 0.80 (95 %: 0.69 to 0.92).",
     "details": {"monitored": "female", "reference": "male", "monitored_favourable": 120, "monitored_n": 200},
 }
@@ -51,6 +52,7 @@ _GROUP: dict[str, Any] = {
     "unclassified": 2,
     "comparison": _IMPACT,
     "comparison_after": None,
+    "openscale_fairness": None,
     "sub_ranges": [],
 }
 _VIEW: dict[str, Any] = {
@@ -162,6 +164,10 @@ class GroupShareOut(OutcomesOut):
         " of training data the difference in proportions of labels. Null for the reference, and where the monitor does not measure it."
     )
     comparison_after: MeasurementOut | None
+    openscale_fairness: MeasurementOut | None = Field(
+        description="With copies: OpenScale's own figure of these outcomes, every copy counted as a record. It bears no verdict; that of"
+        " `comparison`, the balanced disparate impact, counts every record once on each side."
+    )
     sub_ranges: list[SubRangeOut] = Field(description="A range of a numeric attribute by intervals inside it; in the payload view only.")
 
     @classmethod
@@ -178,6 +184,7 @@ class GroupShareOut(OutcomesOut):
             unclassified=one.unclassified,
             comparison=_figure(one.comparison),
             comparison_after=_figure(one.comparison_after),
+            openscale_fairness=_figure(one.openscale_fairness),
             sub_ranges=[SubRangeOut.of(part) for part in one.sub_ranges],
         )
 

@@ -67,6 +67,7 @@ _MEASUREMENT: dict[str, Any] = {
     "lower_limit": 0.95,
     "upper_limit": None,
     "carried_forward": False,
+    "definition": 1,
     "sentence": "Of 100 records of female, 60 were predicted favourable; of 100 of male, 75: a ratio of 0.80 (95 %: 0.70 to 0.91).",
     "details": {"monitored": "female", "reference": "male"},
 }
@@ -163,6 +164,7 @@ class MeasurementOut(Out):
     lower_limit: float | None
     upper_limit: float | None
     carried_forward: bool
+    definition: int = Field(description="Number of the metric's definition on this data; 1 where release 0.1 had the same or measured it.")
     sentence: str = Field(description="What the value says, in words.")
     details: dict[str, Any]
 

@@ -26,6 +26,7 @@ _EXAMPLE: dict[str, Any] = {
     "lower_limit": 0.8,
     "upper_limit": None,
     "carried_forward": False,
+    "definition": 1,
     "sentence": "Of 100 records of female, 7.9 were predicted favourable; of 100 of male, 26: a ratio of 0.30 (95 %: 0.27 to 0.33).",
     "details": {
         "formula": "favourable_rate(monitored) / favourable_rate(reference)",
@@ -49,8 +50,9 @@ class MeasurementOut(Out):
     at: datetime = Field(description="The end of the time it speaks of; of a roll-up, the start of the period.")
     metric: str = Field(description="The metric's key in the catalogue.")
     data: DataSet = Field(
-        description="On what it was computed: payload, balanced (payload and perturbed copies), feedback or training data; or, before and"
-        " after mitigation, debiased (payload and copies) or debiased_feedback."
+        description="On what it was computed: payload; balanced (every record once on each side: as it is, and as its perturbed copies"
+        " are); payload_perturbed (every copy counted as a record, as OpenScale does); feedback; training data; or, before and after"
+        " mitigation, debiased (payload and copies) or debiased_feedback."
     )
     scope: Scope = Field(
         description="Whom it is about: one group, the worst monitored, the monitored pooled, the two groups furthest apart, the reference,"
@@ -68,6 +70,9 @@ class MeasurementOut(Out):
     lower_limit: float | None
     upper_limit: float | None
     carried_forward: bool = Field(description="Nothing was logged since the check before; this is its value.")
+    definition: int = Field(
+        description="Number of the metric's definition on this data: 2 where release 0.1 had another one, whose points have 1."
+    )
     sentence: str = Field(description="What the value says, in words.")
     details: dict[str, Any] = Field(description="The counts and the formula it was computed from.")
     check_id: str | None = Field(description="The check that measured it; null for a roll-up.")

@@ -38,7 +38,7 @@ def test_every_flip_is_found_gained_and_lost_apart(stage: Scene) -> None:
     assert result.value("flip_rate", "balanced", "sex", scope="attribute") == pytest.approx(35 / 40)
     assert result.value("flip_rate_gained", "balanced", "sex", scope="attribute") == pytest.approx(15 / 40)
     assert result.value("flip_rate_lost", "balanced", "sex", scope="attribute") == pytest.approx(20 / 40)
-    assert result.value("perfect_equality", "balanced", "sex") == 1.0
+    assert result.value("perfect_equality", "payload_perturbed", "sex") == 1.0
     assert result.value("disparate_impact", "balanced", "sex", "female") == pytest.approx(5 / 40)
 
 
@@ -128,7 +128,7 @@ def test_the_balanced_data_of_a_meta_field_is_its_payload_at_no_call_and_the_che
     assert server.counts.rows == 0
     for data in ("payload", "balanced"):
         assert result.value("disparate_impact", data, "region", "north") == pytest.approx(0.5)
-    assert result.value("perfect_equality", "balanced", "region") == 1.0
+    assert result.value("perfect_equality", "payload_perturbed", "region") == 1.0
     assert result.get("flip_rate", "balanced", "region", scope="attribute").reason == "no copy of a record was classified"
     assert result.run.window is not None
     assert result.run.window["attributes_unseen_by_model"] == ["region"]

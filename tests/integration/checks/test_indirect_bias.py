@@ -80,7 +80,7 @@ def test_copies_take_the_role_of_the_other_sex_and_the_rest_of_the_record_stays(
     assert result.value("flip_rate", "balanced", "sex", scope="attribute") == pytest.approx(20 / 40)
     assert result.value("disparate_impact", "payload", "sex", "female") == pytest.approx(10 / 20)
     # Women: 10 of 20 of their own, 10 of 20 copies of men. Men: all 20, all 20 copies of women.
-    assert result.value("perfect_equality", "balanced", "sex") == 1.0
+    assert result.value("perfect_equality", "payload_perturbed", "sex") == 1.0
     assert result.value("disparate_impact", "balanced", "sex", "female") == pytest.approx(20 / 40)
     assert result.run.window is not None
     assert result.run.window["perturbed_records"] == {"sex": 40}

@@ -56,9 +56,11 @@ def test_one_check_gives_the_golden_payload_and_balanced_figures(database: Datab
             assert found == pytest.approx(payload["disparate_impact"], abs=EXACT)
         for group, balanced in figures.get("balanced", {}).get("monitored", {}).items():
             equality = balanced["perfect_equality_all_monitored"]
-            assert result.value("disparate_impact", "balanced", feature, group) == pytest.approx(equality["fairness"], abs=EXACT)
-            assert result.value("perfect_equality", "balanced", feature) == pytest.approx(equality["rate"], abs=EXACT)
-            assert result.value("favourable_rate", "balanced", feature, group) == pytest.approx(balanced["monitored_rate"], abs=EXACT)
+            assert result.value("openscale_fairness", "payload_perturbed", feature, group) == pytest.approx(equality["fairness"], abs=EXACT)
+            assert result.value("perfect_equality", "payload_perturbed", feature) == pytest.approx(equality["rate"], abs=EXACT)
+            assert result.value("favourable_rate", "payload_perturbed", feature, group) == pytest.approx(
+                balanced["monitored_rate"], abs=EXACT
+            )
 
 
 def test_copies_of_ranges_lie_in_range_two_a_record_and_are_the_same_in_every_check(database: Database) -> None:

@@ -94,7 +94,7 @@ def test_the_perturbed_view_counts_copies_and_marks_perfect_equality(stage: Scen
     assert counts(women) == (6, 44, 50)
     assert women.original_records == 30
     assert women.comparison == result.get("disparate_impact", "balanced", "sex", "female")
-    assert sex.perfect_equality == result.get("perfect_equality", "balanced", "sex")
+    assert sex.perfect_equality == result.get("perfect_equality", "payload_perturbed", "sex")
     assert (sex.perturbed_records, sex.unclassified_copies) == (50, 0)
 
 

@@ -100,7 +100,7 @@ def test_balanced_data_stand_beside_it_and_before_mitigation_they_are_those_of_t
     assert tenants.comparison_after == result.get("balanced_disparate_impact_after", "debiased", "housing", "rent")
     assert tenants.comparison_after.details["monitored_favourable"] == tenants.after.favourable  # type: ignore[union-attr]
     assert tenants.comparison_after.details["monitored_n"] == tenants.after.records  # type: ignore[union-attr]
-    assert debiased.balanced[0].perfect_equality == result.get("perfect_equality", "balanced", "housing")
+    assert debiased.balanced[0].perfect_equality == result.get("perfect_equality", "payload_perturbed", "housing")
     assert debiased.balanced[0].perturbed_records == 2 * 80 + 2 * 200
 
 
