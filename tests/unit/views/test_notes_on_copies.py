@@ -4,18 +4,19 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
+from app.domain.checks import DataSet
 from app.domain.groups import Role
 from app.views.check_source import CheckSource
 from app.views.check_views import AttributeView, GroupShare, Outcomes
-from app.views.payload_view import notes_on_copies
+from app.views.payload_view import EARLIER_DEFINITION, notes_on_copies
 
 NOBODY = Outcomes(
     favourable=0, unfavourable=0, records=0, share=None, lower=None, upper=None, interval_method=None, reason="none", figure=None
 )
 
 
-def source(**window: Any) -> CheckSource:  # noqa: ANN401
-    return cast("CheckSource", SimpleNamespace(window=window))
+def source(*figures: object, **window: Any) -> CheckSource:  # noqa: ANN401
+    return cast("CheckSource", SimpleNamespace(window=window, figures=figures))
 
 
 def view(*groups: tuple[Role, int]) -> AttributeView:
@@ -44,8 +45,19 @@ def test_groups_that_do_not_hold_the_same_records_equally_often_are_told() -> No
 
     assert by_draws == of_several
     assert len(by_draws) == 1
-    assert "the groups of age do not hold the same records equally often" in by_draws[0]
-    assert "the flip rate compares each record with its own copies" in by_draws[0]
+    assert "perfect equality and OpenScale's fairness count every copy as a record" in by_draws[0]
+    assert "The balanced disparate impact counts every record once on each side" in by_draws[0]
+
+
+def test_a_check_of_the_earlier_definition_says_what_its_figure_is() -> None:
+    figures = [
+        SimpleNamespace(metric="disparate_impact", data=data, definition=definition)
+        for data, definition in ((DataSet.PAYLOAD, 1), (DataSet.BALANCED, 1), (DataSet.BALANCED, 2))
+    ]
+    alike = (view(("monitored", 50), ("reference", 50)),)
+
+    assert notes_on_copies(source(figures[0], figures[1]), alike) == (EARLIER_DEFINITION,)
+    assert notes_on_copies(source(figures[0], figures[2]), alike) == ()
 
 
 def test_copies_that_change_other_features_too_are_not_said_to_change_the_attribute_alone() -> None:

@@ -1,0 +1,117 @@
+"""Figures of release 0.1 under their true names: stored ones are kept, and each series says from when it follows the new definition."""
+
+import importlib.util
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.charts.series import REDEFINED, series_chart
+from app.checks.rollups import Period
+from app.domain.checks import DataSet, Scope
+from app.metrics.catalogue import CATALOGUE
+from app.store.overview import GroupKey, trends
+from app.views.check_views import ViewKind
+from app.views.payload_view import EARLIER_DEFINITION
+from app.views.series import Series, SeriesWanted, series_of
+from app.views.viewing import check_view
+from tests.integration.checks.conftest import applicants
+from tests.scenes import HOUR, NOON, Scene
+
+MIGRATION = Path("migrations/versions/0006_each_record_once.py")
+
+AS_RELEASE_0_1 = (
+    "DELETE FROM measurements WHERE data = 'payload_perturbed' AND metric IN ('favourable_rate', 'openscale_fairness')",
+    "UPDATE measurements SET definition = 1",
+    "UPDATE measurements SET data = 'balanced' WHERE metric = 'perfect_equality'",
+    "UPDATE measurements SET value = 0.5, lower = 0.4, upper = 0.7 WHERE data = 'balanced' AND metric = 'disparate_impact' AND value > 0",
+)
+"""Turns the measurements of a check into those that release 0.1 would have stored: its balanced figures were OpenScale's."""
+
+
+def earlier(stage: Scene) -> None:
+    """Makes all that is stored a release 0.1's, then migrates it."""
+    spec = importlib.util.spec_from_file_location("migration", MIGRATION)
+    assert spec is not None
+    assert spec.loader is not None
+    migration = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(migration)
+    with stage.database.engine.begin() as connection:
+        for statement in (*AS_RELEASE_0_1, *migration.STATEMENTS[1:]):
+            connection.exec_driver_sql(statement)
+
+
+def series(stage: Scene, metric: str, data: DataSet, rollup: Period | None = None) -> Series:
+    wanted = SeriesWanted(metric=metric, data=data, attribute="sex", scopes=(Scope.GROUP,), rollup=rollup)
+    with stage.database.transaction() as session:
+        return series_of(session, stage.deployment.no, wanted)
+
+
+@pytest.fixture
+def upgraded(stage: Scene) -> Scene:
+    """One check of release 0.1, the migration, and one check since."""
+    for place in range(2):
+        stage.log(applicants(20, 20, 5, prefix=f"hour-{place}-"), NOON + place * HOUR)
+        stage.check(NOON + place * HOUR)
+        if place == 0:
+            earlier(stage)
+    return stage
+
+
+def test_a_series_keeps_what_was_reported_and_says_from_when_it_has_another_definition(upgraded: Scene) -> None:
+    found = series(upgraded, "disparate_impact", DataSet.BALANCED)
+
+    (women,) = found.groups
+    assert [(point.value, point.definition) for point in women.points] == [(0.5, 1), (pytest.approx(0.125), 2)]
+    assert found.redefined_at == NOON + 2 * HOUR
+    assert series(upgraded, "disparate_impact", DataSet.PAYLOAD).redefined_at is None
+
+
+def test_a_chart_marks_the_moment_and_draws_no_line_over_it(upgraded: Scene) -> None:
+    spec = series_chart(series(upgraded, "disparate_impact", DataSet.BALANCED))
+
+    assert REDEFINED in json.dumps(spec)
+    assert {row["k"] for row in spec["datasets"]["lines"]} == {0, 1}
+    assert REDEFINED not in json.dumps(series_chart(series(upgraded, "disparate_impact", DataSet.PAYLOAD)))
+
+
+def test_openscales_own_series_goes_on_under_its_own_name(upgraded: Scene) -> None:
+    fairness = series(upgraded, "openscale_fairness", DataSet.PAYLOAD_PERTURBED)
+
+    assert [(point.value, point.verdict) for point in fairness.groups[0].points] == [(0.5, None), (pytest.approx(0.125), None)]
+    assert fairness.redefined_at is None
+    assert CATALOGUE["openscale_fairness"].definition_on("payload_perturbed") == 1
+
+
+def test_a_roll_up_follows_the_new_definition_throughout(upgraded: Scene) -> None:
+    found = series(upgraded, "disparate_impact", DataSet.BALANCED, Period.DAY)
+    openscale = series(upgraded, "openscale_fairness", DataSet.PAYLOAD_PERTURBED, Period.DAY)
+
+    (point,) = found.groups[0].points
+    assert point.value == pytest.approx(0.125)
+    assert point.definition == 2
+    assert found.redefined_at is None
+    assert [point.value for point in openscale.groups[0].points] == [pytest.approx(0.125)]
+
+
+def test_a_small_chart_leaves_the_earlier_points_out(upgraded: Scene) -> None:
+    key = GroupKey(deployment_no=upgraded.deployment.no, metric="disparate_impact", data=DataSet.BALANCED, attribute="sex", group="female")
+    with upgraded.database.transaction() as session:
+        found = trends(session, [key, replace(key, data=DataSet.PAYLOAD)], points=30)
+
+    assert [[point.value for point in points] for points in found] == [[pytest.approx(0.125)], [0.25, 0.25]]
+
+
+def test_the_view_of_an_earlier_check_says_what_its_figures_are(stage: Scene) -> None:
+    stage.log(applicants(20, 20, 5), NOON)
+    result = stage.check(NOON)
+    earlier(stage)
+
+    with stage.database.transaction() as session:
+        view = check_view(session, stage.deployment, result.run, ViewKind.PAYLOAD_PERTURBED)
+    assert EARLIER_DEFINITION in view.notes
+    women = next(group for group in view.attributes[0].groups if group.group == "female")
+    assert women.comparison is not None
+    assert women.openscale_fairness is not None
+    assert (women.comparison.value, women.openscale_fairness.value) == (0.5, 0.5)
