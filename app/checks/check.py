@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from app.checks.carrying import carried_check, carried_forward, still_holds
 from app.checks.evidence import Evidence, read_evidence
 from app.checks.feedback import LabelPredictions, only_scored, predict_unscored
-from app.checks.fingerprint import FINGERPRINT, fingerprint_of
 from app.checks.further import Further, Step
 from app.checks.gaps import gaps
 from app.checks.labelled import Labelled, labelled
@@ -103,7 +102,7 @@ def _findings(subject: Subject, evidence: Evidence, database: Database, calling:
         return Findings(CheckState.INSUFFICIENT_DATA, details, reason)
     answers, feedback, predictions = _ask_the_model(subject, evidence, database, calling)
     _require_outcomes(evidence, answers)
-    details |= {**describe_answers(evidence.copies), FINGERPRINT: fingerprint_of(evidence.window, feedback)}
+    details |= describe_answers(evidence.copies)
     report(Progress(step="computing the metrics"))
     labels = labelled(subject, evidence.groupings, feedback)
     tables = tabulate(evidence, labels, subject.monitor)

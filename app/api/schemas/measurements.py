@@ -67,7 +67,7 @@ class MeasurementOut(Out):
     verdict: str | None = Field(description="fair, suspected, unfair, insufficient_data, not_computable; null where no limit is set.")
     lower_limit: float | None
     upper_limit: float | None
-    carried_forward: bool = Field(description="Nothing was logged since the check before; this is its value.")
+    carried_forward: bool = Field(description="Nothing has changed since the check before; this is its value.")
     sentence: str = Field(description="What the value says, in words.")
     details: dict[str, Any] = Field(description="The counts and the formula it was computed from.")
     check_id: str | None = Field(description="The check that measured it; null for a roll-up.")
