@@ -43,7 +43,7 @@ class PlainSealer:
 
 @dataclass
 class Scene:
-    """One deployment in one database. Times are given; record numbers count up from 1."""
+    """One deployment in one database. Times are given; record numbers count up from 1, or from where they are set to."""
 
     database: Database
     deployment: Deployment
@@ -82,6 +82,10 @@ class Scene:
             ) as copy:
                 for record in records:
                     copy.write_row(record)
+
+    def number_from(self, no: int) -> None:
+        """Gives this number to the next record or label, as another process with another block of numbers would."""
+        self._last_no = no - 1
 
     def label(self, labels: Iterable[tuple[str, object]], at: datetime) -> None:
         """Logs observed labels by record id, as they arrive before their record is looked for."""

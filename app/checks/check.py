@@ -8,7 +8,7 @@ Nothing of the check is stored before the last step, and no transaction is open 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from app.checks.carrying import carried_forward
+from app.checks.carrying import carried_check, carried_forward, still_holds
 from app.checks.evidence import Evidence, read_evidence
 from app.checks.feedback import LabelPredictions, only_scored, predict_unscored
 from app.checks.further import Further, Step
@@ -29,18 +29,19 @@ from app.store.counterfactuals import CounterfactualLines, store_targets
 from app.store.deployments import Sealer
 from app.store.engine import Database
 from app.store.leases import finish
-from app.store.results import StoredTable, store_label_predictions, store_measurements, store_tables
+from app.store.results import EarlierCheck, StoredTable, store_label_predictions, store_measurements, store_tables
 from app.store.window import match_pending_feedback
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All that a check stores: `window` describes what was read."""
+    """All that a check stores: `window` describes what was read. `kept_tables` are those of the check whose figures it carries."""
 
     state: CheckState
     window: dict[str, object]
     reason: str | None = None
     tables: tuple[Tabulated, ...] = ()
+    kept_tables: tuple[StoredTable, ...] = ()
     measurements: tuple[Measurement, ...] = ()
     answers: Answers | None = None
     label_predictions: LabelPredictions | None = None
@@ -63,22 +64,38 @@ def perform_check(
     """
     subject = read_subject(check, database, sealer)
     report(Progress(step="reading the window"))
-    findings = _carried(subject, database) or _findings(subject, database, (allowlist, report), further)
+    found = _read(subject, _earlier(subject, database), database)
+    calling = (allowlist, report)
+    findings = (
+        _carried(subject, found, database) if isinstance(found, EarlierCheck) else _findings(subject, found, database, calling, further)
+    )
     report(Progress(step="storing the result"))
     _store(subject, findings, database)
 
 
-def _carried(subject: Subject, database: Database) -> Findings | None:
+def _earlier(subject: Subject, database: Database) -> EarlierCheck | None:
+    """The check whose figures may still hold, once all labels are joined to the records that have arrived."""
     with database.transaction() as session:
         match_pending_feedback(session, subject.deployment.no)
-        carried = carried_forward(session, subject)
-    return None if carried is None else Findings(CheckState.SUCCEEDED, carried.window, measurements=carried.measurements)
+        return carried_check(session, subject)
 
 
-def _findings(subject: Subject, database: Database, calling: tuple[tuple[str, ...], Report], step: Step) -> Findings:
-    _, report = calling
+def _read(subject: Subject, earlier: EarlierCheck | None, database: Database) -> Evidence | EarlierCheck:
+    """The window, or the earlier check where it would find the same again; one reader, so that both are of the same moment."""
     with arrow_reader(database.url) as reader:
-        evidence = read_evidence(reader, subject)
+        if earlier is not None and still_holds(reader, subject, earlier):
+            return earlier
+        return read_evidence(reader, subject)
+
+
+def _carried(subject: Subject, earlier: EarlierCheck, database: Database) -> Findings:
+    with database.transaction() as session:
+        carried = carried_forward(session, subject, earlier)
+    return Findings(CheckState.SUCCEEDED, carried.window, kept_tables=carried.tables, measurements=carried.measurements)
+
+
+def _findings(subject: Subject, evidence: Evidence, database: Database, calling: tuple[tuple[str, ...], Report], step: Step) -> Findings:
+    _, report = calling
     details = describe_window(subject, evidence)
     if len(evidence.window) < subject.monitor.min_records:
         reason = f"{len(evidence.window)} records are there up to the end of the span; {subject.monitor.min_records} are needed."
@@ -157,7 +174,8 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             model_revision=deployment.model_revision,
         )
         parts = [(table, part, cells) for table in findings.tables for part, cells in table.parts()]
-        store_tables(session, check.no, [StoredTable(table.data, table.attribute, part, cells) for table, part, cells in parts])
+        counted = [StoredTable(table.data, table.attribute, part, cells) for table, part, cells in parts]
+        store_tables(session, check.no, [*findings.kept_tables, *counted])
         store_measurements(session, check.no, deployment.no, findings.measurements)
         if findings.answers is not None:
             store_targets(session, deployment.no, findings.answers.new_targets)

@@ -78,6 +78,12 @@ def read_feedback_window(reader: ArrowReader, query: WindowQuery, span: Span, mo
     return Window(rows, own, query.columns)
 
 
+def read_numbers(read: Callable[[Span, int], pa.Table], span: Span, monitor: Monitor) -> Window:
+    """Returns a window of which `read` gives no more than the rows' numbers: what a check of `span` would read, without reading it."""
+    rows, own = _topped_up(read, span, monitor)
+    return Window(rows, own, ())
+
+
 def _topped_up(read: Callable[[Span, int], pa.Table], span: Span, monitor: Monitor) -> tuple[pa.Table, int]:
     own = read(span, monitor.max_records)
     missing = monitor.min_records - own.num_rows

@@ -6,6 +6,7 @@ import numpy as np
 
 from app.checks.classifying import outcome_codes
 from app.checks.evidence import Evidence
+from app.checks.fingerprint import FINGERPRINT, fingerprint_of
 from app.checks.grouping import NEITHER
 from app.checks.outcomes_of_copies import CopyOutcomes
 from app.checks.subject import Subject
@@ -37,6 +38,7 @@ def describe_window(subject: Subject, evidence: Evidence) -> dict[str, object]:
         **described_setting(subject),
         "min_records": subject.monitor.min_records,
         "max_records": subject.monitor.max_records,
+        FINGERPRINT: fingerprint_of(subject, evidence.window, evidence.feedback),
     }
 
 

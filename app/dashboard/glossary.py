@@ -104,7 +104,8 @@ TERMS: Final = (
     Term(
         "carried-forward",
         "Carried forward",
-        "Nothing was logged in that hour, so the figures of the check before stay. Charts show such points hollow.",
+        "Nothing was logged since the check before, and the records and labels that it read are still the same, so its figures stay. "
+        "Charts show such points hollow.",
     ),
     Term(
         "additional",

@@ -108,7 +108,7 @@ class CheckRun:
 
     @property
     def is_carried_forward(self) -> bool:
-        """Whether nothing was logged since the check before, whose values it has."""
+        """Whether nothing has changed since an earlier check, whose values it has."""
         return "carried_from" in (self.window or {})
 
 

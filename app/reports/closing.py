@@ -42,8 +42,8 @@ LIMITS = (
         "part in no rate. Many of them may hide a difference."
     ),
     (
-        "A check reads the newest records of its span up to a limit, and adds earlier ones where they are few. Where nothing "
-        "was logged, the figures of the check before are carried forward and marked so."
+        "A check reads the newest records of its span up to a limit, and adds earlier ones where they are few. Where nothing has "
+        "changed since, the figures of the check before are carried forward and marked so."
     ),
     ("Mitigation by substitution removes direct bias only. Its figures say what would have been; they are no promise for other records."),
 )

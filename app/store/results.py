@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import msgspec
 import psycopg
-from sqlalchemy import insert, select, text
+from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from app.domain.checks import CheckState, DataSet, Measurement, Scope, Trigger
+from app.domain.checks import CheckState, DataSet, Measurement, Scope, Span, Trigger
 from app.domain.records import Prediction
 from app.domain.values import normalised
 from app.store.tables import CheckRow, CheckTableRow, MeasurementRow
@@ -28,11 +28,11 @@ class StoredTable:
 
 @dataclass(frozen=True, slots=True)
 class EarlierCheck:
-    """The newest succeeded check before another, as far as carrying forward needs to know it."""
+    """A succeeded check before another, as far as carrying forward needs to know it."""
 
     no: int
     id: str
-    span_end: datetime
+    span: Span
     monitor_version: int | None
     model_revision: str | None
     window: dict[str, Any]
@@ -116,22 +116,21 @@ def newest_success_before(session: Session, deployment_no: int, moment: datetime
         .order_by(CheckRow.span_end.desc(), CheckRow.no.desc())
         .limit(1)
     ).first()
-    if row is None:
-        return None
-    return EarlierCheck(row.no, row.id, row.span_end, row.monitor_version, row.model_revision, row.window or {})
+    return None if row is None else _earlier(row)
 
 
-def logged_between(session: Session, deployment_no: int, start: datetime, end: datetime) -> bool:
-    """Whether a record was logged, or a label became usable, in [start, end)."""
-    return bool(
-        session.scalar(
-            text(
-                "SELECT EXISTS (SELECT FROM payload_records WHERE deployment_no = :no AND logged_at >= :start AND logged_at < :end)"
-                " OR EXISTS (SELECT FROM feedback_records WHERE deployment_no = :no AND usable_at >= :start AND usable_at < :end)"
-            ),
-            {"no": deployment_no, "start": start, "end": end},
-        )
-    )
+def origin_of(session: Session, check: EarlierCheck) -> EarlierCheck | None:
+    """Returns the check that measured what this one says: itself, or the one whose figures it carries (None: that is gone)."""
+    origin = check.window.get("carried_from")
+    if origin is None:
+        return check
+    row = session.scalars(select(CheckRow).where(CheckRow.id == origin)).one_or_none()
+    return None if row is None else _earlier(row)
+
+
+def _earlier(row: CheckRow) -> EarlierCheck:
+    span = Span(start=row.span_start, end=row.span_end)
+    return EarlierCheck(row.no, row.id, span, row.monitor_version, row.model_revision, row.window or {})
 
 
 def _json(value: object) -> str | None:

@@ -50,7 +50,10 @@ class EndedRun(NamedTuple):
 
 
 class SpanCount(NamedTuple):
-    """How many records were logged in the span of a check that counted them, and how many earlier ones were added."""
+    """How many records were logged in the span of a check that counted them, and how many earlier ones were added.
+
+    None were added to an hour in which nothing was logged and whose figures were carried forward.
+    """
 
     span_start: datetime
     span_end: datetime
@@ -80,7 +83,10 @@ _ENDED = """
 """
 _RUNS = f"SELECT no, id, state, span_start, span_end, reason {_ENDED} ORDER BY span_end, no"
 _COUNTS = f"""
-    SELECT span_start, span_end, ("window"->>'logged_in_span')::bigint, ("window"->>'additional_records')::bigint {_ENDED}
+    SELECT span_start, span_end, ("window"->>'logged_in_span')::bigint,
+           CASE WHEN "window" ? 'carried_from' AND "window"->>'logged_in_span' = '0' THEN 0
+                ELSE ("window"->>'additional_records')::bigint END
+    {_ENDED}
       AND "window" ? 'logged_in_span' AND span_end <= span_start + interval '1 hour'
       AND span_start = date_trunc('hour', span_start, 'UTC')
     ORDER BY span_end, no

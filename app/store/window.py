@@ -19,6 +19,22 @@ from app.store.arrow import ArrowReader, Parameter
 VALUE_PREFIX = "value_"
 """Column `value_0` holds the first asked-for column, and so on: names of features never reach the SQL."""
 
+# Which records a window is made of, for those who read them and for those who only ask which they are.
+_IN_SPAN = "FROM payload_records WHERE deployment_no = $1 AND schema_version = $2 AND logged_at >= $3 AND logged_at < $4"
+_NEWEST_PAYLOAD = f"{_IN_SPAN} ORDER BY logged_at DESC, record_no DESC LIMIT $5"
+
+# OFFSET 0 keeps the lookup one of its own, by the whole key. As a plain join, the planner may instead go through all of a
+# deployment's records for every label: to statistics from before a bulk load, the deployment looks empty.
+_NEWEST_FEEDBACK = """
+    FROM feedback_records f
+    LEFT JOIN LATERAL (SELECT * FROM payload_records r WHERE r.deployment_no = f.deployment_no
+                       AND r.logged_at = f.record_logged_at AND r.record_no = f.record_no OFFSET 0) p ON true
+    WHERE f.deployment_no = $1 AND (f.record_no IS NULL OR p.record_no IS NOT NULL)
+      AND coalesce(p.schema_version, f.schema_version) = $2 AND f.usable_at >= $3 AND f.usable_at < $4
+    ORDER BY f.usable_at DESC, f.feedback_no DESC LIMIT $5
+"""
+_PREDICTED = "coalesce(p.label, p.prediction, f.predicted_label, f.predicted)#>>'{}' AS predicted"
+
 _DECODER = msgspec.json.Decoder(list[str | float | int | bool | None])
 
 
@@ -46,10 +62,8 @@ class WindowQuery:
 
 def count_payload(reader: ArrowReader, query: WindowQuery, span: Span) -> int:
     """Records logged in the span under the current schema version."""
-    table = reader.table(
-        "SELECT count(*) AS n FROM payload_records WHERE deployment_no = $1 AND schema_version = $2 AND logged_at >= $3 AND logged_at < $4",
-        [query.deployment_no, query.schema.version, span.start, span.end],
-    )
+    parameters: list[Parameter] = [query.deployment_no, query.schema.version, span.start, span.end]
+    table = reader.table(f"SELECT count(*) AS n {_IN_SPAN}", parameters)
     return int(table["n"][0].as_py())
 
 
@@ -63,12 +77,14 @@ def newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: i
     return reader.table(
         # Only positions of columns are written into the statement, never a name or a value.
         f"""SELECT record_no, logged_at, record_id, model_revision, coalesce(label, prediction)#>>'{{}}' AS outcome
-                   {probability} {query.values("features", "meta")}
-            FROM payload_records
-            WHERE deployment_no = $1 AND schema_version = $2 AND logged_at >= $3 AND logged_at < $4
-            ORDER BY logged_at DESC, record_no DESC LIMIT $5""",  # noqa: S608 - see above
+                   {probability} {query.values("features", "meta")} {_NEWEST_PAYLOAD}""",
         _parameters(query, span, limit),
     )
+
+
+def newest_payload_numbers(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+    """Returns which records `newest_payload` would give, as record_no alone: a fraction of its time, for no column is unpacked."""
+    return reader.table(f"SELECT record_no {_NEWEST_PAYLOAD}", _parameters(query, span, limit))
 
 
 def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
@@ -78,23 +94,29 @@ def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: 
     label and predicted (canonical texts; predicted is NULL where the model has not been asked yet), probability (JSON text, NULL where
     there is none) if it is wanted, value_0 ….
     """
-    # OFFSET 0 keeps the lookup one of its own, by the whole key. As a plain join, the planner may instead go through all of a
-    # deployment's records for every label: to statistics from before a bulk load, the deployment looks empty.
     probability = ", coalesce(p.probability, f.predicted_probability)#>>'{}' AS probability" if query.with_probabilities else ""
     return reader.table(
         # As above.
         f"""SELECT f.feedback_no, f.feedback_id, f.record_no, coalesce(p.model_revision, f.predicted_revision) AS model_revision,
-                   f.label#>>'{{}}' AS label,
-                   coalesce(p.label, p.prediction, f.predicted_label, f.predicted)#>>'{{}}' AS predicted {probability}
-                   {query.values("coalesce(p.features, f.features)", "coalesce(p.meta, f.meta)")}
-            FROM feedback_records f
-            LEFT JOIN LATERAL (SELECT * FROM payload_records r WHERE r.deployment_no = f.deployment_no
-                               AND r.logged_at = f.record_logged_at AND r.record_no = f.record_no OFFSET 0) p ON true
-            WHERE f.deployment_no = $1 AND (f.record_no IS NULL OR p.record_no IS NOT NULL)
-              AND coalesce(p.schema_version, f.schema_version) = $2 AND f.usable_at >= $3 AND f.usable_at < $4
-            ORDER BY f.usable_at DESC, f.feedback_no DESC LIMIT $5""",  # noqa: S608 - see above
+                   f.label#>>'{{}}' AS label, {_PREDICTED} {probability}
+                   {query.values("coalesce(p.features, f.features)", "coalesce(p.meta, f.meta)")} {_NEWEST_FEEDBACK}""",
         _parameters(query, span, limit),
     )
+
+
+def newest_feedback_numbers(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+    """Returns which labels `newest_feedback` would give, as feedback_no and predicted."""
+    return reader.table(f"SELECT f.feedback_no, {_PREDICTED} {_NEWEST_FEEDBACK}", _parameters(query, span, limit))
+
+
+def is_logged_between(reader: ArrowReader, deployment_no: int, span: Span) -> bool:
+    """Tells whether a record was logged, or a label became usable, in the span."""
+    table = reader.table(
+        "SELECT EXISTS (SELECT FROM payload_records WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at < $3)"
+        " OR EXISTS (SELECT FROM feedback_records WHERE deployment_no = $1 AND usable_at >= $2 AND usable_at < $3) AS is_logged",
+        [deployment_no, span.start, span.end],
+    )
+    return bool(table["is_logged"][0].as_py())
 
 
 def features_of(reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]) -> dict[int, list[Scalar | None]]:

@@ -37,7 +37,10 @@ from app.views.payload_view import (
 )
 from app.views.training_view import training_view, why_no_training
 
-CARRIED = "Nothing was logged since the check before; the figures are those of check {check_id}, carried forward."
+CARRIED = (
+    "Nothing was logged since, and the records and labels that were read are still the same;"
+    " the figures are those of check {check_id}, carried forward."
+)
 
 _NEEDED: Mapping[ViewKind, tuple[Sequence[DataSet], frozenset[str]]] = {
     ViewKind.PAYLOAD_PERTURBED: ((DataSet.PAYLOAD, DataSet.BALANCED), frozenset({RATE, IMPACT, EQUALITY, OPENSCALE})),

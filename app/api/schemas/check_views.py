@@ -268,7 +268,7 @@ class CheckViewOut(Out):
     monitor_version: int | None
     model_revision: str | None
     carried_from: str | None = Field(
-        description="The check whose figures these are, where nothing was logged since; the counts are its own."
+        description="The check whose figures these are, where nothing has changed since; the counts are its own."
     )
     reason: str | None = Field(description="Why there is nothing to show; then `attributes` is empty.")
     records: int | None = Field(description="Records of the check's own span; of training data, those of the upload.")

@@ -118,7 +118,9 @@ class CheckOut(Out):
     progress: ProgressOut | None
     reason: str | None = Field(description="Why it failed, was cancelled or has insufficient data.")
     next_attempt_at: datetime | None
-    window: dict[str, Any] | None = Field(description="Which records were read: counts and the oldest and newest timestamp.")
+    window: dict[str, Any] | None = Field(
+        description="Which records were read: counts, the oldest and newest timestamp, and a fingerprint."
+    )
     monitor_version: int | None
     model_revision: str | None
     requested_by: str = Field(description="`schedule`, or the id of the API key.")

@@ -69,7 +69,7 @@ class MeasurementOut(Out):
     verdict: str | None = Field(description="fair, suspected, unfair, insufficient_data, not_computable; null where no limit is set.")
     lower_limit: float | None
     upper_limit: float | None
-    carried_forward: bool = Field(description="Nothing was logged since the check before; this is its value.")
+    carried_forward: bool = Field(description="Nothing has changed since the check before; this is its value.")
     definition: int = Field(
         description="Number of the metric's definition on this data: 2 where release 0.1 had another one, whose points have 1."
     )
