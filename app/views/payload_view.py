@@ -1,8 +1,9 @@
 """The views of logged records: as they were scored, and together with their perturbed copies."""
 
-from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from collections.abc import Mapping
+from typing import Any, Final, cast
 
+from app.checks.doubts import notes_on_doubts
 from app.checks.gaps import NO_ENDPOINT
 from app.checks.sub_ranges import inside
 from app.domain.checks import DataSet, Measurement, Scope
@@ -57,12 +58,13 @@ def why_not_perturbed(standing: Standing) -> str | None:
 def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
     """What must be said beside figures with copies, of these attributes."""
     window = source.window
-    through = cast("Mapping[str, Mapping[str, Sequence[str]]]", window.get("correlated_features", {}))
+    through = cast("Mapping[str, Mapping[str, Any]]", window.get("correlated_features", {}))
     unseen = [name for name in window.get("attributes_unseen_by_model", ()) if name not in through]
     others = int(window.get("records_of_other_revisions", 0))
     return (
         *(LIKE_PAYLOAD.format(attribute=name) for name in unseen),
         *(THROUGH.format(attribute=name, features=", ".join(used["features"])) for name, used in through.items()),
+        *(note for name, used in through.items() for note in notes_on_doubts(name, used)),
         *(UNEQUAL.format(attribute=one.attribute) for one in with_copies if one.attribute not in unseen and _is_unequal(one)),
         *((OTHER_REVISIONS.format(records=others),) if others else ()),
     )

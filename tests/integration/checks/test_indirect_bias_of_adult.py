@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from app.api.correlated_features import THRESHOLD
 from app.checks.donors import donors_of_groups
 from app.checks.grouping import Group
 from app.checks.perturbation import uniform
@@ -143,13 +142,9 @@ def balanced(result: Result) -> tuple[float, str | None]:
 def test_the_features_found_to_be_correlated_with_the_sex(adults: Scene, people: pd.DataFrame) -> None:
     (found,) = processed(adults, people).correlated
 
-    strengths = {one.feature: one.strength for one in found.associations}
-    assert {feature for feature, strength in strengths.items() if (strength or 0) >= THRESHOLD} == {
-        "relationship",
-        "marital_status",
-        "occupation",
-    }
-    assert strengths == pytest.approx(STRENGTHS, abs=0.0005)
+    assert {one.feature for one in found.associations if one.is_recommended()} == set(RECOMMENDED)
+    figures = {one.feature: (one.strength, one.chance_level, one.uncorrected) for one in found.associations}
+    assert figures == {feature: pytest.approx(known, abs=0.0005) for feature, known in STRENGTHS.items()}
 
 
 def test_plain_flipping_shows_the_payload_and_correlated_features_show_what_the_model_makes_of_them(
