@@ -20,7 +20,7 @@ NOT_CORRECTED = "not_corrected_for_chance"
 
 _PICKED_CHANCE = (
     "{feature} goes together with {attribute} no more strongly than shuffled values do (strength {strength:.3f}, level of chance"
-    " {chance_level:.3f}), so changing it says nothing about indirect bias: pick the features that GET …/correlated-features recommends"
+    " {chance_level:.3f}), so changing it says nothing about indirect bias: pick the features that are recommended"
 )
 _PICKED_UNKNOWN = (
     "whether {feature} goes together with {attribute} more strongly than chance is not known: the training data were uploaded when"
