@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import chdtri
 
 from app.metrics.values import Undefined
 from app.training.association import AbsolutePearson, Association, CorrelationRatio, CramersV, Strength
@@ -162,6 +163,14 @@ def test_about_five_of_a_hundred_shuffles_reach_the_level_of_chance(name: str) -
 
     # 5 % are wanted; of 2,000 shuffles the share itself is off by 1 point in 95 of 100 cases.
     assert 0.025 < (shuffles > level).mean() < 0.085
+
+
+@pytest.mark.parametrize("name", ["309 very skewed values by a group of 2 %", "100 skewed values by 100 in 1,000 records"])
+def test_chi_squared_would_call_a_quarter_of_the_shuffles_of_rare_values_more_than_chance(name: str) -> None:
+    one, other = INDEPENDENT[name]
+    shuffles = squares(one, other, shuffled_orders(len(one), 4))
+
+    assert (shuffles > chdtri(shape(one).rank * shape(other).rank, 0.05) / len(one)).mean() > 0.25
 
 
 @pytest.mark.parametrize(
