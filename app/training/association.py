@@ -24,7 +24,7 @@ import numpy.typing as npt
 from app.metrics.values import Undefined
 from app.training.chance import Shape, Shuffled, shape_of_categories, shape_of_quantity
 from app.training.columns import MISSING, Codes, Numbers
-from app.training.moments import Moments
+from app.training.moments import Moments, added_products
 
 NO_RECORDS = "no record has a value in both"
 ONE_VALUE = "one of the two has a single value in all records that are compared"
@@ -154,7 +154,8 @@ class AbsolutePearson:
         with np.errstate(all="ignore"):
             means = [np.float64(numbers.mean()) for numbers in pair]
             apart = (means[0] - before[0]) * (means[1] - before[1])
-            self._product += float((pair[0] - means[0]) @ (pair[1] - means[1]) + apart * (mine * theirs / (mine + theirs)))
+            product = added_products(pair[0] - means[0], pair[1] - means[1])
+            self._product += float(product + apart * (mine * theirs / (mine + theirs)))
 
     @property
     def records(self) -> int:

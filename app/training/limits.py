@@ -49,7 +49,7 @@ MOST_PROBLEMS = 100
 """That one answer lists."""
 
 MOST_PAIRS = 2_000
-"""Pairs of a meta field and a feature whose association is measured. Each costs about a third of a millisecond a piece."""
+"""Pairs of a meta field and a feature whose association is measured. Each costs about half a millisecond a piece."""
 
 MOST_PAIR_CELLS = 5_000_000
 """Of all pairs' count tables together: 40 MB."""
