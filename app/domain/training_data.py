@@ -114,7 +114,7 @@ class Association:
     """How strongly a feature goes together with a meta field; without a strength, `reason` says why.
 
     `strength` is corrected for chance, and `chance_level` is the level on its scale that 95 of 100 shuffles stay below: both 0 to 1, None
-    where they were not measured. Release 0.1 measured `uncorrected` alone, so its associations have this and no strength. `records`
+    where they were not measured. Earlier versions measured `uncorrected` alone, so their associations have this and no strength. `records`
     are those that have a value in both, `left_out` the others.
     """
 

@@ -76,7 +76,7 @@ def _association_json(one: Association) -> dict[str, Any]:
 def _association(stored: dict[str, Any] | list[Any]) -> Association:
     if isinstance(stored, dict):
         return Association(**{**stored, "measure": AssociationMeasure(stored["measure"])})
-    # What release 0.1 stored: a list, whose strength is not corrected for chance.
+    # What earlier versions stored: a list, whose strength is not corrected for chance.
     feature, measure, uncorrected, records, left_out, reason = stored
     return Association(
         feature=feature,
