@@ -7,16 +7,13 @@ from fastapi import APIRouter, Query
 from app.api.answers import problems_of_deployment
 from app.api.schemas.correlated_features import CorrelatedFeaturesOut, correlated_feature
 from app.domain.deployments import RecordSchema
-from app.domain.training_data import TrainingForm, TrainingSummary
+from app.domain.training_data import RECOMMENDED_ABOVE, Association, TrainingForm, TrainingSummary
 from app.errors import InvalidInput, NotFound
 from app.store.correlations import associations_of, donor_features_of
 from app.store.training_data import training_summary_of
 from app.web.access import ReadableDeployment, SessionIn
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/correlated-features", tags=["training data"])
-
-THRESHOLD = 0.3
-"""What Cohen (1988) calls a medium effect, for a correlation r as for the w of a contingency table, which for two values is Cramér's V."""
 
 NO_ROWS = "the training data are a ready distribution, which has no rows to compare columns in; upload a file"
 EARLIER = "the training data were uploaded before correlated features were looked for; upload them again"
@@ -27,26 +24,36 @@ def list_correlated_features(
     deployment: ReadableDeployment,
     session: SessionIn,
     attribute: Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$", description="A meta field.", examples=["Sex"])],
-    threshold: Annotated[float, Query(ge=0, le=1, description="From which strength on a feature counts as correlated.")] = THRESHOLD,
+    threshold: Annotated[
+        float, Query(ge=0, le=1, description="Above which strength a feature that is above chance is recommended.")
+    ] = RECOMMENDED_ABOVE,
 ) -> CorrelatedFeaturesOut:
     """Every feature of the model by how strongly it goes together with a meta field in the training data, the strongest first.
 
-    Look here before you list features under `correlated_features` of a monitored attribute. Nothing is switched on by looking.
+    Strengths are corrected for chance. Look here before you list features under `correlated_features` of a monitored attribute, and list
+    all that are `recommended`, together. Nothing is switched on by looking.
     """
     _require_meta(attribute, deployment.schema)
     summary = training_summary_of(session, deployment.no)
     if summary is None:
         raise NotFound("training data of the deployment", deployment.id)
-    found = associations_of(session, deployment.no, attribute)
+    found = associations_of(session, deployment.no, [attribute]).get(attribute)
     donated = donor_features_of(session, deployment.no).get(attribute, {})
     pickable = {column.name for column in deployment.schema.features if donated.get(column.name) is column.type}
-    strongest_first = sorted(found or (), key=lambda one: -1.0 if one.strength is None else one.strength, reverse=True)
+    strongest_first = sorted(found or (), key=_order)
     return CorrelatedFeaturesOut(
         attribute=attribute,
         threshold=threshold,
         reason=_absent(attribute, summary) if found is None else None,
-        features=[correlated_feature(one, threshold=threshold, can_be_picked=one.feature in pickable) for one in strongest_first],
+        features=[
+            correlated_feature(attribute, one, threshold=threshold, can_be_picked=one.feature in pickable) for one in strongest_first
+        ],
     )
+
+
+def _order(one: Association) -> tuple[bool, float, float]:
+    """The strongest first; of those without a strength the ones that an earlier version found to be strongest."""
+    return one.strength is None, -(one.strength or 0), -(one.uncorrected or 0)
 
 
 def _require_meta(attribute: str, schema: RecordSchema) -> None:

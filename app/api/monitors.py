@@ -6,6 +6,7 @@ from app.api.answers import problems_of_deployment, problems_with_body
 from app.api.changes import monitor_changes
 from app.api.schemas.monitors import MonitorIn, MonitorOut
 from app.api.validating import ValidateOnly, kept_unless
+from app.checks.doubts import monitor_warnings
 from app.checks.fitting import fitting_problems
 from app.errors import InvalidInput, NotFound
 from app.store.activities import record_activity
@@ -29,7 +30,7 @@ def put_fairness_monitor(
         after = put_monitor(session, deployment.no, monitor)
         if after != before:
             record_activity(session, principal.actor, "monitor.changed", deployment=deployment, details=monitor_changes(before, after))
-    return MonitorOut.of(after)
+    return MonitorOut.of(after, monitor_warnings(session, deployment, after))
 
 
 @router.get("", operation_id="readFairnessMonitor", responses=problems_of_deployment())
@@ -38,7 +39,7 @@ def read_fairness_monitor(deployment: ReadableDeployment, session: SessionIn) ->
     monitor = monitor_of(session, deployment.no)
     if monitor is None:
         raise NotFound("fairness monitor of the deployment", deployment.id)
-    return MonitorOut.of(monitor)
+    return MonitorOut.of(monitor, monitor_warnings(session, deployment, monitor))
 
 
 @router.delete("", status_code=204, operation_id="deleteFairnessMonitor", responses=problems_of_deployment())

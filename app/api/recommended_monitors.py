@@ -8,6 +8,7 @@ from app.api.answers import problems_of_deployment, problems_with_body
 from app.api.changes import monitor_changes
 from app.api.schemas.monitors import MonitorOut
 from app.api.schemas.recommended_monitors import AcceptRecommendationsIn, RecommendedMonitorsOut
+from app.checks.doubts import monitor_warnings
 from app.checks.fitting import fitting_problems
 from app.errors import InvalidInput, NotFound
 from app.store.activities import record_activity
@@ -47,4 +48,4 @@ def accept_recommended_monitors(deployment: LockedDeployment, session: SessionIn
     if accepted != stored:
         changes = monitor_changes(stored, accepted)
         record_activity(session, principal.actor, "monitor.accepted_recommendations", deployment=deployment, details=changes)
-    return MonitorOut.of(accepted)
+    return MonitorOut.of(accepted, monitor_warnings(session, deployment, accepted))

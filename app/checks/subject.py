@@ -5,14 +5,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from app.checks.donors import GroupDonors, donors_of_groups, without_field
+from app.checks.doubts import Doubts, doubts_of
 from app.checks.grouping import Grouping
 from app.domain.checks import CheckRun
 from app.domain.deployments import Column, Deployment, FieldKind
 from app.domain.mitigation import MitigationSettings
 from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.training_data import Donors
+from app.domain.training_data import Association, Donors
 from app.errors import InvalidInput, NotFound
-from app.store.correlations import donors_of
+from app.store.correlations import associations_of, donors_of
 from app.store.deployments import Deployments, Sealer
 from app.store.engine import Database
 from app.store.mitigation import newest_profile, settings_of
@@ -23,7 +24,8 @@ from app.store.monitors import monitor_of
 class Subject:
     """A check with the deployment and monitor it evaluates.
 
-    `donors` are those of the meta fields that are watched through correlated features, as far as the training data hold them.
+    `donors` are those of the meta fields that are watched through correlated features, as far as the training data hold them, and
+    `associations` how strongly each feature goes together with them.
     `mitigation` is what is set, `profile_version` the newest that was learnt for it (None where nothing was yet).
     """
 
@@ -31,6 +33,7 @@ class Subject:
     deployment: Deployment
     monitor: Monitor
     donors: Mapping[str, Donors] = field(default_factory=dict)
+    associations: Mapping[str, tuple[Association, ...]] = field(default_factory=dict)
     mitigation: MitigationSettings = field(default_factory=MitigationSettings)
     profile_version: int | None = None
 
@@ -70,6 +73,10 @@ class Subject:
             raise InvalidInput.of(f"attributes.{name}.correlated_features", without_field(name))
         return donors_of_groups(self.donors[name], grouping.groups, grouping.column, self.deployment.schema, features)
 
+    def doubts_about(self, attribute: MonitoredAttribute) -> Doubts:
+        """Returns the doubts about the correlated features of a meta field."""
+        return doubts_of(attribute.correlated_features, self.associations.get(attribute.feature, ()))
+
     def numeric_features(self) -> list[str]:
         """The features by which it can be told how alike two records are."""
         return [column.name for column in self.deployment.schema.features if column.kind is FieldKind.NUMERIC]
@@ -93,5 +100,6 @@ def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject
             raise NotFound("fairness monitor of deployment", check.deployment_id)
         through = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
         donors = donors_of(session, check.deployment_no, through) if through else {}
+        associations = associations_of(session, check.deployment_no, through) if through else {}
         settings, profile = settings_of(session, check.deployment_no), newest_profile(session, check.deployment_no)
-    return Subject(check, deployment, monitor, donors, settings, None if profile is None else profile.version)
+    return Subject(check, deployment, monitor, donors, associations, settings, None if profile is None else profile.version)

@@ -54,6 +54,7 @@ def described_setting(subject: Subject) -> dict[str, object]:
         attribute.feature: {
             "features": sorted(attribute.correlated_features),
             "donors": subject.donors[attribute.feature].digest if attribute.feature in subject.donors else None,
+            **subject.doubts_about(attribute).described(),
         }
         for attribute in subject.monitor.attributes
         if attribute.correlated_features

@@ -24,6 +24,7 @@ from app.store.overview import group_figures
 from app.store.results import measurements_of
 from app.views.check_views import ViewKind, ViewState
 from app.views.figures import DATA_SETS, explained
+from app.views.payload_view import notes_on_unseen
 from app.views.viewing import check_view, views_of
 from app.web.access import NowIn, ReadableDeployment, SessionIn
 from app.web.paging import cut, number_behind
@@ -94,6 +95,7 @@ def _check(session: Session, deployment: Deployment, check: CheckRun, kind: View
     return {
         "view": check_view(session, deployment, check, kind),
         "headlines": shown,
+        "notes_of": notes_on_unseen(check.window or {}) if any(one.data is DataSet.BALANCED for one in measurements) else {},
         "summary": summary(shown),
         "measurements": measurements[:MOST_MEASUREMENTS],
         "measured": len(measurements),

@@ -29,6 +29,7 @@ from app.store.checks import get
 from app.store.results import measurements_of
 from app.views.figures import sentence_of
 from app.views.overview import HEADLINE, OverviewWanted, overview
+from app.views.payload_view import notes_on_unseen
 from app.web.access import NowIn, ReadableDeployment, SessionIn
 
 router = APIRouter(include_in_schema=False)
@@ -98,12 +99,16 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """How the worst monitored value of an attribute fares: as logged, and with all else held equal; and who knows of it."""
+    """How the worst monitored value of an attribute fares: as logged, and with all else held equal; and who knows of it.
+
+    `notes` are of an attribute that the model does not see: what its figure with copies means.
+    """
 
     attribute: str
     figures: tuple[Figure, ...]
     sentence: str
     reading: str | None
+    notes: tuple[str, ...]
     alerts: tuple[Alert, ...]
 
 
@@ -129,7 +134,7 @@ def fairness_page(
         "deployment": deployment,
         "standing": standing,
         "newest": newest,
-        "headlines": _headlines(measured, known),
+        "headlines": _headlines(measured, known, {} if newest is None else notes_on_unseen(newest.window or {})),
         "names": people(session, (one.acknowledged_by for one in known)),
         "elsewhere": _elsewhere(measured, chosen),
         "charts": _charts(deployment.id, measured, chosen, now),
@@ -144,22 +149,33 @@ def fairness_page(
     return page(request, "fairness.html", values)
 
 
-def _headlines(measured: Sequence[Measurement], known: Sequence[Alert]) -> list[Headline]:
+def _headlines(measured: Sequence[Measurement], known: Sequence[Alert], notes: Mapping[str, tuple[str, ...]]) -> list[Headline]:
     worst = {(one.data, one.attribute): one for one in measured if one.metric == HEADLINE and one.scope is Scope.WORST}
     attributes = dict.fromkeys(attribute for _, attribute in worst if attribute is not None)
-    return [_headline(attribute, worst, [one for one in known if one.subject.attribute == attribute]) for attribute in attributes]
+    return [
+        _headline(attribute, worst, [one for one in known if one.subject.attribute == attribute], notes.get(attribute, ()))
+        for attribute in attributes
+    ]
 
 
-def _headline(attribute: str, worst: Mapping[tuple[DataSet, str | None], Measurement], known: Sequence[Alert]) -> Headline:
+def _headline(
+    attribute: str, worst: Mapping[tuple[DataSet, str | None], Measurement], known: Sequence[Alert], notes: tuple[str, ...]
+) -> Headline:
     absent = NOT_TOGETHER if TOGETHER in attribute else NOT_MEASURED
     found = {data: worst.get((data, attribute)) for data in (DataSet.PAYLOAD, DataSet.BALANCED)}
     figures = tuple(Figure(data, "" if one is None else _whom(one), one, absent) for data, one in found.items())
     told = next(one for one in found.values() if one is not None)
     is_same = len({figure.whom for figure in figures}) == 1
     verdicts = tuple(None if one is None else one.verdict for one in found.values())
-    reading = READINGS.get((verdicts[0], verdicts[1])) if is_same else None
+    # Of an attribute that the model does not see, copies hold nothing or other features changed: the readings would be untrue.
+    reading = READINGS.get((verdicts[0], verdicts[1])) if is_same and not notes else None
     return Headline(
-        attribute, figures, sentence_of(told), reading, tuple(sorted(known, key=lambda alert: alert.subject.data != DataSet.PAYLOAD))
+        attribute,
+        figures,
+        sentence_of(told),
+        reading,
+        notes if found[DataSet.BALANCED] is not None else (),
+        tuple(sorted(known, key=lambda alert: alert.subject.data != DataSet.PAYLOAD)),
     )
 
 

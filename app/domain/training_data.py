@@ -101,19 +101,45 @@ class AssociationMeasure(StrEnum):
     ABSOLUTE_PEARSON = "absolute_pearson"
 
 
+RECOMMENDED_ABOVE = 0.1
+"""The strength, corrected for chance, above which a correlated feature is recommended."""
+
+NOT_CORRECTED = (
+    "the training data were uploaded when strengths were not yet corrected for chance; upload them again to see which features stand out"
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Association:
     """How strongly a feature goes together with a meta field; without a strength, `reason` says why.
 
-    `records` are those that have a value in both, `left_out` the others.
+    `strength` is corrected for chance, and `chance_level` is the level on its scale that 95 of 100 shuffles stay below: both 0 to 1, None
+    where they were not measured. Earlier versions measured `uncorrected` alone, so their associations have this and no strength. `records`
+    are those that have a value in both, `left_out` the others.
     """
 
     feature: str
     measure: AssociationMeasure
     strength: float | None
+    chance_level: float | None
+    uncorrected: float | None
     records: int
     left_out: int
     reason: str | None = None
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether the association was compared with chance where it could be measured at all."""
+        return self.strength is not None or self.uncorrected is None
+
+    @property
+    def is_above_chance(self) -> bool:
+        """Whether it is stronger than what chance reaches in 95 of 100 shuffles."""
+        return self.strength is not None and self.chance_level is not None and self.strength > self.chance_level
+
+    def is_recommended(self, *, above: float = RECOMMENDED_ABOVE) -> bool:
+        """Returns whether it is above chance and stronger than that, 0 to 1."""
+        return self.strength is not None and self.strength > above and self.is_above_chance
 
 
 @dataclass(frozen=True, slots=True)

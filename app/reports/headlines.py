@@ -25,8 +25,9 @@ def headline_section(views: Views, *, of: str) -> Section:
         return Section("In short", (Paragraph(f"There is no figure {of}: {why}", is_caution=True),))
     blocks: list[Block] = [*_carried(views), Paragraph(_counted(known, of))]
     for attribute in dict.fromkeys(one.attribute for _, one, _ in known):
-        mine = [(kind, worst) for kind, one, worst in known if one.attribute == attribute]
-        blocks.append(Bullets(tuple(_told(attribute, kind, worst) for kind, worst in mine)))
+        mine = [(kind, one, worst) for kind, one, worst in known if one.attribute == attribute]
+        told = [_told(attribute, kind, worst) for kind, _, worst in mine]
+        blocks.append(Bullets((*told, *(note for _, one, _ in mine for note in one.notes))))
     columns = ("Attribute", "Records", "Treated worst", "Disparate impact", "95 %", "Records counted", "Fair", "Verdict")
     blocks.append(Table("The monitored group treated worst, of each attribute", columns, tuple(_rows(known))))
     blocks.append(Paragraph(_READ_BOTH))

@@ -1,13 +1,14 @@
 """Stored correlations of training data: the domain's Correlated to rows and back."""
 
 from collections.abc import Collection, Iterable
+from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from app.domain.deployments import FieldType
-from app.domain.training_data import Association, AssociationMeasure, Correlated, Donor, Donors
+from app.domain.training_data import NOT_CORRECTED, Association, AssociationMeasure, Correlated, Donor, Donors
 from app.store.tables import TrainingCorrelationRow
 
 
@@ -29,11 +30,11 @@ def store_correlations(session: Session, deployment_no: int, correlated: Iterabl
         session.execute(insert(TrainingCorrelationRow), row)
 
 
-def associations_of(session: Session, deployment_no: int, attribute: str) -> tuple[Association, ...] | None:
-    """The meta field's association with each feature, in the order of the schema; None where the upload says nothing of it."""
+def associations_of(session: Session, deployment_no: int, attributes: Collection[str]) -> dict[str, tuple[Association, ...]]:
+    """Returns the association of these meta fields with each feature, in the order of the schema, as far as the upload has them."""
     table = TrainingCorrelationRow
-    stored = session.scalar(select(table.associations).where(table.deployment_no == deployment_no, table.attribute == attribute))
-    return None if stored is None else tuple(map(_association, stored))
+    rows = select(table.attribute, table.associations).where(table.deployment_no == deployment_no, table.attribute.in_(attributes))
+    return {attribute: tuple(map(_association, stored)) for attribute, stored in session.execute(rows)}
 
 
 def donor_features_of(session: Session, deployment_no: int) -> dict[str, dict[str, FieldType]]:
@@ -68,12 +69,22 @@ def donors_of(session: Session, deployment_no: int, attributes: Collection[str])
     }
 
 
-def _association_json(one: Association) -> list[Any]:
-    return [one.feature, one.measure.value, one.strength, one.records, one.left_out, one.reason]
+def _association_json(one: Association) -> dict[str, Any]:
+    return {**asdict(one), "measure": one.measure.value}
 
 
-def _association(stored: list[Any]) -> Association:
-    feature, measure, strength, records, left_out, reason = stored
+def _association(stored: dict[str, Any] | list[Any]) -> Association:
+    if isinstance(stored, dict):
+        return Association(**{**stored, "measure": AssociationMeasure(stored["measure"])})
+    # What earlier versions stored: a list, whose strength is not corrected for chance.
+    feature, measure, uncorrected, records, left_out, reason = stored
     return Association(
-        feature=feature, measure=AssociationMeasure(measure), strength=strength, records=records, left_out=left_out, reason=reason
+        feature=feature,
+        measure=AssociationMeasure(measure),
+        strength=None,
+        chance_level=None,
+        uncorrected=uncorrected,
+        records=records,
+        left_out=left_out,
+        reason=reason or NOT_CORRECTED,
     )

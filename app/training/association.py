@@ -1,28 +1,46 @@
 """How strongly two columns go together, counted piece by piece: three measures from 0 to 1, by the kinds of the columns.
 
-- Two categories: Cramér's V, the root of chi-squared / (records x (the smaller number of values - 1)); plain, with no correction of
-  its bias, which lets few records look more related than they are.
-- A category and a quantity: the correlation ratio, the root of the share of the quantity's variation that lies between the categories.
-- Two quantities: the absolute value of Pearson's correlation.
+- Two categories: Cramér's V, the root of chi-squared / (records x (the smaller number of values - 1)); corrected as in Bergsma 2013,
+  A bias-correction for Cramér's V and Tschuprow's T, Journal of the Korean Statistical Society 42, 323-328.
+- A category and a quantity: the correlation ratio, the root of the share of the quantity's variation that lies between the categories;
+  corrected to the root of epsilon squared (Kelley 1935, An unbiased correlation ratio measure, PNAS 21, 554-559).
+- Two quantities: the absolute value of Pearson's correlation; corrected to the root of the adjusted r squared (Ezekiel 1930), which is
+  epsilon squared with one degree of freedom.
+
+Each correction takes off the square what it is on average when one of the columns is shuffled, and divides by the room that is left;
+below that average the strength is 0. The level of chance is the level that 95 of 100 shuffles stay below, corrected in the same way: it
+is on the scale of the corrected strength.
 
 A record without a value in either column is left out. Where either column has a single value left, nothing can go together with it:
 that is no number, and not 0.
 """
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from app.metrics.values import Undefined
+from app.training.chance import Shape, Shuffled, shape_of_categories, shape_of_quantity
 from app.training.columns import MISSING, Codes, Numbers
+from app.training.moments import Moments, added_products
 
 NO_RECORDS = "no record has a value in both"
 ONE_VALUE = "one of the two has a single value in all records that are compared"
-OUT_OF_BOUNDS = "its numbers are too large, or too close to each other, to be squared and added"
+OUT_OF_BOUNDS = "its numbers are too large, or too close to each other, to be multiplied and added"
 
 _SMALLEST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
-"""Sums of squares below this have lost digits."""
+"""Sums of powers below this have lost digits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strength:
+    """How strongly two columns go together: corrected for chance, the level that chance reaches on this scale, and uncorrected; 0 to 1."""
+
+    corrected: float
+    chance_level: float
+    uncorrected: float
 
 
 class Association(Protocol):
@@ -32,8 +50,8 @@ class Association(Protocol):
     def records(self) -> int:
         """How many records have a value in both."""
 
-    def strength(self) -> float | Undefined:
-        """From 0 to 1, or why there is none."""
+    def strength(self) -> Strength | Undefined:
+        """Returns how strongly they go together, or why that is no number."""
 
 
 class CramersV:
@@ -53,18 +71,20 @@ class CramersV:
         """How many records have a value in both."""
         return int(self._counts.sum())
 
-    def strength(self) -> float | Undefined:
-        """From 0 to 1, or why there is none."""
+    def strength(self) -> Strength | Undefined:
+        """Returns how strongly they go together, or why that is no number."""
         records = self.records
         if not records:
             return Undefined(NO_RECORDS, 0)
         counts = self._counts[self._counts.any(axis=1)][:, self._counts.any(axis=0)]
-        smaller = min(counts.shape)
-        if smaller < 2:  # noqa: PLR2004 - one value
+        if min(counts.shape) < 2:  # noqa: PLR2004 - one value
             return Undefined(ONE_VALUE, records)
-        expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / records
+        of_first, of_second = counts.sum(axis=1), counts.sum(axis=0)
+        expected = np.outer(of_first, of_second) / records
         chi_squared = float(((counts - expected) ** 2 / expected).sum())
-        return _bounded(np.sqrt(chi_squared / (records * (smaller - 1))), records)
+        shapes = shape_of_categories(of_first), shape_of_categories(of_second)
+        room = min(shape.rank - shape.rank**2 / (records - 1) for shape in shapes)
+        return _strength(chi_squared / records, Shuffled(*shapes, records), room)
 
 
 class CorrelationRatio:
@@ -74,14 +94,14 @@ class CorrelationRatio:
         self._records = np.zeros(categories, dtype=np.int64)
         self._means = np.zeros(categories)
         self._squares = np.zeros(categories)
-        self._numbers = _Spread()
+        self._numbers = _Quantity()
 
     def add(self, codes: Codes, numbers: Numbers) -> None:
         """Counts the records of one piece: the places of their categories, and their numbers."""
         known = (codes != MISSING) & np.isfinite(numbers)
         if not known.any():
             return
-        codes, numbers = codes[known], self._numbers.shifted(numbers[known])
+        codes, numbers = codes[known], self._numbers.added(numbers[known])
         size = len(self._records)
         with np.errstate(all="ignore"):
             records = np.bincount(codes, minlength=size)
@@ -98,84 +118,110 @@ class CorrelationRatio:
         """How many records have a value in both."""
         return int(self._records.sum())
 
-    def strength(self) -> float | Undefined:
-        """From 0 to 1, or why there is none."""
+    def strength(self) -> Strength | Undefined:
+        """Returns how strongly they go together, or why that is no number."""
         records = self.records
         if not records:
             return Undefined(NO_RECORDS, 0)
         if np.count_nonzero(self._records) == 1 or self._numbers.is_one_value:
             return Undefined(ONE_VALUE, records)
+        shape = self._numbers.shape()
         with np.errstate(all="ignore"):
             mean = (self._records * self._means).sum() / records
             between = (self._records * (self._means - mean) ** 2).sum()
-            total = between + self._squares.sum()
-            found = np.sqrt(between / total)
-        return _bounded(found, records) if total > _SMALLEST else Undefined(OUT_OF_BOUNDS, records)
+            squared = between / (between + self._squares.sum())
+        if shape is None or not np.isfinite(squared):
+            return Undefined(OUT_OF_BOUNDS, records)
+        shuffled = Shuffled(shape_of_categories(self._records[self._records > 0]), shape, records)
+        return _strength(float(squared), shuffled, 1 - shuffled.mean)
 
 
 class AbsolutePearson:
     """Of two quantities."""
 
     def __init__(self) -> None:
-        self._records = 0
-        self._means = np.zeros(2)
-        self._products = np.zeros((2, 2))
-        self._numbers = (_Spread(), _Spread())
+        self._product = 0.0
+        self._numbers = (_Quantity(), _Quantity())
 
     def add(self, first: Numbers, second: Numbers) -> None:
         """Counts the records of one piece by their numbers."""
         known = np.isfinite(first) & np.isfinite(second)
-        records = int(known.sum())
-        if not records:
+        theirs = int(known.sum())
+        if not theirs:
             return
-        pair = np.stack([spread.shifted(numbers[known]) for spread, numbers in zip(self._numbers, (first, second), strict=True)])
+        mine, before = self.records, [quantity.moments.mean for quantity in self._numbers]
+        pair = [quantity.added(numbers[known]) for quantity, numbers in zip(self._numbers, (first, second), strict=True)]
         with np.errstate(all="ignore"):
-            means = pair.mean(axis=1)
-            centred = pair - means[:, None]
-            apart = means - self._means
-            together = self._records + records
-            self._products += centred @ centred.T + np.outer(apart, apart) * (self._records * records / together)
-            self._means += apart * (records / together)
-        self._records = together
+            means = [np.float64(numbers.mean()) for numbers in pair]
+            apart = (means[0] - before[0]) * (means[1] - before[1])
+            product = added_products(pair[0] - means[0], pair[1] - means[1])
+            self._product += float(product + apart * (mine * theirs / (mine + theirs)))
 
     @property
     def records(self) -> int:
         """How many records have a value in both."""
-        return self._records
+        return self._numbers[0].moments.records
 
-    def strength(self) -> float | Undefined:
-        """From 0 to 1, or why there is none."""
-        if not self._records:
+    def strength(self) -> Strength | Undefined:
+        """Returns how strongly they go together, or why that is no number."""
+        records = self.records
+        if not records:
             return Undefined(NO_RECORDS, 0)
-        if any(spread.is_one_value for spread in self._numbers):
-            return Undefined(ONE_VALUE, self._records)
-        squares = np.diag(self._products)
+        if any(quantity.is_one_value for quantity in self._numbers):
+            return Undefined(ONE_VALUE, records)
+        first, second = (quantity.shape() for quantity in self._numbers)
         with np.errstate(all="ignore"):
-            found = abs(self._products[0, 1]) / (np.sqrt(squares[0]) * np.sqrt(squares[1]))
-        return _bounded(found, self._records) if (squares > _SMALLEST).all() else Undefined(OUT_OF_BOUNDS, self._records)
+            found = float(self._product / np.prod([np.sqrt(quantity.moments.squares) for quantity in self._numbers]))
+        if first is None or second is None or not np.isfinite(found):
+            return Undefined(OUT_OF_BOUNDS, records)
+        shuffled = Shuffled(first, second, records)
+        return _strength(found**2, shuffled, 1 - shuffled.mean)
 
 
-class _Spread:
-    """The lowest and the highest of the numbers seen, and the first one, from which the others are counted: their mean may be huge."""
+class _Quantity:
+    """The numbers seen: their lowest and highest, and their moments, counted from the first of them: their mean may be huge."""
 
     def __init__(self) -> None:
         self._first: float | None = None
         self._lowest, self._highest = np.inf, -np.inf
+        self.moments = Moments()
 
-    def shifted(self, numbers: Numbers) -> Numbers:
+    def added(self, numbers: Numbers) -> Numbers:
+        """Counts the numbers, of which there is one at least, and returns how far each is above the first one."""
         if self._first is None:
             self._first = float(numbers[0])
         self._lowest = min(self._lowest, float(numbers.min()))
         self._highest = max(self._highest, float(numbers.max()))
         with np.errstate(all="ignore"):
             moved: npt.NDArray[np.float64] = numbers - self._first
+        self.moments.add(moved)
         return moved
 
     @property
     def is_one_value(self) -> bool:
         return self._lowest == self._highest
 
+    def shape(self) -> Shape | None:
+        """Returns what shuffling sees of it, or None where its sums cannot be computed in double precision."""
+        sums = self.moments.squares, self.moments.fourths
+        if not all(np.isfinite(one) and one > _SMALLEST for one in sums):
+            return None
+        return shape_of_quantity(*sums)
 
-def _bounded(found: float, records: int) -> float | Undefined:
-    """The last digits of a perfect association may lie above 1."""
-    return min(max(float(found), 0.0), 1.0) if np.isfinite(found) else Undefined(OUT_OF_BOUNDS, records)
+
+def _strength(squared: float, shuffled: Shuffled, room: float) -> Strength:
+    """The strength of columns whose association, squared, is that; `room` is what is left of its highest value without its mean."""
+    highest = shuffled.highest
+    found, level = (min(max(one, 0.0), float(highest)) for one in (squared, shuffled.level))
+    return Strength(
+        corrected=_corrected(found, shuffled, room),
+        chance_level=_corrected(level, shuffled, room),
+        uncorrected=float(np.sqrt(found / highest)),
+    )
+
+
+def _corrected(squared: float, shuffled: Shuffled, room: float) -> float:
+    """Where each record has a category of its own there is no room: chance reaches everything."""
+    above = squared - shuffled.mean
+    # The last digits of a perfect association may lie above 1.
+    return min(float(np.sqrt(above / room)), 1.0) if above > 0 and room > 0 else 0.0

@@ -70,15 +70,18 @@ class _Pair:
     reason: str | None
 
     def found(self, records: int) -> Association:
-        strength = Undefined(self.reason or "", 0) if self.counted is None else self.counted.strength()
+        found = Undefined(self.reason or "", 0) if self.counted is None else self.counted.strength()
         compared = 0 if self.counted is None else self.counted.records
+        measured = None if isinstance(found, Undefined) else found
         return Association(
             feature=self.feature.column.name,
             measure=measure_of(self.meta.column, self.feature.column),
-            strength=None if isinstance(strength, Undefined) else strength,
+            strength=None if measured is None else measured.corrected,
+            chance_level=None if measured is None else measured.chance_level,
+            uncorrected=None if measured is None else measured.uncorrected,
             records=compared,
             left_out=records - compared,
-            reason=strength.reason if isinstance(strength, Undefined) else None,
+            reason=found.reason if isinstance(found, Undefined) else None,
         )
 
 

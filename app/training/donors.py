@@ -164,7 +164,8 @@ def _axis(column: Column, survey: Survey) -> Axis | None:
 
 
 def _strong(associations: Sequence[Association], schema: RecordSchema) -> tuple[Column, ...]:
-    strengths = {one.feature: one.strength for one in associations if one.strength is not None}
+    # Uncorrected, and not corrected: what is no stronger than chance may be picked, with a warning.
+    strengths = {one.feature: one.uncorrected for one in associations if one.uncorrected is not None}
     return tuple(column for column in schema.features if strengths.get(column.name, 0.0) >= LEAST_STRENGTH)
 
 

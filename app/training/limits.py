@@ -49,13 +49,13 @@ MOST_PROBLEMS = 100
 """That one answer lists."""
 
 MOST_PAIRS = 2_000
-"""Pairs of a meta field and a feature whose association is measured. Each costs about a third of a millisecond a piece."""
+"""Pairs of a meta field and a feature whose association is measured. Each costs about half a millisecond a piece."""
 
 MOST_PAIR_CELLS = 5_000_000
 """Of all pairs' count tables together: 40 MB."""
 
 LEAST_STRENGTH = 0.1
-"""Of a feature whose values are kept in donors. Weaker ones cannot be picked, so nothing of theirs is kept."""
+"""Uncorrected, of a feature whose values are kept in donors. Weaker ones cannot be picked, so nothing of theirs is kept."""
 
 DONORS = 2_000
 """Of one value of a meta field, or of one interval of its numbers. A rate over so many is off by at most 2.2 points in 95 of 100 files."""

@@ -136,8 +136,8 @@ class AttributeView:
     `groups` stand in the order of the monitor, `pooled` is the monitored then the reference group as a whole. Where there are none,
     `reason` says why. `worst` is the headline: the comparison of the monitored value that is treated worst. `in_no_group` counts the
     records whose value is in neither group or missing. `perturbed_records` are the copies (None: it is not perturbed),
-    `unclassified_copies` those of them in neither outcome list. `perfect_equality` is there on data with copies. `accuracy` and
-    `mitigated` are of the debiased view only, `worst_after` too.
+    `unclassified_copies` those of them in neither outcome list. `perfect_equality` is there on data with copies, and `notes` where the
+    model does not see the attribute: what its copies mean. `accuracy` and `mitigated` are of the debiased view only, `worst_after` too.
     """
 
     attribute: str
@@ -153,6 +153,7 @@ class AttributeView:
     perfect_equality: Measurement | None = None
     accuracy: tuple[Change, ...] = ()
     mitigated: MitigatedRecords | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def is_intersection(self) -> bool:

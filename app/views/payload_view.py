@@ -1,8 +1,9 @@
 """The views of logged records: as they were scored, and together with their perturbed copies."""
 
-from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from collections.abc import Mapping
+from typing import Any, Final, cast
 
+from app.checks.doubts import notes_on_doubts
 from app.checks.gaps import NO_ENDPOINT
 from app.checks.sub_ranges import inside
 from app.domain.checks import DataSet, Measurement, Scope
@@ -62,14 +63,12 @@ def why_not_perturbed(standing: Standing) -> str | None:
 
 def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
     """What must be said beside figures with copies, of these attributes."""
-    window = source.window
-    through = cast("Mapping[str, Mapping[str, Sequence[str]]]", window.get("correlated_features", {}))
-    unseen = [name for name in window.get("attributes_unseen_by_model", ()) if name not in through]
-    others = int(window.get("records_of_other_revisions", 0))
+    unseen, through = notes_on_unseen(source.window), source.window.get("correlated_features", {})
+    others = int(source.window.get("records_of_other_revisions", 0))
+    copied = [one for one in with_copies if one.attribute not in unseen or one.attribute in through]
     return (
-        *(LIKE_PAYLOAD.format(attribute=name) for name in unseen),
-        *(THROUGH.format(attribute=name, features=", ".join(used["features"])) for name, used in through.items()),
-        *(UNEQUAL.format(attribute=one.attribute) for one in with_copies if one.attribute not in unseen and _is_unequal(one)),
+        *(note for notes in unseen.values() for note in notes),
+        *(UNEQUAL.format(attribute=one.attribute) for one in copied if _is_unequal(one)),
         *((EARLIER_DEFINITION,) if is_of_earlier_definition(source) else ()),
         *((OTHER_REVISIONS.format(records=others),) if others else ()),
     )
@@ -80,6 +79,19 @@ def is_of_earlier_definition(source: CheckSource) -> bool:
     impacts = (one for one in source.figures if one.metric != OPENSCALE and "disparate_impact" in one.metric)
     current = CATALOGUE[IMPACT].definition_on(DataSet.BALANCED.value)
     return any(one.data is DataSet.BALANCED and one.definition < current for one in impacts)
+
+
+def notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Returns, of each attribute that the model does not see, what its figures with copies mean and whether they can be trusted.
+
+    `window` is that of a check.
+    """
+    through = cast("Mapping[str, Mapping[str, Any]]", window.get("correlated_features", {}))
+    plain = [name for name in window.get("attributes_unseen_by_model", ()) if name not in through]
+    found: dict[str, tuple[str, ...]] = {name: (LIKE_PAYLOAD.format(attribute=name),) for name in plain}
+    for name, used in through.items():
+        found[name] = (THROUGH.format(attribute=name, features=", ".join(used["features"])), *notes_on_doubts(name, used))
+    return found
 
 
 def _is_unequal(view: AttributeView) -> bool:
@@ -141,4 +153,5 @@ def _of_balanced(source: CheckSource, attribute: str) -> AttributeView:
         perturbed_records=copies,
         unclassified_copies=unclassified,
         perfect_equality=equality_of(source, attribute),
+        notes=notes_on_unseen(source.window).get(attribute, ()),
     )

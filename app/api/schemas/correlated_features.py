@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import Field
 
 from app.api.schemas.base import Out, example
+from app.checks.doubts import warning_of
 from app.domain.training_data import Association, AssociationMeasure
 from app.training.limits import LEAST_STRENGTH
 
@@ -12,22 +13,28 @@ _FEATURES: list[dict[str, Any]] = [
     {
         "feature": "Job",
         "measure": "cramers_v",
-        "strength": 0.434,
+        "strength": 0.431,
+        "chance_level": 0.045,
+        "uncorrected": 0.434,
         "records": 4_718,
         "left_out": 282,
         "reason": None,
-        "is_correlated": True,
+        "recommended": True,
         "can_be_picked": True,
+        "warning": None,
     },
     {
         "feature": "Age",
         "measure": "correlation_ratio",
-        "strength": 0.089,
+        "strength": 0.088,
+        "chance_level": 0.024,
+        "uncorrected": 0.089,
         "records": 5_000,
         "left_out": 0,
         "reason": None,
-        "is_correlated": False,
+        "recommended": False,
         "can_be_picked": False,
+        "warning": None,
     },
 ]
 
@@ -37,24 +44,36 @@ class CorrelatedFeatureOut(Out):
 
     feature: str
     measure: AssociationMeasure = Field(
-        description="Cramér's V (not corrected for bias) of two categories, the correlation ratio of a category and a quantity, the "
-        "absolute value of Pearson's correlation of two quantities."
+        description="Cramér's V of two categories, the correlation ratio of a category and a quantity, the absolute value of Pearson's "
+        "correlation of two quantities."
     )
-    strength: float | None = Field(description="From 0 to 1; null where it cannot be measured.")
+    strength: float | None = Field(description="From 0 to 1, corrected for chance; null where it was not measured.")
+    chance_level: float | None = Field(
+        description="The strength that 95 of 100 shuffles of the records stay below, corrected as the strength is, so the two can be "
+        "compared; null where it was not measured."
+    )
+    uncorrected: float | None = Field(
+        description="The strength without correction, from 0 to 1. Not to be compared with `chance_level`: many values or few records "
+        "alone make it large."
+    )
     records: int = Field(description="Training records that have a value in both.")
     left_out: int = Field(description="Training records that have none in one of them.")
     reason: str | None = Field(description="Why there is no strength.")
-    is_correlated: bool = Field(description="Whether the strength is at least the threshold.")
+    recommended: bool = Field(description="Whether the strength is above both the threshold and the level of chance.")
     can_be_picked: bool = Field(
-        description="Whether a monitor may list it under `correlated_features`: no values are kept of features weaker than "
-        f"{LEAST_STRENGTH}, or that the schema no longer has."
+        description="Whether a monitor may list it under `correlated_features`: no values are kept of features whose uncorrected strength "
+        f"is below {LEAST_STRENGTH}, or that the schema no longer has."
+    )
+    warning: str | None = Field(
+        description="Of a feature that can be picked, what should be known before: that it is no stronger than chance, or that this is not "
+        "known."
     )
 
 
 class CorrelatedFeaturesOut(Out):
     """The features of the model by how strongly they go together with a meta field."""
 
-    model_config = example({"attribute": "Sex", "threshold": 0.3, "reason": None, "features": _FEATURES})
+    model_config = example({"attribute": "Sex", "threshold": 0.1, "reason": None, "features": _FEATURES})
 
     attribute: str
     threshold: float
@@ -62,15 +81,18 @@ class CorrelatedFeaturesOut(Out):
     features: list[CorrelatedFeatureOut] = Field(description="The strongest first, those without a strength last.")
 
 
-def correlated_feature(one: Association, *, threshold: float, can_be_picked: bool) -> CorrelatedFeatureOut:
-    """The body of one association."""
+def correlated_feature(attribute: str, one: Association, *, threshold: float, can_be_picked: bool) -> CorrelatedFeatureOut:
+    """Returns the body of one association of the meta field."""
     return CorrelatedFeatureOut(
         feature=one.feature,
         measure=one.measure,
         strength=one.strength,
+        chance_level=one.chance_level,
+        uncorrected=one.uncorrected,
         records=one.records,
         left_out=one.left_out,
         reason=one.reason,
-        is_correlated=one.strength is not None and one.strength >= threshold,
+        recommended=one.is_recommended(above=threshold),
         can_be_picked=can_be_picked,
+        warning=warning_of(attribute, one) if can_be_picked else None,
     )

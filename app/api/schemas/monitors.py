@@ -1,5 +1,6 @@
 """The fairness monitor as a body."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
@@ -9,6 +10,7 @@ from app.api.schemas.values import GroupValueJson
 from app.domain.monitor_rules import MAX_ATTRIBUTES, MAX_DRAWS, MAX_RECORDS
 from app.domain.monitors import DEFAULT_THRESHOLD, DRAWS_PER_ROW, Limits, Monitor, MonitoredAttribute, Schedule
 from app.domain.outcomes import OutcomeRule
+from app.errors import FieldProblem
 
 _EXAMPLE: dict[str, Any] = {
     "favourable": ["No Risk"],
@@ -138,10 +140,19 @@ class AttributeOut(Out):
     correlated_features: list[FeatureName]
 
 
+class MonitorWarning(Out):
+    """Something that is accepted, but may lead to figures that say less than they seem to."""
+
+    field: str = Field(examples=["attributes[0].correlated_features[1]"])
+    message: str = Field(examples=["Postcode goes together with Sex no more strongly than shuffled values do"])
+
+
 class MonitorOut(Out):
     """The stored configuration. `version` grows with every change of content and is recorded with each check."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"version": 1, "max_records": 10_000, "schedule": "hourly", **_EXAMPLE}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"version": 1, "max_records": 10_000, "schedule": "hourly", "warnings": [], **_EXAMPLE}]}
+    )
 
     version: int
     favourable: list[GroupValueJson]
@@ -155,9 +166,12 @@ class MonitorOut(Out):
     strata: ColumnName | None
     draws: int
     seed: int
+    warnings: list[MonitorWarning] = Field(
+        description="What is accepted but doubtful, such as a correlated feature that is no stronger than chance. Not part of what is set."
+    )
 
     @classmethod
-    def of(cls, monitor: Monitor) -> "MonitorOut":
+    def of(cls, monitor: Monitor, warnings: Sequence[FieldProblem] = ()) -> "MonitorOut":
         """The body of a stored monitor."""
         return cls(
             version=monitor.version,
@@ -172,6 +186,7 @@ class MonitorOut(Out):
             strata=monitor.strata,
             draws=monitor.draws,
             seed=monitor.seed,
+            warnings=[MonitorWarning(field=one.field, message=one.message) for one in warnings],
         )
 
 

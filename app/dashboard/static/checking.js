@@ -17,19 +17,20 @@ export function checkAsTyped(form, check) {
   async function run() {
     const mine = ++last;
     let problem = null;
+    let answer = null;
     try {
-      await check();
+      answer = await check();
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       problem = error;
     }
-    if (mine === last && form.isConnected) show(problem);
+    if (mine === last && form.isConnected) show(problem, answer?.warnings || []);
   }
 
-  function show(problem) {
+  function show(problem, warnings) {
     const shown = (problem?.errors || []).filter((one) => isAt(controlFor(form, one.field)));
     markFields(form, shown);
-    tell(line, words(problem, shown.length));
+    tell(line, words(problem, shown.length, warnings));
     if (!shown.length) showProblem(form.querySelector("[data-problem]"), null);
   }
 
@@ -53,8 +54,8 @@ export function checkAsTyped(form, check) {
   });
 }
 
-function words(problem, shown) {
-  if (!problem) return "Checked: this can be saved.";
+function words(problem, shown, warnings) {
+  if (!problem) return ["Checked: this can be saved.", ...warnings.map((one) => `Note: ${one.message}.`)].join(" ");
   if (problem.status === 0) return "";
   if (!problem.errors.length) return `Saving would be refused: ${problem.message}`;
   if (!shown) return "Not complete yet.";

@@ -41,7 +41,7 @@ export class MonitorForm {
     else this.attributes.add();
   }
 
-  fill({ version, ...monitor }) {
+  fill({ version, warnings, ...monitor }) {
     this.stored = monitor;
     const { elements } = this.form;
     for (const name of ["favourable", "unfavourable"]) elements.namedItem(name).value = writeValues(monitor[name], elements.namedItem(name).dataset.type);
@@ -158,7 +158,7 @@ export class MonitorForm {
     }
     const feature = row.querySelector("[data-name=feature]").value;
     const found = await askExactly("GET", `${this.form.dataset.correlatedPath}?attribute=${encodeURIComponent(feature)}`);
-    line.textContent = found.reason || `How strongly each goes together with ${feature} in the training data, from 0 to 1; from ${found.threshold} on it counts as correlated.`;
+    line.textContent = found.reason || `How strongly each goes together with ${feature} in the training data, from 0 to 1, corrected for chance, and the level that chance alone reaches. What is above both it and ${found.threshold} is recommended; pick all of these together.`;
     const strengths = new Map(found.features.map((one) => [one.feature, one]));
     row.querySelectorAll("[data-strength]").forEach((place) => { place.textContent = strengthWords(strengths.get(place.dataset.strength)); });
   }
@@ -194,8 +194,10 @@ export class MonitorForm {
 
 function strengthWords(one) {
   if (!one) return "";
-  if (one.strength === null) return `(${one.reason})`;
-  return `(${one.strength.toFixed(2)}${one.is_correlated ? ", correlated" : ""}${one.can_be_picked ? "" : ", cannot be picked"})`;
+  const rest = one.can_be_picked ? "" : ", cannot be picked";
+  if (one.strength === null) return `(${one.reason}${rest})`;
+  const standing = one.recommended ? ", recommended" : one.strength > one.chance_level ? "" : ", no stronger than chance";
+  return `(${one.strength.toFixed(3)}, chance ${one.chance_level.toFixed(3)}${standing}${rest})`;
 }
 
 function offer(select, names, chosen) {

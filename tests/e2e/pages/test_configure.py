@@ -1,6 +1,7 @@
 """Registering and configuring a deployment by its pages, from an empty form to its deletion."""
 
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,61 @@ def test_a_deployment_is_registered_watched_and_deleted_by_its_pages(visit: Visi
     page.locator("#x-deployment").fill("by-page")
     page.get_by_role("button", name="Delete the deployment").press("Enter")
     page.wait_for_url(example.base_url + "/")
+
+
+def test_the_form_recommends_what_is_above_chance_and_warns_of_what_is_not(visit: Visit, example: Example) -> None:
+    path = _watch_a_meta_field(example)
+    page = visit.page
+    visit.go("/deployments/proxied/configure")
+    page.get_by_text("Edit the monitor").click()
+    page.get_by_text("Correlated features").click()
+
+    district, charge = (page.get_by_role("checkbox", name=name) for name in ("district", "charge"))
+    expect(page.get_by_text(", recommended)")).to_have_count(1)
+    expect(page.get_by_text(", no stronger than chance)")).to_have_count(1)
+    charge.check()
+    expect(page.get_by_text("Checked: this can be saved. Note: charge goes together with group no more strongly")).to_be_visible()
+    page.get_by_role("button", name="Save the monitor").press("Enter")
+    expect(page.get_by_text("Saved the fairness monitor.")).to_be_focused()
+    expect(page.locator("#monitor p.note")).to_contain_text("charge goes together with group no more strongly than shuffled values do")
+    assert example.client.get(path).json()["attributes"][0]["correlated_features"] == ["charge"]
+    visit.settle()
+    page.get_by_text("Edit the monitor").click()
+    page.get_by_text("Correlated features").click()
+    charge.uncheck()
+    district.check()
+    expect(page.get_by_text("Checked: this can be saved.", exact=True)).to_be_visible()
+    assert (visit.serious_findings(), visit.overflows()) == ([], False)
+    page.get_by_role("button", name="Save the monitor").press("Enter")
+    expect(page.get_by_text("Saved the fairness monitor.")).to_be_focused()
+    example.client.delete("/v1/deployments/proxied").raise_for_status()
+
+
+def _watch_a_meta_field(example: Example) -> str:
+    """A deployment with a feature that speaks of its meta field and one of 90 random values; the address of its monitor."""
+    drawn = random.Random(1)
+    columns = [{"name": "district", "type": "string"}, {"name": "charge", "type": "string"}]
+    body = {
+        "id": "proxied",
+        "name": "Proxied",
+        "problem_type": "binary",
+        "features": columns,
+        "meta": [{"name": "group", "type": "string"}],
+    }
+    example.client.post("/v1/deployments", json=body).raise_for_status()
+    rows = [
+        f"{'north' if drawn.random() < (0.8 if group == 'first' else 0.2) else 'south'},charge {drawn.randrange(90)},{group},Risk"
+        for group in 300 * ("first", "second")
+    ]
+    content = "\n".join(["district,charge,group,decision", *rows])
+    path = "/v1/deployments/proxied"
+    example.client.put(
+        f"{path}/training-data", params={"label": "decision"}, content=content, headers={"Content-Type": "text/csv"}
+    ).raise_for_status()
+    group = {"feature": "group", "monitored": ["first"], "reference": ["second"]}
+    monitor = {"favourable": ["No Risk"], "unfavourable": ["Risk"], "attributes": [group]}
+    example.client.put(f"{path}/fairness-monitor", json=monitor).raise_for_status()
+    return f"{path}/fairness-monitor"
 
 
 def _register(visit: Visit, model: str) -> None:

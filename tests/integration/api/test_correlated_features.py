@@ -1,11 +1,13 @@
 """Correlated features over HTTP: looked at, picked in a monitor, refused where there are no donors."""
 
+import random
 from typing import Any
 
 import httpx
 import pytest
 from sqlalchemy import text
 
+from app.domain.training_data import NOT_CORRECTED
 from tests.integration.api.bodies import deployment, monitor
 from tests.service import RunningService
 
@@ -16,6 +18,15 @@ TRAINING = f"{DEPLOYMENT}/training-data"
 ROWS = "Age,Sex,Owner,Postcode,Risk\n" + 10 * (
     "20,female,true,N1,Risk\n40,female,false,N1,No Risk\n20,male,true,S2,No Risk\n40,male,,S2,No Risk\n"
 )
+
+_RANDOM = random.Random(1)
+RANDOM = "Age,Sex,Owner,Postcode,Risk\n" + "".join(
+    f"30,kind {_RANDOM.randrange(90)},{_RANDOM.random() < (0.8 if postcode == 'N1' else 0.2)},{postcode},Risk\n".replace(
+        "True", "true"
+    ).replace("False", "false")
+    for postcode in 300 * ("N1", "S2")
+)
+"""Owners live in N1; `Sex` holds one of 90 values at random."""
 
 
 @pytest.fixture
@@ -50,22 +61,26 @@ def errors(answer: httpx.Response) -> list[tuple[str, str]]:
 def test_features_come_strongest_first_with_measure_strength_and_counts(trained: httpx.Client) -> None:
     answer = trained.get(PATH, params={"attribute": "Postcode"}).json()
 
-    assert (answer["attribute"], answer["threshold"], answer["reason"]) == ("Postcode", 0.3, None)
+    assert (answer["attribute"], answer["threshold"], answer["reason"]) == ("Postcode", 0.1, None)
     sex, owner, age = answer["features"]
     assert sex == {
         "feature": "Sex",
         "measure": "cramers_v",
         "strength": 1.0,
+        "chance_level": pytest.approx(0.275, abs=0.001),
+        "uncorrected": 1.0,
         "records": 40,
         "left_out": 0,
         "reason": None,
-        "is_correlated": True,
+        "recommended": True,
         "can_be_picked": True,
+        "warning": None,
     }
     # 10 and 10 of N1, 10 and 0 of S2: chi-squared = 30 x (10 x 10)^2 / (20 x 10 x 20 x 10).
     assert (owner["feature"], owner["records"], owner["left_out"]) == ("Owner", 30, 10)
-    assert owner["strength"] == pytest.approx(0.5)
-    assert (age["feature"], age["measure"], age["strength"], age["is_correlated"]) == ("Age", "correlation_ratio", 0, False)
+    assert owner["uncorrected"] == pytest.approx(0.5)
+    assert owner["strength"] == pytest.approx(((1 / 4 - 1 / 29) / (28 / 29)) ** 0.5)
+    assert (age["feature"], age["measure"], age["strength"], age["recommended"]) == ("Age", "correlation_ratio", 0, False)
     assert age["can_be_picked"] is False
 
 
@@ -73,7 +88,7 @@ def test_the_threshold_can_be_asked_for(trained: httpx.Client) -> None:
     answer = trained.get(PATH, params={"attribute": "Postcode", "threshold": 0.6}).json()
 
     assert answer["threshold"] == 0.6
-    assert [one["feature"] for one in answer["features"] if one["is_correlated"]] == ["Sex"]
+    assert [one["feature"] for one in answer["features"] if one["recommended"]] == ["Sex"]
 
 
 @pytest.mark.parametrize("threshold", ["-0.1", "1.1", "nan", "strong"])
@@ -87,6 +102,43 @@ def test_only_meta_fields_are_compared(trained: httpx.Client, attribute: str, me
 
     assert field == "attribute"
     assert found.startswith(message)
+
+
+def test_a_column_of_random_values_is_not_recommended_can_be_picked_and_is_warned_about(client: httpx.Client) -> None:
+    upload(client, RANDOM)
+
+    answer = client.get(PATH, params={"attribute": "Postcode"}).json()
+    checked = client.put(MONITOR, json=through("Owner", "Sex"), params={"validate_only": True}).json()
+    picked = client.put(MONITOR, json=through("Owner", "Sex")).json()
+    read = client.get(MONITOR).json()
+    without = client.put(MONITOR, json=through("Owner")).json()
+
+    owner, sex = (next(one for one in answer["features"] if one["feature"] == name) for name in ("Owner", "Sex"))
+    assert (owner["recommended"], owner["can_be_picked"], owner["warning"]) == (True, True, None)
+    assert (sex["recommended"], sex["can_be_picked"]) == (False, True)
+    assert sex["uncorrected"] > 0.3
+    assert sex["strength"] <= sex["chance_level"]
+    assert sex["warning"].startswith("Sex goes together with Postcode no more strongly than shuffled values do (strength 0.")
+    (warning,) = picked["warnings"]
+    assert warning == {"field": "attributes[0].correlated_features[1]", "message": sex["warning"]}
+    assert checked["warnings"] == read["warnings"] == picked["warnings"]
+    assert without["warnings"] == []
+
+
+def test_strengths_of_an_earlier_version_are_not_shown_as_corrected(trained: httpx.Client, service: RunningService) -> None:
+    with service.database.transaction() as session:
+        earlier = '[["Age", "correlation_ratio", 0.0, 40, 0, null], ["Sex", "cramers_v", 1.0, 40, 0, null]]'
+        session.execute(text("UPDATE training_correlations SET associations = :earlier"), {"earlier": earlier})
+
+    sex, age = trained.get(PATH, params={"attribute": "Postcode"}).json()["features"]
+    (warning,) = trained.put(MONITOR, json=through("Sex")).json()["warnings"]
+
+    assert (sex["feature"], sex["strength"], sex["chance_level"], sex["uncorrected"]) == ("Sex", None, None, 1.0)
+    assert (sex["recommended"], sex["can_be_picked"], age["can_be_picked"]) == (False, True, False)
+    assert sex["reason"] == NOT_CORRECTED
+    assert "upload them again" in NOT_CORRECTED
+    assert sex["warning"] == warning["message"]
+    assert warning["message"].startswith("whether Sex goes together with Postcode more strongly than chance is not known")
 
 
 def test_without_training_data_it_is_not_found_and_without_the_column_the_list_is_empty_and_says_why(

@@ -1,12 +1,16 @@
 """What is stored of the correlations of training data is what is read back."""
 
+import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from sqlalchemy import text
 
 from app.domain.definitions import Definition
 from app.domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType
 from app.domain.training_data import (
+    NOT_CORRECTED,
     Association,
     AssociationMeasure,
     Correlated,
@@ -23,8 +27,17 @@ from app.store.engine import Database
 from app.store.training_data import delete_training_data, store_training_data
 from tests.scenes import PlainSealer
 
-WEAK = Association(feature="a", measure=AssociationMeasure.ABSOLUTE_PEARSON, strength=None, records=0, left_out=3, reason="nobody")
-STRONG = Association(feature="b", measure=AssociationMeasure.CRAMERS_V, strength=0.1 + 0.2, records=2, left_out=1)
+WEAK = Association(
+    feature="a",
+    measure=AssociationMeasure.ABSOLUTE_PEARSON,
+    strength=None,
+    chance_level=None,
+    uncorrected=None,
+    records=0,
+    left_out=3,
+    reason="nobody",
+)
+STRONG = replace(WEAK, feature="b", strength=0.1 + 0.2, chance_level=0.2, uncorrected=0.4, records=2, left_out=1, reason=None)
 KINDS = (("b", FieldType.STRING), ("c", FieldType.INTEGER), ("d", FieldType.BOOLEAN), ("e", FieldType.NUMBER))
 BY_SEX = Correlated(
     "sex",
@@ -71,11 +84,26 @@ def test_correlations_come_back_as_they_were_stored(database: Database, deployme
     store(database, deployment_no, BY_SEX, BY_FLAG)
 
     with database.transaction() as session:
-        assert associations_of(session, deployment_no, "sex") == (WEAK, STRONG)
-        assert associations_of(session, deployment_no, "age") is None
+        assert associations_of(session, deployment_no, ["sex", "age"]) == {"sex": (WEAK, STRONG)}
         assert donor_features_of(session, deployment_no) == {"sex": dict(BY_SEX.donors.features), "flag": {}}
         assert donors_of(session, deployment_no, ["sex", "age"]) == {"sex": BY_SEX.donors}
         assert donors_of(session, deployment_no, ["flag"]) == {"flag": BY_FLAG.donors}
+
+
+def test_a_strength_that_an_earlier_version_stored_comes_back_as_uncorrected_with_the_reason(
+    database: Database, deployment_no: int
+) -> None:
+    store(database, deployment_no, BY_SEX)
+    earlier = json.dumps([["a", "absolute_pearson", None, 0, 3, "nobody"], ["b", "cramers_v", 0.649, 2, 1, None]])
+    with database.transaction() as session:
+        session.execute(text("UPDATE training_correlations SET associations = :earlier"), {"earlier": earlier})
+
+    with database.transaction() as session:
+        unmeasured, uncorrected = associations_of(session, deployment_no, ["sex"])["sex"]
+
+    assert unmeasured == WEAK
+    assert (uncorrected.strength, uncorrected.chance_level, uncorrected.uncorrected) == (None, None, 0.649)
+    assert (uncorrected.reason, uncorrected.is_corrected, uncorrected.is_recommended()) == (NOT_CORRECTED, False, False)
 
 
 def test_another_upload_takes_the_place_of_the_earlier_one_and_a_deletion_leaves_nothing(database: Database, deployment_no: int) -> None:

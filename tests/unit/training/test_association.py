@@ -1,4 +1,4 @@
-"""The three measures of association: figures worked out by hand, numpy as a peer, and laws."""
+"""The three measures of association, before they are corrected for chance: figures by hand, numpy as a peer, and laws."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.metrics.values import Undefined
-from app.training.association import NO_RECORDS, ONE_VALUE, OUT_OF_BOUNDS, AbsolutePearson, CorrelationRatio, CramersV
+from app.training.association import (
+    NO_RECORDS,
+    ONE_VALUE,
+    OUT_OF_BOUNDS,
+    AbsolutePearson,
+    Association,
+    CorrelationRatio,
+    CramersV,
+)
 from app.training.columns import MISSING, Codes, Numbers
 
 CODES = st.integers(MISSING, 3)
@@ -24,22 +32,27 @@ def numbers(*values: float) -> Numbers:
     return np.array(values, dtype=np.float64)
 
 
+def uncorrected(counted: Association) -> float | Undefined:
+    found = counted.strength()
+    return found if isinstance(found, Undefined) else found.uncorrected
+
+
 def cramers_v(first: Codes, second: Codes, size: int = 4) -> float | Undefined:
     counted = CramersV(size, size)
     counted.add(first, second)
-    return counted.strength()
+    return uncorrected(counted)
 
 
 def ratio(groups: Codes, quantity: Numbers) -> float | Undefined:
     counted = CorrelationRatio(4)
     counted.add(groups, quantity)
-    return counted.strength()
+    return uncorrected(counted)
 
 
 def pearson(first: Numbers, second: Numbers) -> float | Undefined:
     counted = AbsolutePearson()
     counted.add(first, second)
-    return counted.strength()
+    return uncorrected(counted)
 
 
 def test_cramers_v_is_the_root_of_chi_squared_over_its_greatest_value() -> None:
@@ -117,7 +130,7 @@ def test_the_correlation_ratio_keeps_over_pieces_scales_and_shifts(
     for part in (slice(cut), slice(cut, None)):
         counted.add(groups[part], quantity[part] * scale + shift)
 
-    found = counted.strength()
+    found = uncorrected(counted)
 
     assert isinstance(found, Undefined) == isinstance(whole, Undefined)
     if not isinstance(found, Undefined):
@@ -132,7 +145,7 @@ def test_pearson_is_what_numpy_says_however_the_file_is_cut(pairs: list[tuple[fl
     for part in (slice(cut), slice(cut, None)):
         counted.add(first[part], second[part])
 
-    found = counted.strength()
+    found = uncorrected(counted)
 
     known = np.isfinite(first) & np.isfinite(second)
     assert counted.records == known.sum()

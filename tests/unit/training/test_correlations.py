@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from app.domain.deployments import Column, Deployment, FieldKind, FieldType
-from app.domain.training_data import Association, AssociationMeasure, Correlated
+from app.domain.training_data import AssociationMeasure, Correlated
 from app.training import correlations, donors
 from app.training.association import ONE_VALUE
 from app.training.columns import Coded
@@ -44,9 +44,12 @@ def test_each_feature_is_measured_by_its_kind_and_records_without_a_value_are_co
 
     assert found.attribute == "sex"
     role, hours = found.associations
-    assert role == Association(feature="role", measure=AssociationMeasure.CRAMERS_V, strength=1.0, records=5, left_out=1)
+    assert (role.feature, role.measure, role.records, role.left_out) == ("role", AssociationMeasure.CRAMERS_V, 5, 1)
+    assert (role.strength, role.uncorrected) == (1.0, 1.0)
     assert (hours.measure, hours.records, hours.left_out) == (AssociationMeasure.CORRELATION_RATIO, 4, 2)
-    assert hours.strength == pytest.approx((400 / 500) ** 0.5)
+    assert hours.uncorrected == pytest.approx((400 / 500) ** 0.5)
+    # Epsilon squared of 4 records in 2 groups: 1 - (1 - 0.8) x 3 / 2.
+    assert hours.strength == pytest.approx(0.7**0.5)
 
 
 def test_a_numeric_meta_field_is_measured_the_other_way_round() -> None:
@@ -55,7 +58,8 @@ def test_a_numeric_meta_field_is_measured_the_other_way_round() -> None:
     found = correlated("role,hours,age,label\na,1,20,0\na,2,30,1\nb,3,40,1\nb,4,50,1\n", age)
 
     assert [one.measure for one in found.associations] == [AssociationMeasure.CORRELATION_RATIO, AssociationMeasure.ABSOLUTE_PEARSON]
-    assert [one.strength for one in found.associations] == [pytest.approx((400 / 500) ** 0.5), pytest.approx(1)]
+    assert [one.uncorrected for one in found.associations] == [pytest.approx((400 / 500) ** 0.5), pytest.approx(1)]
+    assert [one.strength for one in found.associations] == [pytest.approx(0.7**0.5), pytest.approx(1)]
 
 
 def test_numbers_that_are_categories_are_compared_as_such() -> None:

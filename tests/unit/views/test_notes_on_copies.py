@@ -67,3 +67,30 @@ def test_copies_that_change_other_features_too_are_not_said_to_change_the_attrib
 
     (note,) = notes
     assert note.startswith("The model does not see age. Its copies take income, region from training records of the other group")
+
+
+LEVELS = {"charge": {"strength": 0.006, "chance_level": 0.082}, "zone": {"strength": 0.0, "chance_level": 0.05}}
+
+
+def doubted(**doubts: Any) -> tuple[str, ...]:  # noqa: ANN401
+    """What is said beyond which features are changed."""
+    through = {"age": {"features": ["charge", "priors", "zone"], "donors": "x", **doubts}}
+    return notes_on_copies(source(attributes_unseen_by_model=["age"], correlated_features=through), ())[1:]
+
+
+def test_features_that_are_no_stronger_than_chance_are_named_with_their_strengths() -> None:
+    (some,) = doubted(no_stronger_than_chance=LEVELS)
+    (all_of_them,) = doubted(no_stronger_than_chance=LEVELS, features=["charge", "zone"])
+
+    figures = "(charge: strength 0.006, level of chance 0.082; zone: strength 0.000, level of chance 0.050)"
+    assert some.startswith("Among the features that copies of age change, charge and zone went together with age in the training data")
+    assert figures in some
+    assert all_of_them.startswith("Do not take the figures with copies of age for a sign of fairness")
+    assert figures in all_of_them
+
+
+def test_features_that_were_not_compared_with_chance_are_named() -> None:
+    (note,) = doubted(not_corrected_for_chance=["priors"])
+
+    assert note.startswith("It is not known whether priors went together with age in the training data more strongly than chance")
+    assert doubted() == ()

@@ -1,0 +1,104 @@
+"""Doubts about correlated features that a monitor picks: chance may be all that connects them with the meta field."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from app.domain.deployments import Deployment
+from app.domain.monitors import Monitor
+from app.domain.training_data import Association
+from app.errors import FieldProblem
+from app.store.correlations import associations_of
+
+CHANCE = "no_stronger_than_chance"
+"""The member of a check's window that lists such features, each with its strength and its level of chance."""
+
+NOT_CORRECTED = "not_corrected_for_chance"
+"""The member of a check's window that lists the features whose strength an earlier version measured."""
+
+_PICKED_CHANCE = (
+    "{feature} goes together with {attribute} no more strongly than shuffled values do (strength {strength:.3f}, level of chance"
+    " {chance_level:.3f}), so changing it says nothing about indirect bias: pick the features that are recommended"
+)
+_PICKED_UNKNOWN = (
+    "whether {feature} goes together with {attribute} more strongly than chance is not known: the training data were uploaded when"
+    " strengths were not yet corrected for chance; upload them again"
+)
+_ONLY_CHANCE = (
+    "Do not take the figures with copies of {attribute} for a sign of fairness: in the training data {features} went together with"
+    " {attribute} no more strongly than shuffled values do ({strengths}). Copies that change nothing else are answered alike in both groups"
+    " whatever the model does, so a ratio near 1 says nothing. Pick the recommended features."
+)
+_CHANCE_TOO = (
+    "Among the features that copies of {attribute} change, {features} went together with {attribute} in the training data no more strongly"
+    " than shuffled values do ({strengths}). Changing this shows no indirect bias and adds chance; take it out of the monitor."
+)
+_UNKNOWN = (
+    "It is not known whether {features} went together with {attribute} in the training data more strongly than chance: they were uploaded"
+    " when strengths were not yet corrected for it. A ratio near 1 with copies may be false; upload the training data again."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Doubts:
+    """The picked features of one meta field that are no stronger than chance, and those that were not compared with it."""
+
+    chance: tuple[Association, ...]
+    not_corrected: tuple[Association, ...]
+
+    def described(self) -> dict[str, object]:
+        """Returns them as members of a check's window, JSON-safe; empty where nothing is in doubt."""
+        levels = {one.feature: {"strength": one.strength, "chance_level": one.chance_level} for one in self.chance}
+        members = {CHANCE: levels, NOT_CORRECTED: [one.feature for one in self.not_corrected]}
+        return {name: found for name, found in members.items() if found}
+
+
+def doubts_of(picked: Collection[str], associations: Sequence[Association]) -> Doubts:
+    """Returns the doubts about the picked features, in the order of the schema."""
+    mine = [one for one in associations if one.feature in picked]
+    return Doubts(
+        tuple(one for one in mine if one.strength is not None and not one.is_above_chance),
+        tuple(one for one in mine if not one.is_corrected),
+    )
+
+
+def monitor_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
+    """Returns what should be known of a monitor that may be stored, each at the field that it is about."""
+    through = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
+    found = associations_of(session, deployment.no, through) if through else {}
+    return [
+        FieldProblem(f"attributes[{index}].correlated_features[{attribute.correlated_features.index(one.feature)}]", said)
+        for index, attribute in enumerate(monitor.attributes)
+        for one, said in _said(attribute.feature, doubts_of(attribute.correlated_features, found.get(attribute.feature, ())))
+    ]
+
+
+def warning_of(attribute: str, association: Association) -> str | None:
+    """Returns what should be known before the feature is picked for the meta field; None if nothing is in doubt."""
+    return next((said for _, said in _said(attribute, doubts_of([association.feature], [association]))), None)
+
+
+def notes_on_doubts(attribute: str, through: Mapping[str, Any]) -> Iterator[str]:
+    """Yields what must be said beside figures with copies of a meta field. `through` is its `correlated_features` in the window."""
+    levels, unknown = through.get(CHANCE, {}), through.get(NOT_CORRECTED, [])
+    if levels:
+        said = _ONLY_CHANCE if set(levels) == set(through["features"]) else _CHANCE_TOO
+        each = [f"{name}: strength {one['strength']:.3f}, level of chance {one['chance_level']:.3f}" for name, one in levels.items()]
+        yield said.format(attribute=attribute, features=_listed(levels), strengths="; ".join(each))
+    if unknown:
+        yield _UNKNOWN.format(attribute=attribute, features=_listed(unknown))
+
+
+def _said(attribute: str, doubts: Doubts) -> Iterator[tuple[Association, str]]:
+    for one in doubts.chance:
+        told = _PICKED_CHANCE.format(feature=one.feature, attribute=attribute, strength=one.strength, chance_level=one.chance_level)
+        yield one, told
+    for one in doubts.not_corrected:
+        yield one, _PICKED_UNKNOWN.format(feature=one.feature, attribute=attribute)
+
+
+def _listed(names: Collection[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last

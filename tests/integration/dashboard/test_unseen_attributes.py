@@ -1,0 +1,73 @@
+"""What pages and reports say of an attribute that the model does not see, beside its figure with copies."""
+
+import html
+import re
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from app.clock import HOUR, hour_of, utc_now
+from app.store.engine import Database
+from tests.integration.checks.proxies import proxied_world, watched_through
+from tests.scenes import Scene
+
+PAGE = "/deployments/a-model"
+LIKE_PAYLOAD = "The model does not see group, and no correlated features are set for it"
+CHANCE = "Do not take the figures with copies of group for a sign of fairness"
+READINGS = ("Both are outside the limits", "Only the first is outside the limits")
+
+
+@pytest.fixture
+def world(database: Database) -> Iterator[Scene]:
+    with proxied_world(database, asked=500, at=hour_of(utc_now()) - HOUR) as stage:
+        yield stage
+
+
+def words(text: str) -> str:
+    """What a page says, without its tags."""
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", text)))
+
+
+def everywhere(stage: Scene, reader: httpx.Client) -> list[str]:
+    """The page of the deployment, that of the check in its view of logged records alone, and the first page of the report."""
+    result = stage.check(hour_of(utc_now()) - HOUR)
+    report = words(reader.get(f"/v1{PAGE}/checks/{result.run.id}/report.html").text)
+    return [
+        words(reader.get(PAGE).text),
+        words(reader.get(f"{PAGE}/checks/{result.run.id}", params={"view": "payload"}).text),
+        report[report.index("Verdicts of this check") : report.index("Read both")],
+    ]
+
+
+def test_a_figure_through_a_column_of_chance_stands_nowhere_without_the_warning(world: Scene, reader: httpx.Client) -> None:
+    world.watch(watched_through("charge"))
+
+    for said in everywhere(world, reader):
+        assert CHANCE in said
+        assert not [reading for reading in READINGS if reading in said]
+
+
+def test_a_figure_of_copies_that_change_nothing_stands_nowhere_without_saying_so(world: Scene, reader: httpx.Client) -> None:
+    for said in everywhere(world, reader):
+        assert LIKE_PAYLOAD in said
+        assert not [reading for reading in READINGS if reading in said]
+
+
+def test_through_real_proxies_there_is_no_warning(world: Scene, reader: httpx.Client) -> None:
+    world.watch(watched_through("priors", "district"))
+
+    for said in everywhere(world, reader):
+        assert "Its copies take district, priors from training records of the other group" in said
+        assert CHANCE not in said
+        assert LIKE_PAYLOAD not in said
+
+
+def test_the_configuration_warns_of_a_picked_column_of_chance(world: Scene, reader: httpx.Client) -> None:
+    world.watch(watched_through("priors", "charge"))
+    warned = words(reader.get(f"{PAGE}/configure").text)
+    world.watch(watched_through("priors"))
+
+    said = "charge goes together with group no more strongly than shuffled values do (strength 0.006, level of chance 0.082)"
+    assert said in warned
+    assert said not in words(reader.get(f"{PAGE}/configure").text)
