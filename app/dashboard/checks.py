@@ -9,8 +9,8 @@ from fastapi import APIRouter, Depends, Query, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
+from app.checks.sides import missing_sides
 from app.dashboard import check_words
-from app.dashboard.headlines import GRAVEST, IMPACT, headlines, summary
 from app.dashboard.people import people
 from app.dashboard.rendering import page
 from app.dashboard.shown import KEY_LENGTH, figures_of, key_of, number_of, share_of
@@ -18,12 +18,14 @@ from app.domain.checks import CheckRun, CheckState, DataSet
 from app.domain.deployments import Deployment
 from app.errors import NotFound
 from app.metrics.catalogue import CATALOGUE
+from app.metrics.verdicts import GRAVEST
 from app.store import checks
 from app.store.monitors import monitor_of
 from app.store.overview import group_figures
 from app.store.results import measurements_of
 from app.views.check_views import ViewKind, ViewState
 from app.views.figures import DATA_SETS, explained
+from app.views.headlines import IMPACT, headlines, summary
 from app.views.viewing import check_view, views_of
 from app.web.access import NowIn, ReadableDeployment, SessionIn
 from app.web.paging import cut, number_behind
@@ -89,12 +91,14 @@ def _stored(session: Session, deployment: Deployment, check_id: str) -> CheckRun
 
 
 def _check(session: Session, deployment: Deployment, check: CheckRun, kind: ViewKind) -> dict[str, Any]:
-    measurements = measurements_of(session, check.no)
+    measurements, monitor = measurements_of(session, check.no), monitor_of(session, deployment.no)
     shown = headlines(measurements)
     return {
         "view": check_view(session, deployment, check, kind),
         "headlines": shown,
         "summary": summary(shown),
+        "monitor": monitor,
+        "missing": missing_sides(monitor),
         "measurements": measurements[:MOST_MEASUREMENTS],
         "measured": len(measurements),
         "favourable": (check.window or {}).get("favourable"),

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
+from app.checks.sides import missing_sides
 from app.dashboard.registering import form_values
 from app.dashboard.rendering import page
 from app.domain.deployments import Deployment, FieldKind
@@ -58,6 +59,7 @@ def configure_page(request: Request, deployment: ReadableDeployment, session: Se
     values = {
         "deployment": deployment,
         "monitor": monitor,
+        "missing": missing_sides(monitor),
         "training": training,
         "unclassified": None if training is None or monitor is None else unclassified_labels(training.labels, monitor.outcomes),
         "steps": _steps(session, deployment, monitor, training),

@@ -10,6 +10,8 @@ from app.checks.rollups import Period, RolledUp, period_start, roll_up
 from app.domain.checks import CheckState, DataSet, Scope
 from app.domain.monitors import Limits
 from app.errors import InvalidInput
+from app.metrics.catalogue import CATALOGUE
+from app.metrics.sides import Disadvantaged, disadvantaged
 from app.store.measurements import SeriesFilter, hour_tables
 from app.store.mitigation import settings_of
 from app.store.monitors import monitor_of
@@ -119,6 +121,11 @@ def series_of(session: Session, deployment_no: int, wanted: SeriesWanted) -> Ser
     if wanted.rollup is None:
         return _hourly(session, deployment_no, wanted)
     return _rolled_up(session, deployment_no, wanted, wanted.rollup)
+
+
+def disadvantaged_at(series: Series, point: SeriesPoint) -> Disadvantaged | None:
+    """Returns who is at a disadvantage by a point of the series, under the limits that it was held against."""
+    return disadvantaged(CATALOGUE[series.metric], point.value, (point.lower_limit, point.upper_limit), point.verdict)
 
 
 def volume_of(

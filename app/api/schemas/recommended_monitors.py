@@ -102,7 +102,9 @@ class AcceptedAttributeIn(In):
     monitored: list[GroupValueJson] | None = None
     reference: list[GroupValueJson] | None = Field(default=None, description="Null: every other value that is seen.")
     threshold: float | None = None
-    upper_threshold: float | None = Field(default=None, description="Null: no upper limit.")
+    upper_threshold: float | None = Field(
+        default=None, description="Null: no upper limit. Left out of a new attribute whose `threshold` is sent: 1/threshold."
+    )
 
     def accepted(self) -> Accepted:
         """What was edited of it."""

@@ -65,7 +65,8 @@ ROWS = (
         says="",
         order="monitored / reference",
         needs=("predictions",),
-        limits=(0.8, None),
+        limits=(0.8, 1.25),
+        disadvantage="below",
         aliases=("OpenScale fairness_value", "AIF360 disparate_impact", "Clarify DI", "fairlearn demographic_parity_ratio"),
         is_default=True,
     ),
@@ -86,6 +87,7 @@ ROWS = (
         order="monitored - reference",
         needs=("predictions",),
         limits=(-0.1, 0.1),
+        disadvantage="below",
         aliases=(
             "OpenScale statistical_parity_difference",
             "AIF360 statistical_parity_difference",
@@ -111,6 +113,7 @@ ROWS = (
         order="reference - monitored",
         needs=("predictions",),
         limits=(-0.1, 0.1),
+        disadvantage="above",
         aliases=("Clarify DPPL",),
     ),
     Metric(
