@@ -68,19 +68,6 @@ class JudgedFigure:
         return str(self.details.get(side) or f"the {side} group")
 
 
-def lead(figure: JudgedFigure) -> str | None:
-    """Returns who gets the favourable outcome how many times as often as whom, the group at a disadvantage first.
-
-    None where the figure is no ratio of favourable outcomes, or has no value.
-    """
-    if figure.value is None or not _is_of_favoured(figure.row):
-        return None
-    if figure.disadvantaged is Disadvantaged.REFERENCE:
-        return _turned(figure)
-    value, interval = _numbers(figure, figure.value, (figure.lower, figure.upper))
-    return f"{figure.named('monitored')} gets the favourable outcome {value} times as often as {figure.named('reference')} ({interval})."
-
-
 def other_side(figure: JudgedFigure) -> str | None:
     """Returns who is at a disadvantage where it is the reference: of ratios of favourable outcomes as one, seen from its side.
 
@@ -178,18 +165,17 @@ def _inside(figure: JudgedFigure) -> str:
     below, above = not _end_reaches(figure, lower), not _end_keeps_to(figure, upper)
     if not below and not above:
         return f"{lead}." if figure.method in (None, _EXACT) else f"{lead}, and so is its whole interval."
-    if below and above:
-        ends = " and ".join(_end(figure, end, limit) for end, limit in ((figure.lower, lower), (figure.upper, upper)))
-        return f"{lead}, but its interval reaches {ends}, so a value beyond either limit is not ruled out."
-    end, limit = (figure.lower, lower) if below else (figure.upper, upper)
-    return f"{lead}, but its interval reaches {_end(figure, end, limit)}, so a value beyond the limit of {as_text(limit)} is not ruled out."
+    ends = [_end(figure, figure.lower, lower)] if below else []
+    ends += [_end(figure, figure.upper, upper)] if above else []
+    limit = "either limit" if below and above else f"the limit of {as_text(lower if below else upper)}"
+    return f"{lead}, but its interval {' and '.join(ends)}, so a value beyond {limit} is not ruled out."
 
 
 def _beyond(figure: JudgedFigure, value: float) -> str:
     is_below = not reaches(value, figure.limits[0])
     limit, end = (figure.limits[0], figure.upper) if is_below else (figure.limits[1], figure.lower)
     if figure.verdict == Verdict.SUSPECTED:
-        return f"Whether it is beyond the limit of {as_text(limit)} is not certain: its interval reaches {_end(figure, end, limit)}."
+        return f"Whether it is beyond the limit of {as_text(limit)} is not certain: its interval {_end(figure, end, limit)}."
     lead = f"It is beyond the limit of {as_text(limit)}{_exactly(figure, value)}"
     return f"{lead}." if figure.method in (None, _EXACT) else f"{lead}, and so is its whole interval."
 
@@ -199,7 +185,7 @@ def _unwatched(figure: JudgedFigure, value: float) -> str:
     limit, end = (mirror[0], figure.upper) if mirror[0] is not None else (mirror[1], figure.lower)
     is_whole = not is_inside(end, mirror) if end is not None else False
     lead = f"It is inside the one limit that is set ({limits_in_words(figure.limits)}), but beyond its mirror image, {as_text(limit)}"
-    more = " Its whole interval is beyond that, too." if is_whole else f" Its interval reaches {_end(figure, end, limit)}."
+    more = " Its whole interval is beyond that, too." if is_whole else f" Its interval {_end(figure, end, limit)}."
     return f"{lead}{_exactly(figure, value)}: no limit is set on that side.{'' if figure.method in (None, _EXACT) else more}"
 
 
@@ -254,10 +240,10 @@ def _end_keeps_to(figure: JudgedFigure, limit: float | None) -> bool:
 
 
 def _end(figure: JudgedFigure, end: float | None, limit: float | None) -> str:
-    """Where the interval ends, with digits that show on which side of the limit."""
+    """How far the interval goes, with digits that show on which side of the limit; of an end without a bound, that it has none."""
     if end is None:
-        return "without bound"
-    return f"{end:.{digits_apart(end, (limit, figure.row.ideal), _HUNDREDTHS)}f}"
+        return f"has no {'lower' if figure.lower is None else 'upper'} end"
+    return f"reaches {end:.{digits_apart(end, (limit, figure.row.ideal), _HUNDREDTHS)}f}"
 
 
 def _exactly(figure: JudgedFigure, value: float) -> str:

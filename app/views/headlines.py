@@ -10,7 +10,6 @@ from typing import Final
 from app.domain.checks import DataSet, Measurement, Scope
 from app.domain.texts import TOGETHER
 from app.metrics.sides import Disadvantaged
-from app.metrics.statements import lead
 from app.metrics.verdicts import GRAVEST, Verdict
 from app.views.figures import judged_figure, limits_of, sentence_of, statements_of
 
@@ -58,14 +57,14 @@ _TURNED_ROUND = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """One figure in sentences. `group` is the one that it is of, `lead` says who gets how much, `statements` how sure what is.
+    """One figure in sentences. `group` is the one that it is of, `sentence` says what it says, `statements` how sure what is.
 
     `disadvantaged` is who is at a disadvantage by it; None where nothing says so.
     """
 
     measurement: Measurement
     group: str
-    lead: str
+    sentence: str
     statements: tuple[str, ...]
     limits: str
     disadvantaged: Disadvantaged | None
@@ -74,7 +73,7 @@ class Told:
     @property
     def text(self) -> str:
         """All of it, in the order in which it is read."""
-        return " ".join((self.lead, *self.statements, self.limits))
+        return " ".join((self.sentence, *self.statements, self.limits))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +110,7 @@ def told_of(one: Measurement) -> Told:
     return Told(
         measurement=one,
         group=str(one.group or one.details.get("worst_group") or one.details.get("monitored") or ""),
-        lead=lead(figure) or sentence_of(one),
+        sentence=sentence_of(one),
         statements=statements_of(one),
         limits=limits_of(one),
         disadvantaged=figure.disadvantaged,
