@@ -9,10 +9,15 @@ import re
 
 from scipy.stats import fisher_exact
 
+from app.domain.checks import DataSet
 from tests.worlds.reading import END, HUNDRED, NAME, NUMBER, Facts, is_hundred, is_shown_as, says
 from tests.worlds.world import GroupTruth
 
 ROUNDING = 1e-9
+_SHARES = (
+    rf"Of 100 (?P<among>[^;]*?) of (?P<m>{NAME})(?: with an? (?:un)?favourable label)?, (?P<a>{HUNDRED}) [^;]+;"
+    rf" of 100 of (?P<r>{NAME}), (?P<b>{HUNDRED}):"
+)
 SMALL = rf"(?:{END}|-?less than {NUMBER})"
 FEWEST = 10
 """Records of a group below which nothing is judged."""
@@ -127,10 +132,7 @@ def favoured_less(facts: Facts) -> str:
     return monitored if one < other else reference
 
 
-@says(
-    rf"Of 100 (?P<among>[^;]*?) of (?P<m>{NAME})(?: with an? (?:un)?favourable label)?, (?P<a>{HUNDRED}) [^;]+; of 100 of (?P<r>{NAME}), (?P<b>{HUNDRED}):"
-    rf" a ratio of (?P<v>{NUMBER}) \(95 %: (?P<l>{END}) to (?P<u>{END})\)\."
-)
+@says(rf"{_SHARES} a ratio of (?P<v>{NUMBER}) \(95 %: (?P<l>{END}) to (?P<u>{END})\)\.")
 def a_ratio(match: re.Match[str], facts: Facts) -> None:
     """Both shares, the ratio and its interval."""
     _shares(match, facts)
@@ -139,10 +141,7 @@ def a_ratio(match: re.Match[str], facts: Facts) -> None:
     assert is_shown_as(facts.of.upper, match["u"])
 
 
-@says(
-    rf"Of 100 (?P<among>[^;]*?) of (?P<m>{NAME})(?: with an? (?:un)?favourable label)?, (?P<a>{HUNDRED}) [^;]+; of 100 of (?P<r>{NAME}), (?P<b>{HUNDRED}):"
-    r" (?P<v>[^()]+?) \(95 %: (?P<l>.+?) to (?P<u>.+?)\)\."
-)
+@says(_SHARES + r" (?P<v>[^()]+?) \(95 %: (?P<l>.+?) to (?P<u>.+?)\)\.")
 def a_difference(match: re.Match[str], facts: Facts) -> None:
     """Both shares, and how many percentage points the first has more or less."""
     _shares(match, facts)
@@ -151,7 +150,7 @@ def a_difference(match: re.Match[str], facts: Facts) -> None:
 
 
 @says(
-    rf"Of records with equal labels, (?P<m>{NAME}) is favoured (?P<v>[\d.]+|fewer than 0\.1) percentage points (?P<way>less|more) often than"
+    rf"Of records with equal labels, (?P<m>{NAME}) is favoured (?P<v>{HUNDRED}) percentage points (?P<way>less|more) often than"
     rf" (?P<r>{NAME}), on average \(value (?P<value>{SMALL}), 95 %: {SMALL} to {SMALL}\)\."
 )
 def average_odds(match: re.Match[str], facts: Facts) -> None:
@@ -165,8 +164,11 @@ def average_odds(match: re.Match[str], facts: Facts) -> None:
 
 @says(r"[A-Z][^.:;]*(?:\([^)]*\))? cannot be computed: (?P<why>[^.]+)\.")
 def cannot_be_computed(match: re.Match[str], facts: Facts) -> None:
-    """There is nobody on a side, or nothing to divide by."""
+    """There is nobody on a side, or nothing to divide by; worlds have no model that could be asked about copies."""
     assert match["why"] == facts.of.reason
+    if facts.of.data is DataSet.BALANCED:
+        assert "endpoint" in match["why"]
+        return
     monitored, reference = (facts.world.sides.get(str(facts.of.details.get(side))) for side in ("monitored", "reference"))
     rates = [None if side is None else RATES[facts.of.metric](side) for side in (monitored, reference)]
     assert None in rates or (rates[1] == 0 and is_ratio(facts.of.metric))
@@ -242,7 +244,8 @@ def close_call(match: re.Match[str], facts: Facts) -> None:
 
 @says(
     r"It is inside (?P<name>the limits|the limit|the one limit that is set) \((?P<limits>[^)]+)\)"
-    r"(?P<more>, and so is its whole interval|, but its interval (?P<ends>.+?), so a value beyond (?P<which>[^.]+?(?:\.\d+)?) is not ruled out)?\."
+    r"(?P<more>, and so is its whole interval|, but its interval (?P<ends>.+?), so a value beyond (?P<which>[^.]+?(?:\.\d+)?)"
+    r" is not ruled out)?\."
 )
 def inside(match: re.Match[str], facts: Facts) -> None:
     """The truth is inside the limits that are set, and their mirror; the interval as it is said."""
@@ -323,8 +326,8 @@ def no_number(_: re.Match[str], facts: Facts) -> None:
 
 
 @says(
-    r"Of (?P<many>\d+) monitored groups it lies (?P<place>furthest beyond its limits|furthest beyond the mirror image of the limit|nearest to a"
-    r" limit); groups of fewer than 10 records stand back, and neither interval nor p-value allows for the choice\."
+    r"Of (?P<many>\d+) monitored groups it lies (?P<place>furthest beyond its limits|furthest beyond the mirror image of the limit|"
+    r"nearest to a limit); groups of fewer than 10 records stand back, and neither interval nor p-value allows for the choice\."
 )
 def choice(match: re.Match[str], facts: Facts) -> None:
     """No other group of enough records lies further out."""

@@ -18,10 +18,16 @@ NAME = "@name@"
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a sentence is held against: the world, and the stored figure that it is of, if it is of one."""
+    """What a sentence is held against: the world, and the stored figure that it is of, if it is of one.
+
+    `checks` have measured the world, `alerts` were opened by them; `is_undecided` says that the worker has not looked at them yet.
+    """
 
     world: World
     figure: Measurement | None = None
+    checks: int = 0
+    alerts: int = 0
+    is_undecided: bool = False
 
     @property
     def of(self) -> Measurement:

@@ -8,7 +8,6 @@ AGE = KindRow(
     kind=Kind.AGE,
     title="age",
     form=Form.QUANTITY,
-    nobody="age",
     names=(
         *("age", "age years", "edad", "idade", "alter", "leeftijd", "età", "eta anni", "eta cliente", "eta richiedente", "wiek", "alder"),
         *("lebensalter", "ika", "ikä", "vek", "agep", "ridageyr", "age group", "altersgruppe", "leeftijdsgroep", "tranche age"),

@@ -72,8 +72,6 @@ class KindRow:
     """Names of columns that tell the kind only after a computation, and what to do."""
     customary_reference: str | None = None
     splits: tuple[Split, ...] = ()
-    nobody: str = "group"
-    """Of what nobody may be disadvantaged: `no sex may be`."""
 
 
 NO_ANSWER = "no answer"

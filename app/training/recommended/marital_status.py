@@ -86,5 +86,4 @@ MARITAL_STATUS = KindRow(
         ),
     ),
     indicators={"married": "married", "verheiratet": "married", "divorced": "divorced", "widowed": "widowed"},
-    nobody="marital status",
 )

@@ -27,7 +27,7 @@ _CHOOSERS: Mapping[Form, Callable[..., Choice]] = {
 
 DEFAULT_UPPER_THRESHOLD = mirrored_ratio(DEFAULT_THRESHOLD)
 
-WHY = "0.8 is the four-fifths rule; 1.25 mirrors 0.8, because no {nobody} may be disadvantaged, the reference no more than the others"
+WHY = "0.8 is the four-fifths rule; 1.25 mirrors 0.8, so that a disadvantage of the reference group is seen as well"
 
 NOT_NUMERIC = "it holds ages, but the deployment declares it categorical, and only numeric columns can be divided into ranges"
 
@@ -145,7 +145,7 @@ def _proposal(observed: Observed, source: Source, found: Detected, rule: Outcome
             source=source,
             missing=observed.missing,
             reference=choice.because,
-            threshold=WHY.format(nobody=found.row.nobody),
+            threshold=WHY,
         ),
     )
 

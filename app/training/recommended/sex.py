@@ -66,5 +66,4 @@ SEX = KindRow(
     ),
     indicators={"female": "female", "male": "male", "woman": "female", "women": "female", "weiblich": "female", "mannlich": "male"},
     customary_reference="male",
-    nobody="sex",
 )

@@ -75,8 +75,10 @@ UNCERTAINTY = Path(__file__).resolve().parents[3] / "docs" / "concepts" / "uncer
             0.80,
             None,
             (0.85, 1.2),
-            "It is inside the limits (0.85 to 1.2), but its interval reaches 0.80 and has no upper end, so a value beyond either limit is"
-            " not ruled out.",
+            (
+                "It is inside the limits (0.85 to 1.2), but its interval reaches 0.80 and has no upper end, so a value beyond either limit"
+                " is not ruled out."
+            ),
         ),
         (0.86, None, (0.85, None), "It is inside the one limit that is set (0.85 and more), and so is its whole interval."),
     ],
