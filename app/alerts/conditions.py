@@ -92,7 +92,7 @@ def _count_failures(session: Session, rule: Rule, condition: FailedChecksConditi
 
 
 def _subject(figure: Measurement, scope: Scope) -> Subject:
-    """The worst group may be another one in each check; the alert is about whichever it is."""
+    """The group furthest out may be another one in each check; the alert is about whichever it is."""
     group = figure.group if scope is Scope.GROUP else None
     return Subject(data=figure.data, metric=figure.metric, attribute=figure.attribute, group=group)
 

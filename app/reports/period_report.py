@@ -139,8 +139,8 @@ def _in_words(counted: Sequence[_Counted]) -> str:
         found = [_often(one, verdict) for one in counted if one.verdicts.get(verdict)]
         if found:
             told.append(f"{VERDICT_WORDS[verdict].capitalize()}: {'; '.join(found)}.")
-    if not told:
-        told.append("No attribute was unfair, suspected or beyond a side that is not watched in any check.")
+    if not told and any(_JUDGED & one.verdicts.keys() for one in counted):
+        told.append("Nothing that was judged was unfair, suspected or beyond a side that is not watched.")
     unjudged = [f"{one.attribute} ({one.data})" for one in counted if not _JUDGED & one.verdicts.keys()]
     return " ".join(told + ([f"Never judged: {'; '.join(unjudged)}."] if unjudged else []))
 
