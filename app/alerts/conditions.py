@@ -27,6 +27,9 @@ from app.metrics.verdicts import Verdict
 from app.store.alerts import unresolved_of_rule
 from app.store.ended_checks import figures_of, is_overtaken, judged_before, newest_ends
 
+_INSIDE = (Verdict.FAIR, Verdict.UNWATCHED)
+"""Verdicts on a figure inside the limits that are set: what an alert was about has passed."""
+
 
 def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
     """Works out the alerts of one rule after one check."""
@@ -49,7 +52,7 @@ def _judge(session: Session, rule: Rule, condition: VerdictCondition, check: Che
             facts = _facts_in_a_row(session, condition, figure, check, alert)
             if facts is not None:
                 uphold(session, rule, subject, facts, alert=alert, check=check)
-        elif figure.verdict == Verdict.FAIR and alert is not None:
+        elif figure.verdict in _INSIDE and alert is not None:
             end(session, alert, Resolution.RECOVERED, facts_of_figure(figure, check, in_a_row=1, since=figure.at))
 
 
@@ -89,7 +92,7 @@ def _count_failures(session: Session, rule: Rule, condition: FailedChecksConditi
 
 
 def _subject(figure: Measurement, scope: Scope) -> Subject:
-    """The worst group may be another one in each check; the alert is about whichever it is."""
+    """The group furthest out may be another one in each check; the alert is about whichever it is."""
     group = figure.group if scope is Scope.GROUP else None
     return Subject(data=figure.data, metric=figure.metric, attribute=figure.attribute, group=group)
 

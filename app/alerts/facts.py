@@ -4,19 +4,22 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from app.domain.checks import CheckRun, Measurement
-from app.views.figures import sentence_of
+from app.views.figures import judged_figure, sentence_of, statements_of
 
 Facts = dict[str, object]
 
 
 def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int, since: datetime) -> Facts:
     """A figure that was judged, for the last `in_a_row` checks as the rule says, beginning with the one at `since`."""
+    judged = judged_figure(measurement)
     figures = {name: getattr(measurement, name) for name in ("value", "lower", "upper", "lower_limit", "upper_limit")}
     return {
-        "sentence": sentence_of(measurement),
+        "sentence": " ".join((sentence_of(measurement), *statements_of(measurement))),
         "at": measurement.at.isoformat(),
         **_in_a_row(check, in_a_row, since),
         "verdict": measurement.verdict,
+        "disadvantaged": judged.disadvantaged and judged.disadvantaged.value,
+        "disadvantaged_group": judged.disadvantaged_group,
         **figures,
         "interval_method": measurement.interval_method,
         "n": measurement.n,

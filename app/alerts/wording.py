@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from app.views.headlines import VERDICT_WORDS
+
 _HAPPENED = {
     "opened": "Alert",
     "reminded": "Reminder",
@@ -48,7 +50,8 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Value", _value(found)),
         ("Limits", _limits(found)),
         ("Records", found.get("n")),
-        ("Verdict", found.get("verdict")),
+        ("Verdict", VERDICT_WORDS.get(found.get("verdict")) if found.get("verdict") else None),
+        ("At a disadvantage", _disadvantaged(found)),
         ("Check", found.get("check_id")),
         ("Checks in a row", found.get("checks_in_a_row")),
         ("Opened", about["opened_at"]),
@@ -67,6 +70,11 @@ def _value(found: Mapping[str, Any]) -> str | None:
     if value is None or (lower is None and upper is None):
         return value
     return f"{value}, interval {lower or 'open'} to {upper or 'open'}"
+
+
+def _disadvantaged(found: Mapping[str, Any]) -> str | None:
+    role, group = found.get("disadvantaged"), found.get("disadvantaged_group")
+    return role if group is None or found.get("scope") == "worst_pair" else f"{group} ({role})"
 
 
 def _limits(found: Mapping[str, Any]) -> str | None:

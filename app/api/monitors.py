@@ -1,14 +1,19 @@
-"""Routes of a deployment's fairness monitor: set, read, delete."""
+"""Routes of a deployment's fairness monitor: set, read, watch both sides, delete."""
 
 from fastapi import APIRouter
+from sqlalchemy.orm import Session
 
 from app.api.answers import problems_of_deployment, problems_with_body
 from app.api.changes import monitor_changes
-from app.api.schemas.monitors import MonitorIn, MonitorOut
+from app.api.schemas.monitors import BothSidesIn, MonitorIn, MonitorOut
 from app.api.validating import ValidateOnly, kept_unless
 from app.checks.doubts import monitor_warnings
 from app.checks.fitting import fitting_problems
-from app.errors import InvalidInput, NotFound
+from app.checks.sides import watching_both_sides
+from app.domain.deployments import Deployment
+from app.domain.monitors import Monitor
+from app.errors import Conflict, InvalidInput, NotFound
+from app.security.principals import Principal
 from app.store.activities import record_activity
 from app.store.monitors import delete_monitor, monitor_of, put_monitor
 from app.web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
@@ -21,16 +26,22 @@ def put_fairness_monitor(
     body: MonitorIn, deployment: LockedDeployment, session: SessionIn, principal: Manager, validate_only: ValidateOnly
 ) -> MonitorOut:
     """Sets the monitor. The same content again changes nothing; other content makes the next version."""
-    monitor = body.to_domain()
-    found = fitting_problems(session, deployment, monitor)
-    if found:
-        raise InvalidInput(found)
-    before = monitor_of(session, deployment.no)
     with kept_unless(session, validate_only):
-        after = put_monitor(session, deployment.no, monitor)
-        if after != before:
-            record_activity(session, principal.actor, "monitor.changed", deployment=deployment, details=monitor_changes(before, after))
-    return MonitorOut.of(after, monitor_warnings(session, deployment, after))
+        return _changed(session, principal, deployment, body.to_domain(), before=monitor_of(session, deployment.no))
+
+
+@router.post("/both-sides", operation_id="watchBothSides", responses=problems_with_body(NotFound, Conflict))
+def watch_both_sides(body: BothSidesIn, deployment: LockedDeployment, session: SessionIn, principal: Manager) -> MonitorOut:
+    """Adds the mirror image of each lone limit, 1/limit of a ratio and -limit of a difference, so that both sides are watched.
+
+    Limits that are set stay. Where there is nothing to add nothing changes.
+    """
+    before = monitor_of(session, deployment.no)
+    if before is None:
+        raise NotFound("fairness monitor of the deployment", deployment.id)
+    if before.version != body.version:
+        raise Conflict(f"The monitor is at version {before.version}, not {body.version}: it was changed meanwhile. Load it again.")
+    return _changed(session, principal, deployment, watching_both_sides(before), before=before)
 
 
 @router.get("", operation_id="readFairnessMonitor", responses=problems_of_deployment())
@@ -49,3 +60,13 @@ def delete_fairness_monitor(deployment: LockedDeployment, session: SessionIn, pr
     if not delete_monitor(session, deployment.no):
         raise NotFound("fairness monitor of the deployment", deployment.id)
     record_activity(session, principal.actor, "monitor.deleted", deployment=deployment, details=changes)
+
+
+def _changed(session: Session, principal: Principal, deployment: Deployment, monitor: Monitor, *, before: Monitor | None) -> MonitorOut:
+    found = fitting_problems(session, deployment, monitor)
+    if found:
+        raise InvalidInput(found)
+    after = put_monitor(session, deployment.no, monitor)
+    if after != before:
+        record_activity(session, principal.actor, "monitor.changed", deployment=deployment, details=monitor_changes(before, after))
+    return MonitorOut.of(after, monitor_warnings(session, deployment, after))

@@ -58,10 +58,10 @@ def wanted_overview(
 def read_overview(
     session: SessionIn, now: NowIn, wanted: Annotated[OverviewWanted, Depends(wanted_overview)], limit: Limit = 100
 ) -> OverviewOut:
-    """Where every deployment stands: the group that is treated worst, since when, and how sure that is.
+    """Where every deployment stands: who is at a disadvantage, since when, and how sure that is.
 
-    The worst group is the one with the gravest verdict on its disparate impact, on payload or balanced data; of several, the one
-    furthest beyond its limits. A key that is bound to one deployment sees that one.
+    `worst` is the group with the gravest verdict on its disparate impact, on payload or balanced data; of several, the one furthest
+    out. It may be favoured: `disadvantaged` says who is not. A key that is bound to one deployment sees that one.
 
     A check that ends between two pages may move a deployment from one to the other; with `sort=name` each comes exactly once.
     """

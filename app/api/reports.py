@@ -16,6 +16,7 @@ from app.api.figures_csv import csv_file, text_rows
 from app.api.flagged_csv import csv_lines
 from app.api.flagged_records import PIECE, CsvAnswer
 from app.api.measurements import wanted_series
+from app.api.schemas.verdicts import members_told
 from app.charts.twins import Cell, Twin
 from app.domain.checks import Measurement, Span
 from app.domain.deployments import Deployment
@@ -30,7 +31,6 @@ from app.services import Services
 from app.store.checks import get
 from app.store.measurements import Point, SeriesFilter, series
 from app.store.results import measurements_of
-from app.views.figures import sentence_of
 from app.web.access import NowIn, ReadableDeployment, Reader, ServicesIn, SessionIn
 from app.web.times import Moment, in_utc
 
@@ -47,7 +47,8 @@ _MAKING = threading.BoundedSemaphore(AT_ONCE)
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 _COLUMNS = (
     *("at", "check_id", "metric", "data", "scope", "attribute", "group", "value", "lower", "upper", "interval_method", "n"),
-    *("verdict", "lower_limit", "upper_limit", "carried_forward", "reason", "sentence", "definition"),
+    *("verdict", "lower_limit", "upper_limit", "carried_forward", "reason", "sentence"),
+    *("disadvantaged", "disadvantaged_group", "gap", "beyond_limit", "definition"),
 )
 
 FILES: Answers = {
@@ -159,9 +160,11 @@ def _next_piece(export: _Export, last: Point) -> list[Point]:
 
 
 def _row(one: Measurement, check_id: str) -> tuple[Cell, ...]:
+    told = members_told(one)
     return (
         *(one.at, check_id, one.metric, one.data.value, one.scope.value, one.attribute, one.group, one.value, one.lower, one.upper),
-        *(one.interval_method, one.n, one.verdict, one.lower_limit, one.upper_limit, one.carried_forward, one.reason, sentence_of(one)),
+        *(one.interval_method, one.n, one.verdict, one.lower_limit, one.upper_limit, one.carried_forward, one.reason),
+        *(told[name] for name in ("sentence", "disadvantaged", "disadvantaged_group", "gap", "beyond_limit")),
         one.definition,
     )
 

@@ -11,8 +11,10 @@ from typing import Any, Literal
 from app.charts.theme import clipped
 from app.checks.rollups import Period
 from app.domain.checks import Scope
+from app.metrics.sides import Disadvantaged
 from app.metrics.verdicts import Verdict
-from app.views.series import Gap, GroupSeries, Series, SeriesPoint
+from app.views.headlines import VERDICT_WORDS
+from app.views.series import Gap, GroupSeries, Series, SeriesPoint, disadvantaged_at
 
 Row = dict[str, Any]
 
@@ -31,7 +33,7 @@ _PATIENCE = 1.5
 
 _SCOPES = {
     Scope.GROUP: "group",
-    Scope.WORST: "worst group",
+    Scope.WORST: "group furthest out",
     Scope.POOLED: "all monitored",
     Scope.WORST_PAIR: "two groups furthest apart",
     Scope.REFERENCE: "reference",
@@ -66,7 +68,7 @@ def drawn(series: Series, *, shades: Sequence[str], low: float, high: float) -> 
             shown = _thinned(part, stretch) if is_dense else part
             rows["lines"] += [_row(point, low, high) | {"g": name, "c": colour, "k": segment} for point in shown]
             for point in () if is_dense and len(part) > 1 else part:
-                rows[_kind(point)].append(_row(point, low, high) | {"g": name, "c": colour} | _told(point))
+                rows[_kind(point)].append(_row(point, low, high) | {"g": name, "c": colour} | _told(series, point))
         rows["absent"] += _runs(_absences(group.points, name, is_dense=is_dense), longest)
     return Drawn(names=names, shades=colours, gaps=_runs(_gaps(series.gaps), longest), is_dense=is_dense, **rows)
 
@@ -176,11 +178,13 @@ def _row(point: SeriesPoint, low: float, high: float) -> Row:
     return {"t": milliseconds(point.at), "v": _short(point.value), "l": _short(ends[0]), "u": _short(ends[1])}
 
 
-def _told(point: SeriesPoint) -> Row:
+def _told(series: Series, point: SeriesPoint) -> Row:
     """What the tooltip of a point says beside its value."""
     ends = ("open" if end is None else f"{end:.3g}" for end in (point.lower, point.upper))
-    told = {"when": when(point.at), "interval": " to ".join(ends), "n": point.n, "verdict": (point.verdict or "no limit").replace("_", " ")}
-    return told | ({"verdict": f"{told['verdict']}, carried forward"} if point.carried_forward else {})
+    side = ", the reference at a disadvantage" if disadvantaged_at(series, point) is Disadvantaged.REFERENCE else ""
+    carried = ", carried forward" if point.carried_forward else ""
+    judged = f"{VERDICT_WORDS[point.verdict]}{side}{carried}"
+    return {"when": when(point.at), "interval": " to ".join(ends), "n": point.n, "verdict": judged}
 
 
 def _absences(points: Iterable[SeriesPoint], name: str, *, is_dense: bool) -> Iterable[tuple[datetime, str, str]]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from app.views.check_views import AttributeView, GroupShare, Outcomes
-from app.views.series import Series, Volume
+from app.views.series import Series, Volume, disadvantaged_at
 
 Cell: TypeAlias = str | int | float | bool | datetime | None
 
@@ -21,7 +21,7 @@ class Twin:
 
 _OF_SERIES = (
     *("at", "metric", "data", "attribute", "scope", "group", "value", "lower", "upper", "n"),
-    *("verdict", "reason", "carried_forward", "lower_limit", "upper_limit", "rollup", "check_id", "definition"),
+    *("verdict", "reason", "carried_forward", "lower_limit", "upper_limit", "rollup", "check_id", "disadvantaged", "definition"),
 )
 _OF_SHARES = (
     *("attribute", "group", "role", "when", "favourable", "unfavourable", "records", "share", "lower", "upper", "reason"),
@@ -51,7 +51,8 @@ def series_twin(series: Series) -> Twin:
         for point in group.points:
             whom: tuple[Cell, ...] = (point.at, series.metric, series.data.value, series.attribute, group.scope.value, group.group)
             figures: tuple[Cell, ...] = (point.value, point.lower, point.upper, point.n, point.verdict, point.reason, point.carried_forward)
-            rows.append((point.at, (*whom, *figures, point.lower_limit, point.upper_limit, rollup, point.check_id, point.definition)))
+            limits = (point.lower_limit, point.upper_limit)
+            rows.append((point.at, (*whom, *figures, *limits, rollup, point.check_id, disadvantaged_at(series, point), point.definition)))
     for gap in series.gaps:
         whom = (gap.at, series.metric, series.data.value, series.attribute, None, None)
         rows.append(

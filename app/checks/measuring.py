@@ -17,6 +17,7 @@ from app.metrics.debiased import measure_debiased, measure_debiased_feedback
 from app.metrics.feedback import measure_feedback
 from app.metrics.payload import measure_payload, measure_training
 from app.metrics.perturbed import measure_perturbed
+from app.metrics.sides import mirror_of
 from app.metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
 from app.metrics.values import Measured, Undefined, Value
 from app.metrics.verdicts import Verdict, verdict
@@ -155,6 +156,7 @@ def _measurement(
 
 
 def _judged(result: Measured, limits: Limits) -> Verdict | None:
-    judged = verdict(result.number, lower_limit=limits.lower, upper_limit=limits.upper, smallest_group=result.smallest_group)
+    mirror = mirror_of(CATALOGUE[result.metric], (limits.lower, limits.upper))
+    judged = verdict(result.number, lower_limit=limits.lower, upper_limit=limits.upper, smallest_group=result.smallest_group, mirror=mirror)
     # Without limits there is no verdict on fairness, but a missing number still says so.
     return Verdict.NOT_COMPUTABLE if judged is None and isinstance(result.number, Undefined) else judged

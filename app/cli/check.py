@@ -21,6 +21,7 @@ from app.store.checks import get
 from app.store.engine import Database
 from app.store.results import measurements_of
 from app.store.tables import DeploymentRow
+from app.views.figures import judged_figure
 
 POLL_SECONDS = 0.5
 PATIENCE_SECONDS = 15.0
@@ -107,10 +108,12 @@ def _show(database: Database, run: CheckRun) -> bool:
 
 
 def _table(measurements: list[Measurement]) -> Table:
-    table = Table("attribute", "group", "data", "metric", "value", "95 % interval", "n", "verdict")
+    table = Table("attribute", "group", "data", "metric", "value", "95 % interval", "n", "verdict", "at a disadvantage")
     for one in measurements:
         value = f"{one.value:.4f}" if one.value is not None else one.reason
-        texts = (one.attribute, _whom(one), one.data, one.metric, value, _interval(one), str(one.n), one.verdict)
+        figure = judged_figure(one)
+        side = figure.disadvantaged_group or figure.disadvantaged
+        texts = (one.attribute, _whom(one), one.data, one.metric, value, _interval(one), str(one.n), one.verdict, side)
         table.add_row(*(escape(text or "") for text in texts))
     return table
 
@@ -118,6 +121,8 @@ def _table(measurements: list[Measurement]) -> Table:
 def _whom(one: Measurement) -> str:
     if one.scope is Scope.WORST_PAIR:
         return f"{one.details.get('monitored', one.scope)} / {one.details.get('reference', '')}"
+    if one.scope is Scope.WORST:
+        return f"furthest out: {one.details.get('worst_group', '')}"
     return one.group or one.scope
 
 

@@ -11,9 +11,9 @@ from rich.table import Table
 from app.frames import Report, judged, sentence_of
 from app.metrics import CATALOGUE, MINIMUM_GROUP_SIZE, Measured, Undefined, Value, Verdict
 
-COLOURS = {Verdict.FAIR: "green", Verdict.SUSPECTED: "yellow", Verdict.UNFAIR: "red"}
+COLOURS = {Verdict.FAIR: "green", Verdict.UNWATCHED: "yellow", Verdict.SUSPECTED: "yellow", Verdict.UNFAIR: "red"}
 SCOPES = {
-    "worst": "worst",
+    "worst": "furthest out",
     "worst_pair": "furthest apart",
     "pooled": "all monitored",
     "reference": "reference",
@@ -22,10 +22,11 @@ SCOPES = {
 }
 """How a scope without a label of its own is called in the table."""
 
-_SEARCHED = {"worst": "Worst: ", "worst_pair": "Furthest apart: "}
+_SEARCHED = {"worst": "Furthest out: ", "worst_pair": "Furthest apart: "}
 
 _MEANINGS = {
     Verdict.FAIR: "the value is within the limits, even if its interval reaches outside",
+    Verdict.UNWATCHED: "the value is within the one limit there is, but beyond its mirror image on the other side",
     Verdict.SUSPECTED: "the value is outside, but its interval reaches inside",
     Verdict.UNFAIR: "the value is outside with its whole interval",
     Verdict.INSUFFICIENT_DATA: f"one side has fewer than {MINIMUM_GROUP_SIZE} records that count",
@@ -63,7 +64,7 @@ def _heading(report: Report, name: str) -> Iterator[str]:
 
 
 def _shown(report: Report) -> Iterator[Measured]:
-    """The measurements that say something of their own: with one monitored value the worst and the pooled are that value."""
+    """The measurements that say something of their own: with one monitored value the one furthest out and the pooled are that value."""
     roles = [group.role for group in report.groups]
     repeated = {"worst", "pooled"} if roles.count("monitored") == 1 else set()
     repeated |= {"reference"} if roles.count("reference") == 1 else set()

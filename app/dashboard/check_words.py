@@ -69,7 +69,7 @@ _FEW = (
     " records on Configure."
 )
 _WHOM: Mapping[Scope, str] = {
-    Scope.WORST: "the group treated worst",
+    Scope.WORST: "the group furthest out",
     Scope.POOLED: "all monitored",
     Scope.REFERENCE: "all reference",
     Scope.WORST_PAIR: "the two furthest apart",
@@ -184,7 +184,7 @@ def whom(measurement: Measurement) -> str:
         return measurement.group or "(blank)"
     worst = measurement.details.get("worst_group", measurement.details.get("monitored"))
     is_known = measurement.scope is Scope.WORST and worst is not None
-    return f"{worst}, treated worst" if is_known else _WHOM[measurement.scope]
+    return f"{worst}, furthest out" if is_known else _WHOM[measurement.scope]
 
 
 def records(number: int) -> str:

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Depends, Query, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
+from app.checks.sides import missing_sides
 from app.dashboard import check_words
-from app.dashboard.headlines import GRAVEST, IMPACT, headlines, summary
 from app.dashboard.people import people
 from app.dashboard.rendering import page
 from app.dashboard.shown import KEY_LENGTH, figures_of, key_of, number_of, share_of
@@ -18,13 +18,14 @@ from app.domain.checks import CheckRun, CheckState, DataSet
 from app.domain.deployments import Deployment
 from app.errors import NotFound
 from app.metrics.catalogue import CATALOGUE
+from app.metrics.verdicts import GRAVEST
 from app.store import checks
 from app.store.monitors import monitor_of
 from app.store.overview import group_figures
 from app.store.results import measurements_of
 from app.views.check_views import ViewKind, ViewState
 from app.views.figures import DATA_SETS, explained
-from app.views.payload_view import notes_on_unseen
+from app.views.headlines import IMPACT, headlines, summary
 from app.views.viewing import check_view, views_of
 from app.web.access import NowIn, ReadableDeployment, SessionIn
 from app.web.paging import cut, number_behind
@@ -90,13 +91,14 @@ def _stored(session: Session, deployment: Deployment, check_id: str) -> CheckRun
 
 
 def _check(session: Session, deployment: Deployment, check: CheckRun, kind: ViewKind) -> dict[str, Any]:
-    measurements = measurements_of(session, check.no)
-    shown = headlines(measurements)
+    measurements, monitor = measurements_of(session, check.no), monitor_of(session, deployment.no)
+    shown = headlines(measurements, check.window)
     return {
         "view": check_view(session, deployment, check, kind),
         "headlines": shown,
-        "notes_of": notes_on_unseen(check.window or {}) if any(one.data is DataSet.BALANCED for one in measurements) else {},
         "summary": summary(shown),
+        "monitor": monitor,
+        "missing": missing_sides(monitor),
         "measurements": measurements[:MOST_MEASUREMENTS],
         "measured": len(measurements),
         "favourable": (check.window or {}).get("favourable"),

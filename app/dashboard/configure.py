@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from app.checks.doubts import monitor_warnings
+from app.checks.sides import missing_sides
 from app.dashboard.registering import form_values
 from app.dashboard.rendering import page
 from app.domain.deployments import Deployment, FieldKind
@@ -60,6 +61,7 @@ def configure_page(request: Request, deployment: ReadableDeployment, session: Se
         "deployment": deployment,
         "monitor": monitor,
         "warnings": [] if monitor is None else monitor_warnings(session, deployment, monitor),
+        "missing": missing_sides(monitor),
         "training": training,
         "unclassified": None if training is None or monitor is None else unclassified_labels(training.labels, monitor.outcomes),
         "steps": _steps(session, deployment, monitor, training),

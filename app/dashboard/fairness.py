@@ -1,6 +1,6 @@
 """Fairness of one deployment: headlines of the newest check, and series of a chosen metric."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -13,23 +13,22 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from app.checks.rollups import Period
+from app.checks.sides import missing_sides
 from app.clock import hour_of
-from app.dashboard.headlines import NOT_MEASURED, NOT_TOGETHER
 from app.dashboard.overview import STATES
 from app.dashboard.people import people
 from app.dashboard.rendering import page
+from app.dashboard.shown import number_of
 from app.dashboard.wording import data_set
 from app.domain.alerts import Alert, AlertState
-from app.domain.checks import DataSet, Measurement, Scope
-from app.domain.texts import TOGETHER
+from app.domain.checks import CheckRun, DataSet, Measurement
 from app.metrics.catalogue import CATALOGUE
-from app.metrics.verdicts import Verdict
 from app.store.alerts import AlertFilter, alerts_page
 from app.store.checks import get
+from app.store.monitors import monitor_of
 from app.store.results import measurements_of
-from app.views.figures import sentence_of
+from app.views.headlines import Headline, headlines
 from app.views.overview import HEADLINE, OverviewWanted, overview
-from app.views.payload_view import notes_on_unseen
 from app.web.access import NowIn, ReadableDeployment, SessionIn
 
 router = APIRouter(include_in_schema=False)
@@ -66,49 +65,14 @@ class Chosen(BaseModel):
     rollup: Period | None = None
 
 
-READINGS: Mapping[tuple[str | None, str | None], str] = {
-    (
-        Verdict.UNFAIR,
-        Verdict.UNFAIR,
-    ): "Both are outside the limits: with everything else equal a gap stays, so at least part of it comes from the attribute itself.",
-    (
-        Verdict.UNFAIR,
-        Verdict.FAIR,
-    ): "Only the first is outside the limits: with everything else equal the groups fare alike enough, so the gap "
-    "comes through other things in which they differ.",
-    (
-        Verdict.FAIR,
-        Verdict.UNFAIR,
-    ): "Only the second is outside the limits: with everything else equal the groups do not fare alike; as logged, "
-    "other things in which they differ make up for it.",
-}
-"""What the verdicts as logged and with copies say together. Where either is unsure nothing is said."""
-
 MOST_ALERTS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """The worst monitored value on one data set: whom it is about, and the figure, or why there is none."""
+class Card:
+    """The headline of one attribute, and the alerts on it that are not over."""
 
-    data: DataSet
-    whom: str
-    measurement: Measurement | None
-    absent: str
-
-
-@dataclass(frozen=True, slots=True)
-class Headline:
-    """How the worst monitored value of an attribute fares: as logged, and with all else held equal; and who knows of it.
-
-    `notes` are of an attribute that the model does not see: what its figure with copies means.
-    """
-
-    attribute: str
-    figures: tuple[Figure, ...]
-    sentence: str
-    reading: str | None
-    notes: tuple[str, ...]
+    headline: Headline
     alerts: tuple[Alert, ...]
 
 
@@ -130,11 +94,14 @@ def fairness_page(
     newest = None if standing.worst is None else get(session, deployment.no, standing.worst.check_id)
     measured = [] if newest is None else measurements_of(session, newest.no)
     known = _not_over(session, deployment.no)
+    monitor = monitor_of(session, deployment.no)
     values = {
         "deployment": deployment,
+        "monitor": monitor,
         "standing": standing,
         "newest": newest,
-        "headlines": _headlines(measured, known, {} if newest is None else notes_on_unseen(newest.window or {})),
+        "cards": _cards(newest, measured, known),
+        "missing": missing_sides(monitor),
         "names": people(session, (one.acknowledged_by for one in known)),
         "elsewhere": _elsewhere(measured, chosen),
         "charts": _charts(deployment.id, measured, chosen, now),
@@ -144,43 +111,25 @@ def fairness_page(
         "ranges": {one: name for one, (name, _) in RANGES.items()},
         "rollups": ROLLUPS,
         "states": STATES,
+        "number_of": number_of,
         "now": now,
     }
     return page(request, "fairness.html", values)
 
 
-def _headlines(measured: Sequence[Measurement], known: Sequence[Alert], notes: Mapping[str, tuple[str, ...]]) -> list[Headline]:
-    worst = {(one.data, one.attribute): one for one in measured if one.metric == HEADLINE and one.scope is Scope.WORST}
-    attributes = dict.fromkeys(attribute for _, attribute in worst if attribute is not None)
+def _cards(newest: CheckRun | None, measured: Sequence[Measurement], known: Sequence[Alert]) -> list[Card]:
     return [
-        _headline(attribute, worst, [one for one in known if one.subject.attribute == attribute], notes.get(attribute, ()))
-        for attribute in attributes
+        Card(
+            one,
+            tuple(
+                sorted(
+                    (alert for alert in known if alert.subject.attribute == one.attribute),
+                    key=lambda alert: alert.subject.data != DataSet.PAYLOAD,
+                )
+            ),
+        )
+        for one in headlines(measured, None if newest is None else newest.window)
     ]
-
-
-def _headline(
-    attribute: str, worst: Mapping[tuple[DataSet, str | None], Measurement], known: Sequence[Alert], notes: tuple[str, ...]
-) -> Headline:
-    absent = NOT_TOGETHER if TOGETHER in attribute else NOT_MEASURED
-    found = {data: worst.get((data, attribute)) for data in (DataSet.PAYLOAD, DataSet.BALANCED)}
-    figures = tuple(Figure(data, "" if one is None else _whom(one), one, absent) for data, one in found.items())
-    told = next(one for one in found.values() if one is not None)
-    is_same = len({figure.whom for figure in figures}) == 1
-    verdicts = tuple(None if one is None else one.verdict for one in found.values())
-    # Of an attribute that the model does not see, copies hold nothing or other features changed: the readings would be untrue.
-    reading = READINGS.get((verdicts[0], verdicts[1])) if is_same and not notes else None
-    return Headline(
-        attribute,
-        figures,
-        sentence_of(told),
-        reading,
-        notes if found[DataSet.BALANCED] is not None else (),
-        tuple(sorted(known, key=lambda alert: alert.subject.data != DataSet.PAYLOAD)),
-    )
-
-
-def _whom(one: Measurement) -> str:
-    return str(one.group or one.details.get("worst_group") or one.details.get("monitored") or "")
 
 
 def _not_over(session: Session, deployment_no: int) -> list[Alert]:

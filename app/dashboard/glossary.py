@@ -63,8 +63,22 @@ TERMS: Final = (
     Term(
         "disparate-impact",
         "Disparate impact",
-        "The favourable share of the monitored group divided by that of the reference group. 1 is equal; 0.5 means half as "
-        "often. Below the lower limit, usually 0.8 (the four-fifths rule), it counts against the monitored group.",
+        "The favourable share of the monitored group divided by that of the reference group. 1 is equal; 0.5 means half as often, and "
+        "2 that the reference group gets it half as often. Below the lower limit, usually 0.8 (the four-fifths rule), the monitored "
+        "group is at a disadvantage; above the upper one, usually 1.25, the reference group is.",
+    ),
+    Term(
+        "disadvantage",
+        "At a disadvantage",
+        "The group that gets the favourable outcome less often than the limits allow, among like records: the monitored or the reference "
+        "group. Inside the limits nobody is. Of figures that do not say who is favoured, such as accuracy, nothing is said.",
+    ),
+    Term(
+        "furthest-out",
+        "Furthest out",
+        "Of several monitored groups, the one whose figure lies furthest beyond its limits, or nearest to one where all lie inside. Groups "
+        f"of fewer than {MINIMUM_GROUP_SIZE} records stand back while there are others. It says nothing of who is at a disadvantage: a "
+        "group that is favoured by far lies far out, too. Its interval and p-value do not allow for the choice.",
     ),
     Term(
         "perfect-equality",
@@ -87,9 +101,27 @@ TERMS: Final = (
         " intervals about 95 hold the true value. A narrow one is sure, a wide one is not.",
     ),
     Term("n", "n, records", "The number of records that a figure rests on."),
-    Term("fair", "Verdict: fair", "The figure lies inside the limits."),
-    Term("suspected", "Verdict: suspected", "The figure lies outside the limits, but its interval reaches inside them: it may be chance."),
-    Term("unfair", "Verdict: unfair", "The figure and its whole interval lie outside the limits: chance alone hardly explains it."),
+    Term(
+        "gap",
+        "Is there a gap?",
+        "A gap counts as larger than chance explains where chance alone would make one as large in fewer than 5 of 100 such samples: the "
+        "p-value is below 0.05, or where there is none the 95 % interval leaves equality out. Otherwise it may be chance. Where p-value "
+        "and interval disagree, it is a close call. Whether a gap is beyond a limit is another question.",
+    ),
+    Term("fair", "Verdict: fair", "The figure lies inside the limits. There may be a gap all the same, smaller than the limits allow."),
+    Term(
+        "unwatched",
+        "Verdict: other side not watched",
+        "Only one limit is set. The figure lies inside it, but beyond its mirror image on the other side, where the reference group is at "
+        "a disadvantage: with only 0.8 and more, a ratio of 1.5. Set the other limit, and it is judged.",
+    ),
+    Term(
+        "suspected",
+        "Verdict: suspected",
+        "The figure lies outside the limits, but its interval reaches inside them: there may be a clear gap, but it is not sure that it is "
+        "beyond the limit.",
+    ),
+    Term("unfair", "Verdict: unfair", "The figure and its whole interval lie outside the limits."),
     Term(
         "insufficient-data",
         "Verdict: not enough data",

@@ -1,4 +1,4 @@
-"""Overview: where every deployment stands, the one treated worst first."""
+"""Overview: where every deployment stands, the most urgent first."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -24,6 +24,7 @@ STATES = {
     DeploymentState.UNFAIR: "unfair",
     DeploymentState.FAILING: "check failed",
     DeploymentState.SUSPECTED: "suspected",
+    DeploymentState.UNWATCHED: "other side not watched",
     DeploymentState.STALE: "stale",
     DeploymentState.UNDECIDED: "cannot be judged",
     DeploymentState.WAITING: "waiting for records",

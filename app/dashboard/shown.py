@@ -1,7 +1,6 @@
 """How one measurement reads on a page, and the key under which its counts and formula are opened."""
 
 import hashlib
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,12 +10,11 @@ from app.dashboard.wording import ABSENT, count
 from app.domain.checks import Measurement
 from app.metrics.catalogue import CATALOGUE
 from app.metrics.catalogue.metric import CountOf, RateOf
-from app.metrics.verdicts import TOLERANCE
+from app.metrics.rounding import digits_apart
 from app.views.check_views import AttributeView, CheckView, GroupShare, Outcomes, SubRange
 
 KEY_LENGTH = 12
 _HUNDREDTHS, _TENTHS = 2, 1
-_MOST_DIGITS = 6
 _LARGE = 1000
 _PER_CENT = "\u00a0%"
 """With a space that no line ends at."""
@@ -49,7 +47,7 @@ def number_of(measurement: Measurement) -> Number:
     if isinstance(metric.measure, CountOf):
         return Number(count(measurement.value), _ends(*(None if end is None else count(end) for end in ends)), None)
     shown = (measurement.value, *ends)
-    digits = max(_digits(one, marks, _HUNDREDTHS) for one in shown if one is not None)
+    digits = max(digits_apart(one, (0.0, *marks), _HUNDREDTHS) for one in shown if one is not None)
     return Number(_plain(measurement.value, digits), _ends(*(None if end is None else _plain(end, digits) for end in ends)), None)
 
 
@@ -83,21 +81,9 @@ def _of_group(group: GroupShare) -> Iterator[Measurement]:
 def _share(value: float, ends: tuple[float | None, float | None], marks: tuple[float | None, ...]) -> Number:
     percents = tuple(None if mark is None else 100 * mark for mark in marks)
     shown = [100 * one for one in (value, *ends) if one is not None]
-    digits = max(_digits(one, percents, _TENTHS) for one in shown)
+    digits = max(digits_apart(one, (0.0, *percents), _TENTHS) for one in shown)
     interval = _ends(*(None if end is None else _plain(100 * end, digits) for end in ends))
     return Number(f"{_plain(100 * value, digits)}{_PER_CENT}", interval if interval == ABSENT else f"{interval}{_PER_CENT}", None)
-
-
-def _digits(value: float, marks: tuple[float | None, ...], least: int) -> int:
-    """So many digits that the number as it is shown lies on its own side of every limit, of the ideal and of zero: 0.796 is not 0.80."""
-    others = [0.0, *(mark for mark in marks if mark is not None)]
-    return next((digits for digits in range(least, _MOST_DIGITS) if _is_apart(value, round(value, digits), others)), _MOST_DIGITS)
-
-
-def _is_apart(value: float, rounded: float, marks: list[float]) -> bool:
-    # What lies at a limit but for rounding counts as being there.
-    apart = [mark for mark in marks if not math.isclose(value, mark, rel_tol=TOLERANCE, abs_tol=TOLERANCE)]
-    return all((rounded < mark, rounded > mark) == (value < mark, value > mark) for mark in apart)
 
 
 def _plain(value: float, digits: int) -> str:

@@ -5,15 +5,11 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
+from app.metrics.statements import limits_in_words
+from app.views.headlines import VERDICT_WORDS
+
 ABSENT = "–"
 
-_VERDICTS = {
-    "fair": "fair",
-    "suspected": "suspected",
-    "unfair": "unfair",
-    "insufficient_data": "not enough data",
-    "not_computable": "not computable",
-}
 _DATA_SETS = {
     "payload": "as logged (payload)",
     "balanced": "with copies (balanced)",
@@ -51,6 +47,11 @@ def interval(ends: tuple[float | None, float | None]) -> str:
     if upper is None:
         return f"{lower:.2f} and more"
     return f"up to {upper:.2f}" if lower is None else f"{lower:.2f} to {upper:.2f}"
+
+
+def limits(ends: tuple[float | None, float | None]) -> str:
+    """Returns limits as a range: `0.8 to 1.25`, `0.8 and more`."""
+    return ABSENT if ends == (None, None) else limits_in_words(ends)
 
 
 def moment(at: datetime | None) -> str:
@@ -92,7 +93,7 @@ def ago(at: datetime | None, now: datetime) -> str:
 
 def verdict(word: str | None) -> str:
     """A verdict in words."""
-    return ABSENT if word is None else _VERDICTS.get(word, word.replace("_", " "))
+    return ABSENT if word is None else VERDICT_WORDS.get(word, word.replace("_", " "))
 
 
 def data_set(name: str | None) -> str:
@@ -111,6 +112,7 @@ FILTERS: Mapping[str, Callable[..., str]] = MappingProxyType(
         "share": share,
         "count": count,
         "interval": interval,
+        "limits": limits,
         "moment": moment,
         "moment_of_text": moment_of_text,
         "plain_json": plain_json,

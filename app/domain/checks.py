@@ -49,7 +49,7 @@ class DataSet(StrEnum):
 
 
 class Scope(StrEnum):
-    """Whom a measurement is about: one group, the worst monitored, the monitored pooled, the two groups furthest apart, or everybody."""
+    """Group or groups that a measurement is about. `worst` is the monitored one that is furthest out, favoured or not."""
 
     GROUP = "group"
     WORST = "worst"

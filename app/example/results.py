@@ -23,7 +23,7 @@ COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
 )
 """The table's headings."""
 
-COLOURS = {"fair": "green", "suspected": "yellow", "unfair": "red"}
+COLOURS = {"fair": "green", "unwatched": "yellow", "suspected": "yellow", "unfair": "red"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ MONITOR = {
     "favourable": [GOOD],
     "unfavourable": [BAD],
     "attributes": [
-        {"feature": "sex", "monitored": ["female"], "reference": ["male"], "threshold": 0.8},
+        {"feature": "sex", "monitored": ["female"], "reference": ["male"], "threshold": 0.8, "upper_threshold": 1.25},
         {"feature": "age", "monitored": [[18, 25]], "reference": [[26, 75]], "threshold": 0.8, "upper_threshold": 1.25},
     ],
     "intersections": [["sex", "age"]],

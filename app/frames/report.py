@@ -7,7 +7,8 @@ import pandas as pd
 
 from app.metrics import CATALOGUE, FeedbackCells, GroupCounts, Measured, Undefined, Value, Verdict, verdict
 from app.metrics.groups import Role
-from app.metrics.sentences import sentence
+from app.metrics.sides import mirror_of
+from app.metrics.statements import JudgedFigure, gap_statement, limit_statement, told
 
 Table: TypeAlias = GroupCounts | FeedbackCells
 
@@ -60,17 +61,32 @@ class Report:
 
 def judged(measured: Measured) -> Verdict | None:
     """The verdict under the catalogue's limits for the metric; a missing number says so even where there are none."""
-    lower, upper = CATALOGUE[measured.metric].limits
-    given = verdict(measured.number, lower_limit=lower, upper_limit=upper, smallest_group=measured.smallest_group)
+    metric = CATALOGUE[measured.metric]
+    lower, upper = metric.limits
+    mirror = mirror_of(metric, metric.limits)
+    given = verdict(measured.number, lower_limit=lower, upper_limit=upper, smallest_group=measured.smallest_group, mirror=mirror)
     return Verdict.NOT_COMPUTABLE if given is None and isinstance(measured.number, Undefined) else given
+
+
+def judged_figure(measured: Measured) -> JudgedFigure:
+    """Returns the measurement under the catalogue's limits, as its statements are made of it."""
+    number = measured.number if isinstance(measured.number, Value) else None
+    return JudgedFigure(
+        metric=measured.metric,
+        scope=measured.scope,
+        value=None if number is None else number.value,
+        lower=None if number is None else number.lower,
+        upper=None if number is None else number.upper,
+        method=None if number is None else number.method,
+        limits=CATALOGUE[measured.metric].limits,
+        verdict=judged(measured),
+        details=measured.details,
+    )
 
 
 def sentence_of(measured: Measured) -> str:
     """What the measurement means, in words."""
-    number = measured.number
-    if isinstance(number, Undefined):
-        return sentence(measured.metric, value=None, reason=number.reason, details=measured.details)
-    return sentence(measured.metric, value=number.value, lower=number.lower, upper=number.upper, details=measured.details)
+    return told(judged_figure(measured), measured.number.reason if isinstance(measured.number, Undefined) else None)
 
 
 _COLUMN_TYPES = {
@@ -83,10 +99,14 @@ _COLUMN_TYPES = {
     "interval_method": "str",
     "n": "int64",
     "verdict": "str",
+    "disadvantaged": "str",
+    "disadvantaged_group": "str",
     "lower_limit": "float64",
     "upper_limit": "float64",
     "reason": "str",
     "sentence": "str",
+    "gap": "str",
+    "beyond_limit": "str",
 }
 
 
@@ -95,7 +115,7 @@ def _measurement(measured: Measured) -> dict[str, Any]:
     number = measured.number
     value = number if isinstance(number, Value) else None
     lower_limit, upper_limit = CATALOGUE[measured.metric].limits
-    given = judged(measured)
+    given, figure = judged(measured), judged_figure(measured)
     return {
         "metric": measured.metric,
         "scope": measured.scope,
@@ -106,9 +126,13 @@ def _measurement(measured: Measured) -> dict[str, Any]:
         "interval_method": value and value.method,
         "n": number.n,
         "verdict": given and given.value,
+        "disadvantaged": figure.disadvantaged and figure.disadvantaged.value,
+        "disadvantaged_group": figure.disadvantaged_group,
         "lower_limit": lower_limit,
         "upper_limit": upper_limit,
         "reason": number.reason if isinstance(number, Undefined) else None,
         "sentence": sentence_of(measured),
+        "gap": gap_statement(figure),
+        "beyond_limit": limit_statement(figure),
         "details": measured.details,
     }

@@ -9,8 +9,8 @@ from app.metrics.payload import measure_payload, measure_training
 from app.metrics.perturbed import measure_perturbed
 from app.metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
 from app.metrics.values import Measured, Undefined, Value
-from app.metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict, verdict
-from app.metrics.worst import AllLimits, Limits
+from app.metrics.verdicts import MINIMUM_GROUP_SIZE, Limits, Verdict, verdict
+from app.metrics.worst import AllLimits
 
 __all__ = [
     "CATALOGUE",

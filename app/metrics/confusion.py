@@ -109,7 +109,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
 class Rate:
     """One part of the cells over another: `counted` of `of_part`. `are` says of the counted what they are.
 
-    Of an error the group that has more is treated worse, of any other rate the one that has less.
+    Of an error more is worse, of any other rate less. It says nothing of who is favoured: an error may be in a group's favour.
     """
 
     counted: str

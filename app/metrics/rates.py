@@ -114,7 +114,7 @@ def _pair(metric: Metric, how: Compared, evidence: Evidence, member: Member, oth
 
 
 def _worst_pair(metric: Metric, how: Compared, estimate: Estimate, groups: Groups) -> list[Measured]:
-    """The group that is treated worst, in the place of the monitored, set against the one treated best, whatever their roles.
+    """The two groups furthest apart, whatever their roles: of errors the higher rate stands in the place of the monitored, else the lower.
 
     Groups of fewer than `MINIMUM_GROUP_SIZE` records stand back while there are two others. Of many pairs one always lies far
     apart, so the interval and the p-value are those of all pairs together (Bonferroni).

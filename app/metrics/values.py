@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 Scope: TypeAlias = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]
-"""Whom a number is about: one group, the worst monitored, the monitored pooled, the two groups furthest apart, the reference
-pooled, all groups, everybody."""
+"""The groups that a number is about: one, the monitored one furthest out (`worst`), the monitored pooled, the two furthest apart, the
+reference pooled, all groups, everybody."""
 
 
 @dataclass(frozen=True, slots=True)

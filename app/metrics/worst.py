@@ -1,4 +1,4 @@
-"""Which monitored value is the headline of an attribute: the one whose figure lies furthest to the unfair side of its limits."""
+"""Which monitored value is the headline of an attribute: the one whose figure is furthest out. The scope is called `worst`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,11 +7,9 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from app.metrics.catalogue.metric import Metric
+from app.metrics.sides import both_sides, is_ratio
 from app.metrics.values import Measured, Value
-from app.metrics.verdicts import MINIMUM_GROUP_SIZE
-
-Limits: TypeAlias = tuple[float | None, float | None]
-"""The lowest and the highest fair number of a metric; an absent side is open."""
+from app.metrics.verdicts import MINIMUM_GROUP_SIZE, Limits, is_inside
 
 AllLimits: TypeAlias = Mapping[str, Limits]
 """Limits by the metric's key; of a metric that is not there, those of the catalogue hold."""
@@ -23,34 +21,47 @@ NO_LIMITS: AllLimits = MappingProxyType({})
 
 
 def headline(metric: Metric, results: Sequence[Measured], limits: AllLimits) -> list[Measured]:
-    """The worst group's result again, as the attribute's headline; where none has a number, the first one's reason.
+    """Returns the result of the group that is furthest out again, as the attribute's headline; where none has a number, the first reason.
 
-    The worst is the one furthest beyond the metric's limits (of ratios as a factor), or without any the one furthest from
-    equality (of ratios the lowest). Values of fewer than `MINIMUM_GROUP_SIZE` records stand back while there are others, lest
-    two odd records hide what happens to two hundred. The first of equals wins.
+    Furthest out is the figure furthest beyond the limits that are set (of ratios as a factor); of none, the one furthest beyond the
+    mirror image of a lone limit; else the one nearest to any of them. Without limits it is the one furthest from equality. Values of
+    fewer than `MINIMUM_GROUP_SIZE` records stand back while there are others, lest two odd records hide what happens to two hundred.
+    The first of equals wins.
     """
     each = [result for result in results if result.scope == "group"]
     bounds = limits.get(metric.key, metric.limits)
     ranked = [
-        (result.smallest_group < MINIMUM_GROUP_SIZE, round(-beyond_limits(result.number.value, metric, bounds), DIGITS), place)
+        (result.smallest_group < MINIMUM_GROUP_SIZE, *rank(result.number.value, metric, bounds), place)
         for place, result in enumerate(each)
         if isinstance(result.number, Value)
     ]
     if not ranked:
         return [replace(result, scope="worst", group=None) for result in each[:1]]
-    worst = each[min(ranked)[2]]
-    details = {**worst.details, "worst_group": worst.group, "chosen_from": len(ranked)}
-    return [replace(worst, scope="worst", group=None, details=details)]
+    furthest = each[min(ranked)[-1]]
+    details = {**furthest.details, "worst_group": furthest.group, "chosen_from": len(ranked)}
+    return [replace(furthest, scope="worst", group=None, details=details)]
 
 
-def beyond_limits(value: float, metric: Metric, limits: Limits) -> float:
-    """How far beyond the limits, of ratios as the logarithm of a factor; negative inside. Without limits, how far from equality."""
-    is_ratio = metric.order == "monitored / reference"
-    # A limit of zero limits no ratio.
-    lower, upper = (None if limit is None or (is_ratio and limit <= 0) else _scaled(limit, is_ratio=is_ratio) for limit in limits)
-    number = _scaled(value, is_ratio=is_ratio)
+def how_far_out(value: float, metric: Metric, limits: Limits) -> float:
+    """Returns how far beyond the limits the value lies, of ratios as the logarithm of a factor; negative inside.
+
+    Inside the limits that are set, those and the mirror image of a lone one count. Without limits it is how far from equality.
+    """
+    is_watched = not is_inside(value, limits)
+    lower, upper = (_scaled_limit(limit, metric) for limit in (limits if is_watched else both_sides(metric, limits)))
+    number = _scaled(value, is_ratio=is_ratio(metric))
     beyond = [*([] if upper is None else [number - upper]), *([] if lower is None else [lower - number])]
-    return max(beyond, default=-number if is_ratio else abs(value - (metric.ideal or 0.0)))
+    return max(beyond, default=abs(number) if is_ratio(metric) else abs(value - (metric.ideal or 0.0)))
+
+
+def rank(value: float, metric: Metric, limits: Limits) -> tuple[bool, float]:
+    """Returns a key that puts the value further out first: what lies beyond a limit that is set before what lies beyond none."""
+    return is_inside(value, limits), round(-how_far_out(value, metric, limits), DIGITS)
+
+
+def _scaled_limit(limit: float | None, metric: Metric) -> float | None:
+    # A limit of zero limits no ratio.
+    return None if limit is None or (is_ratio(metric) and limit <= 0) else _scaled(limit, is_ratio=is_ratio(metric))
 
 
 def _scaled(value: float, *, is_ratio: bool) -> float:

@@ -49,15 +49,17 @@ LIMITS = (
 )
 
 
-def alerts_section(alerts: Sequence[Alert]) -> Section:
-    """What people were told of, newest first, as it stands when the report is made."""
+def alerts_section(alerts: Sequence[Alert], *, waiting: int) -> Section:
+    """What people were told of, newest first, as it stands when the report is made. The alerts of `waiting` checks are not known yet."""
+    of_checks = "the alerts of one check" if waiting == 1 else f"the alerts of {waiting:,} checks"
+    late = f"The worker has not decided on {of_checks} of this time yet. Make the report again in a minute."
+    blocks: list[Block] = [Paragraph(late, is_caution=True)] if waiting else []
     if not alerts:
-        return Section("Alerts", (Paragraph("No alert was open in this time."),))
+        return Section("Alerts", (*blocks, Paragraph("No alert was open in this time, and no check of it opened one.")))
     note = f"The newest {MOST_ALERTS} of {len(alerts):,}." if len(alerts) > MOST_ALERTS else None
     columns = ("Opened", "Rule", "About", "What it says", "Acknowledged", "Resolved")
-    return Section(
-        "Alerts", (Table("Alerts that were open in this time", columns, tuple(_alert(one) for one in alerts[:MOST_ALERTS]), note),)
-    )
+    caption = "Alerts that were open in this time, or that a check of it opened"
+    return Section("Alerts", (*blocks, Table(caption, columns, tuple(_alert(one) for one in alerts[:MOST_ALERTS]), note)))
 
 
 def limits_section() -> Section:

@@ -9,8 +9,9 @@ from app.domain.deployments import Deployment
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.texts import TOGETHER
 from app.domain.values import GroupValue, label_of
+from app.metrics.statements import limits_in_words
 from app.reports.document import Block, Paragraph, Section, Table
-from app.reports.numbers import ABSENT, moment, number
+from app.reports.numbers import ABSENT, moment
 
 _CHANGED = (
     "The monitor has changed since: the check ran under version {then}, and what is shown here is version {now}. Favourable and"
@@ -126,14 +127,12 @@ def _told(value: object) -> str:
 
 
 def _attribute(one: MonitoredAttribute) -> tuple[str, ...]:
-    limits = f"from {number(one.threshold)}" + ("" if one.upper_threshold is None else f" to {number(one.upper_threshold)}")
-    others = [f"{metric}: {_side(both.lower)} to {_side(both.upper)}" for metric, both in one.metric_limits]
+    limits = limits_in_words((one.threshold, one.upper_threshold)) + (
+        "; the other side is not watched" if one.upper_threshold is None else ""
+    )
+    others = [f"{metric}: {limits_in_words((both.lower, both.upper))}" for metric, both in one.metric_limits]
     reference = "every other value" if one.reference is None else _listed(one.reference)
     return (one.feature, _listed(one.monitored), reference, limits, "; ".join(others) or "none")
-
-
-def _side(limit: float | None) -> str:
-    return "open" if limit is None else number(limit)
 
 
 def _outcomes(counted: object, configured: tuple[GroupValue, ...]) -> str:

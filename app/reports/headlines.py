@@ -1,35 +1,42 @@
-"""The first page of a report: who is treated worst, how sure that is, and what it means."""
+"""The first page of a report: of each attribute the group furthest out, who is at a disadvantage, how sure that is, and what it means."""
 
-from collections.abc import Iterable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from app.domain.checks import Measurement
-from app.metrics.verdicts import Verdict
 from app.reports.document import Block, Bullets, Paragraph, Section, Table
-from app.reports.numbers import ABSENT, interval_of, value_of, verdict_of
-from app.views.check_views import AttributeView, CheckView, ViewKind
-from app.views.figures import limits_in_words, sentence_of, verdict_in_words
+from app.reports.numbers import ABSENT, interval_of, value_of
+from app.views.check_views import CheckView, ViewKind
+from app.views.headlines import VERDICT_WORDS, Headline, OnData, Told, headlines, summary
 from app.views.viewing import CARRIED
 
 Views: TypeAlias = dict[ViewKind, CheckView]
 
-_DATA = {ViewKind.PAYLOAD: "as logged", ViewKind.PAYLOAD_PERTURBED: "with copies"}
+NOTHING = "the check measured no figure that compares a monitored group with the reference"
 
 
-def headline_section(views: Views, *, of: str) -> Section:
-    """The worst group of each attribute, as logged and with copies. `of` says what the figures are of, as the end of a sentence."""
-    found = [(kind, one) for kind in _DATA for one in views[kind].attributes]
-    known = [(kind, one, one.worst) for kind, one in found if one.worst is not None]
-    if not known:
-        why = next((view.reason for view in views.values() if view.reason is not None), "the check measured no disparate impact")
+def headline_section(views: Views, measurements: Sequence[Measurement], *, of: str, window: Mapping[str, Any] | None = None) -> Section:
+    """The headlines of the check's measurements. `of` names the check, as the end of a sentence; `window` is the check's."""
+    shown = headlines(measurements, window)
+    if not shown:
+        why = next((view.reason for view in views.values() if view.reason is not None), NOTHING)
         return Section("In short", (Paragraph(f"There is no figure {of}: {why}", is_caution=True),))
-    blocks: list[Block] = [*_carried(views), Paragraph(_counted(known, of))]
-    for attribute in dict.fromkeys(one.attribute for _, one, _ in known):
-        mine = [(kind, one, worst) for kind, one, worst in known if one.attribute == attribute]
-        told = [_told(attribute, kind, worst) for kind, _, worst in mine]
-        blocks.append(Bullets((*told, *(note for _, one, _ in mine for note in one.notes))))
-    columns = ("Attribute", "Records", "Treated worst", "Disparate impact", "95 %", "Records counted", "Fair", "Verdict")
-    blocks.append(Table("The monitored group treated worst, of each attribute", columns, tuple(_rows(known))))
+    blocks: list[Block] = [*_carried(views), Paragraph(_counted(shown, of))]
+    blocks += [Bullets(tuple(_sentences(one))) for one in shown]
+    columns = (
+        "Attribute",
+        "Records",
+        "Furthest out",
+        "Metric",
+        "Value",
+        "95 %",
+        "Records counted",
+        "Limits",
+        "Verdict",
+        "At a disadvantage",
+    )
+    rows = tuple(_row(one, part, part.told) for one in shown for part in one.parts if part.told is not None)
+    blocks.append(Table("The monitored group furthest out, of each attribute", columns, rows))
     blocks.append(Paragraph(_READ_BOTH))
     return Section("In short", tuple(blocks))
 
@@ -37,7 +44,8 @@ def headline_section(views: Views, *, of: str) -> Section:
 _READ_BOTH = (
     "As logged and with copies answer different questions. As logged: are the groups favoured alike? With copies: does the model answer"
     " alike when the attribute of a record is changed? Read both, and what is said beside the figures with copies. A disparate impact of"
-    " 0.8 says that the group gets 80 favourable outcomes where the reference group gets 100, from equally many records."
+    " 0.8 says that the group gets 80 favourable outcomes where the reference group gets 100, from equally many records; one of 1.25 says"
+    " that the reference group gets 80 where the group gets 100."
 )
 
 
@@ -47,35 +55,21 @@ def _carried(views: Views) -> list[Block]:
     return [] if origin is None else [Paragraph(CARRIED.format(check_id=origin), is_caution=True)]
 
 
-def _counted(known: Iterable[tuple[ViewKind, AttributeView, Measurement]], of: str) -> str:
-    verdicts: dict[str, list[str]] = {}
-    for kind, one, worst in known:
-        verdicts.setdefault(worst.verdict or "", []).append(f"{one.attribute} ({_DATA[kind]})")
-    told = [
-        f"{_WORDS[verdict]}: {', '.join(verdicts[verdict])}."
-        for verdict in (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.FAIR, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, "")
-        if verdict in verdicts
-    ]
+def _counted(shown: Sequence[Headline], of: str) -> str:
+    told = [f"{VERDICT_WORDS[grade].capitalize()}: {', '.join(names)}." for grade, names in summary(shown)]
     return f"Verdicts {of}. {' '.join(told)}"
 
 
-_WORDS = {
-    Verdict.UNFAIR: "Unfair",
-    Verdict.SUSPECTED: "Suspected, may be chance",
-    Verdict.FAIR: "Fair",
-    Verdict.INSUFFICIENT_DATA: "Too few records for a verdict",
-    Verdict.NOT_COMPUTABLE: "Not computable",
-    "": "No limit set",
-}
+def _sentences(one: Headline) -> Iterator[str]:
+    yield from (f"{one.attribute}, {part.name.lower()}: {part.told.text}" for part in one.parts if part.told is not None)
+    if one.reading is not None:
+        yield f"{one.attribute}: {one.reading}"
+    yield from one.notes
 
 
-def _told(attribute: str, kind: ViewKind, worst: Measurement) -> str:
-    limits = limits_in_words(worst.lower_limit, worst.upper_limit)
-    return f"{attribute}, {_DATA[kind]}: {sentence_of(worst)} {verdict_in_words(worst)} {limits}"
-
-
-def _rows(known: Iterable[tuple[ViewKind, AttributeView, Measurement]]) -> Iterator[tuple[str, ...]]:
-    for kind, one, worst in known:
-        group = str(worst.details.get("worst_group") or worst.details.get("monitored") or ABSENT)
-        limits = limits_in_words(worst.lower_limit, worst.upper_limit)
-        yield (one.attribute, _DATA[kind], group, value_of(worst), interval_of(worst), f"{worst.n:,}", limits, verdict_of(worst))
+def _row(one: Headline, part: OnData, told: Told) -> tuple[str, ...]:
+    figure = told.measurement
+    return (
+        *(one.attribute, part.name.lower(), told.group or ABSENT, figure.metric.replace("_", " "), value_of(figure), interval_of(figure)),
+        *(f"{figure.n:,}", told.limits, VERDICT_WORDS[figure.verdict], told.disadvantaged_group or told.disadvantaged or ABSENT),
+    )

@@ -5,6 +5,7 @@ from datetime import datetime
 from app.domain.checks import Measurement
 from app.metrics.catalogue import CATALOGUE
 from app.metrics.catalogue.metric import RateOf
+from app.views.headlines import VERDICT_WORDS
 
 ABSENT = "–"
 _LARGE = 1000
@@ -57,7 +58,7 @@ def verdict_of(measurement: Measurement | None) -> str:
     """The verdict in a word or two."""
     if measurement is None:
         return ABSENT
-    return "no limit set" if measurement.verdict is None else measurement.verdict.replace("_", " ")
+    return VERDICT_WORDS[measurement.verdict]
 
 
 def moment(at: datetime | None) -> str:

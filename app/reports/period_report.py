@@ -1,132 +1,157 @@
 """The report on a period: its series summed up, how its checks ended, and the views of its newest succeeded check."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from app.domain.checks import CheckRun, CheckState, DataSet, Scope, Span
+from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span
 from app.domain.deployments import Deployment
 from app.domain.monitors import Monitor
 from app.domain.texts import TOGETHER
 from app.metrics.catalogue import CATALOGUE
-from app.metrics.worst import beyond_limits
+from app.metrics.sides import Disadvantaged
+from app.metrics.verdicts import GRAVEST, Verdict
+from app.metrics.worst import rank
 from app.reports.check_report import sections_of_views, views_of
 from app.reports.closing import alerts_section, limits_section, tracing_section
 from app.reports.configuration import deployment_section, monitor_section
 from app.reports.document import Block, Document, Made, Paragraph, Section, Table
 from app.reports.headlines import Views, headline_section
-from app.reports.history import OF_NOW, history_sections, rollup_for
-from app.reports.numbers import moment, number
+from app.reports.history import ends_in, history_sections
+from app.reports.numbers import ABSENT, moment, number
 from app.store.alerts import alerts_between
 from app.store.checks import get
+from app.store.ended_checks import checks_waiting_for_alerts
 from app.store.monitors import monitor_of
 from app.store.results import measurements_of
 from app.store.series import EndedRun, ended_runs
-from app.views.series import SeriesPoint, SeriesWanted, series_of
+from app.views.headlines import IMPACT, VERDICT_WORDS
+from app.views.series import SeriesPoint, SeriesWanted, disadvantaged_at, series_of
 
 MOST_FAILURES = 50
-
-_SHARED = " Where an hour had few records, its check added those of earlier hours, so that neighbouring checks share records."
 
 
 def period_report(session: Session, deployment: Deployment, span: Span, made: Made) -> Document:
     """The report. Thousands of checks give roll-ups by day, week or month, and not a table each."""
     monitor = monitor_of(session, deployment.no)
-    runs = ended_runs(session, deployment.no, span.start, span.end)
-    alerts = alerts_between(session, deployment.no, span)
+    ends = ends_in(span)
+    runs = ended_runs(session, deployment.no, ends.start, ends.end)
+    alerts = alerts_between(session, deployment.no, span, checks=ends)
     newest = next((run for run in reversed(runs) if run.state == CheckState.SUCCEEDED), None)
     check = None if newest is None else get(session, deployment.no, newest.id)
     views = {} if check is None else views_of(session, deployment, check)
+    measurements = [] if check is None else measurements_of(session, check.no)
     return Document(
         title=f"Fairness report: {deployment.name}",
         subtitle=f"{moment(span.start)} to {moment(span.end)}, the end not included",
         made=made,
         sections=(
             _verdicts_section(session, deployment.no, monitor, span),
-            _newest(check, views),
+            _newest(check, views, measurements),
             deployment_section(deployment, None if check is None else check.model_revision),
             monitor_section(monitor, check),
             *history_sections(session, deployment.no, monitor, span, alerts),
             _checks_section(runs),
-            alerts_section(alerts),
+            alerts_section(alerts, waiting=checks_waiting_for_alerts(session, deployment.no, ends)),
             *(() if check is None else sections_of_views(check, views)),
             limits_section(),
-            tracing_section(check, () if check is None else measurements_of(session, check.no)),
+            tracing_section(check, measurements),
         ),
     )
 
 
-def _newest(check: CheckRun | None, views: Views) -> Section:
+def _newest(check: CheckRun | None, views: Views, measurements: Sequence[Measurement]) -> Section:
     if check is None:
         return Section("The newest check", (Paragraph("No check of this time succeeded.", is_caution=True),))
-    found = headline_section(views, of=f"of the newest check, which ended its span on {moment(check.span.end)}")
+    of = f"of the newest check, which ended its span on {moment(check.span.end)}"
+    found = headline_section(views, measurements, of=of, window=check.window)
     return Section("The newest check", found.blocks)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counted:
+    """The verdicts of a period's checks on one attribute's headline, on one data set, and how often who was at a disadvantage by them."""
+
+    attribute: str
+    data: str
+    verdicts: Mapping[str | None, int]
+    sides: Mapping[str | None, Mapping[Disadvantaged | None, int]]
+    furthest: SeriesPoint | None
+
+
 def _verdicts_section(session: Session, deployment_no: int, monitor: Monitor | None, span: Span) -> Section:
-    """How often each attribute's worst group was inside its limits."""
-    rollup = rollup_for(span)
-    each = "checks" if rollup is None else f"{rollup.value}s"
-    attributes = (
-        [] if monitor is None else [one.feature for one in monitor.attributes] + [TOGETHER.join(one) for one in monitor.intersections]
-    )
-    rows: list[tuple[str, ...]] = []
-    for attribute in attributes:
-        for data, name in ((DataSet.PAYLOAD, "as logged"), (DataSet.BALANCED, "with copies")):
-            wanted = SeriesWanted(
-                metric="disparate_impact",
-                data=data,
-                attribute=attribute,
-                since=span.start,
-                until=span.end,
-                rollup=rollup,
-                scopes=(Scope.WORST,),
-            )
-            points = [point for group in series_of(session, deployment_no, wanted).groups for point in group.points]
-            anew = [point for point in points if not point.carried_forward]
-            if anew:
-                rows.append((attribute, name, *_counted(anew)))
-    if not rows:
-        return Section("In short", (Paragraph("No check of this time measured a disparate impact.", is_caution=True),))
-    columns = ("Attribute", "Records", "Worst", "When", "Unfair", "Suspected", "Fair", "Too few records", "Not computable", "No limit")
+    """How often the headline of each attribute was inside its limits, in all checks of the time, whoever asked for them."""
+    if monitor is None:
+        return Section("In short", (Paragraph("There is no fairness monitor now that says what to sum up.", is_caution=True),))
+    attributes = [one.feature for one in monitor.attributes] + [TOGETHER.join(one) for one in monitor.intersections]
+    wanted = [(attribute, data) for attribute in attributes for data in _NAMES]
+    counted = [one for attribute, data in wanted if (one := _counted(session, deployment_no, attribute, data, span)) is not None]
+    if not counted:
+        return Section("In short", (Paragraph(NONE_MEASURED, is_caution=True),))
+    columns = ("Attribute", "Records", "Furthest out", "When", *(VERDICT_WORDS[verdict].capitalize() for verdict in GRAVEST))
     note = (
-        f"Counted in {each}: the verdict on the monitored group treated worst. Worst: its disparate impact that lies furthest beyond the"
-        " limits, or nearest to them. Checks that carried the figures of an earlier one forward are not counted."
+        "Counted in checks: the verdict on the monitored group furthest out, as it was given. Furthest out: its disparate impact that lies"
+        " furthest beyond the limits, or nearest to them. Checks that carried the figures of an earlier one forward are not counted."
+        " Where an hour had few records, its check added those of earlier hours, so that neighbouring checks share records."
     )
-    note += _SHARED if rollup is None else f" {OF_NOW}."
-    blocks: list[Block] = [Paragraph(_in_words(rows, each)), Table(f"Verdicts of the period, in {each}", columns, tuple(rows), note)]
-    return Section("In short", tuple(blocks))
+    table = Table("Verdicts of the period, in checks", columns, tuple(_row(one) for one in counted), note)
+    return Section("In short", (Paragraph(_in_words(counted)), table))
 
 
-def _counted(points: Sequence[SeriesPoint]) -> tuple[str, ...]:
-    verdicts = Counter(point.verdict for point in points)
-    known = [(_beyond(point.value, point), point) for point in points if point.value is not None]
-    worst = max(known, key=lambda one: one[0], default=(0.0, None))[1]
-    shown = ("none", "–") if worst is None else (number(worst.value), moment(worst.at))
-    return (*shown, *(f"{verdicts[name]:,}" for name in _COUNTED))
+NONE_MEASURED = "No check of this time measured the disparate impact of an attribute that the monitor watches now."
+_NAMES = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "with copies"}
+_OUTSIDE = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED)
+_JUDGED = frozenset({*_OUTSIDE, Verdict.FAIR})
 
 
-_COUNTED = ("unfair", "suspected", "fair", "insufficient_data", "not_computable", None)
-_UNFAIR, _SUSPECTED, _FAIR = 4, 5, 6
-"""Where a row of the table has the counts of these verdicts."""
+def _counted(session: Session, deployment_no: int, attribute: str, data: DataSet, span: Span) -> _Counted | None:
+    ends = ends_in(span)
+    wanted = SeriesWanted(metric=IMPACT, data=data, attribute=attribute, since=ends.start, until=ends.end, scopes=(Scope.WORST,))
+    series = series_of(session, deployment_no, wanted)
+    anew = [point for group in series.groups for point in group.points if not point.carried_forward]
+    if not anew:
+        return None
+    sides: dict[str | None, Counter[Disadvantaged | None]] = {}
+    for point in anew:
+        sides.setdefault(point.verdict, Counter())[disadvantaged_at(series, point)] += 1
+    known = [(_rank(point), point.at, point) for point in anew if point.value is not None]
+    furthest = min(known, key=lambda one: one[:2], default=None)
+    verdicts = Counter(point.verdict for point in anew)
+    return _Counted(
+        attribute=attribute, data=_NAMES[data], verdicts=verdicts, sides=sides, furthest=None if furthest is None else furthest[2]
+    )
 
 
-def _beyond(value: float, point: SeriesPoint) -> float:
-    return beyond_limits(value, CATALOGUE["disparate_impact"], (point.lower_limit, point.upper_limit))
+def _rank(point: SeriesPoint) -> tuple[bool, float]:
+    limits = (point.lower_limit, point.upper_limit)
+    return (True, 0.0) if point.value is None else rank(point.value, CATALOGUE[IMPACT], limits)
 
 
-def _in_words(rows: Sequence[tuple[str, ...]], each: str) -> str:
-    def found(place: int) -> list[str]:
-        return [f"{row[0]} ({row[1]}) in {row[place]} {each}" for row in rows if row[place] != "0"]
+def _row(one: _Counted) -> tuple[str, ...]:
+    shown = ("none", ABSENT) if one.furthest is None else (number(one.furthest.value), moment(one.furthest.at))
+    return (one.attribute, one.data, *shown, *(f"{one.verdicts.get(verdict, 0):,}" for verdict in GRAVEST))
 
-    told = [f"{word}: {'; '.join(found(place))}." for word, place in (("Unfair", _UNFAIR), ("Suspected", _SUSPECTED)) if found(place)]
-    unjudged = [f"{row[0]} ({row[1]})" for row in rows if all(row[place] == "0" for place in (_UNFAIR, _SUSPECTED, _FAIR))]
-    if unjudged:
-        told.append(f"Never judged: {'; '.join(unjudged)}.")
-    if not told:
-        return f"No attribute was unfair or suspected in any of the {each}."
-    return " ".join(told)
+
+def _in_words(counted: Sequence[_Counted]) -> str:
+    told = []
+    for verdict in _OUTSIDE:
+        found = [_often(one, verdict) for one in counted if one.verdicts.get(verdict)]
+        if found:
+            told.append(f"{VERDICT_WORDS[verdict].capitalize()}: {'; '.join(found)}.")
+    if not told and any(_JUDGED & one.verdicts.keys() for one in counted):
+        told.append("Nothing that was judged was unfair, suspected or beyond a side that is not watched.")
+    unjudged = [f"{one.attribute} ({one.data})" for one in counted if not _JUDGED & one.verdicts.keys()]
+    return " ".join(told + ([f"Never judged: {'; '.join(unjudged)}."] if unjudged else []))
+
+
+def _often(one: _Counted, verdict: Verdict) -> str:
+    """In how many checks, and how often who was at a disadvantage by it."""
+    many = one.verdicts[verdict]
+    names = {Disadvantaged.MONITORED: "the monitored group", Disadvantaged.REFERENCE: "the reference"}
+    sides = [f"{name} at a disadvantage in {count:,}" for side, name in names.items() if (count := one.sides[verdict].get(side, 0))]
+    return f"{one.attribute} ({one.data}) in {many:,} check{'' if many == 1 else 's'}, {' and '.join(sides)}"
 
 
 def _checks_section(runs: Sequence[EndedRun]) -> Section:

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from app.domain.alerts import Alert, AlertState, Resolution, Rule, RuleKind, Subject
 from app.domain.checks import CheckRun, DataSet, Span
 from app.errors import NotFound
-from app.store.tables import AlertRow, AlertRuleRow, DeploymentRow
+from app.store.tables import AlertRow, AlertRuleRow, CheckRow, DeploymentRow
 
 MOST_BETWEEN = 10_000
 
@@ -52,14 +52,19 @@ def get_alert(session: Session, alert_id: str) -> Alert:
 
 
 def alerts_between(
-    session: Session, deployment_no: int, span: Span, *, metric: str | None = None, data: DataSet | None = None
+    session: Session, deployment_no: int, span: Span, *, metric: str | None = None, data: DataSet | None = None, checks: Span | None = None
 ) -> list[Alert]:
     """The deployment's alerts that were not over at some moment of the span, newest first, at most `MOST_BETWEEN` of them.
 
-    With `metric` and `data` only those about these.
+    With `checks` also those that a check opened whose span ends in it (half-open): alerts are opened after the check that they rest on,
+    and of records of long ago long after them. With `metric` and `data` only those about these.
     """
     still = AlertRow.resolved_at.is_(None) | (AlertRow.resolved_at >= span.start)
-    statement = _alerts().where(AlertRow.deployment_no == deployment_no, AlertRow.opened_at < span.end, still)
+    wanted = (AlertRow.opened_at < span.end) & still
+    if checks is not None:
+        its = (CheckRow.deployment_no == deployment_no, CheckRow.span_end >= checks.start, CheckRow.span_end < checks.end)
+        wanted |= AlertRow.opened_check_no.in_(select(CheckRow.no).where(*its))
+    statement = _alerts().where(AlertRow.deployment_no == deployment_no, wanted)
     about = {AlertRow.metric: metric, AlertRow.data: data}
     statement = statement.where(*(column == value for column, value in about.items() if value is not None))
     return _read(session, statement.order_by(AlertRow.no.desc()).limit(MOST_BETWEEN))

@@ -6,17 +6,17 @@ Checks of ranges that somebody asked for speak of the past and are in none of th
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, and_, exists, not_, or_, select, text, tuple_, update
+from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from app.domain.alerts import Subject, VerdictCondition
-from app.domain.checks import CheckRun, CheckState, Failure, Measurement, Scope, Trigger
+from app.domain.checks import CheckRun, CheckState, Failure, Measurement, Scope, Span, Trigger
 from app.store.check_runs import run_rows, to_run
 from app.store.results import measurement_from
 from app.store.tables import CheckRow, MeasurementRow
 
-JUDGED = ("fair", "suspected", "unfair")
+JUDGED = ("fair", "unwatched", "suspected", "unfair")
 """The verdicts that say something. The others say that nothing can be said."""
 
 _NEXT_DUE = text("""
@@ -44,6 +44,12 @@ def take_ended_check(session: Session, deployment_no: int) -> int | None:
         return None
     session.execute(update(CheckRow).where(CheckRow.no == no).values(alerts_due=False).execution_options(synchronize_session=False))
     return no
+
+
+def checks_waiting_for_alerts(session: Session, deployment_no: int, ends: Span) -> int:
+    """Returns how many checks whose span ends in that time (half-open) have ended, and their alerts are still to be decided."""
+    wanted = (CheckRow.deployment_no == deployment_no, CheckRow.alerts_due, CheckRow.span_end >= ends.start, CheckRow.span_end < ends.end)
+    return session.scalar(select(func.count()).select_from(CheckRow).where(*wanted)) or 0
 
 
 def is_overtaken(session: Session, check: CheckRun) -> bool:

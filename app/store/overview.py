@@ -61,7 +61,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFigure:
-    """One metric of one group, as the check of that number measured it."""
+    """One metric of one group, as the check of that number measured it. `reference` is the group that it is compared with."""
 
     check_no: int
     data: DataSet
@@ -75,6 +75,7 @@ class GroupFigure:
     reason: str | None
     lower_limit: float | None
     upper_limit: float | None
+    reference: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +91,13 @@ class GroupKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendPoint:
-    """One point of a sparkline; `value` None is a hole in it."""
+    """One point of a sparkline with the limits it was held against; `value` None is a hole in it."""
 
     at: datetime
     value: float | None
     verdict: str | None
+    lower_limit: float | None
+    upper_limit: float | None
 
 
 # Checks of longer ranges are no part of the hourly series; a range of one hour is how history is filled in.
@@ -132,7 +135,8 @@ _STANDINGS = text(f"""
 """)  # noqa: S608 - only the constant above is put in
 
 _FIGURES = text("""
-    SELECT m.check_no, m.data, m.attribute, m."group", m.value, m.lower, m.upper, m.n, m.verdict, m.reason, m.lower_limit, m.upper_limit
+    SELECT m.check_no, m.data, m.attribute, m."group", m.value, m.lower, m.upper, m.n, m.verdict, m.reason, m.lower_limit, m.upper_limit,
+           m.details->>'reference' AS reference
     FROM unnest(CAST(:check_nos AS bigint[]), CAST(:metrics AS text[])) AS wanted(check_no, metric)
     JOIN measurements m ON m.check_no = wanted.check_no AND m.metric = wanted.metric
     WHERE m.scope = 'group' AND m.attribute IS NOT NULL AND m."group" IS NOT NULL
@@ -140,11 +144,11 @@ _FIGURES = text("""
 """)
 
 _TRENDS = text(f"""
-    SELECT wanted.place, t.at, t.value, t.verdict, t.definition
+    SELECT wanted.place, t.at, t.value, t.verdict, t.lower_limit, t.upper_limit, t.definition
     FROM unnest(CAST(:deployment_nos AS int[]), CAST(:metrics AS text[]), CAST(:data AS text[]), CAST(:attributes AS text[]),
                 CAST(:groups AS text[])) WITH ORDINALITY AS wanted(deployment_no, metric, data, attribute, "group", place)
     CROSS JOIN LATERAL (
-        SELECT DISTINCT ON (m.at) m.at, m.value, m.verdict, m.definition
+        SELECT DISTINCT ON (m.at) m.at, m.value, m.verdict, m.lower_limit, m.upper_limit, m.definition
         FROM measurements m JOIN checks c ON c.no = m.check_no
         WHERE m.deployment_no = wanted.deployment_no AND m.metric = wanted.metric AND m.data = wanted.data
           AND m.attribute = wanted.attribute AND m."group" = wanted."group" AND m.scope = 'group' AND {_OF_SERIES}
@@ -214,6 +218,7 @@ def group_figures(session: Session, metric_of_check: dict[int, str]) -> list[Gro
             reason=row.reason,
             lower_limit=row.lower_limit,
             upper_limit=row.upper_limit,
+            reference=row.reference,
         )
         for row in session.execute(_FIGURES, wanted)
     ]
@@ -237,5 +242,7 @@ def trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> list[l
     found: list[list[TrendPoint]] = [[] for _ in keys]
     for row in rows:
         if row.definition == newest[row.place]:
-            found[row.place - 1].append(TrendPoint(at=row.at, value=row.value, verdict=row.verdict))
+            found[row.place - 1].append(
+                TrendPoint(at=row.at, value=row.value, verdict=row.verdict, lower_limit=row.lower_limit, upper_limit=row.upper_limit)
+            )
     return found

@@ -134,7 +134,7 @@ class AttributeView:
     """One attribute, or several watched together (`attribute` joined by ` × `, `features` has them singly).
 
     `groups` stand in the order of the monitor, `pooled` is the monitored then the reference group as a whole. Where there are none,
-    `reason` says why. `worst` is the headline: the comparison of the monitored value that is treated worst. `in_no_group` counts the
+    `reason` says why. `worst` is the headline: the comparison of the monitored value that is furthest out. `in_no_group` counts the
     records whose value is in neither group or missing. `perturbed_records` are the copies (None: it is not perturbed),
     `unclassified_copies` those of them in neither outcome list. `perfect_equality` is there on data with copies, and `notes` where the
     model does not see the attribute: what its copies mean. `accuracy` and `mitigated` are of the debiased view only, `worst_after` too.

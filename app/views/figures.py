@@ -1,4 +1,4 @@
-"""What stands behind one figure: its formula, the counts it was computed from, and what interval, limits and verdict mean, in words.
+"""What stands behind one figure: its formula, the counts it was computed from, and what interval and limits mean, in words.
 
 Page and report open the same explanation. Nothing is computed here: the numbers are those that are stored with the measurement.
 """
@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from app.domain.checks import DataSet, Measurement, Scope
-from app.domain.values import canonical
 from app.metrics.catalogue import CATALOGUE
-from app.metrics.sentences import sentence
-from app.metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict
+from app.metrics.sides import mirror_of
+from app.metrics.statements import JudgedFigure, as_text, choice_statement, gap_statement, limit_statement, told
 from app.views.check_views import CheckOfView
 
 DATA_SETS: Mapping[DataSet, str] = {
@@ -49,16 +48,6 @@ INTERVALS: Mapping[str, str] = {
 }
 """How each interval is made. The table of docs/concepts/uncertainty.md says more."""
 
-VERDICTS: Mapping[str, str] = {
-    Verdict.FAIR: "Fair: the value lies inside the limits.",
-    Verdict.SUSPECTED: "Suspected: the value lies outside the limits, but its interval reaches inside them, so it may be chance.",
-    Verdict.UNFAIR: "Unfair: the value lies outside the limits, and so does its whole interval.",
-    Verdict.INSUFFICIENT_DATA: f"No verdict: a group that is compared has fewer than {MINIMUM_GROUP_SIZE} records.",
-    Verdict.NOT_COMPUTABLE: "No verdict: the figure cannot be computed.",
-}
-NOT_RULED_OUT = "Its interval reaches outside them, so a value outside is not ruled out."
-NO_VERDICT = "No verdict: no limit is set for this figure."
-
 _WORDS = {
     "n": "records",
     "original_n": "records without copies",
@@ -67,7 +56,7 @@ _WORDS = {
     "p_value": "p-value",
     "p_value_method": "how the p-value was computed",
     "shortfall": "favourable outcomes short of the reference rate",
-    "worst_group": "the group treated worst",
+    "worst_group": "the group furthest out",
     "chosen_from": "groups it was chosen from",
 }
 _TOLD_APART = {"formula", "whom", "monitored", "reference", "caution"}
@@ -105,7 +94,7 @@ class Explanation:
     counts: tuple[Counted, ...]
     interval: str | None
     limits: str
-    verdict: str
+    statements: tuple[str, ...]
     caution: str | None
     at: datetime
     carried_forward: bool
@@ -135,8 +124,8 @@ def explained(measurement: Measurement, check: CheckOfView | None = None) -> Exp
         whom=_whom(measurement),
         counts=tuple(_counts(details)),
         interval=_interval(measurement),
-        limits=limits_in_words(measurement.lower_limit, measurement.upper_limit),
-        verdict=verdict_in_words(measurement),
+        limits=limits_of(measurement),
+        statements=statements_of(measurement),
         caution=None if caution is None else f"It {caution}.",
         at=measurement.at,
         carried_forward=measurement.carried_forward,
@@ -145,36 +134,50 @@ def explained(measurement: Measurement, check: CheckOfView | None = None) -> Exp
     )
 
 
-def sentence_of(measurement: Measurement) -> str:
-    """What the measurement says, in words."""
+def limits_of(measurement: Measurement) -> str:
+    """Returns between which numbers the figure counts as fair: a range with its name, as a sentence."""
+    limits = (measurement.lower_limit, measurement.upper_limit)
+    if limits == (None, None):
+        return "No limit is set."
+    lower, upper = limits
+    is_one_sided = mirror_of(CATALOGUE[measurement.metric], limits) != (None, None)
+    range_ = (
+        f"from {as_text(lower)} up"
+        if upper is None
+        else f"up to {as_text(upper)}"
+        if lower is None
+        else f"from {as_text(lower)} to {as_text(upper)}"
+    )
+    return f"Watched {range_} only." if is_one_sided else f"Fair {range_}."
+
+
+def judged_figure(measurement: Measurement) -> JudgedFigure:
+    """Returns the measurement as its statements are made of it."""
     # Older measurements do not say whom they are about among their details.
     whom = {} if measurement.group is None else {"whom": measurement.group, "monitored": measurement.group}
-    return sentence(
-        measurement.metric,
+    return JudgedFigure(
+        metric=measurement.metric,
+        scope=measurement.scope.value,
         value=measurement.value,
         lower=measurement.lower,
         upper=measurement.upper,
-        reason=measurement.reason,
+        method=measurement.interval_method,
+        limits=(measurement.lower_limit, measurement.upper_limit),
+        verdict=measurement.verdict,
         details=whom | measurement.details,
     )
 
 
-def verdict_in_words(measurement: Measurement) -> str:
-    """What the verdict means; of a fair one also whether the interval reaches outside the limits."""
-    if measurement.verdict is None:
-        return NO_VERDICT
-    if measurement.verdict == Verdict.FAIR and _reaches_outside(measurement):
-        return f"{VERDICTS[Verdict.FAIR]} {NOT_RULED_OUT}"
-    return VERDICTS[measurement.verdict]
+def sentence_of(measurement: Measurement) -> str:
+    """What the measurement says, in words; where the reference is at a disadvantage, also as seen from its side."""
+    return told(judged_figure(measurement), measurement.reason)
 
 
-def limits_in_words(lower: float | None, upper: float | None) -> str:
-    """Between which numbers a figure counts as fair."""
-    if lower is None and upper is None:
-        return "No limit is set."
-    if upper is None:
-        return f"Fair from {_number(lower)} up."
-    return f"Fair up to {_number(upper)}." if lower is None else f"Fair from {_number(lower)} to {_number(upper)}."
+def statements_of(measurement: Measurement) -> tuple[str, ...]:
+    """Returns the statements on gap and limit, and of a headline on how it was chosen; what does not apply is left out."""
+    figure = judged_figure(measurement)
+    found = (gap_statement(figure), limit_statement(figure), choice_statement(figure))
+    return tuple(one for one in found if one is not None)
 
 
 def _whom(measurement: Measurement) -> str:
@@ -182,7 +185,7 @@ def _whom(measurement: Measurement) -> str:
     details = measurement.details
     of_scope = {
         Scope.GROUP: str(measurement.group),
-        Scope.WORST: f"{details.get('worst_group') or details.get('monitored', 'the group')}, the monitored value treated worst",
+        Scope.WORST: f"{details.get('worst_group') or details.get('monitored', 'the group')}, the monitored group furthest out",
         Scope.POOLED: "all monitored values together",
         Scope.REFERENCE: "all reference values together",
         Scope.WORST_PAIR: "the two groups furthest apart",
@@ -215,16 +218,3 @@ def _interval(measurement: Measurement) -> str | None:
         return None
     method = measurement.interval_method or "counted"
     return INTERVALS[method]
-
-
-def _reaches_outside(measurement: Measurement) -> bool:
-    """An absent end of an interval is unbounded."""
-    if measurement.interval_method is None:
-        return False
-    lower, upper = measurement.lower, measurement.upper
-    below = measurement.lower_limit is not None and (lower is None or lower < measurement.lower_limit)
-    return below or (measurement.upper_limit is not None and (upper is None or upper > measurement.upper_limit))
-
-
-def _number(limit: float | None) -> str:
-    return "" if limit is None else canonical(limit)

@@ -34,7 +34,7 @@ class Side:
 
     @property
     def worst(self) -> Measurement | None:
-        """The headline: the comparison of the monitored value that is treated worst."""
+        """The headline: the comparison of the monitored value that is furthest out."""
         return self.comparisons.get((Scope.WORST, None))
 
 

@@ -1,4 +1,4 @@
-"""The overview: where every deployment stands, and what is worst about it. Reads in a constant number of statements."""
+"""The overview: where every deployment stands, and what is gravest about it. Reads in a constant number of statements."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,8 +9,10 @@ from sqlalchemy.orm import Session
 
 from app.domain.checks import CheckState, DataSet
 from app.metrics.catalogue import CATALOGUE
-from app.metrics.verdicts import Verdict
-from app.metrics.worst import beyond_limits
+from app.metrics.sides import Disadvantaged
+from app.metrics.statements import JudgedFigure, other_side
+from app.metrics.verdicts import GRAVEST, Verdict
+from app.metrics.worst import how_far_out
 from app.store.overview import EndedCheck, GroupFigure, GroupKey, Standing, Success, TrendPoint, group_figures, standings, trends
 
 HEADLINE = "disparate_impact"
@@ -25,7 +27,9 @@ FURTHEST = 1e6
 """Further beyond its limits than this nothing is ordered: a ratio of 0 lies at infinity, which no cursor can hold."""
 
 _HEADLINE_DATA = (DataSet.PAYLOAD, DataSet.BALANCED)
-_VERDICTS = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.FAIR, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, None)
+
+ONE_SIDED = "Only one side is watched, and the figure lies beyond the mirror image of the limit on the other side."
+WATCH_BOTH = "Set the other limit, too; Configure has a button for it."
 
 
 class DeploymentState(StrEnum):
@@ -34,6 +38,7 @@ class DeploymentState(StrEnum):
     UNFAIR = "unfair"
     FAILING = "failing"
     SUSPECTED = "suspected"
+    UNWATCHED = "unwatched"
     STALE = "stale"
     UNDECIDED = "undecided"
     WAITING = "waiting"
@@ -44,6 +49,7 @@ class DeploymentState(StrEnum):
 _JUDGED: Mapping[Verdict | None, DeploymentState] = {
     Verdict.UNFAIR: DeploymentState.UNFAIR,
     Verdict.SUSPECTED: DeploymentState.SUSPECTED,
+    Verdict.UNWATCHED: DeploymentState.UNWATCHED,
     Verdict.FAIR: DeploymentState.FAIR,
 }
 """The verdicts on fairness, and the state that each makes."""
@@ -59,7 +65,10 @@ class OverviewSort(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorstGroup:
-    """The group that is treated worst: the gravest verdict, of these the figure furthest beyond its limits."""
+    """The group with the gravest verdict, of several the one furthest out; the one at a disadvantage may be its reference.
+
+    `other_side` says so in words where it is, and is None elsewhere.
+    """
 
     metric: str
     data: DataSet
@@ -73,6 +82,9 @@ class WorstGroup:
     reason: str | None
     lower_limit: float | None
     upper_limit: float | None
+    disadvantaged: Disadvantaged | None
+    disadvantaged_group: str | None
+    other_side: str | None
     beyond: float
     """How far beyond the limits; 0 without a value. Orders, and says nothing by itself."""
 
@@ -195,7 +207,18 @@ def _data_of(metric: str) -> tuple[DataSet, ...]:
 
 def _as_worst(figure: GroupFigure, metric: str, success: Success) -> WorstGroup:
     limits = (figure.lower_limit, figure.upper_limit)
-    beyond = 0.0 if figure.value is None else beyond_limits(figure.value, CATALOGUE[metric], limits)
+    beyond = 0.0 if figure.value is None else how_far_out(figure.value, CATALOGUE[metric], limits)
+    judged = JudgedFigure(
+        metric=metric,
+        scope="group",
+        value=figure.value,
+        lower=figure.lower,
+        upper=figure.upper,
+        method=None,
+        limits=limits,
+        verdict=figure.verdict,
+        details={"monitored": figure.group, "reference": figure.reference},
+    )
     return WorstGroup(
         metric=metric,
         data=figure.data,
@@ -209,6 +232,9 @@ def _as_worst(figure: GroupFigure, metric: str, success: Success) -> WorstGroup:
         reason=figure.reason,
         lower_limit=figure.lower_limit,
         upper_limit=figure.upper_limit,
+        disadvantaged=judged.disadvantaged,
+        disadvantaged_group=judged.disadvantaged_group,
+        other_side=other_side(judged),
         beyond=min(max(beyond, -FURTHEST), FURTHEST),
         measured_at=success.measured_at,
         carried_forward=success.carried_forward,
@@ -217,7 +243,7 @@ def _as_worst(figure: GroupFigure, metric: str, success: Success) -> WorstGroup:
 
 
 def _deployment(one: Standing, figures: Sequence[WorstGroup], now: datetime) -> DeploymentOverview:
-    worst = min(figures, key=lambda figure: (_VERDICTS.index(_verdict(figure)), -figure.beyond), default=None)
+    worst = min(figures, key=lambda figure: (GRAVEST.index(_verdict(figure)), -figure.beyond), default=None)
     state, reason, next_step = _state(one, worst, now)
     return DeploymentOverview(
         no=one.no,
@@ -261,6 +287,8 @@ def _judged(one: Standing, success: Success, worst: WorstGroup | None) -> tuple[
     if worst is None or _verdict(worst) not in _JUDGED:
         why = "No group has a figure that can be judged." if worst is None else worst.reason or "The groups are too small to be judged."
         return DeploymentState.UNDECIDED, reason or why, "Log more records of the groups that are compared."
+    if _verdict(worst) is Verdict.UNWATCHED and not changed:
+        return DeploymentState.UNWATCHED, ONE_SIDED, WATCH_BOTH
     return _JUDGED[_verdict(worst)], reason, "Check now, by the new monitor." if changed else None
 
 

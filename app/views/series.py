@@ -11,13 +11,15 @@ from app.checks.tabulation import table_data
 from app.domain.checks import CheckState, DataSet, Scope
 from app.domain.monitors import Limits
 from app.errors import InvalidInput
+from app.metrics.catalogue import CATALOGUE
+from app.metrics.sides import Disadvantaged, disadvantaged
 from app.store.measurements import SeriesFilter, hour_tables
 from app.store.mitigation import settings_of
 from app.store.monitors import monitor_of
 from app.store.series import EndedRun, SeriesKey, StoredPoint, ended_runs, span_counts, stored_points
 
 SHOWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
-"""Whom a chart shows. The worst value, the pooled ones and the two furthest apart are said in words beside it."""
+"""Whom a chart shows. The value furthest out, the pooled ones and the two furthest apart are said in words beside it."""
 
 MOST_TABLES = 20_000
 """Hours that one roll-up adds up: more than two years of them."""
@@ -130,6 +132,11 @@ def series_of(session: Session, deployment_no: int, wanted: SeriesWanted) -> Ser
     if wanted.rollup is None:
         return _hourly(session, deployment_no, wanted)
     return _rolled_up(session, deployment_no, wanted, wanted.rollup)
+
+
+def disadvantaged_at(series: Series, point: SeriesPoint) -> Disadvantaged | None:
+    """Returns who is at a disadvantage by a point of the series, under the limits that it was held against."""
+    return disadvantaged(CATALOGUE[series.metric], point.value, (point.lower_limit, point.upper_limit), point.verdict)
 
 
 def volume_of(

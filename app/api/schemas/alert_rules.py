@@ -62,7 +62,8 @@ class VerdictConditionIn(In):
         default=None, description="Attributes, or intersections as their names joined by ' × '. Left out: all that the monitor has."
     )
     scope: Annotated[Scope, Field(strict=False)] = Field(
-        default=_DEFAULT.scope, description="`group`: an alert for each group. `worst`: one alert, whichever group it is."
+        default=_DEFAULT.scope,
+        description="`group`: an alert for each group. `worst`: one alert, on the group furthest out, whichever it is.",
     )
     checks_in_a_row: _Row = 1
 

@@ -12,17 +12,20 @@ from app.domain.checks import DataSet
 MAX_NOTE = 2000
 
 _FACTS: dict[str, Any] = {
-    "sentence": "Of 100 records of female, 7.9 were predicted favourable; of 100 of male, 26: a ratio of 0.30 (95 %: 0.27 to 0.33).",
+    "sentence": "Of 100 records of female, 7.9 were predicted favourable; of 100 of male, 26: a ratio of 0.30 (95 %: 0.27 to 0.33)."
+    " The gap is larger than chance explains (p < 0.0001). It is beyond the limit of 0.8, and so is its whole interval.",
     "at": "2026-11-20T15:00:00+00:00",
     "since": "2026-11-20T13:00:00+00:00",
     "checks_in_a_row": 3,
     "check_id": "6f1c2d3e-4b5a-4978-8c9d-0e1f2a3b4c5d",
     "verdict": "unfair",
+    "disadvantaged": "monitored",
+    "disadvantaged_group": "female",
     "value": 0.3015654720858779,
     "lower": 0.2724,
     "upper": 0.3339,
     "lower_limit": 0.8,
-    "upper_limit": None,
+    "upper_limit": 1.25,
     "interval_method": "log_ratio",
     "n": 15060,
     "scope": "group",
@@ -67,10 +70,11 @@ class AlertOut(Out):
     data: DataSet | None = Field(description="What the figure was computed on; of the kind `verdict`, like the next three.")
     metric: str | None
     attribute: str | None
-    group: str | None = Field(description="Null where the rule is about the worst group, whichever it is.")
+    group: str | None = Field(description="Null where the rule is about the group furthest out, whichever it is.")
     facts: dict[str, Any] = Field(
         description="What it rests on, as it was last seen: a sentence, the check, since when, for how many checks in a row; of a verdict"
-        " the figure with its interval, limits and counts. `recovery` is what showed that it has passed; `sentence` tells that then."
+        " the figure with its interval, limits and counts, and who is at a disadvantage (`disadvantaged`, as in a measurement)."
+        " `recovery` is what showed that it has passed; `sentence` tells that then."
     )
     opened_at: datetime
     last_seen_at: datetime = Field(description="When it was last found to hold.")

@@ -34,11 +34,15 @@ _IMPACT: dict[str, Any] = {
     "interval_method": "log_ratio",
     "n": 400,
     "verdict": "suspected",
+    "disadvantaged": "monitored",
+    "disadvantaged_group": "female",
     "lower_limit": 0.85,
-    "upper_limit": None,
+    "upper_limit": 1.1764705882352942,
     "carried_forward": False,
     "definition": 1,
     "sentence": "Of 100 records of female, 60 were predicted favourable; of 100 of male, 75: a ratio of 0.80 (95 %: 0.69 to 0.92).",
+    "gap": "The gap is larger than chance explains (p = 0.0013).",
+    "beyond_limit": "Whether it is beyond the limit of 0.85 is not certain: its interval reaches 0.92.",
     "details": {"monitored": "female", "reference": "male", "monitored_favourable": 120, "monitored_n": 200},
 }
 _GROUP: dict[str, Any] = {
@@ -226,7 +230,7 @@ class AttributeViewOut(Out):
     reason: str | None = Field(description="Why there are no groups.")
     groups: list[GroupShareOut] = Field(description="In the order of the monitor.")
     pooled: list[GroupShareOut] = Field(description="The monitored, then the reference groups together.")
-    worst: MeasurementOut | None = Field(description="The headline: the comparison of the monitored group that is treated worst.")
+    worst: MeasurementOut | None = Field(description="The headline: the comparison of the monitored group that is furthest out.")
     worst_after: MeasurementOut | None
     in_no_group: int = Field(description="Records whose value is in neither group, or missing.")
     perturbed_records: int | None = Field(description="The copies of the window's records; null in a view without copies.")

@@ -6,9 +6,10 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from app.api.schemas.base import In, Out, example
+from app.api.schemas.verdicts import BEYOND_LIMIT, DISADVANTAGED, DISADVANTAGED_GROUP, GAP, VERDICT, members_told
 from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
+from app.metrics.sides import Disadvantaged
 from app.store.results import StoredTable
-from app.views.figures import sentence_of
 from app.web.texts import Timestamp
 
 _WINDOW: dict[str, Any] = {
@@ -64,11 +65,15 @@ _MEASUREMENT: dict[str, Any] = {
     "interval_method": "log_ratio",
     "n": 400,
     "verdict": "suspected",
-    "lower_limit": 0.95,
-    "upper_limit": None,
+    "disadvantaged": "monitored",
+    "disadvantaged_group": "female",
+    "lower_limit": 0.9,
+    "upper_limit": 1.1111111111111112,
     "carried_forward": False,
     "definition": 1,
     "sentence": "Of 100 records of female, 60 were predicted favourable; of 100 of male, 75: a ratio of 0.80 (95 %: 0.70 to 0.91).",
+    "gap": "The gap is larger than chance explains (p = 0.0013).",
+    "beyond_limit": "Whether it is beyond the limit of 0.9 is not certain: its interval reaches 0.91.",
     "details": {"monitored": "female", "reference": "male"},
 }
 
@@ -162,19 +167,25 @@ class MeasurementOut(Out):
     upper: float | None = Field(description="Its upper end; null where it is unbounded.")
     interval_method: str | None
     n: int
-    verdict: str | None
+    verdict: str | None = Field(description=VERDICT)
+    disadvantaged: Disadvantaged | None = Field(description=DISADVANTAGED)
+    disadvantaged_group: str | None = Field(description=DISADVANTAGED_GROUP)
     lower_limit: float | None
     upper_limit: float | None
     carried_forward: bool
     definition: int = Field(description="Number of the metric's definition on this data; 1 where release 0.1 had the same or measured it.")
-    sentence: str = Field(description="What the value says, in words.")
+    sentence: str = Field(
+        description="What the value says, in words; where the reference is at a disadvantage, also as seen from its side."
+    )
+    gap: str | None = Field(description=GAP)
+    beyond_limit: str = Field(description=BEYOND_LIMIT)
     details: dict[str, Any]
 
     @classmethod
     def of(cls, measurement: Measurement) -> "MeasurementOut":
         """The body of a stored measurement."""
         fields = {name: getattr(measurement, name) for name in Measurement.__dataclass_fields__}
-        return cls(**fields, sentence=sentence_of(measurement))
+        return cls(**fields, **members_told(measurement))
 
 
 class CheckDetailsOut(CheckOut):

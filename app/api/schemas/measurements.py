@@ -6,8 +6,9 @@ from typing import Any
 from pydantic import Field
 
 from app.api.schemas.base import Out, example
+from app.api.schemas.verdicts import BEYOND_LIMIT, DISADVANTAGED, DISADVANTAGED_GROUP, GAP, VERDICT, members_told
 from app.domain.checks import DataSet, Measurement, Scope
-from app.views.figures import sentence_of
+from app.metrics.sides import Disadvantaged
 
 _EXAMPLE: dict[str, Any] = {
     "at": "2026-11-20T15:00:00Z",
@@ -23,11 +24,15 @@ _EXAMPLE: dict[str, Any] = {
     "interval_method": "log_ratio",
     "n": 15060,
     "verdict": "unfair",
+    "disadvantaged": "monitored",
+    "disadvantaged_group": "female",
     "lower_limit": 0.8,
-    "upper_limit": None,
+    "upper_limit": 1.25,
     "carried_forward": False,
     "definition": 1,
     "sentence": "Of 100 records of female, 7.9 were predicted favourable; of 100 of male, 26: a ratio of 0.30 (95 %: 0.27 to 0.33).",
+    "gap": "The gap is larger than chance explains (p < 0.0001).",
+    "beyond_limit": "It is beyond the limit of 0.8, and so is its whole interval.",
     "details": {
         "formula": "favourable_rate(monitored) / favourable_rate(reference)",
         "monitored": "female",
@@ -55,8 +60,8 @@ class MeasurementOut(Out):
         " mitigation, debiased (payload and copies) or debiased_feedback."
     )
     scope: Scope = Field(
-        description="Whom it is about: one group, the worst monitored, the monitored pooled, the two groups furthest apart, the reference,"
-        " all groups, or everybody."
+        description="Whom it is about: one group, the monitored group furthest out (`worst`), the monitored pooled, the two groups"
+        " furthest apart, the reference, all groups, or everybody."
     )
     attribute: str | None = Field(description="The attribute, or several joined by ' × ' for an intersection; null for everybody.")
     group: str | None = Field(description="The value or range, in the scope `group`.")
@@ -66,14 +71,20 @@ class MeasurementOut(Out):
     upper: float | None = Field(description="Upper end of the 95 % interval; null beside a value means unbounded.")
     interval_method: str | None
     n: int = Field(description="Logged records behind the value; synthetic copies are not counted.")
-    verdict: str | None = Field(description="fair, suspected, unfair, insufficient_data, not_computable; null where no limit is set.")
+    verdict: str | None = Field(description=VERDICT)
+    disadvantaged: Disadvantaged | None = Field(description=DISADVANTAGED)
+    disadvantaged_group: str | None = Field(description=DISADVANTAGED_GROUP)
     lower_limit: float | None
     upper_limit: float | None
     carried_forward: bool = Field(description="Nothing has changed since the check before; this is its value.")
     definition: int = Field(
         description="Number of the metric's definition on this data: 2 where release 0.1 had another one, whose points have 1."
     )
-    sentence: str = Field(description="What the value says, in words.")
+    sentence: str = Field(
+        description="What the value says, in words; where the reference is at a disadvantage, also as seen from its side."
+    )
+    gap: str | None = Field(description=GAP)
+    beyond_limit: str = Field(description=BEYOND_LIMIT)
     details: dict[str, Any] = Field(description="The counts and the formula it was computed from.")
     check_id: str | None = Field(description="The check that measured it; null for a roll-up.")
     hours: int | None = Field(description="Of a roll-up: how many checked hours it sums up.")
@@ -82,7 +93,7 @@ class MeasurementOut(Out):
     def of(cls, measurement: Measurement, *, check_id: str | None = None, hours: int | None = None) -> "MeasurementOut":
         """The measurement as it is answered."""
         fields = {name: getattr(measurement, name) for name in Measurement.__dataclass_fields__}
-        return cls(**fields, sentence=sentence_of(measurement), check_id=check_id, hours=hours)
+        return cls(**fields, **members_told(measurement), check_id=check_id, hours=hours)
 
 
 class MeasurementPage(Out):

@@ -7,7 +7,7 @@ from pydantic import Field
 from app.api.schemas.base import Out, example
 from app.domain.checks import DataSet, Scope
 from app.metrics.catalogue import Direction, Metric
-from app.metrics.catalogue.metric import Needs, Order
+from app.metrics.catalogue.metric import Needs, Order, Side
 
 _METRIC: dict[str, Any] = {
     "key": "statistical_parity_difference",
@@ -21,6 +21,7 @@ _METRIC: dict[str, Any] = {
     "ideal": 0.0,
     "direction": "towards_ideal",
     "order": "monitored - reference",
+    "disadvantage": "below",
     "lower_limit": -0.1,
     "upper_limit": 0.1,
     "is_default": True,
@@ -51,6 +52,10 @@ class MetricOut(Out):
     ideal: float | None = Field(description="The number that means equality or perfection; null where none does.")
     direction: Direction = Field(description="Which way it gets better.")
     order: Order = Field(description="Which group is subtracted from, or divided by, which.")
+    disadvantage: Side | None = Field(
+        description="On which side of the ideal the monitored group is at a disadvantage, on the other the reference is; null where the"
+        " number does not say who is favoured."
+    )
     lower_limit: float | None = Field(description="What counts as fair where the monitor says nothing; null is an open side.")
     upper_limit: float | None
     is_default: bool = Field(description="Whether a monitor measures it that picks no metrics.")

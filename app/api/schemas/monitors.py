@@ -11,12 +11,13 @@ from app.domain.monitor_rules import MAX_ATTRIBUTES, MAX_DRAWS, MAX_RECORDS
 from app.domain.monitors import DEFAULT_THRESHOLD, DRAWS_PER_ROW, Limits, Monitor, MonitoredAttribute, Schedule
 from app.domain.outcomes import OutcomeRule
 from app.errors import FieldProblem
+from app.metrics.sides import mirrored_ratio
 
 _EXAMPLE: dict[str, Any] = {
     "favourable": ["No Risk"],
     "unfavourable": ["Risk"],
     "attributes": [
-        {"feature": "Sex", "monitored": ["female"], "reference": ["male"], "threshold": 0.95},
+        {"feature": "Sex", "monitored": ["female"], "reference": ["male"], "threshold": 0.8, "upper_threshold": 1.25},
         {"feature": "Age", "monitored": [[18, 25]], "reference": [[26, 75]], "threshold": 0.8, "upper_threshold": 1.25},
     ],
     "intersections": [["Sex", "Age"]],
@@ -51,7 +52,11 @@ class AttributeIn(In):
     threshold: float = Field(
         default=DEFAULT_THRESHOLD, description="The lowest fair ratio.", json_schema_extra={"exclusiveMinimum": 0, "maximum": 1}
     )
-    upper_threshold: float | None = Field(default=None, description="The highest fair ratio, at least 1; 1.25 mirrors 0.8.")
+    upper_threshold: float | None = Field(
+        default=None,
+        description="The highest fair ratio, at least 1. Left out: 1/threshold, which watches the reference group as closely as the"
+        " monitored one (1.25 mirrors 0.8). Null: only one side is watched, and a ratio beyond 1/threshold is `unwatched`, not `fair`.",
+    )
     metric_limits: dict[str, LimitsIn] = Field(default_factory=dict, description="Limits of single metrics, by their key.")
     correlated_features: list[FeatureName] = Field(
         default_factory=list,
@@ -119,6 +124,14 @@ class MonitorIn(In):
             draws=self.draws,
             seed=self.seed,
         )
+
+
+class BothSidesIn(In):
+    """Which version of the monitor was looked at; another one is refused."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"version": 1}]})
+
+    version: int
 
 
 class LimitsOut(Out):
@@ -196,7 +209,7 @@ def _attribute(sent: AttributeIn) -> MonitoredAttribute:
         monitored=tuple(sent.monitored),
         reference=None if sent.reference is None else tuple(sent.reference),
         threshold=sent.threshold,
-        upper_threshold=sent.upper_threshold,
+        upper_threshold=sent.upper_threshold if "upper_threshold" in sent.model_fields_set else mirrored_ratio(sent.threshold),
         metric_limits=tuple((key, Limits(lower=limits.lower, upper=limits.upper)) for key, limits in sorted(sent.metric_limits.items())),
         correlated_features=tuple(sent.correlated_features),
     )

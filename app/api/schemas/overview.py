@@ -6,7 +6,11 @@ from typing import Any
 from pydantic import Field
 
 from app.api.schemas.base import Out, example
+from app.api.schemas.verdicts import DISADVANTAGED, DISADVANTAGED_GROUP, VERDICT
 from app.domain.checks import CheckState, DataSet
+from app.metrics.catalogue import CATALOGUE
+from app.metrics.sides import Disadvantaged, disadvantaged
+from app.store.overview import TrendPoint
 from app.views.overview import DeploymentOverview, DeploymentState, WorstGroup
 
 _ENTRY: dict[str, Any] = {
@@ -26,15 +30,17 @@ _ENTRY: dict[str, Any] = {
         "upper": 0.7,
         "n": 412,
         "verdict": "unfair",
+        "disadvantaged": "monitored",
+        "disadvantaged_group": "female",
         "lower_limit": 0.8,
-        "upper_limit": None,
+        "upper_limit": 1.25,
         "measured_at": "2026-11-20T15:00:00Z",
         "carried_forward": False,
         "check_id": "6f1c2d3e-4b5a-4978-8c9d-0e1f2a3b4c5d",
     },
     "groups": 6,
     "judged_groups": 6,
-    "trend": [{"at": "2026-11-20T15:00:00Z", "value": 0.61, "verdict": "unfair"}],
+    "trend": [{"at": "2026-11-20T15:00:00Z", "value": 0.61, "verdict": "unfair", "disadvantaged": "monitored"}],
     "last_check": {
         "id": "6f1c2d3e-4b5a-4978-8c9d-0e1f2a3b4c5d",
         "state": "succeeded",
@@ -49,7 +55,7 @@ _ENTRY: dict[str, Any] = {
 
 
 class WorstOut(Out):
-    """The group that is treated worst, and the figure that says so. `reason` says why `value` is null."""
+    """The group with the gravest verdict, of several the one furthest out. `reason` says why `value` is null."""
 
     metric: str = Field(description="`disparate_impact`; where the monitor does not measure it, the first metric it picks that has limits.")
     data: DataSet
@@ -60,7 +66,9 @@ class WorstOut(Out):
     lower: float | None = Field(description="Lower end of the 95 % interval.")
     upper: float | None = Field(description="Upper end of the 95 % interval; null beside a value means unbounded.")
     n: int
-    verdict: str | None
+    verdict: str | None = Field(description=VERDICT)
+    disadvantaged: Disadvantaged | None = Field(description=DISADVANTAGED)
+    disadvantaged_group: str | None = Field(description=DISADVANTAGED_GROUP)
     lower_limit: float | None
     upper_limit: float | None
     measured_at: datetime = Field(description="The end of the time the figure speaks of; of one carried forward, of the first one.")
@@ -74,11 +82,18 @@ class WorstOut(Out):
 
 
 class TrendPointOut(Out):
-    """One point of the worst group's series."""
+    """One point of that group's series."""
 
     at: datetime
     value: float | None
     verdict: str | None
+    disadvantaged: Disadvantaged | None = Field(description=DISADVANTAGED)
+
+    @classmethod
+    def of(cls, point: TrendPoint, metric: str) -> "TrendPointOut":
+        """Returns the body of a point of that metric."""
+        by = disadvantaged(CATALOGUE[metric], point.value, (point.lower_limit, point.upper_limit), point.verdict)
+        return cls(at=point.at, value=point.value, verdict=point.verdict, disadvantaged=by)
 
 
 class LastCheckOut(Out):
@@ -99,15 +114,16 @@ class OverviewEntryOut(Out):
     id: str
     name: str
     state: DeploymentState = Field(
-        description="`unfair`, `suspected`, `fair`: the verdict on the worst group. `undecided`: no group can be judged. `failing`: the"
-        " last check failed. `stale`: nothing was measured anew for a day. `waiting`: too few records yet. `no_monitor`: none is set."
+        description="`unfair`, `suspected`, `unwatched`, `fair`: the gravest verdict on a group; `unwatched` is beyond a side that has no"
+        " limit. `undecided`: no group can be judged. `failing`: the last check failed. `stale`: nothing was measured anew for a day."
+        " `waiting`: too few records yet. `no_monitor`: none is set."
     )
     reason: str | None = Field(description="Why it is so, where the figures do not say it.")
     next_step: str | None = Field(description="What to do next, where something is missing.")
     worst: WorstOut | None = Field(description="Null where nothing was measured yet. It may be older than the last check.")
-    groups: int = Field(description="Figures of groups among which the worst was chosen.")
+    groups: int = Field(description="Figures of groups among which `worst` was chosen.")
     judged_groups: int = Field(description="Those of them that have a verdict on fairness; the others are too small.")
-    trend: list[TrendPointOut] = Field(description="The newest points of the worst group's series, oldest first.")
+    trend: list[TrendPointOut] = Field(description="The newest points of the series of `worst`, oldest first.")
     last_check: LastCheckOut | None
     records_last_hour: int = Field(description="Payload records of the last 60 minutes.")
     records_last_hour_are_all: bool = Field(description="False where there are more than were counted.")
@@ -126,7 +142,7 @@ class OverviewEntryOut(Out):
             worst=None if one.worst is None else WorstOut.of(one.worst),
             groups=one.groups,
             judged_groups=one.judged,
-            trend=[TrendPointOut(at=point.at, value=point.value, verdict=point.verdict) for point in one.trend],
+            trend=[] if one.worst is None else [TrendPointOut.of(point, one.worst.metric) for point in one.trend],
             last_check=None
             if last is None
             else LastCheckOut(id=last.id, state=last.state, at=last.at, finished_at=last.finished_at, reason=last.reason),

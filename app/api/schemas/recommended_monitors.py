@@ -64,8 +64,7 @@ _PROPOSAL: dict[str, Any] = {
         "missing": 0,
         "at": "2026-07-01T12:00:00Z",
         "reference": "'male' has the highest favourable rate (75.0%) of the groups with at least 10% of the records",
-        "threshold": "0.8 is the four-fifths rule; 1.25 mirrors 0.8, because no sex may be disadvantaged, the reference no more than the"
-        " others",
+        "threshold": "0.8 is the four-fifths rule; 1.25 mirrors 0.8, so that a disadvantage of the reference group is seen as well",
     },
     "warnings": [],
     "customary": {
@@ -102,7 +101,9 @@ class AcceptedAttributeIn(In):
     monitored: list[GroupValueJson] | None = None
     reference: list[GroupValueJson] | None = Field(default=None, description="Null: every other value that is seen.")
     threshold: float | None = None
-    upper_threshold: float | None = Field(default=None, description="Null: no upper limit.")
+    upper_threshold: float | None = Field(
+        default=None, description="Null: no upper limit. Left out of a new attribute whose `threshold` is sent: 1/threshold."
+    )
 
     def accepted(self) -> Accepted:
         """What was edited of it."""

@@ -56,6 +56,7 @@ def _conditional(key: str, title: str, data: tuple[Data, ...], how: OverStrata, 
         order="none",
         needs=("labels", "strata") if short == "CDDL" else ("predictions", "strata"),
         limits=(-0.1, 0.1),
+        disadvantage="above",
         aliases=(f"Clarify {short}",),
     )
 
@@ -98,6 +99,7 @@ ROWS = (
         order=_REVERSED,
         needs=("labels",),
         limits=(-0.1, 0.1),
+        disadvantage="above",
         aliases=("Clarify DPL",),
     ),
     _distance(

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from app.metrics.catalogue.metric import Compared, Direction, Metric, OfPair, Order, PairFunction
+from app.metrics.catalogue.metric import Compared, Direction, Metric, OfPair, Order, PairFunction, Side
 from app.metrics.catalogue.needed import parts
 from app.metrics.catalogue.selection import PAIRS
 from app.metrics.comparisons import DIFFERENCE, RATIO, REVERSED_DIFFERENCE, Comparison
@@ -45,9 +45,24 @@ def _compared(key: str, title: str, rate: str, by: Comparison, source: str, alia
         order=order,
         needs=("predictions", "labels"),
         limits=_RATIO_LIMITS if by is RATIO else _DIFFERENCE_LIMITS,
+        disadvantage=_side(rate, by),
         aliases=aliases,
         is_default=key in {"true_positive_rate_difference", "false_positive_rate_difference"},
     )
+
+
+def _side(rate: str, by: Comparison) -> Side | None:
+    """On which side of equality the monitored group is at a disadvantage: where fewer of its records are favoured among like ones."""
+    side = _FAVOURED_LESS.get(rate)
+    if side is None or by is not REVERSED_DIFFERENCE:
+        return side
+    return "above" if side == "below" else "below"
+
+
+_FAVOURED_LESS: dict[str, Side] = {"true_positive": "below", "false_negative": "above", "false_positive": "below", "true_negative": "above"}
+"""Per rate among records with equal labels, the side on which a group is favoured less often. A false positive is a wrongly favourable
+outcome, so it is the group with fewer of them that is favoured less. Being right or wrong, and what became of equal predictions, say
+nothing of who is favoured."""
 
 
 def title_of(name: str) -> str:
@@ -77,6 +92,7 @@ def _of_pair(  # noqa: PLR0913 - a row of a table
     limits: tuple[float | None, float | None],
     source: str,
     aliases: tuple[str, ...],
+    disadvantage: Side | None = None,
     is_default: bool = False,
 ) -> Metric:
     return Metric(
@@ -96,6 +112,7 @@ def _of_pair(  # noqa: PLR0913 - a row of a table
         order=order,
         needs=("predictions", "labels"),
         limits=limits,
+        disadvantage=disadvantage,
         aliases=aliases,
         is_default=is_default,
     )
@@ -154,6 +171,7 @@ ROWS = (
         limits=_DIFFERENCE_LIMITS,
         source="OpenScale; AIF360",
         aliases=("OpenScale average_odds_difference", "AIF360 average_odds_difference"),
+        disadvantage="below",
         is_default=True,
     ),
     _of_pair(
@@ -283,6 +301,7 @@ ROWS = (
         limits=(None, None),
         source="Clarify DCA",
         aliases=("Clarify DCA", "Clarify DCAcc"),
+        disadvantage="below",
     ),
     _of_pair(
         "difference_in_conditional_rejection",
@@ -297,6 +316,7 @@ ROWS = (
         limits=(None, None),
         source="Clarify DCR",
         aliases=("Clarify DCR",),
+        disadvantage="below",
     ),
     _of_pair(
         "treatment_equality",
@@ -311,5 +331,6 @@ ROWS = (
         limits=(None, None),
         source="Clarify TE",
         aliases=("Clarify TE",),
+        disadvantage="above",
     ),
 )

@@ -15,6 +15,9 @@ from app.metrics.values import Scope
 Data: TypeAlias = Literal["payload", "payload_perturbed", "balanced", "feedback", "training", "debiased", "debiased_feedback"]
 Needs: TypeAlias = Literal["predictions", "labels", "scores", "strata", "rows", "copies"]
 Order: TypeAlias = Literal["monitored - reference", "reference - monitored", "monitored / reference", "none"]
+Side: TypeAlias = Literal["below", "above"]
+"""On which side of the ideal number a figure lies."""
+
 Over: TypeAlias = Literal["confusion", "labels", "predictions", "confusion_after", "changes", "corrections", "label_changes"]
 """Cells [2, 2] by label and prediction, or [2] by one of them; the favourable outcome last.
 
@@ -135,6 +138,10 @@ class Metric:
     `lowest` and `highest` are the range (None = unbounded), `ideal` the number that means equality or perfection, `limits` what
     counts as fair where a monitor says nothing. `says` is the plain sentence (see sentences.py), `aliases` the names the metric
     has elsewhere. `redefined_on` are the data sets on which the key meant another figure in release 0.1.
+
+    `disadvantage` is the side of the ideal on which the monitored group gets, among like records, the favourable outcome less often
+    than the reference; on the other side the reference does. None where a number does not say that of either: of figures that do not
+    compare two groups, of distances, and of errors, which may be in a group's favour.
     """
 
     key: str
@@ -153,6 +160,7 @@ class Metric:
     order: Order = "none"
     needs: tuple[Needs, ...] = ()
     limits: tuple[float | None, float | None] = (None, None)
+    disadvantage: Side | None = None
     aliases: tuple[str, ...] = ()
     is_default: bool = False
     redefined_on: tuple[Data, ...] = ()

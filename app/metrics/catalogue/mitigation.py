@@ -82,7 +82,8 @@ def _impact(key: str, title: str, formula: str, rate: str, convention: str) -> M
         says="",
         order="monitored / reference",
         needs=_NEEDS["debiased"],
-        limits=(0.8, None),
+        limits=(0.8, 1.25),
+        disadvantage="below",
         is_default=True,
         redefined_on=("debiased",) if rate.startswith("balanced") else (),
     )

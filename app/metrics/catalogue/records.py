@@ -1,6 +1,6 @@
 """What can be told only from the records themselves: how neighbours are treated, and groups nobody named."""
 
-from app.metrics.catalogue.metric import Data, Direction, FromRows, Metric, Needs, Order
+from app.metrics.catalogue.metric import Data, Direction, FromRows, Metric, Needs, Order, Side
 from app.metrics.values import Scope
 
 
@@ -20,6 +20,7 @@ def _row(  # noqa: PLR0913 - a row of a table
     needs: tuple[Needs, ...],
     limits: tuple[float | None, float | None],
     aliases: tuple[str, ...],
+    disadvantage: Side | None = None,
 ) -> Metric:
     order: Order = "none"
     return Metric(
@@ -39,6 +40,7 @@ def _row(  # noqa: PLR0913 - a row of a table
         order=order,
         needs=needs,
         limits=limits,
+        disadvantage=disadvantage,
         aliases=aliases,
     )
 
@@ -101,6 +103,7 @@ ROWS = (
         needs=("predictions", "rows"),
         limits=(None, None),
         aliases=("Clarify FT",),
+        disadvantage="above",
     ),
     _consistency(
         "consistency", "Consistency of the labels", "label", ("training", "feedback"), ("labels", "rows"), ("AIF360 consistency",)

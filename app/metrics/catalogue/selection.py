@@ -67,7 +67,8 @@ ROWS = (
         says="",
         order="monitored / reference",
         needs=("predictions",),
-        limits=(0.8, None),
+        limits=(0.8, 1.25),
+        disadvantage="below",
         aliases=("OpenScale fairness_value", "AIF360 disparate_impact", "Clarify DI", "fairlearn demographic_parity_ratio"),
         is_default=True,
         redefined_on=("balanced",),
@@ -89,6 +90,7 @@ ROWS = (
         order="monitored - reference",
         needs=("predictions",),
         limits=(-0.1, 0.1),
+        disadvantage="below",
         aliases=(
             "OpenScale statistical_parity_difference",
             "AIF360 statistical_parity_difference",
@@ -114,6 +116,7 @@ ROWS = (
         order="reference - monitored",
         needs=("predictions",),
         limits=(-0.1, 0.1),
+        disadvantage="above",
         aliases=("Clarify DPPL",),
     ),
     Metric(

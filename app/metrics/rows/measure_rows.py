@@ -48,7 +48,7 @@ def measure_rows(data: Data, rows: RowData, wanted: Mapping[str, str], *, limits
     """The metrics that `wanted` names, in its order, each with the text of its formula; `data` says which outcomes there are.
 
     Of more records than can be searched for neighbours (see `most_records`) so many are drawn by lot, which the details
-    say. By the `limits` (those of the catalogue unless given) the worst value is chosen.
+    say. By the `limits` (those of the catalogue unless given) the value furthest out is chosen.
 
     Raises:
         ValueError: a metric is unknown, or needs outcomes that the data set does not have.
@@ -116,7 +116,7 @@ class _Rows:
 
 
 def _flip_test(looked_at: _Rows, limits: AllLimits) -> list[Measured]:
-    """Each monitored value, all of them pooled, and the worst of them, beside the reference."""
+    """Each monitored value, all of them pooled, and the one furthest out, beside the reference."""
     groups, predicted = looked_at.rows.groups, looked_at.outcomes("prediction")
     whose, other = monitored(groups), reference(groups)
     classified = predicted != UNCLASSIFIED

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.errors import FieldProblem, InvalidInput
+from app.metrics.sides import mirrored_ratio
 from app.training.recommended.choice import Choice
 from app.training.recommended.recommending import Proposal, Recommended
 
@@ -53,7 +54,8 @@ def merged(monitor: Monitor | None, recommended: Recommended, asked: Sequence[Ac
         base = of_feature.get(one.feature) or _attribute(proposed[one.feature])
         choice = _picked(one, recommended)
         groups = {} if choice is None else {"monitored": choice.monitored, "reference": choice.reference}
-        of_feature[one.feature] = replace(base, **(groups | dict(one.changes)))
+        is_new = one.feature not in of_feature
+        of_feature[one.feature] = replace(base, **(groups | _changes(one, is_new=is_new)))
     attributes = tuple(of_feature.values())
     if monitor is None:
         return Monitor(outcomes=recommended.outcomes.rule, attributes=attributes)
@@ -69,6 +71,15 @@ def as_asked(problems: Sequence[FieldProblem], monitor: Monitor, asked: Sequence
         return f"attributes[{places[feature]}]" if feature in places else f"fairness_monitor.{found[0]}"
 
     return [FieldProblem(_PLACE.sub(sent, problem.field, count=1), problem.message) for problem in problems]
+
+
+def _changes(asked: Accepted, *, is_new: bool) -> dict[str, Any]:
+    """What was edited; of a proposal whose threshold was edited alone, its mirror image is the upper one."""
+    changes = dict(asked.changes)
+    threshold = changes.get("threshold")
+    if is_new and "upper_threshold" not in changes and isinstance(threshold, int | float):
+        changes["upper_threshold"] = mirrored_ratio(threshold)
+    return changes
 
 
 def _problems(asked: Sequence[Accepted], known: set[str], recommended: Recommended) -> list[FieldProblem]:

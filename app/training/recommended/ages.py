@@ -158,7 +158,7 @@ def _upside_down(one: _Divided) -> list[str]:
     if turned is None or turned >= 1:
         return []
     sides = f"{one.monitored.range.label} surely fares better than {one.reference.range.label}"
-    return [f"in these data {sides}: without an upper threshold, checks by this division find nothing"]
+    return [f"in these data {sides}: here it is the reference that is at a disadvantage"]
 
 
 def _warnings(ages: _Ages, best: _Divided) -> list[str]:

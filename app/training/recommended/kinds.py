@@ -72,8 +72,6 @@ class KindRow:
     """Names of columns that tell the kind only after a computation, and what to do."""
     customary_reference: str | None = None
     splits: tuple[Split, ...] = ()
-    upper_threshold: float | None = None
-    why_upper: str = ""
 
 
 NO_ANSWER = "no answer"

@@ -86,6 +86,4 @@ MARITAL_STATUS = KindRow(
         ),
     ),
     indicators={"married": "married", "verheiratet": "married", "divorced": "divorced", "widowed": "widowed"},
-    upper_threshold=1.25,
-    why_upper="1.25 mirrors 0.8, because no marital status may be disadvantaged, the reference no more than the others",
 )

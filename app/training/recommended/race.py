@@ -122,6 +122,4 @@ RACE = KindRow(
         "caucasian": "White",
     },
     customary_reference="White",
-    upper_threshold=1.25,
-    why_upper="1.25 mirrors 0.8, because no group may be disadvantaged, the reference no more than the others",
 )

@@ -7,6 +7,7 @@ from app.domain.deployments import FieldKind
 from app.domain.monitors import DEFAULT_THRESHOLD
 from app.domain.outcomes import OutcomeRule
 from app.domain.values import GroupValue, Range
+from app.metrics.sides import mirrored_ratio
 from app.training.recommended.ages import choose_ages
 from app.training.recommended.categories import choose_categories
 from app.training.recommended.choice import Choice, NoChoice
@@ -24,8 +25,9 @@ _CHOOSERS: Mapping[Form, Callable[..., Choice]] = {
 }
 
 
-NO_UPPER = "there is no upper threshold, because only a disadvantage of the monitored is looked for"
+DEFAULT_UPPER_THRESHOLD = mirrored_ratio(DEFAULT_THRESHOLD)
 
+WHY = "0.8 is the four-fifths rule; 1.25 mirrors 0.8, so that a disadvantage of the reference group is seen as well"
 
 NOT_NUMERIC = "it holds ages, but the deployment declares it categorical, and only numeric columns can be divided into ranges"
 
@@ -136,14 +138,14 @@ def _proposal(observed: Observed, source: Source, found: Detected, rule: Outcome
         by_default=found.confidence is Confidence.HIGH and found.row.form is not Form.PLACES,
         choice=replace(choice, warnings=warnings),
         threshold=DEFAULT_THRESHOLD,
-        upper_threshold=found.row.upper_threshold,
+        upper_threshold=DEFAULT_UPPER_THRESHOLD,
         evidence=Evidence(
             name=_of_name(found),
             values=found.values.sentence,
             source=source,
             missing=observed.missing,
             reference=choice.because,
-            threshold=f"0.8 is the four-fifths rule; {found.row.why_upper or NO_UPPER}",
+            threshold=WHY,
         ),
     )
 

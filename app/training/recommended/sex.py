@@ -66,6 +66,4 @@ SEX = KindRow(
     ),
     indicators={"female": "female", "male": "male", "woman": "female", "women": "female", "weiblich": "female", "mannlich": "male"},
     customary_reference="male",
-    upper_threshold=1.25,
-    why_upper="1.25 mirrors 0.8, because no sex may be disadvantaged, the reference no more than the others",
 )

@@ -144,6 +144,20 @@ def _upload_and_accept(visit: Visit, training: Path) -> None:
     expect(page.get_by_text("into the fairness monitor.")).to_be_focused()
 
 
+def _watch_one_side_and_then_both(visit: Visit) -> None:
+    page = visit.page
+    visit.settle()
+    expect(page.get_by_role("button", name="Watch both sides")).to_have_count(0)
+    page.get_by_text("Edit the monitor").click()
+    visit.settle()
+    page.get_by_role("group", name="Attribute 2: age").get_by_label("Highest fair disparate impact").fill("")
+    page.get_by_role("button", name="Save the monitor").press("Enter")
+    expect(page.get_by_text("Only one side is watched")).to_be_visible()
+    page.get_by_role("button", name="Watch both sides: age 0.9 to 1.11111").press("Enter")
+    expect(page.locator("#monitor table")).to_contain_text("0.9 to 1.11111")
+    expect(page.get_by_text("Only one side is watched")).to_have_count(0)
+
+
 def _change_the_monitor(visit: Visit) -> None:
     page = visit.page
     visit.settle()
@@ -158,5 +172,6 @@ def _change_the_monitor(visit: Visit) -> None:
     page.get_by_role("button", name="Save the monitor").press("Enter")
     expect(page.get_by_text("Saved the fairness monitor.")).to_be_focused()
     expect(page.locator("#monitor table")).to_contain_text("61 to 70.5")
+    _watch_one_side_and_then_both(visit)
     visit.settle()
     assert (visit.serious_findings(), visit.overflows()) == ([], False)

@@ -133,3 +133,46 @@ def test_a_column_that_holds_the_strata_cannot_be_taken_out_of_the_deployment(se
 
     assert answer.status_code == 409
     assert "strata: 'Postcode' is neither a feature nor a meta field" in answer.json()["detail"]
+
+
+def test_an_upper_threshold_that_is_left_out_mirrors_the_lower_and_null_watches_one_side(service: RunningService) -> None:
+    service.client.post("/v1/deployments", json=deployment())
+    sex: dict[str, Any] = {"feature": "Sex", "monitored": ["female"], "reference": ["male"]}
+
+    def upper(**threshold: float | None) -> float | None:
+        stored = service.client.put(PATH, json=monitor(attributes=[{**sex, **threshold}], intersections=[])).raise_for_status().json()
+        found: float | None = stored["attributes"][0]["upper_threshold"]
+        return found
+
+    assert upper() == 1.25
+    assert upper(threshold=0.5) == 2.0
+    assert upper(threshold=1) == 1.0
+    assert upper(upper_threshold=None) is None
+    assert upper(threshold=0.9, upper_threshold=1.25) == 1.25
+
+
+def test_one_request_adds_the_sides_that_are_missing_to_the_version_that_was_looked_at(service: RunningService) -> None:
+    service.client.post("/v1/deployments", json=deployment())
+    limits = {"statistical_parity_difference": {"lower": -0.2}, "equalized_odds_ratio": {"lower": 0.7}}
+    sex = {"feature": "Sex", "monitored": ["female"], "threshold": 0.8, "upper_threshold": None, "metric_limits": limits}
+    before = service.client.put(PATH, json=monitor(attributes=[sex], intersections=[])).raise_for_status().json()
+
+    added = service.client.post(f"{PATH}/both-sides", json={"version": before["version"]})
+    late = service.client.post(f"{PATH}/both-sides", json={"version": before["version"]})
+    again = service.client.post(f"{PATH}/both-sides", json={"version": added.json()["version"]})
+
+    assert added.json()["version"] == before["version"] + 1
+    (attribute,) = added.json()["attributes"]
+    assert attribute["upper_threshold"] == 1.25
+    assert attribute["metric_limits"]["statistical_parity_difference"] == {"lower": -0.2, "upper": 0.2}
+    assert attribute["metric_limits"]["equalized_odds_ratio"] == {"lower": 0.7, "upper": None}
+    assert (late.status_code, "was changed meanwhile" in late.json()["detail"]) == (409, True)
+    assert again.json() == added.json()
+    activities = service.client.get("/v1/deployments/credit-risk/activities").json()["activities"]
+    assert [one["action"] for one in activities].count("monitor.changed") == 2
+
+
+def test_without_a_monitor_there_are_no_sides_to_add(service: RunningService) -> None:
+    service.client.post("/v1/deployments", json=deployment())
+
+    assert service.client.post(f"{PATH}/both-sides", json={"version": 1}).status_code == 404

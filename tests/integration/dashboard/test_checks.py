@@ -107,14 +107,14 @@ def test_an_empty_list_says_what_to_do(service: RunningService, reader: httpx.Cl
     assert "Check fairness now" not in unwatched
 
 
-def test_a_check_says_first_who_is_treated_worst_as_logged_and_with_copies(stage: Scene, reader: httpx.Client) -> None:
+def test_a_check_says_first_who_gets_how_much_as_logged_and_with_copies(stage: Scene, reader: httpx.Client) -> None:
     check = checked(stage)
 
     said = words(reader.get(f"{CHECKS}/{check.id}").text)
-    assert "female gets the favourable outcome 0.20 times as often as male (95 %:" in said
-    assert "; 30 and 20 records)" in said
-    assert "50 and 50 records, copies included" in said
-    assert "Unfair: the value lies outside the limits, and so does its whole interval. Fair from 0.8 up." in said
+    assert "Of 100 records of female, 20 were predicted favourable; of 100 of male, 100: a ratio of 0.200 (95 %:" in said
+    assert "Of 100 records of female, original and synthesised," in said
+    assert "The gap is larger than chance explains (p < 0.0001). It is beyond the limit of 0.8, and so is its whole interval." in said
+    assert "Watched from 0.8 up only. 50 logged records." in said
     assert "Favourable is: 1." in said
     assert "unfair sex (as logged, with copies)" in said
 
@@ -183,7 +183,7 @@ def test_a_figure_shows_all_that_it_rests_on(stage: Scene, reader: httpx.Client)
     assert "female: favourable 6" in said
     assert "male: records 20" in said
     assert str(result.value("disparate_impact", "payload", "sex", "female")) in said
-    assert "Unfair: the value lies outside the limits" in said
+    assert "It is beyond the limit of 0.8, and so is its whole interval." in said
     assert "the log interval of a ratio" in said
     assert f"Check {result.run.id} Window 2026-03-02 12:00 to 13:00 UTC Monitor version 1 Model revision 1" in said
 

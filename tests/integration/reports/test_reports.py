@@ -146,7 +146,7 @@ def test_a_period_in_which_nothing_could_be_judged_is_not_called_fair(reported: 
     text = reported.text("/report.html", since=long_ago.isoformat(), until=(long_ago + 2 * HOUR).isoformat())
 
     assert "Never judged: sex (as logged); sex (with copies)" in text or "Never judged: sex (as logged)" in text
-    assert "No attribute was unfair" not in text
+    assert "Nothing that was judged" not in text
 
 
 def test_the_worst_of_a_period_lies_furthest_beyond_the_limits_on_whichever_side(reported: Reported) -> None:
@@ -171,7 +171,7 @@ def test_a_long_period_is_summed_up_and_an_empty_one_says_that_nothing_is_there(
     assert "checked hours summed up by day" in summed
     assert "judged by the monitor's present limits, whatever held at the time" in summed.replace("&#39;", "'")
     assert "No check of this time succeeded." in empty
-    assert "No check of this time measured a disparate impact." in empty
+    assert "No check of this time measured the disparate impact of an attribute that the monitor watches now." in empty
 
 
 def test_a_period_that_ends_before_it_begins_is_refused(reported: Reported) -> None:

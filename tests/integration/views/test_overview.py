@@ -1,4 +1,4 @@
-"""Where deployments stand: the state of each, what is worst about it, what to do next, and in which order they come."""
+"""Where deployments stand: the state of each, what is gravest about it, what to do next, and in which order they come."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -122,7 +122,7 @@ def test_the_worst_group_has_the_gravest_verdict_and_then_the_furthest_figure(st
     assert (one.worst.data, one.worst.attribute, one.worst.group, one.worst.value) == (lowest.data, "sex", "female", lowest.value)
     assert (one.worst.lower, one.worst.upper, one.worst.n, one.worst.lower_limit) == (lowest.lower, lowest.upper, lowest.n, 0.8)
     assert (one.worst.check_id, one.worst.measured_at, one.worst.carried_forward) == (check.run.id, NOON + HOUR, False)
-    assert (one.groups, one.judged) == (len(figures), sum(m.verdict in ("fair", "suspected", "unfair") for m in figures))
+    assert (one.groups, one.judged) == (len(figures), sum(m.verdict in ("fair", "unwatched", "suspected", "unfair") for m in figures))
     assert [(point.at, point.value, point.verdict) for point in one.trend] == [(NOON + HOUR, lowest.value, "unfair")]
 
 

@@ -98,7 +98,7 @@ def test_what_may_not_be_taken_for_a_measured_point_is_drawn_otherwise() -> None
 
     assert [row["v"] for row in data["measured"]] == [0.5, 0.9, 4.0]
     assert [(row["v"], row["verdict"]) for row in data["carried"]] == [(0.6, "fair, carried forward")]
-    assert [(row["v"], row["verdict"]) for row in data["uncertain"]] == [(0.7, "insufficient data")]
+    assert [(row["v"], row["verdict"]) for row in data["uncertain"]] == [(0.7, "not enough data")]
     assert [(row["why"], row["count"]) for row in data["gaps"]] == [("the endpoint did not answer", 2)]
 
 

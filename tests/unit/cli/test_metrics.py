@@ -188,7 +188,7 @@ def test_what_the_marks_and_the_verdicts_mean_is_said_below_the_table(file: Path
     assert re.search(r"[0-9]\* +[0-9]+ +insufficient data$", line)
     assert "* The records are too few, or too unevenly spread, for the interval to be relied on." in few
     assert "insufficient data = one side has fewer than 10 records" in " ".join(few.split())
-    assert "Limits: at least 0.8 for Disparate impact; -0.1 to 0.1 for Statistical parity difference." in many
+    assert "Limits: 0.8 to 1.25 for Disparate impact; -0.1 to 0.1 for Statistical parity difference." in many
     assert "Verdicts: suspected = the value is outside, but its interval reaches inside." in many
     assert "*" not in many
     assert "fair = the value is within" not in many
@@ -199,7 +199,7 @@ def test_the_two_figures_that_search_all_groups_say_which_they_are(file: Path) -
 
     printed = metrics(file, "--prediction", "approved", "--favourable", "yes", "--attribute", "age", *ages, "--metric", "disparate_impact")
 
-    assert "• Worst: Of 100 records of " in printed
+    assert "• Furthest out: Of 100 records of " in printed
     assert "• Furthest apart: Of 100 records of " in printed
 
 

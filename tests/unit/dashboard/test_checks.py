@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from app.dashboard.check_words import counted, duration, may_be_cancelled, origin, span, whom
-from app.dashboard.headlines import headlines, summary
 from app.dashboard.shown import key_of, number_of, share_of
 from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
 from app.views.check_views import SubRange
+from app.views.headlines import headlines, summary
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 IMPACT = Measurement(
@@ -128,16 +128,17 @@ def test_the_summary_has_every_attribute_with_the_gravest_verdict_first() -> Non
         ("unfair", ["sex (as logged, with copies)", "sex × age (as logged)"]),
         ("fair", ["age (as logged, with copies)"]),
     ]
-    assert found[2].told[1][1:] == (None, "Attributes that are watched together are not perturbed together.")
+    together = found[2].parts[1]
+    assert (together.told, together.absent) == (None, "Attributes that are watched together are not perturbed together.")
 
 
 def test_a_headline_is_the_disparate_impact_and_without_it_a_figure_that_has_a_limit() -> None:
     free = replace(IMPACT, metric="favourable_rate", verdict=None)
     difference = replace(IMPACT, metric="statistical_parity_difference", value=-0.4)
 
-    chosen = [headlines(those)[0].told[0][1] for those in ([free, difference, IMPACT], [free, difference], [free])]
+    chosen = [headlines(those)[0].parts[0].told for those in ([free, difference, IMPACT], [free, difference], [free])]
     assert [one and one.measurement.metric for one in chosen] == ["disparate_impact", "statistical_parity_difference", "favourable_rate"]
-    assert [one is not None and one.ratio is not None for one in chosen] == [True, False, False]
+    assert [one is not None and "a ratio of" in one.sentence for one in chosen] == [True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -176,8 +177,8 @@ def test_only_what_is_not_over_can_be_cancelled() -> None:
 
 
 def test_whom_a_figure_is_about_is_told_in_few_words() -> None:
-    assert whom(IMPACT) == "female, treated worst"
-    assert whom(replace(IMPACT, details={})) == "the group treated worst"
+    assert whom(IMPACT) == "female, furthest out"
+    assert whom(replace(IMPACT, details={})) == "the group furthest out"
     assert whom(replace(IMPACT, scope=Scope.GROUP, group="")) == "(blank)"
     assert whom(replace(IMPACT, scope=Scope.REFERENCE)) == "all reference"
 

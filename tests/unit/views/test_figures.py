@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from app.domain.checks import CheckState, DataSet, Measurement, Scope, Span
+from app.metrics.statements import NO_VERDICT
 from app.metrics.verdicts import Verdict
 from app.views.check_views import CheckOfView
-from app.views.figures import DATA_SETS, INTERVALS, NO_VERDICT, NOT_RULED_OUT, VERDICTS, explained, limits_in_words, sentence_of
+from app.views.figures import DATA_SETS, INTERVALS, explained, limits_of, sentence_of, statements_of
+from app.views.headlines import VERDICT_WORDS
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 IMPACT = Measurement(
@@ -54,22 +56,39 @@ UNCERTAINTY = Path(__file__).resolve().parents[3] / "docs" / "concepts" / "uncer
 
 
 @pytest.mark.parametrize(
-    ("lower", "upper", "limits", "more"),
+    ("lower", "upper", "limits", "said"),
     [
-        (0.86, 0.99, (0.85, 1.2), ""),
-        (0.80, 0.99, (0.85, 1.2), f" {NOT_RULED_OUT}"),
-        (0.86, 1.30, (0.85, 1.2), f" {NOT_RULED_OUT}"),
-        (0.86, None, (0.85, 1.2), f" {NOT_RULED_OUT}"),
-        (0.86, None, (0.85, None), ""),
-        (None, 0.99, (0.85, None), f" {NOT_RULED_OUT}"),
+        (0.86, 0.99, (0.85, 1.2), "It is inside the limits (0.85 to 1.2), and so is its whole interval."),
+        (
+            0.80,
+            0.99,
+            (0.85, 1.2),
+            "It is inside the limits (0.85 to 1.2), but its interval reaches 0.80, so a value beyond the limit of 0.85 is not ruled out.",
+        ),
+        (
+            0.86,
+            1.30,
+            (0.85, 1.2),
+            "It is inside the limits (0.85 to 1.2), but its interval reaches 1.30, so a value beyond the limit of 1.2 is not ruled out.",
+        ),
+        (
+            0.80,
+            None,
+            (0.85, 1.2),
+            (
+                "It is inside the limits (0.85 to 1.2), but its interval reaches 0.80 and has no upper end, so a value beyond either limit"
+                " is not ruled out."
+            ),
+        ),
+        (0.86, None, (0.85, None), "It is inside the one limit that is set (0.85 and more), and so is its whole interval."),
     ],
 )
 def test_a_fair_figure_whose_interval_reaches_outside_says_so(
-    lower: float | None, upper: float | None, limits: tuple[float | None, float | None], more: str
+    lower: float | None, upper: float | None, limits: tuple[float | None, float | None], said: str
 ) -> None:
     fair = replace(IMPACT, value=0.9, lower=lower, upper=upper, verdict="fair", lower_limit=limits[0], upper_limit=limits[1])
 
-    assert explained(fair).verdict == f"{VERDICTS['fair']}{more}"
+    assert statements_of(fair)[-1] == said
 
 
 def test_a_figure_opens_its_formula_counts_interval_limits_and_verdict() -> None:
@@ -84,8 +103,11 @@ def test_a_figure_opens_its_formula_counts_interval_limits_and_verdict() -> None
         ("p-value", 0.001),
     ]
     assert found.interval == "the log interval of a ratio of two proportions (Katz)"
-    assert found.limits == "Fair from 0.85 up."
-    assert found.verdict == VERDICTS["suspected"]
+    assert found.limits == "Watched from 0.85 up only."
+    assert found.statements == (
+        "The gap is larger than chance explains (p = 0.0010).",
+        "Whether it is beyond the limit of 0.85 is not certain: its interval reaches 0.92.",
+    )
     assert found.caution == "It rests on few."
     assert (found.whom, found.data) == ("female (Sex)", "logged records")
     assert found.sentence == sentence_of(IMPACT)
@@ -105,7 +127,7 @@ def test_a_figure_without_a_number_has_its_reason_and_no_interval() -> None:
 @pytest.mark.parametrize(
     ("scope", "group", "expected"),
     [
-        (Scope.WORST, None, "female, the monitored value treated worst (Sex)"),
+        (Scope.WORST, None, "female, the monitored group furthest out (Sex)"),
         (Scope.POOLED, None, "all monitored values together (Sex)"),
         (Scope.REFERENCE, None, "all reference values together (Sex)"),
         (Scope.WORST_PAIR, None, "the two groups furthest apart (Sex)"),
@@ -134,19 +156,25 @@ def test_counts_that_are_lists_or_weights_are_told_in_one_line() -> None:
     ("lower", "upper", "expected"),
     [
         (None, None, "No limit is set."),
-        (0.8, None, "Fair from 0.8 up."),
-        (None, 1.25, "Fair up to 1.25."),
-        (-0.1, 0.1, "Fair from -0.1 to 0.1."),
+        (0.8, None, "Watched from 0.8 up only."),
+        (None, 1.25, "Watched up to 1.25 only."),
+        (0.8, 1.25, "Fair from 0.8 to 1.25."),
     ],
 )
 def test_limits_are_said_in_words(lower: float | None, upper: float | None, expected: str) -> None:
-    assert limits_in_words(lower, upper) == expected
+    assert limits_of(replace(IMPACT, lower_limit=lower, upper_limit=upper)) == expected
+
+
+def test_a_figure_that_has_one_side_by_its_nature_is_not_called_half_watched() -> None:
+    distance = replace(IMPACT, metric="total_variation_distance", lower_limit=None, upper_limit=0.1)
+
+    assert limits_of(distance) == "Fair up to 0.1."
 
 
 def test_every_verdict_data_set_and_documented_interval_has_words() -> None:
     documented = UNCERTAINTY.read_text(encoding="utf-8").split("\n## ")[1]
 
-    assert VERDICTS.keys() == set(Verdict)
+    assert VERDICT_WORDS.keys() == {*Verdict, None}
     assert DATA_SETS.keys() == set(DataSet)
     assert all(f"`{method}`" in documented for method in INTERVALS)
-    assert explained(replace(IMPACT, verdict=None)).verdict == NO_VERDICT
+    assert explained(replace(IMPACT, verdict=None)).statements[-1] == NO_VERDICT

@@ -1,0 +1,34 @@
+"""What several bodies say beside a verdict: who is at a disadvantage, and the statements on gap and limit."""
+
+from typing import Any
+
+from app.domain.checks import Measurement
+from app.metrics.statements import gap_statement, limit_statement
+from app.views.figures import judged_figure, sentence_of
+
+VERDICT = (
+    "`fair`: inside the limits. `unwatched`: inside the one limit that is set, but beyond its mirror image (1/limit of a ratio, -limit of a"
+    " difference) on the side that has none. `suspected`: outside, but the interval reaches inside. `unfair`: outside with the whole"
+    " interval. `insufficient_data`, `not_computable`: nothing is judged. Null where no limit is set."
+)
+DISADVANTAGED = (
+    "Who gets the favourable outcome less often than the limits, and the mirror image of a lone one, allow: `monitored`, `reference`, or"
+    " `nobody` inside them; by the value, whether or not chance may explain it. Null where nothing is judged and where the metric does"
+    " not say who is favoured (accuracy, distances, figures of everybody). In the scope `worst_pair` the two are the sides of"
+    " `details`, whatever their role."
+)
+DISADVANTAGED_GROUP = "Its name; null where `disadvantaged` is `nobody` or null."
+GAP = "Whether there is a gap at all: by the p-value, or where there is none by the interval. Null where that cannot be asked."
+BEYOND_LIMIT = "Whether the value is beyond a limit, and how sure that is."
+
+
+def members_told(measurement: Measurement) -> dict[str, Any]:
+    """Returns the members of a measurement's body that are made of its numbers: who is at a disadvantage, sentence and statements."""
+    figure = judged_figure(measurement)
+    return {
+        "disadvantaged": figure.disadvantaged,
+        "disadvantaged_group": figure.disadvantaged_group,
+        "sentence": sentence_of(measurement),
+        "gap": gap_statement(figure),
+        "beyond_limit": limit_statement(figure),
+    }

@@ -1,0 +1,86 @@
+"""Two sides of a comparison: who is at a disadvantage by a figure, and what lies on a side that no limit watches. It judges nothing."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.metrics.catalogue.metric import Direction, Metric
+from app.metrics.verdicts import Limits, Verdict, keeps_to, reaches
+
+
+class Disadvantaged(StrEnum):
+    """Who gets the favourable outcome less often than the limits allow. In `worst_pair`, `monitored` is its first group."""
+
+    MONITORED = "monitored"
+    REFERENCE = "reference"
+    NOBODY = "nobody"
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """A ratio seen from the other side, reference / monitored; an end of None is unbounded."""
+
+    value: float
+    lower: float | None
+    upper: float | None
+
+
+_UNJUDGED = (None, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE)
+
+
+def is_ratio(metric: Metric) -> bool:
+    """Returns whether the figure is the monitored group's divided by the reference's."""
+    return metric.order == "monitored / reference"
+
+
+def mirror_of(metric: Metric, limits: Limits) -> Limits:
+    """Returns the mirror image of a lone limit on the side that has none: 1/limit of a ratio, -limit of a difference.
+
+    Open where both sides have a limit or neither has, where the figure has one side only (a distance, a ratio of the smaller to the
+    larger), and where the lone limit does not leave equality inside.
+    """
+    lower, upper = limits
+    if (lower is None) == (upper is None) or metric.direction is not Direction.TOWARDS_IDEAL or metric.ideal is None:
+        return None, None
+    limit = lower if lower is not None else upper
+    if limit is None or not (limit <= metric.ideal if upper is None else limit >= metric.ideal):
+        return None, None
+    if is_ratio(metric):
+        mirrored = mirrored_ratio(limit)
+    else:
+        # A range that ends at the ideal has no other side.
+        is_two_sided = metric.ideal == 0 and (metric.lowest is None or metric.lowest < 0)
+        mirrored = -limit if is_two_sided else None
+    return (None, mirrored) if upper is None else (mirrored, None)
+
+
+def mirrored_ratio(limit: float) -> float | None:
+    """Returns the limit of a ratio as seen from the other side, 1/limit; None of one that limits no ratio, 0 or below."""
+    return 1 / limit if limit > 0 else None
+
+
+def both_sides(metric: Metric, limits: Limits) -> Limits:
+    """Returns the limits with the mirror image of a lone one on its other side."""
+    mirror = mirror_of(metric, limits)
+    return limits[0] if limits[0] is not None else mirror[0], limits[1] if limits[1] is not None else mirror[1]
+
+
+def disadvantaged(metric: Metric, value: float | None, limits: Limits, verdict: str | None) -> Disadvantaged | None:
+    """Returns who is at a disadvantage by the value, whether or not chance may explain it; nobody inside the limits and their mirror.
+
+    None where nothing is judged, and where a number of this metric does not say who is favoured less.
+    """
+    if value is None or metric.disadvantage is None or verdict in _UNJUDGED:
+        return None
+    lower, upper = both_sides(metric, limits)
+    if not reaches(value, lower):
+        return Disadvantaged.MONITORED if metric.disadvantage == "below" else Disadvantaged.REFERENCE
+    if not keeps_to(value, upper):
+        return Disadvantaged.MONITORED if metric.disadvantage == "above" else Disadvantaged.REFERENCE
+    return Disadvantaged.NOBODY
+
+
+def turned(value: float, lower: float | None, upper: float | None) -> Turned | None:
+    """Returns a ratio and its 95 % interval seen from the other side; None of a ratio of zero, which has none."""
+    if value <= 0:
+        return None
+    return Turned(1 / value, 0.0 if upper is None else 1 / upper, 1 / lower if lower is not None and lower > 0 else None)

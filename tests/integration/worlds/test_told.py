@@ -1,0 +1,224 @@
+"""Simulated worlds from logged records to pages, alerts and reports: every sentence on a figure, a check or an alert is known and true."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from html import unescape
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.alerts.evaluating import evaluate_ended_checks
+from app.domain.checks import DataSet, Measurement, Scope, Span, Trigger
+from app.domain.deployments import Column, FieldKind, FieldType
+from app.metrics.verdicts import Verdict
+from app.reports.check_report import check_report
+from app.reports.document import Bullets, Document, Made, Paragraph
+from app.reports.period_report import period_report
+from app.store.alerts import AlertFilter, alerts_page
+from app.store.engine import Database
+from app.views.headlines import headlines
+from tests.scenes import HOUR, NOON, Result, Scene, scene
+from tests.service import running_service
+from tests.worlds import figures, standing  # noqa: F401 - they register their sentences
+from tests.worlds.reading import Facts, read
+from tests.worlds.world import ATTRIBUTE, GroupTruth, World
+
+MADE = Made(at=NOON, by="user:ada")
+KIND = (Column(name=ATTRIBUTE, type=FieldType.STRING, kind=FieldKind.CATEGORICAL),)
+
+
+def group(name: str, records: int, favourable: int, role: str = "monitored") -> GroupTruth:
+    """A group without labels: nobody is wrong."""
+    return GroupTruth(name, role, records - favourable, 0, 0, favourable)  # type: ignore[arg-type]
+
+
+WOMEN, MEN = group("women", 200, 150), group("men", 200, 80, "reference")
+WORLDS = {
+    "the monitored group is favoured, both sides are watched": World((WOMEN, MEN), 0.8, 1.25),
+    "the monitored group is favoured, one side is watched": World((WOMEN, MEN), 0.8, None),
+    "the monitored group is at a disadvantage": World((replace(WOMEN, tn=150, tp=50), MEN), 0.8, 1.25),
+    "a gap that is clear and a limit that is not": World((group("women", 400, 230), group("men", 400, 300, "reference")), 0.8, 1.25),
+    "nobody of the reference is favoured": World((WOMEN, group("men", 200, 0, "reference")), 0.8, 1.25),
+    "twelve groups": World((*(group(f"group {place}", 40, 10 + 2 * place) for place in range(12)), MEN), 0.8, 1.25),
+}
+
+
+@dataclass
+class Told:
+    """A world in a database: its deployment, and the check that measured it, if one did."""
+
+    world: World
+    stage: Scene
+    checked: Result | None
+
+    def facts(self, figure: Measurement | None, **more: int) -> Facts:
+        """What sentences on it are held against."""
+        return Facts(self.world, figure, checks=0 if self.checked is None else 1, **more)
+
+    @property
+    def figure(self) -> Measurement:
+        """The headline as logged."""
+        assert self.checked is not None
+        return self.checked.get("disparate_impact", "payload", ATTRIBUTE, scope="worst")
+
+    def sentences(self) -> list[str]:
+        """What is said of the headlines, in their order, each read and true."""
+        assert self.checked is not None
+        found = []
+        for one in headlines(self.checked.measurements):
+            for part in one.parts:
+                assert part.told is not None
+                read(" ".join((part.told.sentence, *part.told.statements)), self.facts(part.told.measurement))
+                found += [part.told.sentence, *part.told.statements]
+            assert one.reading is None
+        return found
+
+
+def told(database: Database, world: World, *, is_logged: bool = True, trigger: Trigger = Trigger.REQUEST) -> Told:
+    """The world, logged in an hour and checked for `trigger`; or with nothing logged, and not checked."""
+    monitor = replace(world.monitor, min_records=1, metrics=("favourable_rate", "disparate_impact"))
+    stage = scene(database, KIND, monitor, endpoint=None)
+    if not is_logged:
+        return Told(world, stage, None)
+    outcomes = [
+        (one.name, answer)
+        for one in world.groups
+        for answer, many in (("yes", one.favourable), ("no", one.records - one.favourable))
+        for _ in range(many)
+    ]
+    stage.log([{ATTRIBUTE: name, "prediction": answer} for name, answer in outcomes], NOON + timedelta(minutes=10))
+    end = NOON + HOUR if trigger is not Trigger.RANGE else NOON + 3 * HOUR
+    return Told(world, stage, stage.check(NOON, end, trigger))
+
+
+@pytest.fixture(params=list(WORLDS))
+def one(request: pytest.FixtureRequest, database: Database) -> Told:
+    """Each of the worlds, checked because somebody asked for now, and its alerts decided."""
+    found = told(database, WORLDS[request.param])
+    evaluate_ended_checks(database)
+    return found
+
+
+@pytest.fixture
+def reader(database: Database, tmp_path: Path) -> Iterator[httpx.Client]:
+    """A browser of somebody who is logged in."""
+    with running_service(database, tmp_path) as service:
+        headers = {"Accept": "text/html", "Sec-Fetch-Site": "same-origin"}
+        with httpx.Client(base_url=service.base_url, headers=headers, timeout=60) as client:
+            client.post("/login", data={"key": service.admin_key})
+            yield client
+
+
+def said_on(page: str) -> list[str]:
+    """What a page tells of figures."""
+    return [unescape(re.sub(r"<[^>]+>", "", text)) for text in re.findall(r"<(?:span|p) data-told>(.*?)</(?:span|p)>", page, re.DOTALL)]
+
+
+def paragraphs(document: Document, *titles: str) -> list[str]:
+    """The paragraphs under those headings."""
+    return [
+        block.text for section in document.sections if section.title in titles for block in section.blocks if isinstance(block, Paragraph)
+    ]
+
+
+def items(document: Document, title: str) -> list[str]:
+    """The items of lists under that heading."""
+    return [
+        item
+        for section in document.sections
+        if section.title == title
+        for block in section.blocks
+        if isinstance(block, Bullets)
+        for item in block.items
+    ]
+
+
+def test_pages_say_of_each_figure_what_is_true(one: Told, reader: httpx.Client) -> None:
+    expected = one.sentences()
+    assert one.checked is not None
+    fairness = reader.get("/deployments/a-model").text
+    check = reader.get(f"/deployments/a-model/checks/{one.checked.run.id}").text
+    overview = reader.get("/").text
+
+    assert said_on(fairness) == expected
+    assert said_on(check) == expected
+    for text in said_on(overview):
+        read(text, one.facts(one.figure))
+    for page in (fairness, check, overview):
+        assert "treated worst" not in page
+        assert "may be chance." not in page
+    is_unwatched = one.figure.verdict == Verdict.UNWATCHED
+    for page in (fairness, check):
+        assert ("Watch both sides" in page) == is_unwatched
+    assert ('class="badge fair"' in fairness) == (one.figure.verdict == Verdict.FAIR)
+
+
+def test_alerts_say_what_is_true_and_who_is_at_a_disadvantage(one: Told, database: Database) -> None:
+    assert one.checked is not None
+    with database.transaction() as session:
+        alerts = alerts_page(session, AlertFilter(), limit=100)
+
+    unfair = [m for m in one.checked.measurements if m.verdict == Verdict.UNFAIR and m.scope is Scope.GROUP and m.data is DataSet.PAYLOAD]
+    assert {alert.subject.group for alert in alerts} == {m.group for m in unfair}
+    for alert in alerts:
+        figure = next(m for m in unfair if m.group == alert.subject.group)
+        facts = one.facts(figure)
+        read(str(alert.facts["sentence"]), facts)
+        assert alert.facts["disadvantaged_group"] == figures.favoured_less(facts)
+
+
+@pytest.mark.parametrize("is_decided", [True, False])
+def test_reports_say_of_figures_checks_and_alerts_what_is_true(database: Database, *, is_decided: bool) -> None:
+    """Only a check that somebody asked for, of an hour long ago: its report has the alerts that it opened, and so has the period's."""
+    one = told(database, WORLDS["the monitored group is favoured, both sides are watched"])
+    if is_decided:
+        evaluate_ended_checks(database)
+    assert one.checked is not None
+    period = Span(start=NOON - timedelta(days=20), end=NOON + HOUR)
+    with database.transaction() as session:
+        documents = [
+            check_report(session, one.stage.deployment, one.checked.run, MADE),
+            period_report(session, one.stage.deployment, period, MADE),
+        ]
+        opened = alerts_page(session, AlertFilter(), limit=100)
+
+    assert len(opened) == (1 if is_decided else 0)
+    facts = one.facts(one.figure, alerts=len(opened), is_undecided=not is_decided)
+    for document, place in zip(documents, ("In short", "The newest check"), strict=True):
+        for text in items(document, place):
+            of = one.figure if ", as logged: " in text else next(m for m in one.checked.measurements if m.data is DataSet.BALANCED)
+            if of.value is not None:
+                read(text.split(": ", 1)[1], replace(facts, figure=of))
+        for text in paragraphs(document, "Alerts", "The checks"):
+            read(text, facts)
+        alerts = next(section for section in document.sections if section.title == "Alerts")
+        assert any(not isinstance(block, Paragraph) for block in alerts.blocks) == is_decided
+    read(paragraphs(documents[0], "In short")[0], facts)
+    read(paragraphs(documents[1], "In short")[0], facts)
+
+
+def test_a_period_with_only_a_check_of_a_range_counts_it_and_draws_it(database: Database) -> None:
+    one = told(database, WORLDS["the monitored group is favoured, one side is watched"], trigger=Trigger.RANGE)
+    with database.transaction() as session:
+        document = period_report(session, one.stage.deployment, Span(start=NOON - timedelta(days=20), end=NOON + 3 * HOUR), MADE)
+
+    facts = one.facts(one.figure)
+    read(paragraphs(document, "In short")[0], facts)
+    assert paragraphs(document, "In short")[0].startswith("Other side not watched: kind (as logged) in 1 check, the reference")
+    drawn = paragraphs(document, f"{ATTRIBUTE}: disparate impact")
+    assert not any("no check of this time measured it" in text for text in drawn if "as logged" in text)
+    read(paragraphs(document, "The checks")[0], facts)
+
+
+def test_a_deployment_without_records_says_so_everywhere(database: Database, reader: httpx.Client) -> None:
+    one = told(database, WORLDS["twelve groups"], is_logged=False)
+    entry = reader.get("/v1/overview", headers={"Accept": "application/json"}).json()["deployments"][0]
+    with database.transaction() as session:
+        document = period_report(session, one.stage.deployment, Span(start=NOON, end=NOON + HOUR), MADE)
+
+    for text in (entry["reason"], entry["next_step"], *paragraphs(document, "In short", "The newest check", "The checks", "Alerts")):
+        read(text, one.facts(None))
+    assert said_on(reader.get("/deployments/a-model").text) == []

@@ -1,0 +1,116 @@
+"""Whether there is a gap and whether it is beyond a limit are two statements, each true to the numbers."""
+
+from dataclasses import replace
+
+import pytest
+
+from app.metrics.statements import FEW_RECORDS, NO_NUMBER, NO_VERDICT, JudgedFigure, choice_statement, gap_statement, limit_statement, told
+
+DETAILS: dict[str, object] = {"monitored": "women", "reference": "men"}
+FIGURE = JudgedFigure(
+    metric="disparate_impact",
+    scope="group",
+    value=0.75,
+    lower=0.68,
+    upper=0.83,
+    method="log_ratio",
+    limits=(0.8, 1.25),
+    verdict="suspected",
+    details=DETAILS | {"p_value": 0.0002},
+)
+
+
+def test_a_clear_gap_at_an_unclear_limit_is_told_in_two_statements() -> None:
+    assert gap_statement(FIGURE) == "The gap is larger than chance explains (p = 0.0002)."
+    assert limit_statement(FIGURE) == "Whether it is beyond the limit of 0.8 is not certain: its interval reaches 0.83."
+
+
+@pytest.mark.parametrize(
+    ("p_value", "ends", "said"),
+    [
+        (0.21, (0.6, 1.1), "The gap may be chance (p = 0.21)."),
+        (0.00001, (0.6, 0.9), "The gap is larger than chance explains (p < 0.0001)."),
+        (
+            0.043,
+            (0.6, 1.01),
+            "Whether the gap is chance is a close call: p = 0.043 speaks against it, but the 95 % interval includes 1.",
+        ),
+        (
+            0.0501,
+            (0.6, 0.99),
+            "Whether the gap is chance is a close call: p = 0.0501 leaves room for chance, but the 95 % interval excludes 1.",
+        ),
+        (None, (0.6, 0.9), "The gap is larger than chance explains: the 95 % interval excludes 1."),
+        (None, (0.6, None), "The gap may be chance: the 95 % interval includes 1."),
+    ],
+)
+def test_whether_there_is_a_gap_goes_by_p_value_and_interval_together(
+    p_value: float | None, ends: tuple[float, float | None], said: str
+) -> None:
+    details = DETAILS if p_value is None else DETAILS | {"p_value": p_value}
+
+    assert gap_statement(replace(FIGURE, lower=ends[0], upper=ends[1], details=details)) == said
+
+
+@pytest.mark.parametrize(
+    "silent",
+    [
+        replace(FIGURE, value=None, verdict="not_computable", method=None),
+        replace(FIGURE, verdict="insufficient_data"),
+        replace(FIGURE, method="counted"),
+        replace(FIGURE, metric="favourable_rate", limits=(None, None), verdict=None),
+        replace(FIGURE, metric="smoothed_empirical_differential_fairness", limits=(None, 0.2)),
+    ],
+)
+def test_nothing_is_said_of_a_gap_that_cannot_be_asked_for(silent: JudgedFigure) -> None:
+    assert gap_statement(silent) is None
+
+
+def test_why_there_is_no_verdict_is_said() -> None:
+    assert limit_statement(replace(FIGURE, verdict="insufficient_data")) == FEW_RECORDS
+    assert limit_statement(replace(FIGURE, value=None, verdict="not_computable")) == NO_NUMBER
+    assert limit_statement(replace(FIGURE, verdict=None)) == NO_VERDICT
+
+
+def test_a_value_next_to_a_limit_is_told_with_enough_digits_to_be_on_its_own_side() -> None:
+    near = replace(FIGURE, value=0.79962, lower=0.79, upper=0.7999, verdict="unfair")
+
+    assert limit_statement(near) == "It is beyond the limit of 0.8 (at 0.7996), and so is its whole interval."
+    reaching = replace(FIGURE, value=0.799, upper=0.8004)
+    assert limit_statement(reaching) == "Whether it is beyond the limit of 0.8 is not certain: its interval reaches 0.8004."
+
+
+def test_a_lone_limit_names_its_mirror_image() -> None:
+    half = replace(FIGURE, value=1.5, lower=1.45, upper=1.56, limits=(0.8, None), verdict="unwatched")
+
+    lead = "It is inside the one limit that is set (0.8 and more), but beyond its mirror image, 1.25: no limit is set on that side."
+    assert limit_statement(half) == f"{lead} Its whole interval is beyond that, too."
+    assert limit_statement(replace(half, lower=1.1)) == f"{lead} Its interval reaches 1.10."
+
+
+def test_the_reference_at_a_disadvantage_is_told_from_its_own_side() -> None:
+    turned = replace(FIGURE, value=1.71, lower=1.55, upper=1.9, verdict="unfair")
+
+    assert told(turned).endswith("men (reference) gets the favourable outcome 0.58 times as often as women (95 %: 0.53 to 0.65).")
+    assert told(replace(turned, scope="worst_pair")).endswith(
+        "men gets the favourable outcome 0.58 times as often as women (95 %: 0.53 to 0.65)."
+    )
+    assert told(replace(turned, upper=None)).endswith("women (95 %: 0.00 to 0.65).")
+    difference = replace(turned, metric="false_positive_rate_difference", value=0.3, lower=0.2, upper=0.4, limits=(-0.1, 0.1))
+    assert told(difference).endswith("At a disadvantage: men (reference).")
+    assert told(replace(difference, lower=-0.01)).endswith("At a disadvantage, unless it is chance: men (reference).")
+    assert "disadvantage" not in told(replace(difference, metric="error_rate_difference"))
+
+
+def test_a_headline_says_of_how_many_it_was_chosen_and_why() -> None:
+    chosen = replace(FIGURE, scope="worst", details=DETAILS | {"chosen_from": 12})
+
+    few = "groups of fewer than 10 records stand back, and neither interval nor p-value allows for the choice."
+    assert choice_statement(chosen) == f"Of 12 monitored groups it lies furthest beyond its limits; {few}"
+    assert choice_statement(replace(chosen, value=0.9, verdict="fair")) == f"Of 12 monitored groups it lies nearest to a limit; {few}"
+    assert (
+        choice_statement(replace(chosen, limits=(None, None), verdict=None))
+        == f"Of 12 monitored groups it lies furthest from equality; {few}"
+    )
+    assert choice_statement(replace(chosen, details=DETAILS | {"chosen_from": 1})) is None
+    assert choice_statement(FIGURE) is None

@@ -1,0 +1,139 @@
+"""Every sentence on figures of simulated worlds is known, and true: as the API, alerts, reports and pages say it."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import example, given, settings
+
+from app.alerts.facts import facts_of_figure
+from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
+from app.domain.monitors import Limits
+from app.metrics.sides import Disadvantaged
+from app.metrics.verdicts import Verdict
+from app.reports.document import Bullets
+from app.reports.headlines import headline_section
+from app.views.figures import explained, judged_figure, limits_of, sentence_of, statements_of
+from app.views.headlines import headlines, told_of
+from tests.worlds import figures as said
+from tests.worlds.reading import Facts, UnknownSentenceError, read
+from tests.worlds.world import NOON, GroupTruth, World, worlds
+
+FAVOURED = World(
+    (GroupTruth("women", "monitored", 90, 205, 100, 205), GroupTruth("men", "reference", 280, 60, 100, 160)), lower=0.8, upper=1.25
+)
+"""Of 600 women 410 are favoured, of 600 men 220: the reference gets it 0.54 times as often."""
+HALF_WATCHED = World(FAVOURED.groups, lower=0.8, upper=None, others=(("statistical_parity_difference", Limits(lower=-0.1)),))
+NOBODY = World((GroupTruth("women", "monitored", 0, 0, 0, 0), GroupTruth("men", "reference", 0, 0, 0, 0)), lower=0.8, upper=1.25)
+CHECK = CheckRun(
+    no=1,
+    id="00000000-0000-0000-0000-000000000001",
+    deployment_no=1,
+    deployment_id="a-model",
+    trigger=Trigger.REQUEST,
+    state=CheckState.SUCCEEDED,
+    span=Span(start=NOON, end=NOON + timedelta(hours=1)),
+    attempts=1,
+    lease_token=None,
+    progress=None,
+    reason=None,
+    window={},
+    created_at=NOON,
+    started_at=NOON,
+    finished_at=NOON,
+    next_attempt_at=None,
+    created_by="user:ada",
+)
+
+
+def comparisons(world: World) -> list[Measurement]:
+    """The figures that compare two sides by name, or that say why they do not."""
+    return [one for one in world.measurements if one.scope in {Scope.GROUP, Scope.POOLED, Scope.WORST, Scope.WORST_PAIR}]
+
+
+@settings(max_examples=60, deadline=None)
+@example(FAVOURED)
+@example(HALF_WATCHED)
+@example(NOBODY)
+@given(worlds())
+def test_every_sentence_on_every_figure_is_known_and_true(world: World) -> None:
+    for one in comparisons(world):
+        facts = Facts(world, one)
+        read(" ".join((sentence_of(one), *statements_of(one))), facts)
+        if one.verdict not in {None, Verdict.NOT_COMPUTABLE}:
+            read(limits_of(one), facts)
+
+
+@settings(max_examples=60, deadline=None)
+@example(FAVOURED)
+@example(HALF_WATCHED)
+@given(worlds())
+def test_who_is_at_a_disadvantage_is_whom_the_outcomes_favour_less_beyond_a_limit(world: World) -> None:
+    for one in comparisons(world):
+        facts, figure = Facts(world, one), judged_figure(one)
+        if figure.disadvantaged is None:
+            assert one.metric not in said.FAVOURED or one.verdict in {Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, None}
+            continue
+        lower, upper = said.both_limits(facts)
+        value = said.true_value(facts)
+        if not said.is_below(value, lower) and not said.is_above(value, upper):
+            assert figure.disadvantaged is Disadvantaged.NOBODY
+            assert figure.disadvantaged_group is None
+        else:
+            assert figure.disadvantaged_group == said.favoured_less(facts)
+
+
+@settings(max_examples=40, deadline=None)
+@example(HALF_WATCHED)
+@given(worlds())
+def test_no_figure_beyond_the_mirror_image_of_a_limit_is_called_fair(world: World) -> None:
+    for one in comparisons(world):
+        if one.verdict == Verdict.FAIR:
+            facts = Facts(world, one)
+            lower, upper = said.both_limits(facts)
+            assert not said.is_below(said.true_value(facts), lower)
+            assert not said.is_above(said.true_value(facts), upper)
+
+
+@settings(max_examples=40, deadline=None)
+@example(FAVOURED)
+@example(HALF_WATCHED)
+@given(worlds())
+def test_alerts_reports_and_explanations_say_the_same_true_sentences(world: World) -> None:
+    payload = [one for one in world.measurements if one.data is DataSet.PAYLOAD]
+    for one in comparisons(world):
+        facts = Facts(world, one)
+        read(str(facts_of_figure(one, CHECK, in_a_row=1, since=NOON)["sentence"]), facts)
+        explanation = explained(one)
+        read(" ".join((explanation.sentence, *explanation.statements)), facts)
+    for headline in headlines(payload):
+        told = [part.told for part in headline.parts if part.told is not None]
+        bullets = [block for block in headline_section({}, payload, of="of this check").blocks if isinstance(block, Bullets)]
+        for one, text in zip(told, bullets[0].items, strict=True):
+            assert text.endswith(one.text)
+            read(one.text if one.measurement.value is not None else one.sentence, Facts(world, one.measurement))
+
+
+def test_the_favoured_group_is_not_told_to_be_at_a_disadvantage_but_the_reference_is() -> None:
+    one = next(one for one in comparisons(FAVOURED) if one.metric == "disparate_impact" and one.scope is Scope.WORST)
+
+    told = told_of(one)
+    assert (told.disadvantaged, told.disadvantaged_group) == (Disadvantaged.REFERENCE, "men")
+    assert "men (reference) gets the favourable outcome 0.54 times as often as women" in told.text
+    assert "worst" not in told.text
+
+
+@pytest.mark.parametrize(
+    "false",
+    [
+        "women is treated worst.",
+        "women (reference) gets the favourable outcome 0.54 times as often as men (95 %: 0.47 to 0.61).",
+        "men (reference) gets the favourable outcome 1.86 times as often as women (95 %: 1.65 to 2.10).",
+        "It is inside the limits (0.8 to 1.25), and so is its whole interval.",
+        "The gap may be chance (p = 0.21).",
+    ],
+)
+def test_the_reader_refuses_what_is_not_known_or_not_true(false: str) -> None:
+    one = next(one for one in comparisons(FAVOURED) if one.metric == "disparate_impact" and one.scope is Scope.GROUP)
+
+    with pytest.raises((UnknownSentenceError, AssertionError)):
+        read(false, Facts(FAVOURED, one))

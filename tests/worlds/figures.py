@@ -1,0 +1,456 @@
+"""What sentences on figures may say: the figure itself, who is at a disadvantage, whether there is a gap, whether it is beyond a limit.
+
+The truth is computed here anew, from the outcomes of the world and not from the measurement: a share is counted, "favoured less" is
+decided by shares whatever sign or order a metric has, and the p-value is that of the textbook.
+"""
+
+import math
+import re
+
+from scipy.stats import fisher_exact
+
+from app.domain.checks import DataSet
+from tests.worlds.reading import END, HUNDRED, NAME, NUMBER, Facts, is_hundred, is_shown_as, says
+from tests.worlds.world import GroupTruth
+
+ROUNDING = 1e-9
+_SHARES = (
+    rf"Of 100 (?P<among>[^;]*?) of (?P<m>{NAME})(?: with an? (?:un)?favourable label)?, (?P<a>{HUNDRED}) [^;]+;"
+    rf" of 100 of (?P<r>{NAME}), (?P<b>{HUNDRED}):"
+)
+SMALL = rf"(?:{END}|-?less than {NUMBER})"
+FEWEST = 10
+"""Records of a group below which nothing is judged."""
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _favoured(group: GroupTruth) -> float | None:
+    return _share(group.favourable, group.records)
+
+
+def _favoured_of_deserving(group: GroupTruth) -> float | None:
+    return _share(group.tp, group.tp + group.fn)
+
+
+def _favoured_of_others(group: GroupTruth) -> float | None:
+    return _share(group.fp, group.fp + group.tn)
+
+
+def _both_odds(group: GroupTruth) -> float | None:
+    odds = (_favoured_of_deserving(group), _favoured_of_others(group))
+    return None if None in odds else sum(odds) / 2  # type: ignore[arg-type]
+
+
+def _right(group: GroupTruth) -> float | None:
+    return _share(group.tp + group.tn, group.records)
+
+
+FAVOURED = {
+    **dict.fromkeys(
+        ("disparate_impact", "statistical_parity_difference", "difference_in_positive_proportions_in_predicted_labels"), _favoured
+    ),
+    **dict.fromkeys(("true_positive_rate_difference", "recall_difference", "false_negative_rate_difference"), _favoured_of_deserving),
+    **dict.fromkeys(("false_positive_rate_ratio", "specificity_difference"), _favoured_of_others),
+    "average_odds_difference": _both_odds,
+}
+"""Of each metric that says who is favoured, the share of a group's records, among like ones, that is favoured."""
+
+RATES = {
+    **FAVOURED,
+    "accuracy_difference": _right,
+    "error_rate_ratio": lambda group: None if group.records == 0 else 1 - (_right(group) or 0.0),
+}
+_OTHER_WAY_ROUND = ("false_negative_rate_difference", "specificity_difference")
+"""Metrics of the share that is not favoured."""
+
+REVERSED = frozenset(
+    ("difference_in_positive_proportions_in_predicted_labels", "recall_difference", "accuracy_difference", "specificity_difference")
+)
+"""Differences that are reference - monitored in the share that is favoured (or right)."""
+
+
+def is_ratio(metric: str) -> bool:
+    """Returns whether the metric divides."""
+    return metric.endswith("_ratio") or metric == "disparate_impact"
+
+
+def truth(facts: Facts, monitored: str, reference: str) -> float:
+    """Returns the figure's true value, of two sides by their names."""
+    metric, sides = facts.of.metric, facts.world.sides
+    one, other = RATES[metric](sides[monitored]), RATES[metric](sides[reference])
+    assert one is not None
+    assert other is not None
+    if is_ratio(metric):
+        return one / other
+    if metric == "false_negative_rate_difference":
+        return other - one
+    return other - one if metric in REVERSED else one - other
+
+
+def names_of(facts: Facts) -> tuple[str, str]:
+    """Returns the two sides that the figure compares, by name."""
+    details = facts.of.details
+    return str(details["monitored"]), str(details["reference"])
+
+
+def true_value(facts: Facts) -> float:
+    """Returns the true value of the figure."""
+    return truth(facts, *names_of(facts))
+
+
+def both_limits(facts: Facts) -> tuple[float | None, float | None]:
+    """Returns the limits of the figure as the world was made, a lone one with its mirror image."""
+    lower, upper = facts.world.limits_of(facts.of.metric)
+    if lower is not None and upper is None:
+        return lower, 1 / lower if is_ratio(facts.of.metric) else -lower
+    if upper is not None and lower is None:
+        return 1 / upper if is_ratio(facts.of.metric) else -upper, upper
+    return lower, upper
+
+
+def is_below(value: float, limit: float | None) -> bool:
+    """Returns whether the value is truly below the limit."""
+    return limit is not None and value < limit - ROUNDING * max(1.0, abs(limit))
+
+
+def is_above(value: float, limit: float | None) -> bool:
+    """Returns whether the value is truly above the limit."""
+    return limit is not None and value > limit + ROUNDING * max(1.0, abs(limit))
+
+
+def favoured_less(facts: Facts) -> str:
+    """Returns which of the two sides is favoured less, among like records."""
+    monitored, reference = names_of(facts)
+    share = FAVOURED[facts.of.metric]
+    one, other = share(facts.world.sides[monitored]), share(facts.world.sides[reference])
+    assert one is not None
+    assert other is not None
+    assert one != other
+    return monitored if one < other else reference
+
+
+@says(rf"{_SHARES} a ratio of (?P<v>{NUMBER}) \(95 %: (?P<l>{END}) to (?P<u>{END})\)\.")
+def a_ratio(match: re.Match[str], facts: Facts) -> None:
+    """Both shares, the ratio and its interval."""
+    _shares(match, facts)
+    assert is_shown_as(truth(facts, match["m"], match["r"]), match["v"])
+    assert is_shown_as(facts.of.lower, match["l"])
+    assert is_shown_as(facts.of.upper, match["u"])
+
+
+@says(_SHARES + r" (?P<v>[^()]+?) \(95 %: (?P<l>.+?) to (?P<u>.+?)\)\.")
+def a_difference(match: re.Match[str], facts: Facts) -> None:
+    """Both shares, and how many percentage points the first has more or less."""
+    _shares(match, facts)
+    one, other = (_counted_share(facts, match[side]) for side in ("m", "r"))
+    assert _is_points(one - other, match["v"])
+
+
+@says(
+    rf"Of records with equal labels, (?P<m>{NAME}) is favoured (?P<v>{HUNDRED}) percentage points (?P<way>less|more) often than"
+    rf" (?P<r>{NAME}), on average \(value (?P<value>{SMALL}), 95 %: {SMALL} to {SMALL}\)\."
+)
+def average_odds(match: re.Match[str], facts: Facts) -> None:
+    """Who is favoured less at equal merits, on average."""
+    value = truth(facts, match["m"], match["r"])
+    if abs(value) < ROUNDING:  # what rounding leaves of nothing has a sign
+        return
+    assert match["way"] == ("less" if value < 0 else "more")
+    assert is_shown_as(value, match["value"])
+
+
+@says(r"[A-Z][^.:;]*(?:\([^)]*\))? cannot be computed: (?P<why>[^.]+)\.")
+def cannot_be_computed(match: re.Match[str], facts: Facts) -> None:
+    """There is nobody on a side, or nothing to divide by; worlds have no model that could be asked about copies."""
+    assert match["why"] == facts.of.reason
+    if facts.of.data is DataSet.BALANCED:
+        assert "endpoint" in match["why"]
+        return
+    monitored, reference = (facts.world.sides.get(str(facts.of.details.get(side))) for side in ("monitored", "reference"))
+    rates = [None if side is None else RATES[facts.of.metric](side) for side in (monitored, reference)]
+    assert None in rates or (rates[1] == 0 and is_ratio(facts.of.metric))
+
+
+@says(r"Caution: it [^:]+: the interval may not hold what it promises\.")
+def caution(_: re.Match[str], facts: Facts) -> None:
+    """A side has few records, or few of a kind."""
+    sides = [facts.world.sides[name] for name in names_of(facts)]
+    fewest = min(min(side.records, side.favourable, side.records - side.favourable, side.tn, side.fp, side.fn, side.tp) for side in sides)
+    assert fewest < FEWEST
+
+
+@says(
+    rf"(?P<r>{NAME})(?P<role> \(reference\))? gets the favourable outcome (?P<v>{NUMBER}) times as often as (?P<m>{NAME})"
+    rf" \(95 %: (?P<l>{NUMBER}) (?:and more|to (?P<u>{NUMBER}))\)\."
+)
+def the_other_side(match: re.Match[str], facts: Facts) -> None:
+    """The reference gets less than its limits allow, by so much."""
+    assert (match["m"], match["r"]) == names_of(facts)
+    assert favoured_less(facts) == match["r"]
+    assert is_shown_as(1 / true_value(facts), match["v"])
+    assert float(match["v"]) < 1
+    assert is_above(true_value(facts), both_limits(facts)[1])
+    low, high = facts.of.lower, facts.of.upper
+    assert is_shown_as(0.0 if high is None else 1 / high, match["l"])
+    assert match["u"] is None if not low else is_shown_as(1 / low, match["u"])
+    assert (match["role"] is None) == (facts.of.scope == "worst_pair")
+
+
+@says(rf"At a disadvantage(?P<chance>, unless it is chance)?: (?P<r>{NAME})(?: \(reference\))?\.")
+def at_a_disadvantage(match: re.Match[str], facts: Facts) -> None:
+    """The reference is favoured less, and beyond a limit or its mirror image."""
+    assert match["r"] == names_of(facts)[1] == favoured_less(facts)
+    lower, upper = both_limits(facts)
+    assert is_below(true_value(facts), lower) or is_above(true_value(facts), upper)
+    assert (match["chance"] is None) == _excludes_equality(facts)
+
+
+@says(r"There is no gap in these records\.")
+def no_gap(_: re.Match[str], facts: Facts) -> None:
+    """Both sides are alike."""
+    assert true_value(facts) == _equal(facts)
+
+
+@says(r"The gap (?P<what>is larger than chance explains|may be chance) \((?P<p>p [<=] [\d.]+)\)\.")
+def gap_by_p_value(match: re.Match[str], facts: Facts) -> None:
+    """The p-value is that of the textbook and says so, and the interval agrees."""
+    p_value = _p_value(facts)
+    assert _is_p(p_value, match["p"])
+    is_gap = match["what"] != "may be chance"
+    assert is_gap == (p_value < 0.05) == _excludes_equality(facts)
+
+
+@says(r"The gap (?P<what>is larger than chance explains|may be chance): the 95 % interval (?P<held>excludes|includes) (?P<equal>[01])\.")
+def gap_by_interval(match: re.Match[str], facts: Facts) -> None:
+    """There is no p-value, and the interval says so."""
+    assert "p_value" not in facts.of.details
+    assert float(match["equal"]) == _equal(facts)
+    assert (match["held"] == "excludes") == _excludes_equality(facts) == (match["what"] != "may be chance")
+
+
+@says(
+    r"Whether the gap is chance is a close call: (?P<p>p [<=] [\d.]+) (?P<speaks>leaves room for chance|speaks against it), but the 95 %"
+    r" interval (?P<held>excludes|includes) (?P<equal>[01])\."
+)
+def close_call(match: re.Match[str], facts: Facts) -> None:
+    """P-value and interval disagree."""
+    p_value = _p_value(facts)
+    assert _is_p(p_value, match["p"])
+    assert (match["held"] == "excludes") == _excludes_equality(facts) == (p_value >= 0.05) == (match["speaks"] == "leaves room for chance")
+
+
+@says(
+    r"It is inside (?P<name>the limits|the limit|the one limit that is set) \((?P<limits>[^)]+)\)"
+    r"(?P<more>, and so is its whole interval|, but its interval (?P<ends>.+?), so a value beyond (?P<which>[^.]+?(?:\.\d+)?)"
+    r" is not ruled out)?\."
+)
+def inside(match: re.Match[str], facts: Facts) -> None:
+    """The truth is inside the limits that are set, and their mirror; the interval as it is said."""
+    value, (lower, upper) = true_value(facts), facts.world.limits_of(facts.of.metric)
+    assert match["limits"] == _range(lower, upper)
+    mirrored = both_limits(facts)
+    assert not is_below(value, mirrored[0])
+    assert not is_above(value, mirrored[1])
+    assert match["name"] == ("the one limit that is set" if None in (lower, upper) else "the limits")
+    below = lower is not None and (facts.of.lower is None or is_below(facts.of.lower, lower))
+    above = upper is not None and (facts.of.upper is None or is_above(facts.of.upper, upper))
+    assert (match["ends"] is not None) == (below or above)
+    if match["ends"] is not None:
+        said = [end for end, is_out in ((facts.of.lower, below), (facts.of.upper, above)) if is_out]
+        _ends(match["ends"], said)
+        limit = lower if below else upper
+        assert match["which"] == ("either limit" if below and above else f"the limit of {limit:.6g}")
+
+
+@says(rf"Whether it is beyond the limit of (?P<limit>{NUMBER}) is not certain: its interval (?P<end>reaches {NUMBER}|has no \w+ end)\.")
+def not_certain(match: re.Match[str], facts: Facts) -> None:
+    """The truth is outside the limit, and the interval reaches inside."""
+    value, (lower, upper) = true_value(facts), facts.world.limits_of(facts.of.metric)
+    is_low = is_below(value, lower)
+    assert is_low or is_above(value, upper)
+    limit, end = (lower, facts.of.upper) if is_low else (upper, facts.of.lower)
+    assert is_shown_as(limit, match["limit"]) or f"{limit:.6g}" == match["limit"]
+    assert end is None or not (is_below(end, limit) if is_low else is_above(end, limit))
+    _ends(match["end"], [end])
+
+
+@says(rf"It is beyond the limit of (?P<limit>{NUMBER})(?: \(at (?P<at>{NUMBER})\))?(?P<whole>, and so is its whole interval)?\.")
+def beyond(match: re.Match[str], facts: Facts) -> None:
+    """The truth is outside the limit, and so is the interval."""
+    value, (lower, upper) = true_value(facts), facts.world.limits_of(facts.of.metric)
+    is_low = is_below(value, lower)
+    assert is_low or is_above(value, upper)
+    limit, end = (lower, facts.of.upper) if is_low else (upper, facts.of.lower)
+    assert f"{limit:.6g}" == match["limit"]
+    assert end is not None
+    assert is_below(end, limit) if is_low else is_above(end, limit)
+    assert match["at"] is None or is_shown_as(value, match["at"])
+
+
+@says(
+    rf"It is inside the one limit that is set \((?P<limits>[^)]+)\), but beyond its mirror image, (?P<mirror>{NUMBER})"
+    rf"(?: \(at (?P<at>{NUMBER})\))?: no limit is set on that side\. Its (?P<whole>whole )?interval"
+    rf" (?P<end>is beyond that, too|reaches {NUMBER}|has no \w+ end)\."
+)
+def unwatched(match: re.Match[str], facts: Facts) -> None:
+    """Only one limit is set; the truth is inside it, and beyond its mirror image."""
+    value, (lower, upper), mirrored = true_value(facts), facts.world.limits_of(facts.of.metric), both_limits(facts)
+    assert (lower is None) != (upper is None)
+    assert not is_below(value, lower)
+    assert not is_above(value, upper)
+    limit, is_low = (mirrored[0], True) if lower is None else (mirrored[1], False)
+    assert is_below(value, limit) if is_low else is_above(value, limit)
+    assert match["limits"] == _range(lower, upper)
+    assert match["mirror"] == f"{limit:.6g}"
+    end = facts.of.upper if is_low else facts.of.lower
+    is_whole = end is not None and (is_below(end, limit) if is_low else is_above(end, limit))
+    assert (match["whole"] is not None) == is_whole
+    if not is_whole:
+        _ends(match["end"], [end])
+
+
+@says(r"No verdict: a group that is compared has fewer than 10 records\.")
+def too_few(_: re.Match[str], facts: Facts) -> None:
+    """A side has so few records of the kind that is counted."""
+    wholes = [_whole(facts.of.metric, facts.world.sides[name]) for name in names_of(facts)]
+    assert min(wholes) < FEWEST
+
+
+@says(r"No verdict: the figure cannot be computed\.")
+def no_number(_: re.Match[str], facts: Facts) -> None:
+    """There is no value."""
+    assert facts.of.value is None
+
+
+@says(
+    r"Of (?P<many>\d+) monitored groups it lies (?P<place>furthest beyond its limits|furthest beyond the mirror image of the limit|"
+    r"nearest to a limit); groups of fewer than 10 records stand back, and neither interval nor p-value allows for the choice\."
+)
+def choice(match: re.Match[str], facts: Facts) -> None:
+    """No other group of enough records lies further out."""
+    metric, reference = facts.of.metric, names_of(facts)[1]
+    monitored = [group for group in facts.world.groups if group.role == "monitored" and RATES[metric](group) is not None]
+    assert int(match["many"]) == len(monitored)
+    large = [group.name for group in monitored if _whole(metric, group) >= FEWEST]
+    mine = _outness(facts, true_value(facts))
+    assert all(_outness(facts, truth(facts, name, reference)) <= (mine[0], mine[1] + ROUNDING) for name in large)
+    assert (match["place"] == "furthest beyond its limits") == mine[0]
+    assert (match["place"] == "nearest to a limit") == (not mine[0] and mine[1] <= ROUNDING)
+
+
+@says(r"It is one of (?P<many>\d+) monitored groups, all of them with too few records\.")
+def choice_of_few(match: re.Match[str], facts: Facts) -> None:
+    """There was no group of enough records, or the reference has too few."""
+    reference = facts.world.sides[names_of(facts)[1]]
+    large = [group for group in facts.world.groups if group.role == "monitored" and _whole(facts.of.metric, group) >= FEWEST]
+    assert not large or _whole(facts.of.metric, reference) < FEWEST
+    assert int(match["many"]) > 1
+
+
+@says(rf"(?P<how>Fair|Watched) (?P<range>from {NUMBER} to {NUMBER}|from {NUMBER} up|up to {NUMBER})(?P<only> only)?\.")
+def limits(match: re.Match[str], facts: Facts) -> None:
+    """The limits of the world, and whether they are on one side only."""
+    lower, upper = facts.world.limits_of(facts.of.metric)
+    given = (
+        f"from {lower:.6g} to {upper:.6g}"
+        if None not in (lower, upper)
+        else f"from {lower:.6g} up"
+        if upper is None
+        else f"up to {upper:.6g}"
+    )
+    assert match["range"] == given
+    assert (match["how"] == "Watched") == (match["only"] is not None) == (None in (lower, upper))
+
+
+def _shares(match: re.Match[str], facts: Facts) -> None:
+    assert (match["m"], match["r"]) == names_of(facts)
+    assert is_hundred(_counted_share(facts, match["m"]), match["a"])
+    assert is_hundred(_counted_share(facts, match["r"]), match["b"])
+
+
+def _counted_share(facts: Facts, name: str) -> float:
+    """The share that the sentence counts: of some metrics that of those who are not favoured."""
+    share = RATES[facts.of.metric](facts.world.sides[name])
+    assert share is not None
+    return 1 - share if facts.of.metric in _OTHER_WAY_ROUND else share
+
+
+def _is_points(difference: float, text: str) -> bool:
+    if text == "no difference":
+        return abs(difference) < 1e-12
+    match = re.fullmatch(r"(fewer than 0\.1|[\d.]+) percentage points (less|more)", text)
+    assert match is not None, text
+    size = abs(difference) < 0.0005 if match[1].startswith("fewer") else is_shown_as(100 * abs(difference), match[1])
+    return size and (match[2] == "less") == (difference < 0)
+
+
+def _ends(text: str, ends: list[float | None]) -> None:
+    """The ends of an interval as a sentence has them: `reaches 0.74 and has no upper end`."""
+    parts = text.split(" and ")
+    assert len(parts) == len(ends)
+    for part, end in zip(parts, ends, strict=True):
+        if end is None:
+            assert part in {"has no upper end", "has no lower end"}
+        else:
+            assert is_shown_as(end, part.removeprefix("reaches "))
+
+
+def _range(lower: float | None, upper: float | None) -> str:
+    if lower is None or upper is None:
+        return f"{lower:.6g} and more" if upper is None else f"up to {upper:.6g}"
+    return f"{lower:.6g} to {upper:.6g}"
+
+
+def _equal(facts: Facts) -> float:
+    return 1.0 if is_ratio(facts.of.metric) else 0.0
+
+
+def _excludes_equality(facts: Facts) -> bool:
+    low, high, equal = facts.of.lower, facts.of.upper, _equal(facts)
+    return (low is not None and low > equal) or (high is not None and high < equal)
+
+
+def _whole(metric: str, group: GroupTruth) -> int:
+    """The fewest records that a share of the metric is taken of."""
+    share = RATES[metric]
+    if share is _favoured_of_deserving:
+        return group.tp + group.fn
+    if share is _favoured_of_others:
+        return group.fp + group.tn
+    return min(group.tp + group.fn, group.fp + group.tn) if share is _both_odds else group.records
+
+
+def _p_value(facts: Facts) -> float:
+    """Of two shares: Fisher's exact test where an expected count is below 5, else the z test with the pooled share."""
+    one, other = (facts.world.sides[name] for name in names_of(facts))
+    counts = [(side.favourable, side.records) for side in (one, other)]
+    pooled = sum(part for part, _ in counts) / sum(whole for _, whole in counts)
+    if min(whole for _, whole in counts) * min(pooled, 1 - pooled) < 5:
+        found = float(fisher_exact([[part, whole - part] for part, whole in counts]).pvalue)
+    else:
+        error = math.sqrt(pooled * (1 - pooled) * sum(1 / whole for _, whole in counts))
+        found = math.erfc(abs(counts[0][0] / counts[0][1] - counts[1][0] / counts[1][1]) / error / math.sqrt(2))
+    groups = sum(group.records >= FEWEST for group in facts.world.groups)
+    return min(1.0, found * math.comb(groups, 2)) if facts.of.scope == "worst_pair" and groups > 1 else found
+
+
+def _is_p(p_value: float, text: str) -> bool:
+    sign, _, shown = text.removeprefix("p ").partition(" ")
+    return p_value < float(shown) if sign == "<" else is_shown_as(p_value, shown) and (float(shown) < 0.05) == (p_value < 0.05)
+
+
+def _outness(facts: Facts, value: float) -> tuple[bool, float]:
+    """Whether a value is beyond a limit that is set, and how far beyond those, or else beyond any of them and their mirror."""
+    given = facts.world.limits_of(facts.of.metric)
+    is_out = is_below(value, given[0]) or is_above(value, given[1])
+    lower, upper = given if is_out else both_limits(facts)
+
+    def scaled(one: float) -> float:
+        return one if not is_ratio(facts.of.metric) else math.log(one) if one > 0 else -math.inf
+
+    far = [scaled(value) - scaled(upper)] if upper is not None else []
+    far += [scaled(lower) - scaled(value)] if lower is not None else []
+    return is_out, max(far)
