@@ -10,6 +10,7 @@ from app.checks.fitting import fitting_problems
 from app.errors import InvalidInput, NotFound
 from app.store.activities import record_activity
 from app.store.monitors import delete_monitor, monitor_of, put_monitor
+from app.views.monitor_warnings import monitor_warnings
 from app.web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/fairness-monitor", tags=["fairness monitor"])
@@ -19,7 +20,10 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}/fairness-monitor", ta
 def put_fairness_monitor(
     body: MonitorIn, deployment: LockedDeployment, session: SessionIn, principal: Manager, validate_only: ValidateOnly
 ) -> MonitorOut:
-    """Sets the monitor. The same content again changes nothing; other content makes the next version."""
+    """Sets the monitor. The same content again changes nothing; other content makes the next version.
+
+    `warnings` name outcomes and groups that nothing seen is: they are stored, but a typing error would look like this.
+    """
     monitor = body.to_domain()
     found = fitting_problems(session, deployment, monitor)
     if found:
@@ -29,16 +33,16 @@ def put_fairness_monitor(
         after = put_monitor(session, deployment.no, monitor)
         if after != before:
             record_activity(session, principal.actor, "monitor.changed", deployment=deployment, details=monitor_changes(before, after))
-    return MonitorOut.of(after)
+    return MonitorOut.of(after, monitor_warnings(session, deployment, after))
 
 
 @router.get("", operation_id="readFairnessMonitor", responses=problems_of_deployment())
 def read_fairness_monitor(deployment: ReadableDeployment, session: SessionIn) -> MonitorOut:
-    """The monitor."""
+    """The monitor, with the same warnings."""
     monitor = monitor_of(session, deployment.no)
     if monitor is None:
         raise NotFound("fairness monitor of the deployment", deployment.id)
-    return MonitorOut.of(monitor)
+    return MonitorOut.of(monitor, monitor_warnings(session, deployment, monitor))
 
 
 @router.delete("", status_code=204, operation_id="deleteFairnessMonitor", responses=problems_of_deployment())

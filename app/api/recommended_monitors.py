@@ -14,6 +14,7 @@ from app.store.activities import record_activity
 from app.store.monitors import monitor_of, put_monitor
 from app.training.recommended.accepting import as_asked, merged
 from app.training.recommended.looking import recommended_for
+from app.views.monitor_warnings import monitor_warnings
 from app.web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/recommended-monitors", tags=["fairness monitor"])
@@ -47,4 +48,4 @@ def accept_recommended_monitors(deployment: LockedDeployment, session: SessionIn
     if accepted != stored:
         changes = monitor_changes(stored, accepted)
         record_activity(session, principal.actor, "monitor.accepted_recommendations", deployment=deployment, details=changes)
-    return MonitorOut.of(accepted)
+    return MonitorOut.of(accepted, monitor_warnings(session, deployment, accepted))

@@ -1,5 +1,6 @@
 """The fairness monitor as a body."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
@@ -9,6 +10,7 @@ from app.api.schemas.values import GroupValueJson
 from app.domain.monitor_rules import MAX_ATTRIBUTES, MAX_DRAWS, MAX_RECORDS
 from app.domain.monitors import DEFAULT_THRESHOLD, DRAWS_PER_ROW, Limits, Monitor, MonitoredAttribute, Schedule
 from app.domain.outcomes import OutcomeRule
+from app.domain.warnings import FieldWarning
 
 _EXAMPLE: dict[str, Any] = {
     "favourable": ["No Risk"],
@@ -138,10 +140,19 @@ class AttributeOut(Out):
     correlated_features: list[FeatureName]
 
 
+class WarningOut(Out):
+    """One doubtful field of what may be stored all the same."""
+
+    field: str = Field(examples=["favourable[0]"])
+    message: str = Field(examples=["'No Rsik' was never seen in the training data; seen there: 'Risk' (700), 'No Risk' (300)"])
+
+
 class MonitorOut(Out):
     """The stored configuration. `version` grows with every change of content and is recorded with each check."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"version": 1, "max_records": 10_000, "schedule": "hourly", **_EXAMPLE}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"version": 1, "max_records": 10_000, "schedule": "hourly", **_EXAMPLE, "warnings": []}]}
+    )
 
     version: int
     favourable: list[GroupValueJson]
@@ -155,10 +166,14 @@ class MonitorOut(Out):
     strata: ColumnName | None
     draws: int
     seed: int
+    warnings: list[WarningOut] = Field(
+        description="Doubtful fields, none of which is refused: outcomes and groups that neither the training data nor the newest records"
+        " hold."
+    )
 
     @classmethod
-    def of(cls, monitor: Monitor) -> "MonitorOut":
-        """The body of a stored monitor."""
+    def of(cls, monitor: Monitor, warnings: Sequence[FieldWarning] = ()) -> "MonitorOut":
+        """The body of a stored monitor, with what speaks against it."""
         return cls(
             version=monitor.version,
             favourable=list(monitor.outcomes.favourable),
@@ -172,6 +187,7 @@ class MonitorOut(Out):
             strata=monitor.strata,
             draws=monitor.draws,
             seed=monitor.seed,
+            warnings=[WarningOut(field=one.field, message=one.message) for one in warnings],
         )
 
 
