@@ -10,8 +10,8 @@ from app.domain.deployments import Column, Deployment
 from app.domain.groups import Group, positions
 from app.domain.monitors import Monitor
 from app.domain.outcomes import Outcome, OutcomeRule
-from app.domain.values import GroupValue, Range, canonical, label_of, number_of
-from app.domain.warnings import FieldWarning
+from app.domain.values import GroupValue, Range, canonical, label_of, number_of, spelled
+from app.errors import FieldProblem
 from app.store.samples import NewestValues, SampledColumn, ValueCount, newest_values
 from app.store.training_data import distributions_of, training_summary_of
 from app.training.from_distributions import Inexact, outcome_of_label
@@ -50,7 +50,7 @@ class _Seen:
             self.places.append("the newest record" if records == 1 else f"the newest {records:,} records")
 
     def _add(self, value: GroupValue, records: int) -> None:
-        key = _spelled(value)
+        key = spelled(value)
         self.counts[key] = self.counts.get(key, 0) + records
         self.values[key] = value
 
@@ -74,7 +74,7 @@ class _List:
     column: Column | None
 
 
-def unseen_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldWarning]:
+def unseen_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
     """One warning for each listed outcome, group or range that nothing seen is, with the values that were seen.
 
     Looks at the distributions of the training data and at the newest SAMPLED records. Where neither knows a value of a column,
@@ -125,16 +125,16 @@ def _column_seen(session: Session, deployment: Deployment, column: Column, logge
     return seen
 
 
-def _warnings(listed: _List, seen: _Seen) -> Iterator[FieldWarning]:
+def _warnings(listed: _List, seen: _Seen) -> Iterator[FieldProblem]:
     if not seen.values:
         return
     values = list(seen.values.values())
     found = _outcomes_found(listed.members, values) if listed.column is None else _groups_found(listed.members, listed.column, values)
     unseen = [place for place in range(len(listed.members)) if place not in found]
     for place in unseen[:MOST_WARNINGS]:
-        yield FieldWarning(f"{listed.field}[{place}]", _message(listed.members[place], seen))
+        yield FieldProblem(f"{listed.field}[{place}]", _message(listed.members[place], seen))
     if len(unseen) > MOST_WARNINGS:
-        yield FieldWarning(listed.field, f"{len(unseen) - MOST_WARNINGS:,} further values were never seen in {seen.where} either")
+        yield FieldProblem(listed.field, f"{len(unseen) - MOST_WARNINGS:,} further values were never seen in {seen.where} either")
 
 
 def _groups_found(members: Sequence[GroupValue], column: Column, values: Sequence[GroupValue]) -> set[int]:
@@ -147,13 +147,13 @@ def _groups_found(members: Sequence[GroupValue], column: Column, values: Sequenc
 
 def _outcomes_found(members: Sequence[GroupValue], values: Sequence[GroupValue]) -> set[int]:
     """The positions of the listed outcomes that a seen value counts under, or may."""
-    spelled: dict[str, list[int]] = {}
+    by_text: dict[str, list[int]] = {}
     for place, member in enumerate(members):
-        spelled.setdefault(_folded(member), []).append(place)
+        by_text.setdefault(_folded(member), []).append(place)
     ranges = [place for place, member in enumerate(members) if isinstance(member, Range)]
     found: set[int] = set()
     for value in values:
-        candidates = range(len(members)) if isinstance(value, Range) else [*ranges, *spelled.get(_folded(value), ())]
+        candidates = range(len(members)) if isinstance(value, Range) else [*ranges, *by_text.get(_folded(value), ())]
         found.update(place for place in candidates if place not in found and _is_outcome(members[place], value))
     return found
 
@@ -218,11 +218,6 @@ def _told_apart(value: GroupValue, other: GroupValue) -> str:
     return f"the {'text' if isinstance(value, str) else 'number'} {_shown(value)}"
 
 
-def _spelled(value: GroupValue) -> str:
-    """The value in full, text in quotes: a text and a number of one spelling are two."""
-    return repr(value) if isinstance(value, str) else label_of(value)
-
-
 def _shown(value: GroupValue) -> str:
-    text = _spelled(value)
+    text = spelled(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -10,7 +10,7 @@ from app.api.schemas.values import GroupValueJson
 from app.domain.monitor_rules import MAX_ATTRIBUTES, MAX_DRAWS, MAX_RECORDS
 from app.domain.monitors import DEFAULT_THRESHOLD, DRAWS_PER_ROW, Limits, Monitor, MonitoredAttribute, Schedule
 from app.domain.outcomes import OutcomeRule
-from app.domain.warnings import FieldWarning
+from app.errors import FieldProblem
 
 _EXAMPLE: dict[str, Any] = {
     "favourable": ["No Risk"],
@@ -66,7 +66,8 @@ class MonitorIn(In):
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
     favourable: list[GroupValueJson] = Field(
-        json_schema_extra=_SOME, description="Favourable outcomes: class values, or closed ranges for regression."
+        json_schema_extra=_SOME,
+        description="Favourable outcomes: class values, or closed ranges for regression. Text never counts under numbers.",
     )
     unfavourable: list[GroupValueJson] = Field(
         json_schema_extra=_SOME, description="Unfavourable outcomes. Predictions in neither list are unclassified."
@@ -92,7 +93,7 @@ class MonitorIn(In):
         description="Keys of what is measured, see `GET /v1/metrics`. Left out: the usual ones and, with `strata`, the conditional ones.",
     )
     strata: ColumnName | None = Field(
-        default=None, description="The column within whose values the conditional metrics compare like with like; none of the attributes."
+        default=None, description="The column within whose values the conditional metrics compare like with like."
     )
     draws: int = Field(
         default=DRAWS_PER_ROW,
@@ -140,7 +141,7 @@ class AttributeOut(Out):
     correlated_features: list[FeatureName]
 
 
-class WarningOut(Out):
+class MonitorWarning(Out):
     """One doubtful field of what may be stored all the same."""
 
     field: str = Field(examples=["favourable[0]"])
@@ -166,13 +167,13 @@ class MonitorOut(Out):
     strata: ColumnName | None
     draws: int
     seed: int
-    warnings: list[WarningOut] = Field(
+    warnings: list[MonitorWarning] = Field(
         description="Doubtful fields, none of which is refused: outcomes and groups that neither the training data nor the newest records"
         " hold."
     )
 
     @classmethod
-    def of(cls, monitor: Monitor, warnings: Sequence[FieldWarning] = ()) -> "MonitorOut":
+    def of(cls, monitor: Monitor, warnings: Sequence[FieldProblem] = ()) -> "MonitorOut":
         """The body of a stored monitor, with what speaks against it."""
         return cls(
             version=monitor.version,
@@ -187,7 +188,7 @@ class MonitorOut(Out):
             strata=monitor.strata,
             draws=monitor.draws,
             seed=monitor.seed,
-            warnings=[WarningOut(field=one.field, message=one.message) for one in warnings],
+            warnings=[MonitorWarning(field=one.field, message=one.message) for one in warnings],
         )
 
 
