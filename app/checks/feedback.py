@@ -97,6 +97,6 @@ def compare(window: Window, rule: OutcomeRule, problem_type: ProblemType) -> Com
     if problem_type is ProblemType.REGRESSION:
         correct = (actual == predicted) & (actual != Outcome.UNCLASSIFIED)
     else:
-        alike = pc.equal(canonical_texts(window.rows["label"]), canonical_texts(window.rows["predicted"])).fill_null(value=False)
-        correct = np.asarray(alike.to_numpy(), dtype=np.bool_) & (actual == predicted)
+        alike = pc.equal(canonical_texts(window.rows["label"]), canonical_texts(window.rows["predicted"]))
+        correct = np.asarray(pc.fill_null(alike, fill_value=False).to_numpy(), dtype=np.bool_) & (actual == predicted)
     return Comparison(actual, predicted, correct.astype(np.int64))
