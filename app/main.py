@@ -50,6 +50,7 @@ from app.web import problems
 from app.web.gate import KeyGate, is_of_programs
 from app.web.media import understood_only
 from app.web.middleware import BodyLimit, RequestContext
+from app.web.parameters import known_parameters_only
 
 _ROUTERS = (
     overview.router,
@@ -100,7 +101,7 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
-        dependencies=[Depends(understood_only)],
+        dependencies=[Depends(known_parameters_only), Depends(understood_only)],
         lifespan=_lifespan(services),
     )
     api.state.services = services

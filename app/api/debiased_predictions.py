@@ -12,7 +12,6 @@ from starlette.types import Scope
 from app.api.answers import problems_of_deployment, problems_with_body
 from app.api.debiased_predictions_openapi import ANSWER, BODY, ENCODING
 from app.api.ingestion_bodies import Bodies, ClientGone
-from app.api.uploads import require_parameters
 from app.clock import monotonic_seconds
 from app.errors import Conflict, InvalidInput, ScoringFailed
 from app.mitigation.active import LiveRequest
@@ -59,7 +58,6 @@ async def predict_debiased(
     this one is sent. One bad value refuses the whole request, and nothing is asked or stored.
     """
     began = monotonic_seconds()
-    require_parameters(request, ("timeout_seconds",))
     try:
         body = await _bodies.read(request.receive, request.headers.get("content-length", "").encode("latin-1"))
     except (ClientGone, ClientDisconnect) as error:

@@ -12,7 +12,7 @@ from pydantic import Field
 from app.api.alert_gauge import alert_gauge
 from app.api.answers import Answers, answers, problems
 from app.api.schemas.base import Out
-from app.errors import Unavailable
+from app.errors import InvalidInput, Unavailable
 from app.security.principals import Permission, Principal
 from app.store.vitals import Vitals, is_migrated, vitals
 from app.telemetry.metrics import exposition
@@ -35,13 +35,13 @@ class PrometheusText(Response):
     media_type = "text/plain"
 
 
-@router.get("/health/live", tags=["health"], operation_id="live")
+@router.get("/health/live", tags=["health"], operation_id="live", responses=answers(InvalidInput))
 async def live() -> HealthOut:
     """The process answers. Asks nothing else; needs no key."""
     return HealthOut(status="ok")
 
 
-@router.get("/health/ready", tags=["health"], operation_id="ready", responses=answers(Unavailable))
+@router.get("/health/ready", tags=["health"], operation_id="ready", responses=answers(InvalidInput, Unavailable))
 def ready(services: ServicesIn) -> HealthOut:
     """The database answers and is migrated, so requests can be served. Needs no key, and waits behind no other request."""
     with services.database.transaction() as session:

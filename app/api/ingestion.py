@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qsl
 
 import msgspec
 import structlog
@@ -29,10 +29,14 @@ from app.security.authenticator import Authenticator
 from app.security.principals import Permission
 from app.telemetry.metrics import http_requests, http_seconds
 from app.web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
+from app.web.parameters import require_parameters
 from app.web.problems import KINDS, MEDIA_TYPE, Kind, problem_response, response_of, unexpected_response
 
 PREFIX = "/v1/deployments/"
 PAYLOAD, FEEDBACK = "payload-records", "feedback-records"
+
+PARAMETERS: Mapping[str, Mapping[str, bool]] = {PAYLOAD: {"historical": False}, FEEDBACK: {"historical": False, "label": False}}
+"""The query parameters of each; True would mean that it may be repeated."""
 
 _MOST_ERRORS = 100
 """Of the rejections, in the `errors` of a problem document; the receipt beside them has all."""
@@ -52,11 +56,12 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class _Route:
-    """One of the two, with its counters at hand."""
+    """One of the two. `parameters` are those of its query; none may be repeated."""
 
     name: str
     template: str
     log: Callable[..., Awaitable[Receipt]]
+    parameters: Mapping[str, bool]
     takes_csv: bool
 
 
@@ -80,7 +85,7 @@ class IngestionRoutes:
         self._clock = clock
         self._bodies = Bodies()
         self._routes = {
-            name: _Route(name, f"{PREFIX}{{deployment_id}}/{name}", function, name == FEEDBACK)
+            name: _Route(name, f"{PREFIX}{{deployment_id}}/{name}", function, PARAMETERS[name], name == FEEDBACK)
             for name, function in ((PAYLOAD, ingestion.log_payload), (FEEDBACK, ingestion.log_feedback))
         }
 
@@ -123,7 +128,7 @@ class IngestionRoutes:
         if not principal.sees(plan.target.no):
             raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
         is_csv = _is_csv(route, headers)
-        options = _options(scope["query_string"])
+        options = _options(scope["query_string"], route.parameters)
         encoding = _text(headers, b"content-encoding")
         body = await self._bodies.read(receive, headers.get(b"content-length", b""))
         try:
@@ -190,18 +195,17 @@ def _is_csv(route: _Route, headers: Mapping[bytes, bytes]) -> bool:
     return False
 
 
-def _options(query: bytes) -> dict[str, Any]:
+def _options(query: bytes, known: Mapping[str, bool]) -> dict[str, Any]:
     if not query:
         return {}
-    sent = parse_qs(query.decode("latin-1"), keep_blank_values=True)
-    options: dict[str, Any] = {}
-    if "historical" in sent:
-        word = sent["historical"][-1].lower()
+    sent = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    require_parameters([name for name, _ in sent], known)
+    options: dict[str, Any] = dict(sent)
+    if "historical" in options:
+        word = options["historical"].lower()
         if word not in _BOOLEANS:
             raise InvalidInput.of("historical", f"must be true or false, found {word[:20]!r}")
         options["historical"] = _BOOLEANS[word]
-    if "label_column" in sent:
-        options["label_column"] = sent["label_column"][-1]
     return options
 
 

@@ -75,8 +75,11 @@ def _feedback() -> dict[str, Any]:
         "tables": {"summary": "Fields and values", "value": [{"fields": [*_FEATURES, "label"], "values": [[33, "female", True, "Risk"]]}]},
     }
     text = {"schema": {"type": "string"}, "example": "Age,Sex,Owner,label\n33,female,true,Risk\n"}
-    column = {"name": "label_column", "in": "query", "schema": {"type": "string", "default": "label"}}
-    column["description"] = "The label's column in the forms that name columns. Columns that the schema does not know are passed over."
+    column = {"name": "label", "in": "query", "schema": {"type": "string", "default": "label"}}
+    column["description"] = (
+        "The label's column in the forms that name columns; refused with native records, whose label is called `label`. Columns that"
+        " the schema does not know are passed over."
+    )
     return _operation(
         "logFeedbackRecords",
         "Log what came of it",

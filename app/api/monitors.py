@@ -7,7 +7,6 @@ from app.api.answers import problems_of_deployment, problems_with_body
 from app.api.changes import monitor_changes
 from app.api.schemas.monitors import BothSidesIn, MonitorIn, MonitorOut
 from app.api.validating import ValidateOnly, kept_unless
-from app.checks.doubts import monitor_warnings
 from app.checks.fitting import fitting_problems
 from app.checks.sides import watching_both_sides
 from app.domain.deployments import Deployment
@@ -16,6 +15,7 @@ from app.errors import Conflict, InvalidInput, NotFound
 from app.security.principals import Principal
 from app.store.activities import record_activity
 from app.store.monitors import delete_monitor, monitor_of, put_monitor
+from app.views.monitor_warnings import monitor_warnings
 from app.web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/fairness-monitor", tags=["fairness monitor"])
@@ -25,7 +25,11 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}/fairness-monitor", ta
 def put_fairness_monitor(
     body: MonitorIn, deployment: LockedDeployment, session: SessionIn, principal: Manager, validate_only: ValidateOnly
 ) -> MonitorOut:
-    """Sets the monitor. The same content again changes nothing; other content makes the next version."""
+    """Sets the monitor. The same content again changes nothing; other content makes the next version.
+
+    `warnings` name what is stored but doubtful: outcomes and groups that nothing seen is, for a typing error would look like this, and
+    correlated features that are no stronger than chance.
+    """
     with kept_unless(session, validate_only):
         return _changed(session, principal, deployment, body.to_domain(), before=monitor_of(session, deployment.no))
 
@@ -46,7 +50,7 @@ def watch_both_sides(body: BothSidesIn, deployment: LockedDeployment, session: S
 
 @router.get("", operation_id="readFairnessMonitor", responses=problems_of_deployment())
 def read_fairness_monitor(deployment: ReadableDeployment, session: SessionIn) -> MonitorOut:
-    """The monitor."""
+    """The monitor, with the same warnings."""
     monitor = monitor_of(session, deployment.no)
     if monitor is None:
         raise NotFound("fairness monitor of the deployment", deployment.id)

@@ -8,13 +8,13 @@ from app.api.answers import problems_of_deployment, problems_with_body
 from app.api.changes import monitor_changes
 from app.api.schemas.monitors import MonitorOut
 from app.api.schemas.recommended_monitors import AcceptRecommendationsIn, RecommendedMonitorsOut
-from app.checks.doubts import monitor_warnings
 from app.checks.fitting import fitting_problems
 from app.errors import InvalidInput, NotFound
 from app.store.activities import record_activity
 from app.store.monitors import monitor_of, put_monitor
 from app.training.recommended.accepting import as_asked, merged
 from app.training.recommended.looking import recommended_for
+from app.views.monitor_warnings import monitor_warnings
 from app.web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/recommended-monitors", tags=["fairness monitor"])

@@ -13,7 +13,7 @@ from app.api.answers import problems_of_deployment, problems_with_body
 from app.api.changes import training_data_changes
 from app.api.schemas.measurements import MeasurementOut, MeasurementPage
 from app.api.schemas.training_data import TrainingDataOut, TrainingDistributionsIn, TrainingSummaryOut
-from app.api.uploads import media_type_of, require_parameters, spooled
+from app.api.uploads import media_type_of, spooled
 from app.checks.gaps import NotMeasured
 from app.checks.measuring import measure_table, not_measured
 from app.clock import utc_now
@@ -77,7 +77,6 @@ async def put_training_data(
     and parts of a sample of rows. `unclassified` counts labels that are not among its outcomes; where no label
     is, the upload is refused.
     """
-    require_parameters(request, ("label", "weight"))
     form = _form(request)
     limit = MAX_DISTRIBUTION_BYTES if form is TrainingForm.DISTRIBUTION else MAX_FILE_BYTES
     async with services.turns:

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from email.message import Message
 from email.utils import collapse_rfc2231_value
@@ -14,7 +14,7 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
-from app.errors import FieldProblem, InvalidInput, TooLarge, Unavailable, UnsupportedMediaType
+from app.errors import InvalidInput, TooLarge, Unavailable, UnsupportedMediaType
 
 IN_MEMORY = 4 * 1024 * 1024
 """Bytes of a body before it moves to the disk."""
@@ -24,9 +24,6 @@ SILENCE_SECONDS = 30
 
 UTF_8 = frozenset({"utf-8", "utf8"})
 TEXTS = frozenset({"text/csv", "application/json"})
-
-MOST_PROBLEMS = 100
-"""That one answer lists."""
 
 _UPLOADS = re.compile(r"/v1/deployments/[^/]+/training-data")
 
@@ -53,22 +50,6 @@ def media_type_of(request: Request) -> str:
     if others and media_type.lower() in TEXTS:
         raise UnsupportedMediaType(f"Send text in UTF-8; found the charset {others[0]!r:.50}.")
     return media_type.strip().lower()
-
-
-def require_parameters(request: Request, known: Collection[str]) -> None:
-    """Returns if the query names each of the known parameters once at most, and no other.
-
-    Raises:
-        InvalidInput: what a client meant would be passed over, and its data be read as something else; names each parameter.
-    """
-    names = [name for name, _ in request.query_params.multi_items()]
-    problems = [
-        FieldProblem(f"{name:.100}", "is given more than once" if name in known else f"is no parameter here; there are {', '.join(known)}")
-        for name in dict.fromkeys(names)
-        if name not in known or names.count(name) > 1
-    ]
-    if problems:
-        raise InvalidInput(problems[:MOST_PROBLEMS])
 
 
 @asynccontextmanager

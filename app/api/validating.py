@@ -4,25 +4,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Query
 from sqlalchemy.orm import Session
-
-from app.api.uploads import require_parameters
 
 
 async def only_validated(
-    request: Request,
     *,
     validate_only: Annotated[
         bool, Query(description="Checks the body in full, answers with what would be stored, and stores nothing.")
     ] = False,
 ) -> bool:
-    """Whether the request is only to be checked.
-
-    Raises:
-        InvalidInput: the query names something else, or the same twice: a misspelt `validate_only` would store what it should only check.
-    """
-    require_parameters(request, ("validate_only",))
+    """Whether the request is only to be checked."""
     return validate_only
 
 

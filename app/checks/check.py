@@ -153,7 +153,7 @@ def _require_outcomes(evidence: Evidence, answers: Answers) -> None:
     for copies in evidence.copies:
         asked = copies.needed.sum(axis=0)
         if ((asked > 0) & (copies.classified.sum(axis=0) == 0)).any():
-            example = "" if answers.unclassified is None else f" (it answered {answers.unclassified!r}, for instance)"
+            example = "" if answers.unclassified is None else f" (it answered {answers.unclassified}, for instance)"
             raise ScoringFailed(
                 f"The model's answers to copies changed in {copies.grouping.column.name} are in neither outcome list{example}. "
                 "Compare the endpoint's prediction, or its decoded label, with the monitor's favourable and unfavourable outcomes."

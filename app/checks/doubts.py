@@ -64,8 +64,8 @@ def doubts_of(picked: Collection[str], associations: Sequence[Association]) -> D
     )
 
 
-def monitor_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    """Returns what should be known of a monitor that may be stored, each at the field that it is about."""
+def chance_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
+    """Returns the doubts about the monitor's correlated features, each at its field."""
     through = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
     found = associations_of(session, deployment.no, through) if through else {}
     return [

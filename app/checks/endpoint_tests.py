@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from app.clock import monotonic_seconds
 from app.domain.deployments import Credentials, Endpoint, OutputFields, ProblemType
-from app.domain.outcomes import Outcome, OutcomeRule
+from app.domain.outcomes import Outcome, OutcomeRule, outcome_label
 from app.domain.records import Prediction
-from app.domain.values import Scalar, canonical, number_of
+from app.domain.values import Scalar, number_of, spelled
 from app.errors import ScoringFailed
 from app.scoring.credentials import redacted
 from app.scoring.egress import EgressPolicy
@@ -108,9 +108,9 @@ def _safe(value: Scalar, secret: Credentials | None) -> Scalar:
 
 
 def _is_same(now: Prediction, logged: Prediction) -> bool:
-    if canonical(now.prediction) != canonical(logged.prediction):
+    if outcome_label(now.prediction) != outcome_label(logged.prediction):
         return False
-    if now.label is not None and logged.label is not None and canonical(now.label) != canonical(logged.label):
+    if now.label is not None and logged.label is not None and outcome_label(now.label) != outcome_label(logged.label):
         return False
     if now.probability is None or logged.probability is None:
         return True
@@ -127,13 +127,15 @@ def _warnings(
 ) -> Iterator[str]:
     is_regression = question.problem_type is ProblemType.REGRESSION
     if is_regression:
-        for value in _distinct(one.prediction for one in found if isinstance(one.prediction, bool) or number_of(one.prediction) is None):
-            yield f"The prediction {value!r} is not a number, as that of a regression must be: such records cannot be logged."
+        for value in _distinct(
+            one.prediction for one in found if isinstance(one.prediction, bool | str) or number_of(one.prediction) is None
+        ):
+            yield f"The prediction {value} is not a number, as that of a regression must be: such records cannot be logged."
     elif any(one.probability is None for one in found):
         yield "The answer holds no probability. What rests on probabilities stays without a value; name the column in outputs.probability."
     unclassified = (one.outcome_value for one, outcome in zip(found, outcomes or (), strict=False) if outcome is Outcome.UNCLASSIFIED)
     for value in _distinct(unclassified):
-        yield f"{value!r} is in neither outcome list of the fairness monitor: such records are unclassified and take part in no rate."
+        yield f"{value} is in neither outcome list of the fairness monitor: such records are unclassified and take part in no rate."
     if same_as_logged is False and question.logged is not None:
         yield (
             f"The model now answers {_words(found[0])} where {_words(question.logged)} was logged, under the model revision"
@@ -142,10 +144,10 @@ def _warnings(
 
 
 def _distinct(values: Iterator[Scalar]) -> list[str]:
-    return list(dict.fromkeys(canonical(value) for value in values))
+    return list(dict.fromkeys(spelled(value) for value in values))
 
 
 def _words(one: Prediction) -> str:
-    label = "" if one.label is None else f" ({canonical(one.label)})"
+    label = "" if one.label is None else f" ({outcome_label(one.label)})"
     likely = "" if one.probability is None else f" with the probability {', '.join(f'{part:.6g}' for part in _listed(one.probability))}"
-    return f"{canonical(one.prediction)}{label}{likely}"
+    return f"{outcome_label(one.prediction)}{label}{likely}"

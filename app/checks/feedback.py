@@ -8,15 +8,15 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from app.checks.classifying import outcome_codes
+from app.checks.classifying import canonical_texts, json_text_of, outcome_codes
 from app.checks.rescoring import Report, Row
 from app.checks.window import Window
 from app.domain.checks import Progress
 from app.domain.deployments import Deployment, ProblemType
 from app.domain.outcomes import Outcome, OutcomeRule
 from app.domain.records import Prediction
-from app.domain.values import canonical
 from app.scoring.client import ScoringClient
 from app.store.engine import Database
 from app.store.window import feedback_features
@@ -62,7 +62,7 @@ def predict_unscored(
         answers = client.score(rows, should_stop=partial(report, progress))
         for position, answer in zip(chunk, answers, strict=True):
             asked[ids[position]] = answer
-            predicted[position] = canonical(answer.outcome_value)
+            predicted[position] = json_text_of(answer.outcome_value)
     rows = _filled(window.rows, "predicted", predicted)
     if PROBABILITY in rows.column_names:
         probabilities = rows[PROBABILITY].to_pylist()
@@ -90,12 +90,13 @@ def only_scored(window: Window) -> Window:
 def compare(window: Window, rule: OutcomeRule, problem_type: ProblemType) -> Comparison:
     """Each label against its prediction.
 
-    A classification is correct when the labels are the same; a regression when both values have the same outcome, for two
-    real numbers are hardly ever equal.
+    A classification is correct when the labels are the same, and count as the same outcome; a regression when both values have the
+    same outcome, for two real numbers are hardly ever equal.
     """
     actual, predicted = outcome_codes(window.rows["label"], rule), outcome_codes(window.rows["predicted"], rule)
     if problem_type is ProblemType.REGRESSION:
         correct = (actual == predicted) & (actual != Outcome.UNCLASSIFIED)
     else:
-        correct = np.array(window.rows["label"].to_pylist(), dtype=object) == np.array(window.rows["predicted"].to_pylist(), dtype=object)
+        alike = pc.equal(canonical_texts(window.rows["label"]), canonical_texts(window.rows["predicted"]))
+        correct = np.asarray(pc.fill_null(alike, fill_value=False).to_numpy(), dtype=np.bool_) & (actual == predicted)
     return Comparison(actual, predicted, correct.astype(np.int64))

@@ -8,14 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from app.checks.classifying import outcome_codes
+from app.checks.classifying import json_text_of, outcome_codes
 from app.checks.donors import GroupDonors, require_donors
 from app.checks.grouping import Grouping
 from app.checks.perturbation import CopyTarget, copies_needed, copy_target
 from app.domain.monitors import Monitor
 from app.domain.outcomes import Outcome, OutcomeRule
 from app.domain.records import Prediction
-from app.domain.values import canonical
 from app.store.counterfactuals import TargetKey
 
 Matrix = npt.NDArray[np.int64]
@@ -23,7 +22,7 @@ Matrix = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TargetAnswers:
-    """What was answered to copies into one target: the positions of their records, and the outcomes and probabilities as texts.
+    """What was answered to copies into one target: the positions of their records, and the outcomes and probabilities as JSON texts.
 
     `are_new` says that the model was asked in this check.
     """
@@ -119,8 +118,8 @@ def fill_stored(copies: CopyOutcomes, target: int, stored: pa.Table, *, record_n
 
 
 def as_texts(answers: Sequence[Prediction]) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
-    """Outcomes and probabilities of the model's answers as stored ones are read: canonical texts, and JSON texts or null."""
-    outcomes = [canonical(answer.outcome_value) for answer in answers]
+    """Outcomes and probabilities of the model's answers as stored ones are read: JSON texts, of probabilities null where there is none."""
+    outcomes = [json_text_of(answer.outcome_value) for answer in answers]
     probabilities = [None if answer.probability is None else msgspec.json.encode(answer.probability).decode() for answer in answers]
     return pa.chunked_array([pa.array(outcomes, pa.string())]), pa.chunked_array([pa.array(probabilities, pa.string())])
 

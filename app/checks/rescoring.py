@@ -17,7 +17,7 @@ from app.domain.checks import Progress
 from app.domain.deployments import Deployment
 from app.domain.outcomes import Outcome, OutcomeRule
 from app.domain.records import Prediction
-from app.domain.values import Scalar, canonical
+from app.domain.values import Scalar, spelled
 from app.errors import InvalidInput
 from app.scoring.client import ScoringClient
 from app.store.arrow import arrow_reader
@@ -115,7 +115,7 @@ class Rescorer:
         outcomes = np.array([self._classify(answer.outcome_value) for answer in answers], dtype=np.int64)
         odd = np.flatnonzero(outcomes == Outcome.UNCLASSIFIED)
         if len(odd):
-            self._unclassified = canonical(answers[odd[0]].outcome_value)
+            self._unclassified = spelled(answers[odd[0]].outcome_value)
         places = np.array([(copy.attribute, copy.target, copy.record) for copy in chunk], dtype=np.int64)
         for attribute, target in np.unique(places[:, :2], axis=0).tolist():
             mine = (places[:, 0] == attribute) & (places[:, 1] == target)

@@ -13,9 +13,10 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from app.checks.classifying import canonical_texts, value_of
 from app.domain.mitigation import Reading
 from app.domain.outcomes import Outcome, OutcomeRule
-from app.domain.values import Range, canonical
+from app.domain.values import Range, Scalar, canonical
 from app.metrics.groups import FloatArray, IntArray
 
 NO_PROBABILITIES = "no record was logged with a probability"
@@ -57,7 +58,7 @@ class Scores:
 
 
 def favourable_scores(probabilities: pa.ChunkedArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule) -> Scores:
-    """The scores of records: what was answered as JSON texts, the predictions as canonical texts, and the predictions' outcomes."""
+    """The scores of records: what was answered, and the predictions, as JSON texts, and the predictions' outcomes."""
     if any(isinstance(value, Range) for value in rule.favourable):
         return Scores(None, REAL_NUMBERS)
     known = np.asarray(probabilities.is_valid().to_numpy(), dtype=np.bool_)
@@ -120,7 +121,7 @@ def _reading(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, 
     if not ((table >= 0) & (table <= 1)).all():
         return OUTSIDE
     classes = {canonical(value) for value in (*rule.favourable, *rule.unfavourable) if not isinstance(value, Range)}
-    are_two = len(classes.union(predicted.drop_null().unique().to_pylist())) <= TWO
+    are_two = len(classes.union(canonical_texts(predicted.drop_null()).unique().to_pylist())) <= TWO
     if table.ndim == 1 and not are_two:
         return SEVERAL_CLASSES
     if table.ndim == TWO and (np.abs(table.sum(axis=1) - 1) > OFF_ONE).any():
@@ -157,24 +158,27 @@ def _of_number(numbers: FloatArray, outcomes: IntArray) -> Reading | str:
 
 def _of_list(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule, *, are_two: bool) -> Reading | str:
     """A number for each class: the sum over the places of the favourable classes."""
-    texts, place_of = _classes(table, predicted)
-    places = None if place_of is None else _favourable_places(table, texts, place_of, rule)
+    classes, place_of = _classes(table, predicted)
+    places = None if place_of is None else _favourable_places(table, classes, place_of, rule)
     if places is not None:
-        return Reading("list", favourable=tuple(places), classes=_by_place(table, texts, place_of or ()))
+        return Reading("list", favourable=tuple(places), classes=_by_place(table, classes, place_of or (), rule))
     # With a cut-off other than one half the larger of two numbers is not always that of the predicted class, yet it rises with it.
     is_clear = are_two and table.shape[1] == TWO and not _are_few(outcomes)
     rises = _rises(table[:, 1], outcomes) if is_clear else None
     return NO_PLACE if rises is None else Reading("list", favourable=(1 if rises else 0,))
 
 
-def _by_place(table: FloatArray, texts: Sequence[str], place_of: Sequence[int | None]) -> tuple[str | None, ...]:
-    """The class at each place, of more than two classes; of two, a cut-off says more."""
+def _by_place(table: FloatArray, classes: Sequence[Scalar], place_of: Sequence[int | None], rule: OutcomeRule) -> tuple[str | None, ...]:
+    """The canonical text of the class at each place, of more than two classes; of two, a cut-off says more.
+
+    None also of a text that the outcomes take for no class but would take for one as a number, for what is kept has no types.
+    """
     if table.shape[1] <= TWO:
         return ()
     found: list[str | None] = [None] * table.shape[1]
-    for class_text, place in zip(texts, place_of, strict=True):
-        if place is not None:
-            found[place] = class_text
+    for one, place in zip(classes, place_of, strict=True):
+        if place is not None and rule.classify(one) is rule.classify_text(canonical(one)):
+            found[place] = canonical(one)
     return tuple(found)
 
 
@@ -191,19 +195,19 @@ def _rises(numbers: FloatArray, outcomes: IntArray) -> bool | None:
     return None if rises == falls else bool(rises)
 
 
-def _classes(table: FloatArray, predicted: pa.ChunkedArray) -> tuple[list[str], Sequence[int | None] | None]:
+def _classes(table: FloatArray, predicted: pa.ChunkedArray) -> tuple[list[Scalar], Sequence[int | None] | None]:
     """The predicted classes and the place of each; None for all places where the predictions do not show them."""
     encoded = predicted.combine_chunks().dictionary_encode()
-    texts: list[str] = encoded.dictionary.to_pylist()
-    return texts, _places(table, encoded.indices.to_numpy(zero_copy_only=False), len(texts))
+    classes = [value_of(text) for text in encoded.dictionary.to_pylist()]
+    return classes, _places(table, encoded.indices.to_numpy(zero_copy_only=False), len(classes))
 
 
-def _favourable_places(table: FloatArray, texts: Sequence[str], place_of: Sequence[int | None], rule: OutcomeRule) -> list[int] | None:
+def _favourable_places(table: FloatArray, classes: Sequence[Scalar], place_of: Sequence[int | None], rule: OutcomeRule) -> list[int] | None:
     """The places of the favourable classes; None where the predictions do not show them all."""
     of_side: dict[Outcome, list[int]] = {outcome: [] for outcome in Outcome}
-    for text, place in zip(texts, place_of, strict=True):
+    for one, place in zip(classes, place_of, strict=True):
         if place is not None:
-            of_side[rule.classify(text)].append(place)
+            of_side[rule.classify(one)].append(place)
     favourable, unfavourable = of_side[Outcome.FAVOURABLE], of_side[Outcome.UNFAVOURABLE]
     if len(favourable) == len(rule.favourable):
         return favourable

@@ -61,6 +61,8 @@ def _heading(report: Report, name: str) -> Iterator[str]:
     yield f"{report.attribute}: {', '.join(seen)}."
     if report.chosen is not None:
         yield f"{report.chosen[:1].upper()}{report.chosen[1:]}."
+    for warning in report.warnings:
+        yield f"Warning: {warning}."
 
 
 def _shown(report: Report) -> Iterator[Measured]:

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from app.checks.doubts import monitor_warnings
 from app.checks.sides import missing_sides
 from app.dashboard.registering import form_values
 from app.dashboard.rendering import page
@@ -18,6 +17,7 @@ from app.domain.deployments import Deployment, FieldKind
 from app.domain.mitigation import DetectorUse, Mode
 from app.domain.mitigation_rules import attributes_without_goal, mitigated_attributes, notes_of, unused_attributes
 from app.domain.monitors import Monitor, Schedule
+from app.domain.outcomes import outcome_label
 from app.domain.training_data import TrainingSummary
 from app.domain.values import GroupValue, Range, canonical
 from app.metrics.catalogue import CATALOGUE, DEFAULT_METRICS
@@ -26,6 +26,7 @@ from app.store.monitors import monitor_of
 from app.store.newest import newest_record
 from app.store.training_data import training_summary_of
 from app.training.unclassified import unclassified_labels
+from app.views.monitor_warnings import monitor_warnings
 from app.web.access import NowIn, ReadableDeployment, SessionIn
 
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False)
@@ -66,6 +67,7 @@ def configure_page(request: Request, deployment: ReadableDeployment, session: Se
         "unclassified": None if training is None or monitor is None else unclassified_labels(training.labels, monitor.outcomes),
         "steps": _steps(session, deployment, monitor, training),
         "text": group_text,
+        "outcome_text": outcome_text,
         "titles": {key: metric.title for key, metric in CATALOGUE.items()},
         "usual": DEFAULT_METRICS,
         "schedules": list(Schedule),
@@ -73,6 +75,11 @@ def configure_page(request: Request, deployment: ReadableDeployment, session: Se
         "now": now,
     }
     return page(request, "configure.html", values | form_values() | _mitigation(session, deployment, monitor))
+
+
+def outcome_text(value: GroupValue) -> str:
+    """An outcome as people read it: the text "1" in quotes, which the number 1 has not."""
+    return group_text(value) if isinstance(value, Range) else outcome_label(value)
 
 
 def group_text(value: GroupValue | None) -> str:

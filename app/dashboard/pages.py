@@ -1,6 +1,6 @@
 """The pages as one application of their own: its own answers to errors, the services and dependencies of the API."""
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
 from app.dashboard import (
     activity,
@@ -18,6 +18,7 @@ from app.dashboard import (
     transactions,
 )
 from app.services import Services
+from app.web.parameters import known_parameters_only
 
 _ROUTERS = (
     registering.router,
@@ -37,7 +38,14 @@ _ROUTERS = (
 
 def create_pages(services: Services) -> FastAPI:
     """The application of the pages; whoever composes it starts and stops the services."""
-    pages = FastAPI(title="Evenhand pages", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    pages = FastAPI(
+        title="Evenhand pages",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        dependencies=[Depends(known_parameters_only)],
+    )
     pages.state.services = services
     failures.install(pages)
     for router in _ROUTERS:

@@ -263,8 +263,6 @@ def _strata(monitor: Monitor, schema: RecordSchema, conditional_metrics: Collect
             yield FieldProblem("strata", f"is required by {' and '.join(needy)}, which {compare} within the values of a column")
     elif schema.column(name) is None:
         yield FieldProblem("strata", f"{name!r:.100} is neither a feature nor a meta field of the deployment")
-    elif name in {attribute.feature for attribute in monitor.attributes}:
-        yield FieldProblem("strata", f"{name!r} is one of the attributes; each of its values would leave one group only to be compared")
 
 
 def _contradicting(place: str, attributes: Sequence[MonitoredAttribute]) -> Iterator[FieldProblem]:

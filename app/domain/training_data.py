@@ -12,7 +12,7 @@ from app.domain.deployments import FieldType
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import outcome_texts
 from app.domain.texts import TOGETHER
-from app.domain.values import GroupValue, Scalar
+from app.domain.values import GroupValue, Scalar, label_of
 
 
 class TrainingForm(StrEnum):
@@ -193,8 +193,8 @@ def counted_by(monitor: Monitor, attributes: tuple[MonitoredAttribute, ...]) -> 
         groups=tuple(
             (
                 attribute.feature,
-                tuple(outcome_texts(attribute.monitored)),
-                None if attribute.reference is None else tuple(outcome_texts(attribute.reference)),
+                tuple(sorted(map(label_of, attribute.monitored))),
+                None if attribute.reference is None else tuple(sorted(map(label_of, attribute.reference))),
             )
             for attribute in attributes
         ),

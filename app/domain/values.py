@@ -1,6 +1,7 @@
 """Scalar values as records and configurations carry them, and the one form in which they are compared.
 
-JSON, CSV and numpy disagree about `1`, `1.0` and `"1"`; a group or an outcome must not. `canonical()` is that agreement.
+JSON, CSV and numpy disagree about `1` and `1.0`; a group or an outcome must not. `canonical()` is that agreement. Whether the text
+`"1"` is the number 1 says the type of a column, and of outcomes `app/domain/outcomes.py`.
 """
 
 import math
@@ -60,6 +61,11 @@ def normalised(value: Scalar) -> Scalar:
 def label_of(value: GroupValue) -> str:
     """The name of a group in series, tables and pages."""
     return value.label if isinstance(value, Range) else canonical(value)
+
+
+def spelled(value: GroupValue) -> str:
+    """The value as a message names it: text in quotes, so that the text '1' and the number 1 are told apart."""
+    return repr(value) if isinstance(value, str) else label_of(value)
 
 
 def number_of(value: Scalar | None) -> float | None:

@@ -3,13 +3,13 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from app.domain.values import Range, Scalar, canonical, exact_number, label_of
+from app.domain.values import Range, Scalar, canonical, exact_number, label_of, number_of
 from app.errors import InvalidInput
 from app.metrics.groups import FloatArray, IntArray
 from app.metrics.tables.weighting import slices
@@ -38,7 +38,8 @@ _TRUE, _FALSE = ("true", "1"), ("false", "0")
 class Encoded:
     """A column by its distinct values: `codes` [records] are positions in `texts`, or MISSING.
 
-    The texts are canonical, so that `1`, `1.0` and `"1"` are one value, whatever type the column has.
+    The texts are canonical, so that `1`, `1.0` and `"1"` are one value, whatever type the column has. Where types were kept, `numerals`
+    are the positions of those that are text and spell a number; the number itself has a place of its own.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Encoded:
     texts: tuple[str, ...]
     is_numeric: bool
     is_boolean: bool
+    numerals: frozenset[int] = frozenset()
 
     def spelled(self, value: Scalar) -> str:
         """The text under which the column holds the value: `1.0` is `1` in a column of numbers, `True` is `true` in one of booleans."""
@@ -89,23 +91,34 @@ def column_of(frame: pd.DataFrame, name: str, option: str) -> Column:
     return frame[name]
 
 
-def encode(column: Column, option: str) -> Encoded:
-    """The column by its distinct values, in the order in which they first appear.
+def encode(column: Column, option: str, *, keeps_types: bool = False) -> Encoded:
+    """The column by its distinct values, in the order in which they first appear; with `keeps_types` the text "1" beside the number 1.
 
     Raises:
         InvalidInput: it has more than MOST_DISTINCT.
     """
     codes, values = _factorized(column, option)
-    spelled = [canonical(value if isinstance(value, str | bool | int | float) else str(value)) for value in values]
-    place = {text: position for position, text in enumerate(dict.fromkeys(spelled))}
-    encoded = codes if len(place) == len(spelled) else looked_up([place[text] for text in spelled], codes, missing=MISSING)
+    spelled = [
+        _Spelled(canonical(value if isinstance(value, str | bool | int | float) else str(value)), keeps_types and isinstance(value, str))
+        for value in values
+    ]
+    place = {one: position for position, one in enumerate(dict.fromkeys(spelled))}
+    encoded = codes if len(place) == len(spelled) else looked_up([place[one] for one in spelled], codes, missing=MISSING)
     return Encoded(
         name=str(column.name),
         codes=encoded,
-        texts=tuple(place),
+        texts=tuple(one.text for one in place),
         is_numeric=is_numeric(column),
         is_boolean=pd.api.types.is_bool_dtype(column.dtype),
+        numerals=frozenset(position for one, position in place.items() if one.is_text and number_of(one.text) is not None),
     )
+
+
+class _Spelled(NamedTuple):
+    """A canonical text, and whether it was text in the first place."""
+
+    text: str
+    is_text: bool
 
 
 def _factorized(column: Column, option: str) -> tuple[Codes, list[Any]]:

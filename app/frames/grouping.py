@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, product
 from math import prod
 from typing import NamedTuple, TypeAlias
 
@@ -10,7 +11,7 @@ import pandas as pd
 
 from app.domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS, MAX_GROUPS_TOGETHER
 from app.domain.texts import TOGETHER
-from app.domain.values import Range, Scalar, number_of
+from app.domain.values import Range, Scalar, canonical, number_of
 from app.errors import InvalidInput
 from app.frames.columns import (
     Codes,
@@ -26,7 +27,7 @@ from app.frames.columns import (
     shown,
     sizes_of,
 )
-from app.metrics.groups import NEITHER, Group, Groups, IntArray, Role
+from app.metrics.groups import NEITHER, FloatArray, Group, Groups, IntArray, Role
 
 Said: TypeAlias = tuple[Scalar | Range, ...] | None
 """The values or ranges of one side of an attribute; None where it was left out."""
@@ -37,7 +38,7 @@ class Grouping:
     """The groups, monitored ones first, and per record the position of its group or NEITHER.
 
     `sizes` are the records of each group and, at the end, of none. `chosen` says in words which reference was taken because none
-    was given; None where it was given.
+    was given; None where it was given. `warnings` name listed groups that no record is in.
     """
 
     attribute: str
@@ -45,6 +46,7 @@ class Grouping:
     codes: Codes
     sizes: IntArray
     chosen: str | None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,12 +64,16 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """One attribute: the labels of its groups, their roles (None where neither side was given), and the records' codes."""
+    """One attribute: the labels of its groups, their roles (None where neither side was given), and the records' codes.
+
+    `unseen` says of each listed group without a record what the column holds instead.
+    """
 
     name: str
     labels: tuple[str, ...]
     roles: tuple[Role | None, ...]
     codes: Codes
+    unseen: tuple[str, ...] = ()
 
 
 class _Cell(NamedTuple):
@@ -83,8 +89,9 @@ def group_records(frame: pd.DataFrame, attribute: str | Sequence[str], monitored
 
     A side lists values or ranges; for several attributes it is a mapping from attribute to these. `monitored` left out is
     every value but the reference, `reference` left out every value but the monitored; both left out, the largest group is the
-    reference. Of several attributes the combinations of reference values only are the reference, all others monitored;
-    combinations without a record are left out.
+    reference. A listed group that no record is in is kept, so that its figures say so. Of several attributes the combinations of
+    reference values only are the reference, all others monitored; combinations without a record are left out, unless no reference
+    would be left.
 
     Raises:
         InvalidInput: names the argument that is wrong.
@@ -137,6 +144,9 @@ def _grouping(parts: Sequence[_Part], codes: Codes, counted: IntArray) -> Groupi
     places = range(sizes.size) if len(parts) == 1 else np.flatnonzero(sizes).tolist()
     _refuse_many(parts, len(places))
     cells = [_cell(parts, place) for place in places]
+    if len(parts) > 1 and not any(cell.may_be_reference for cell in cells):
+        cells += _empty_reference(parts)
+        _refuse_many(parts, len(cells))
     groups, chosen = _with_roles(parts, cells, sizes)
     renumbered = np.full(sizes.size, NEITHER, dtype=np.int64)
     renumbered[list(groups)] = np.arange(len(groups))
@@ -146,7 +156,15 @@ def _grouping(parts: Sequence[_Part], codes: Codes, counted: IntArray) -> Groupi
         codes=looked_up(renumbered, codes, missing=NEITHER),
         sizes=np.append(sizes[list(groups)], counted.sum() - sizes[list(groups)].sum()),
         chosen=chosen,
+        warnings=tuple(sentence for part in parts for sentence in part.unseen),
     )
+
+
+def _empty_reference(parts: Sequence[_Part]) -> list[_Cell]:
+    """The combinations of reference values alone, none of which has a record."""
+    roles = [[place for place, role in enumerate(part.roles) if role == "reference"] for part in parts]
+    sizes = [len(part.labels) for part in parts]
+    return [_cell(parts, int(np.ravel_multi_index(places, sizes))) for places in islice(product(*roles), MAX_GROUPS_TOGETHER + 1)]
 
 
 def _parts(frame: pd.DataFrame, names: tuple[str, ...], monitored: object, reference: object) -> list[_Part]:
@@ -213,20 +231,31 @@ def _by_ranges(column: Column, name: str, monitored: Said, reference: Said) -> _
                 )
     numbers = numbers_of(column, "attribute")
     codes = np.full(numbers.size, NEITHER, dtype=narrowest(len(ranges)))
+    unseen = []
     for place, bounds in enumerate(ranges):
-        codes[(numbers >= bounds.lo) & (numbers <= bounds.hi)] = place
+        inside = (numbers >= bounds.lo) & (numbers <= bounds.hi)
+        codes[inside] = place
+        if not inside.any():
+            unseen.append(f"no number of {name!r} lies in {bounds.label}{_ends(numbers)}")
     roles: list[Role | None] = ["monitored" for _ in monitored]
     roles += ["reference" for _ in reference]
-    return _Part(name, tuple(bounds.label for bounds in ranges), tuple(roles), codes)
+    return _Part(name, tuple(bounds.label for bounds in ranges), tuple(roles), codes, tuple(unseen))
+
+
+def _ends(numbers: FloatArray) -> str:
+    known = numbers[~np.isnan(numbers)]
+    return f"; they go from {canonical(float(known.min()))} to {canonical(float(known.max()))}" if known.size else ""
 
 
 def _by_values(encoded: Encoded, monitored: Said, reference: Said) -> _Part:
-    if not encoded.texts:
+    if not encoded.texts and monitored is None and reference is None:
         raise InvalidInput.of("attribute", f"{encoded.name!r} holds no value")
-    watched, compared = _places(encoded, monitored, "monitored"), _places(encoded, reference, "reference")
+    positions = {text: position for position, text in enumerate(encoded.texts)}
+    watched, compared = _places(encoded, positions, monitored, "monitored"), _places(encoded, positions, reference, "reference")
+    texts = list(positions)
     for place in compared:
         if place in watched:
-            raise InvalidInput.of("reference", f"{encoded.texts[place]!r} is listed as monitored, too")
+            raise InvalidInput.of("reference", f"{texts[place]!r} is listed as monitored, too")
     others = [] if watched and compared else [place for place in _sorted_places(encoded) if place not in {*watched, *compared}]
     if len(watched) + len(compared) + len(others) > MAX_GROUPS:
         raise InvalidInput.of(
@@ -239,24 +268,26 @@ def _by_values(encoded: Encoded, monitored: Said, reference: Said) -> _Part:
     roles |= dict.fromkeys(compared, "reference")
     roles |= dict.fromkeys(others, left_out)
     order = list(roles)
-    renumbered = np.full(len(encoded.texts), NEITHER, dtype=np.int64)
+    renumbered = np.full(len(texts), NEITHER, dtype=np.int64)
     renumbered[order] = np.arange(len(order))
     codes = looked_up(renumbered, encoded.codes, missing=NEITHER)
-    return _Part(encoded.name, tuple(encoded.texts[place] for place in order), tuple(roles.values()), codes)
+    unseen = tuple(
+        f"{text!r} is not a value of {encoded.name!r}, which holds {encoded.described()}" for text in texts[len(encoded.texts) :]
+    )
+    return _Part(encoded.name, tuple(texts[place] for place in order), tuple(roles.values()), codes, unseen)
 
 
-def _places(encoded: Encoded, said: Said, option: str) -> list[int]:
-    """Where among the column's values those listed are; nowhere where the side was left out."""
+def _places(encoded: Encoded, positions: dict[str, int], said: Said, option: str) -> list[int]:
+    """Where among the column's values those listed are; nowhere where the side was left out.
+
+    What is no value of the column gets the next of `positions`: a group without a record.
+    """
     if said is None:
         return []
-    place = {text: position for position, text in enumerate(encoded.texts)}
     spelled = [encoded.spelled(value) for value in said if not isinstance(value, Range)]
-    for text in spelled:
-        if text not in place:
-            raise InvalidInput.of(option, f"{text!r} is not a value of {encoded.name!r}, which holds {encoded.described()}")
     if len(set(spelled)) < len(spelled):
         raise InvalidInput.of(option, f"lists a value of {encoded.name!r} twice")
-    return [place[text] for text in spelled]
+    return [positions.setdefault(text, len(positions)) for text in spelled]
 
 
 def _codes_together(parts: Sequence[_Part]) -> Codes:
@@ -295,10 +326,10 @@ def _with_roles(parts: Sequence[_Part], cells: Sequence[_Cell], sizes: IntArray)
     """The groups by their place, monitored ones first, and in words which reference was chosen."""
     named = _named(parts)
     reference = [cell for cell in cells if cell.may_be_reference]
-    if not reference:
-        raise InvalidInput.of("reference", f"no record of {named} is left to compare the monitored ones with")
     chosen = None
     if any(None in part.roles for part in parts):
+        if not reference:
+            raise InvalidInput.of("reference", f"no record of {named} is left to compare the monitored ones with")
         reference = [max(reference, key=lambda cell: int(sizes[cell.place]))]
         chosen = f"the largest group, {reference[0].label}, is the reference because none was given"
     monitored = [cell for cell in cells if cell not in reference]

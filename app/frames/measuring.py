@@ -11,7 +11,7 @@ from app.domain.values import label_of
 from app.errors import InvalidInput
 from app.frames.columns import Codes, checked_name, column_of, complete_numbers_of, looked_up
 from app.frames.further import scores_of, strata_of, weights_of
-from app.frames.grouping import Grouping, attribute_names, cross_records, group_records
+from app.frames.grouping import Grouping, cross_records, group_records
 from app.frames.names import unknown_metrics
 from app.frames.outcomes import UNCLASSIFIED, OutcomeLists, Outcomes, outcomes_of, same_label
 from app.frames.report import GroupSize, Report, Table
@@ -83,7 +83,6 @@ def measure_frame(  # noqa: PLR0913 - one keyword for each column, as pandas and
         InvalidInput: names the argument that is wrong.
     """
     given = _Given(frame, label=label, prediction=prediction, score=score, weight=weight, strata=strata, features=features)
-    given.check_strata(attribute)
     asked = _Asked(_chosen(given, metrics), OutcomeLists.of(favourable, unfavourable), seed, draws)
     grouping = group_records(frame, attribute, monitored, reference)
     known = _known(given, asked.lists)
@@ -118,7 +117,6 @@ def measure_attributes(  # noqa: PLR0913 - those of measure_frame
         InvalidInput: names the argument that is wrong.
     """
     given = _Given(frame, label=label, prediction=prediction, score=score, weight=weight, strata=strata, features=features)
-    given.check_strata(attributes)
     asked = _Asked(_chosen(given, metrics), OutcomeLists.of(favourable, unfavourable), seed, draws)
     crossing = cross_records(frame, attributes, monitored, reference)
     known = _known(given, asked.lists)
@@ -156,17 +154,6 @@ class _Given:
         if self.score is not None and (self.label is None or self.prediction is None):
             missing = "label" if self.label is None else "prediction"
             raise InvalidInput.of(missing, "is needed beside score: scores are compared with what was true and what was predicted")
-
-    def check_strata(self, attribute: str | Sequence[str]) -> None:
-        """Refuses strata that are an attribute.
-
-        Raises:
-            InvalidInput: they are.
-        """
-        if self.strata is not None and self.strata in attribute_names(attribute):
-            raise InvalidInput.of(
-                "strata", f"{self.strata!r} is an attribute, too; each of its values would leave one group only to be compared"
-            )
 
     @property
     def data(self) -> _Data:
@@ -320,6 +307,7 @@ def _report(given: _Given, asked: _Asked, known: _Known, grouping: Grouping, tab
         records=sum(counts, in_no_group),
         in_no_group=in_no_group,
         chosen=grouping.chosen,
+        warnings=grouping.warnings,
         table=table,
         measured=sorted(measured, key=lambda one: order[one.metric]),
     )

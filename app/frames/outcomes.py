@@ -6,9 +6,12 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from app.domain.outcomes import is_numeric
 from app.domain.values import Range, Scalar, label_of
 from app.errors import InvalidInput
-from app.frames.columns import MISSING, Codes, Column, Encoded, as_listed, encode, looked_up, numbers_of, shown
+from app.frames import columns
+from app.frames.columns import MISSING, Codes, Column, Encoded, as_listed, encode, looked_up, numbers_of, shown, where
+from app.metrics.groups import FloatArray
 
 UNFAVOURABLE, FAVOURABLE, UNCLASSIFIED = 0, 1, 2
 
@@ -50,6 +53,11 @@ class OutcomeLists:
         return rule
 
     @property
+    def is_numeric(self) -> bool:
+        """Whether the outcomes are numbers or ranges of numbers, under which no text counts."""
+        return all(is_numeric(one) for one in (*self.favourable, *(self.unfavourable or ())))
+
+    @property
     def has_ranges(self) -> bool:
         """Whether the outcomes are ranges of numbers."""
         return isinstance(self.favourable[0], Range)
@@ -72,7 +80,7 @@ def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> Outcomes:
     """
     if rule.has_ranges:
         return Outcomes(_by_ranges(column, rule, option), None)
-    encoded = encode(column, option)
+    encoded = encode(column, option, keeps_types=True)
     favourable, unfavourable = _spelled(encoded, rule.favourable), _spelled(encoded, rule.unfavourable or ())
     for text in unfavourable:
         # As text they may differ, as 1 and 1.0 of a column of numbers do.
@@ -81,9 +89,12 @@ def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> Outcomes:
     rest = UNFAVOURABLE if rule.unfavourable is None else UNCLASSIFIED
     outcome = dict.fromkeys(unfavourable, UNFAVOURABLE) | dict.fromkeys(favourable, FAVOURABLE)
     of_text = [outcome.get(text, rest) for text in encoded.texts]
+    for place in encoded.numerals if rule.is_numeric else ():
+        of_text[place] = UNCLASSIFIED  # under numbers no text counts, not even as every other value
     if rule.unfavourable is None and len(encoded.texts) > 1 and FAVOURABLE not in of_text:
         values = shown([repr(text) for text in favourable])
-        raise InvalidInput.of("favourable", f"{values} is not a value of {encoded.name!r}, which holds {encoded.described()}")
+        hint = "; a number is listed, and the column holds text: list text, or make numbers of the column" if encoded.numerals else ""
+        raise InvalidInput.of("favourable", f"{values} is not a value of {encoded.name!r}, which holds {encoded.described()}{hint}")
     return Outcomes(looked_up(of_text, encoded.codes, missing=UNCLASSIFIED), encoded)
 
 
@@ -91,10 +102,13 @@ def same_label(actual: Outcomes, predicted: Outcomes) -> npt.NDArray[np.bool_]:
     """Per record whether the prediction is right: where it is the label itself or, of ranges, of the label's outcome."""
     if actual.encoded is None or predicted.encoded is None:
         return np.asarray((actual.codes == predicted.codes) & (actual.codes != UNCLASSIFIED), dtype=np.bool_)
-    place = {text: position for position, text in enumerate(_unboxed(actual.encoded))}
+    place = {text: position for position, text in enumerate(dict.fromkeys(_unboxed(actual.encoded)))}
+    of_label = looked_up([place[text] for text in _unboxed(actual.encoded)], actual.encoded.codes, missing=MISSING)
     # A prediction that is no label at all takes a number that no label has, and so does a missing one, at the end.
     of_text = [place.get(text, len(place)) for text in _unboxed(predicted.encoded)]
-    right = looked_up(of_text, predicted.encoded.codes, missing=len(place)) == actual.encoded.codes
+    right = looked_up(of_text, predicted.encoded.codes, missing=len(place)) == of_label
+    # The text "1" is not the number 1 where numbers are the outcomes.
+    right &= actual.codes == predicted.codes
     return np.asarray(right & (actual.encoded.codes != MISSING), dtype=np.bool_)
 
 
@@ -104,7 +118,7 @@ def _spelled(encoded: Encoded, listed: _Listed) -> list[str]:
 
 
 def _by_ranges(column: Column, rule: OutcomeLists, option: str) -> Codes:
-    numbers = numbers_of(column, option)
+    numbers = _numbers_alone(column, option)
     codes = np.full(numbers.size, UNFAVOURABLE if rule.unfavourable is None else UNCLASSIFIED, dtype=np.int8)
     codes[np.isnan(numbers)] = UNCLASSIFIED
     for outcome, listed in ((UNFAVOURABLE, rule.unfavourable or ()), (FAVOURABLE, rule.favourable)):
@@ -112,6 +126,23 @@ def _by_ranges(column: Column, rule: OutcomeLists, option: str) -> Codes:
             if isinstance(bounds, Range):
                 codes[(numbers >= bounds.lo) & (numbers <= bounds.hi)] = outcome
     return codes
+
+
+def _numbers_alone(column: Column, option: str) -> FloatArray:
+    """The numbers of a column; NaN for text and booleans, which no range holds, and where there is no value.
+
+    Raises:
+        InvalidInput: there is a value, and none is a number.
+    """
+    if columns.is_numeric(column):
+        return numbers_of(column, option)
+    others = column.map(lambda value: isinstance(value, str | bool)).astype(bool)
+    if others.any() and not (column.notna() & ~others).any():
+        found = column[others].iloc[0]
+        raise InvalidInput.of(
+            option, f"{column.name!r} must hold numbers, found {found!r:.100} in {where(others.to_numpy())}; text is in no range of numbers"
+        )
+    return numbers_of(column.mask(others), option)
 
 
 def _unboxed(encoded: Encoded) -> list[str]:

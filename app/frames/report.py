@@ -27,7 +27,8 @@ class Report:
     """Everything measured of one frame. `data` says of what: feedback (labels and predictions), payload, or training (labels).
 
     `records` are those of the frame, `in_no_group` those among them that take no part. `chosen` says in words which reference
-    was taken because none was given. `table` holds the counts that all but the metrics of rows were computed from.
+    was taken because none was given, `warnings` which listed groups no record is in. `table` holds the counts that all but the
+    metrics of rows were computed from.
     """
 
     data: str
@@ -37,6 +38,7 @@ class Report:
     records: int
     in_no_group: int
     chosen: str | None
+    warnings: tuple[str, ...]
     table: Table
     measured: list[Measured]
 
@@ -55,6 +57,7 @@ class Report:
             "records": self.records,
             "records_in_no_group": self.in_no_group,
             "reference_chosen": self.chosen,
+            "warnings": list(self.warnings),
             "measurements": [_measurement(one) for one in self.measured],
         }
 

@@ -16,14 +16,15 @@ from app.ingest.plan import Plan
 
 _ID_COLUMNS = ("id", "record_id")
 _TIME_COLUMN = "labelled_at"
+_MOST_NAMED = 10
 
 
-def records_of_objects(objects: Sequence[Any], plan: Plan, label_column: str) -> list[Any]:
+def records_of_objects(objects: Sequence[Any], plan: Plan, label: str) -> list[Any]:
     """Objects of columns and values as native records; what is no object stays as it is."""
-    return [_record(row, plan, label_column) if isinstance(row, Mapping) else row for row in objects]
+    return [_record(row, plan, label) if isinstance(row, Mapping) else row for row in objects]
 
 
-def records_of_tables(tables: Iterable[Any], plan: Plan, label_column: str) -> list[Any]:
+def records_of_tables(tables: Iterable[Any], plan: Plan, label: str) -> list[Any]:
     """The rows of `{fields, values}` tables as native records, in order.
 
     Raises:
@@ -36,7 +37,7 @@ def records_of_tables(tables: Iterable[Any], plan: Plan, label_column: str) -> l
             raise InvalidInput.of(f"[{position}].fields", "must be an array of column names")
         if not isinstance(values, list):
             raise InvalidInput.of(f"[{position}].values", "must be an array of rows")
-        records += [_table_record(fields, row, plan, label_column) for row in values]
+        records += [_table_record(fields, row, plan, label) for row in values]
     return records
 
 
@@ -45,7 +46,7 @@ def is_table(value: Json) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get("fields"), list) and isinstance(value.get("values"), list)
 
 
-def records_of_csv(body: bytes, plan: Plan, label_column: str) -> list[Any]:
+def records_of_csv(body: bytes, plan: Plan, label: str) -> list[Any]:
     """The lines under a CSV's header as native records, each value read as its column's type.
 
     Raises:
@@ -58,20 +59,20 @@ def records_of_csv(body: bytes, plan: Plan, label_column: str) -> list[Any]:
     except csv.Error as error:
         raise InvalidInput.of("body", f"is not CSV ({error})") from error
     header = lines[0] if lines else []
-    if label_column not in header:
-        raise InvalidInput.of("label_column", f"the header has no column '{label_column}' for the label")
+    if label not in header:
+        raise InvalidInput.of("label", f"the header has no column {label!r:.210}; it has {_listed(header)}")
     if len(set(header)) < len(header):
         raise InvalidInput.of("body", "the header names a column twice")
-    return [_csv_record(header, line, plan, label_column) for line in lines[1:] if line]
+    return [_csv_record(header, line, plan, label) for line in lines[1:] if line]
 
 
-def _record(row: Mapping[str, Any], plan: Plan, label_column: str) -> dict[str, Any]:
+def _record(row: Mapping[str, Any], plan: Plan, label: str) -> dict[str, Any]:
     columns = plan.features.names | plan.meta.names
     id_column = next((name for name in _ID_COLUMNS if name in row and name not in columns), None)
     found: dict[str, Any] = {
         "features": _present(row, plan.target.schema.features),
         "meta": _present(row, plan.target.schema.meta),
-        "label": row.get(label_column),
+        "label": row.get(label),
         "id": row[id_column] if id_column else None,
     }
     if _TIME_COLUMN not in columns:
@@ -83,21 +84,26 @@ def _present(row: Mapping[str, Any], columns: Sequence[Column]) -> dict[str, Any
     return {column.name: row[column.name] for column in columns if column.name in row} or None
 
 
-def _table_record(fields: list[str], row: Json, plan: Plan, label_column: str) -> Json:
+def _table_record(fields: list[str], row: Json, plan: Plan, label: str) -> Json:
     if not isinstance(row, list):
         return RecordRefused("values", "must be an array")
     if len(row) != len(fields):
         return RecordRefused("values", f"has {len(row)} values for {len(fields)} fields")
-    return _record(dict(zip(fields, row, strict=True)), plan, label_column)
+    return _record(dict(zip(fields, row, strict=True)), plan, label)
 
 
-def _csv_record(header: list[str], line: list[str], plan: Plan, label_column: str) -> Json:
+def _csv_record(header: list[str], line: list[str], plan: Plan, label: str) -> Json:
     if len(line) != len(header):
         return RecordRefused("line", f"has {len(line)} values under {len(header)} columns")
-    record = _record({name: text or None for name, text in zip(header, line, strict=True)}, plan, label_column)
+    record = _record({name: text or None for name, text in zip(header, line, strict=True)}, plan, label)
     record["label"] = parse_label(record["label"] or "")
     for kind, columns in (("features", plan.target.schema.features), ("meta", plan.target.schema.meta)):
         values = record[kind]
         if values is not None:
             record[kind] = {c.name: parse_text(values[c.name] or "", c.type) for c in columns if c.name in values}
     return record
+
+
+def _listed(header: list[str]) -> str:
+    shown = ", ".join(f"{name:.50}" for name in header[:_MOST_NAMED])
+    return f"{shown} and {len(header) - _MOST_NAMED} more" if len(header) > _MOST_NAMED else shown or "none"

@@ -13,19 +13,22 @@ from app.ingest.native import check_feedback, check_payload
 from app.ingest.pairs import check_pairs
 from app.ingest.plan import Plan
 
+LABEL = "label"
+"""What the label, or its column, is called unless another name is given."""
+
 _NATIVE = frozenset({"records"})
 _PAYLOAD_FORMS = "must be {records: […]}, or a logged pair {request, response} or an array of them"
 _FEEDBACK_FORMS = "must be {records: […]}, an array of objects of columns, or {fields, values} or an array of them"
 
 
 class LogRequest(Struct, frozen=True, kw_only=True):
-    """What was sent. `encoding` is the body's Content-Encoding; `label_column` is for feedback in the forms that name columns."""
+    """What was sent. `encoding` is the body's Content-Encoding; `label` the label's column of feedback in the forms that name columns."""
 
     body: bytes
     encoding: str = ""
     is_csv: bool = False
     historical: bool = False
-    label_column: str = "label"
+    label: str = LABEL
 
 
 def read_payload(request: LogRequest, plan: Plan, moments: Moments) -> CheckedPayload:
@@ -75,18 +78,21 @@ def _read_payload(body: bytes, plan: Plan, moments: Moments) -> CheckedPayload:
 
 
 def _feedback_records(body: bytes, request: LogRequest, plan: Plan) -> tuple[str, list[Any]]:
+    label = request.label
     if request.is_csv:
-        return request.label_column, records_of_csv(body, plan, request.label_column)
+        return label, records_of_csv(body, plan, label)
     value = decoded_json(body).value
     if isinstance(value, dict) and "records" in value:
-        return "label", _native_records(value)
+        if label != LABEL:
+            raise InvalidInput.of("label", "names a column, and {records: […]} has none: each record holds its label as `label`")
+        return LABEL, _native_records(value)
     if is_table(value):
         value = [value]
     if not isinstance(value, list):
         raise InvalidInput.of("body", _FEEDBACK_FORMS)
     if value and all(map(is_table, value)):
-        return request.label_column, records_of_tables(value, plan, request.label_column)
-    return request.label_column, records_of_objects(value, plan, request.label_column)
+        return label, records_of_tables(value, plan, label)
+    return label, records_of_objects(value, plan, label)
 
 
 def _native_records(value: dict[str, Any]) -> list[Any]:

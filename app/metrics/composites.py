@@ -236,6 +236,8 @@ def _missing_of_strata(outcomes: Outcomes, everything: FloatArray, pair: tuple[M
         if weight <= 0:
             empty = f"no record of either group has {outcome} outcome"
             return f"the records of both groups with {outcome} outcome weigh nothing" if count else empty
+    if not (weights.sum(axis=2) > 0).all(axis=0).any():
+        return f"no stratum holds records{pair[0].of} and{pair[1].of}, so like is nowhere compared with like"
     return ""
 
 

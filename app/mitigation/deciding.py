@@ -125,7 +125,7 @@ def _decided(mean: Probability, judge: Judge) -> Outcome | None:
         # A model of several classes predicts the one with the greatest probability.
         greatest = max(mean)
         places = [place for place, number in enumerate(mean) if greatest - number <= ALMOST]
-        found = {judge.rule.classify(text) for place in places if (text := reading.classes[place]) is not None}
+        found = {judge.rule.classify_text(text) for place in places if (text := reading.classes[place]) is not None}
         clear = len(found) == 1 and all(reading.classes[place] is not None for place in places)
         outcome = found.pop() if clear else Outcome.UNCLASSIFIED
         return None if outcome is Outcome.UNCLASSIFIED else outcome

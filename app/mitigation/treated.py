@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from app.checks.classifying import OutcomeClassifier, outcome_codes
+from app.checks.classifying import OutcomeClassifier, outcome_codes, value_of
 from app.checks.grouping import Grouping
 from app.checks.outcomes_of_copies import CopyOutcomes
 from app.checks.scores import scores_by
@@ -140,8 +140,9 @@ def reference_answers(
         chosen = pa.array(places)
         texts = zip(kept.outcomes.take(chosen).to_pylist(), kept.probabilities.take(chosen).to_pylist(), strict=True)
         for place, (outcome, probability) in zip(places.tolist(), texts, strict=True):
-            number = number_of(outcome) if predicts_numbers else None
-            answer = CopyAnswer(classify(outcome), read_probability(probability), share, number)
+            value = value_of(outcome)
+            number = number_of(value) if predicts_numbers else None
+            answer = CopyAnswer(classify(value), read_probability(probability), share, number)
             found.setdefault(int(kept.records[place]), []).append(answer)
     return found
 

@@ -7,6 +7,7 @@ from app.charts.rendering import VEGA_LITE
 from app.domain.checks import CheckRun
 from app.domain.deployments import Deployment
 from app.domain.monitors import Monitor, MonitoredAttribute
+from app.domain.outcomes import outcome_label
 from app.domain.texts import TOGETHER
 from app.domain.values import GroupValue, label_of
 from app.metrics.statements import limits_in_words
@@ -136,7 +137,7 @@ def _attribute(one: MonitoredAttribute) -> tuple[str, ...]:
 
 
 def _outcomes(counted: object, configured: tuple[GroupValue, ...]) -> str:
-    return ", ".join(map(str, counted)) if isinstance(counted, list) else _listed(configured)
+    return ", ".join(map(str, counted)) if isinstance(counted, list) else ", ".join(map(outcome_label, configured))
 
 
 def _listed(values: tuple[GroupValue, ...]) -> str:

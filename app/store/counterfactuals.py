@@ -43,14 +43,15 @@ def stored_outcomes(
 ) -> pa.Table:
     """The stored answers for records numbered within the bounds, both included, or of them `only` those; one row a draw.
 
-    Columns: record_no, outcome (canonical text), and probability (JSON text, NULL where there is none) if it is wanted.
+    Columns: record_no, outcome (JSON text of the decoded label or the prediction), and probability (JSON text, NULL where there is
+    none) if it is wanted.
     """
     first_record_no, last_record_no = bounds
     listed = "" if only is None else " AND record_no = ANY($4::text::bigint[])"
     numbers = [] if only is None else ["{" + ",".join(map(str, only)) + "}"]
     probability = ", probability#>>'{}' AS probability" if with_probabilities else ""
     return reader.table(
-        f"SELECT record_no, coalesce(label, prediction)#>>'{{}}' AS outcome{probability} FROM counterfactuals"  # noqa: S608 - a constant
+        f"SELECT record_no, coalesce(label, prediction)::text AS outcome{probability} FROM counterfactuals"  # noqa: S608 - a constant
         f" WHERE target_no = $1 AND record_no >= $2 AND record_no <= $3{listed}",
         [target_no, first_record_no, last_record_no, *numbers],
     )

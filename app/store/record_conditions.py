@@ -15,10 +15,11 @@ class RecordPlace:
 
 @dataclass(frozen=True, slots=True)
 class ValueTest:
-    """Which values pass: those of these canonical texts, and numbers in these closed ranges."""
+    """Which values pass: those of these canonical texts, and numbers in these closed ranges. `only_numbers`: no text that spells one."""
 
     texts: tuple[str, ...] = ()
     ranges: tuple[tuple[float, float], ...] = ()
+    only_numbers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +86,7 @@ class Statement:
         return " AND ".join(self.conditions)
 
 
-_OUTCOME = "coalesce({alias}.label, {alias}.prediction) #>> '{{}}'"
-_NUMBER = r"'^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*$'"
-"""What Python takes for a number, too. More digits in the exponent would be none that is finite."""
+_OUTCOME = "coalesce({alias}.label, {alias}.prediction)"
 
 
 def bounded(deployment_no: int, wanted: RecordFilter, behind: RecordPlace | None) -> Statement:
@@ -151,10 +150,13 @@ def _in_group(name: str, place: ColumnPlace, named_test: tuple[str, ValueTest]) 
 
 def _passes(alias: str, name: str, test: ValueTest) -> str:
     outcome = _OUTCOME.format(alias=alias)
-    passes = f"{outcome} = ANY(:{name}_texts)"
+    text = f"{outcome} #>> '{{}}'"
+    passes = f"{text} = ANY(:{name}_texts)"
     if test.ranges:
-        number = f"CAST({outcome} AS numeric)"
-        passes = f"({passes} OR CASE WHEN {outcome} ~ {_NUMBER} THEN {_in_ranges(number, 'numeric', name, test)} ELSE false END)"
+        passes = f"({passes} OR {_in_ranges(f'CAST({text} AS numeric)', 'numeric', name, test)})"
+    if test.only_numbers:
+        # CASE: text need not be a number, and conditions have no order.
+        passes = f"CASE WHEN jsonb_typeof({outcome}) = 'number' THEN {passes} ELSE false END"
     return f"coalesce({passes}, false)"
 
 

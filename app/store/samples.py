@@ -33,3 +33,69 @@ def newest_records(session: Session, deployment_no: int, schema_version: int, li
         {"deployment_no": deployment_no, "schema_version": schema_version, "limit": limit},
     )
     return [SampledRecord(row.logged_at, row.features, row.meta or (), row.outcome) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class SampledColumn:
+    """The position of a column among the features, or else among the meta fields, of one schema version."""
+
+    in_features: bool
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class ValueCount:
+    """A value, typed as it was sent, and how many records hold it."""
+
+    value: Scalar
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewestValues:
+    """The values of some of the newest records: of their outcomes, and of each column that was asked for, in that order.
+
+    `records` are those looked at; `records_of_version` those among them of the schema version whose columns were asked for.
+    """
+
+    records: int
+    records_of_version: int
+    outcomes: Sequence[ValueCount]
+    columns: Sequence[Sequence[ValueCount]]
+
+
+_OUTCOMES, _RECORDS = -1, -2
+"""The places of what is no column."""
+
+
+def newest_values(session: Session, deployment_no: int, schema_version: int, columns: Sequence[SampledColumn], limit: int) -> NewestValues:
+    """The distinct values of the newest `limit` records, counted by the database; one statement, whatever else was logged."""
+    parts = [
+        # Positions of columns only, as below.
+        f"UNION ALL SELECT {place}, {'features' if column.in_features else 'meta'} -> {column.position:d} FROM newest"  # noqa: S608 - above
+        " WHERE schema_version = :schema_version"
+        for place, column in enumerate(columns)
+    ]
+    rows = session.execute(
+        text(
+            f"""WITH newest AS MATERIALIZED (
+                    SELECT schema_version, features, meta, coalesce(label, prediction) AS outcome FROM payload_records
+                    WHERE deployment_no = :deployment_no ORDER BY logged_at DESC, record_no DESC LIMIT :limit)
+                SELECT place, value, count(*) AS records FROM (
+                    SELECT {_OUTCOMES} AS place, outcome AS value FROM newest
+                    UNION ALL SELECT {_RECORDS}, to_jsonb(schema_version = :schema_version) FROM newest
+                    {" ".join(parts)}) found
+                GROUP BY place, value"""  # noqa: S608 - positions of columns only
+        ),
+        {"deployment_no": deployment_no, "schema_version": schema_version, "limit": limit},
+    ).all()
+    found: dict[int, list[ValueCount]] = {place: [] for place in (_OUTCOMES, _RECORDS, *range(len(columns)))}
+    for row in rows:
+        if row.value is not None:
+            found[row.place].append(ValueCount(row.value, row.records))
+    return NewestValues(
+        records=sum(one.records for one in found[_RECORDS]),
+        records_of_version=sum(one.records for one in found[_RECORDS] if one.value is True),
+        outcomes=found[_OUTCOMES],
+        columns=[found[place] for place in range(len(columns))],
+    )

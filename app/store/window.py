@@ -33,7 +33,7 @@ _NEWEST_FEEDBACK = """
       AND coalesce(p.schema_version, f.schema_version) = $2 AND f.usable_at >= $3 AND f.usable_at < $4
     ORDER BY f.usable_at DESC, f.feedback_no DESC LIMIT $5
 """
-_PREDICTED = "coalesce(p.label, p.prediction, f.predicted_label, f.predicted)#>>'{}' AS predicted"
+_PREDICTED = "coalesce(p.label, p.prediction, f.predicted_label, f.predicted)::text AS predicted"
 
 _DECODER = msgspec.json.Decoder(list[str | float | int | bool | None])
 
@@ -70,13 +70,13 @@ def count_payload(reader: ArrowReader, query: WindowQuery, span: Span) -> int:
 def newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
     """The newest records logged in the span, newest first.
 
-    Columns: record_no, logged_at, record_id, model_revision, outcome (canonical text of the decoded label or the prediction),
+    Columns: record_no, logged_at, record_id, model_revision, outcome (JSON text of the decoded label or the prediction),
     probability (JSON text, NULL where there is none) if it is wanted, value_0 ….
     """
     probability = ", probability#>>'{}' AS probability" if query.with_probabilities else ""
     return reader.table(
         # Only positions of columns are written into the statement, never a name or a value.
-        f"""SELECT record_no, logged_at, record_id, model_revision, coalesce(label, prediction)#>>'{{}}' AS outcome
+        f"""SELECT record_no, logged_at, record_id, model_revision, coalesce(label, prediction)::text AS outcome
                    {probability} {query.values("features", "meta")} {_NEWEST_PAYLOAD}""",
         _parameters(query, span, limit),
     )
@@ -91,14 +91,14 @@ def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: 
     """The newest observed labels that became usable in the span, newest first; those whose payload record is gone are left out.
 
     Columns: feedback_no, feedback_id, record_no (NULL where the label came with features of its own), model_revision (of the prediction),
-    label and predicted (canonical texts; predicted is NULL where the model has not been asked yet), probability (JSON text, NULL where
+    label and predicted (JSON texts; predicted is NULL where the model has not been asked yet), probability (JSON text, NULL where
     there is none) if it is wanted, value_0 ….
     """
     probability = ", coalesce(p.probability, f.predicted_probability)#>>'{}' AS probability" if query.with_probabilities else ""
     return reader.table(
         # As above.
         f"""SELECT f.feedback_no, f.feedback_id, f.record_no, coalesce(p.model_revision, f.predicted_revision) AS model_revision,
-                   f.label#>>'{{}}' AS label, {_PREDICTED} {probability}
+                   f.label::text AS label, {_PREDICTED} {probability}
                    {query.values("coalesce(p.features, f.features)", "coalesce(p.meta, f.meta)")} {_NEWEST_FEEDBACK}""",
         _parameters(query, span, limit),
     )
@@ -141,10 +141,10 @@ def probabilities_of(reader: ArrowReader, deployment_no: int, span: Span, record
 
 
 def answer_of(reader: ArrowReader, deployment_no: int, outcome: str) -> tuple[str, str | None] | None:
-    """The prediction and label (JSON texts) of the newest record with that outcome (canonical text)."""
+    """The prediction and label (JSON texts) of the newest record with that outcome (JSON text)."""
     table = reader.table(
         "SELECT prediction::text AS prediction, label::text AS label FROM payload_records"
-        " WHERE deployment_no = $1 AND coalesce(label, prediction)#>>'{}' = $2 ORDER BY logged_at DESC, record_no DESC LIMIT 1",
+        " WHERE deployment_no = $1 AND coalesce(label, prediction) = $2::text::jsonb ORDER BY logged_at DESC, record_no DESC LIMIT 1",
         [deployment_no, outcome],
     )
     return (table["prediction"][0].as_py(), table["label"][0].as_py()) if table.num_rows else None

@@ -64,13 +64,13 @@ def read_categories(name: str, kind: FieldType, array: pa.Array, before: int) ->
     return _checked(name, array, before, _text if kind is FieldType.STRING else _boolean)
 
 
-def read_classes(name: str, array: pa.Array, before: int) -> Coded:
-    """A column of class labels: text, numbers or booleans; text that spells a number as JSON does is one.
+def read_classes(name: str, array: pa.Array, before: int, *, is_typed: bool) -> Coded:
+    """A column of class labels: text, numbers or booleans; in a file without types, text that spells a number as JSON does is one.
 
     Raises:
         InvalidInput: a value is too long or no finite number; names the first such row.
     """
-    return _checked(name, array, before, _class)
+    return _checked(name, array, before, _typed_class if is_typed else _class)
 
 
 def read_numbers(name: str, kind: FieldType, array: pa.Array, before: int) -> pa.Array:
@@ -180,7 +180,11 @@ def _boolean(value: Any) -> bool:  # noqa: ANN401 - text of a text file, or a bo
 
 
 def _class(value: str | float | Decimal) -> Scalar:
-    if isinstance(value, str) and not _JSON_NUMBER.fullmatch(value):
+    return _tidy(_number(value)) if isinstance(value, str) and _JSON_NUMBER.fullmatch(value) else _typed_class(value)
+
+
+def _typed_class(value: str | float | Decimal) -> Scalar:
+    if isinstance(value, str):
         if len(value) > LONGEST_VALUE:
             raise Refused(f"a class label must have at most {LONGEST_VALUE} characters, found {len(value):,}")
         return _text(value)

@@ -63,13 +63,17 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Which columns of a file are read, and as what. `absent` are the meta fields that are not in it."""
+    """Which columns of a file are read, and as what. `absent` are the meta fields that are not in it.
+
+    `has_typed_label`: the file says the label's type, so that its text is text.
+    """
 
     columns: tuple[Column, ...]
     absent: tuple[str, ...]
     label: str
     weight: str | None
     problem_type: ProblemType
+    has_typed_label: bool = False
 
     @property
     def quantities(self) -> tuple[str, ...]:
@@ -111,7 +115,8 @@ def layout_of(
     if problems:
         raise InvalidInput(problems)
     absent = tuple(column.name for column in schema.meta if column.name not in there)
-    return Layout(columns=columns, absent=absent, label=label, weight=weight, problem_type=problem_type)
+    is_typed = label in file.types
+    return Layout(columns=columns, absent=absent, label=label, weight=weight, problem_type=problem_type, has_typed_label=is_typed)
 
 
 def pieces(file: TrainingFile, layout: Layout) -> Iterator[Piece]:
@@ -153,7 +158,7 @@ def _label(layout: Layout, array: pa.Array, before: int) -> Part:
     if layout.has_numeric_label:
         column = Column(name=layout.label, type=FieldType.NUMBER, kind=FieldKind.NUMERIC)
         return _part(column, array, before)
-    return Part(read_classes(layout.label, array, before))
+    return Part(read_classes(layout.label, array, before, is_typed=layout.has_typed_label))
 
 
 def _weights(name: str, array: pa.Array, before: int) -> Numbers:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from app.domain.monitors import Monitor
 from app.domain.outcomes import Outcome, OutcomeRule
 from app.domain.training_data import Cell, Distribution
-from app.domain.values import GroupValue, label_of
+from app.domain.values import GroupValue, spelled
 from app.errors import InvalidInput
 from app.training.from_distributions import Inexact, outcome_of_label
 
@@ -54,5 +54,5 @@ def _known(labels: Distribution) -> list[Cell]:
 
 
 def _listed(values: tuple[GroupValue, ...]) -> str:
-    shown = ", ".join(f"{label_of(value)!r:.{_SHOWN}}" for value in values[:MOST_EXAMPLES])
+    shown = ", ".join(f"{spelled(value):.{_SHOWN}}" for value in values[:MOST_EXAMPLES])
     return f"{shown} and {len(values) - MOST_EXAMPLES} more" if len(values) > MOST_EXAMPLES else shown

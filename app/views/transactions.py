@@ -11,6 +11,7 @@ from app.domain.deployments import Column, FieldKind, RecordSchema
 from app.domain.groups import typed
 from app.domain.mitigation import FlaggedRecord
 from app.domain.monitors import Monitor, MonitoredAttribute
+from app.domain.outcomes import is_numeric
 from app.domain.texts import TOGETHER
 from app.domain.values import GroupValue, Range, canonical, label_of
 from app.errors import Conflict, InvalidInput
@@ -134,8 +135,8 @@ def _filter(wanted: RecordsWanted, lens: Lens, window: CheckWindow | None) -> Re
         until=min((time for time in times if time is not None), default=None),
         oldest=None if window is None else window.oldest,
         version=None if window is None else window.version,
-        favourable=ValueTest() if monitor is None else _outcomes(monitor.outcomes.favourable),
-        unfavourable=ValueTest() if monitor is None else _outcomes(monitor.outcomes.unfavourable),
+        favourable=ValueTest() if monitor is None else outcome_test(monitor.outcomes.favourable),
+        unfavourable=ValueTest() if monitor is None else outcome_test(monitor.outcomes.unfavourable),
         groups=() if wanted.group is None else tuple(_groups(members, wanted.group, lens.schemas)),
         outcome=wanted.outcome,
         changed=wanted.changed,
@@ -186,6 +187,8 @@ def _group(attribute: MonitoredAttribute, label: str, schemas: Mapping[int, Reco
     return GroupTest(ValueTest(tuple(sorted(texts)), ranges), tuple(columns_found))
 
 
-def _outcomes(members: Sequence[GroupValue]) -> ValueTest:
+def outcome_test(members: Sequence[GroupValue]) -> ValueTest:
+    """Returns which outcomes pass that are among these favourable, or unfavourable, members."""
     texts = tuple(canonical(member) for member in members if not isinstance(member, Range))
-    return ValueTest(texts, tuple((member.lo, member.hi) for member in members if isinstance(member, Range)))
+    ranges = tuple((member.lo, member.hi) for member in members if isinstance(member, Range))
+    return ValueTest(texts, ranges, only_numbers=any(is_numeric(member) for member in members))

@@ -71,7 +71,8 @@ class MonitorIn(In):
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
     favourable: list[GroupValueJson] = Field(
-        json_schema_extra=_SOME, description="Favourable outcomes: class values, or closed ranges for regression."
+        json_schema_extra=_SOME,
+        description="Favourable outcomes: class values, or closed ranges for regression. Text never counts under numbers.",
     )
     unfavourable: list[GroupValueJson] = Field(
         json_schema_extra=_SOME, description="Unfavourable outcomes. Predictions in neither list are unclassified."
@@ -97,7 +98,7 @@ class MonitorIn(In):
         description="Keys of what is measured, see `GET /v1/metrics`. Left out: the usual ones and, with `strata`, the conditional ones.",
     )
     strata: ColumnName | None = Field(
-        default=None, description="The column within whose values the conditional metrics compare like with like; none of the attributes."
+        default=None, description="The column within whose values the conditional metrics compare like with like."
     )
     draws: int = Field(
         default=DRAWS_PER_ROW,
@@ -154,17 +155,17 @@ class AttributeOut(Out):
 
 
 class MonitorWarning(Out):
-    """Something that is accepted, but may lead to figures that say less than they seem to."""
+    """One doubtful field of what may be stored all the same."""
 
-    field: str = Field(examples=["attributes[0].correlated_features[1]"])
-    message: str = Field(examples=["Postcode goes together with Sex no more strongly than shuffled values do"])
+    field: str = Field(examples=["favourable[0]", "attributes[0].correlated_features[1]"])
+    message: str = Field(examples=["'No Rsik' was never seen in the training data; seen there: 'Risk' (700), 'No Risk' (300)"])
 
 
 class MonitorOut(Out):
     """The stored configuration. `version` grows with every change of content and is recorded with each check."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"version": 1, "max_records": 10_000, "schedule": "hourly", "warnings": [], **_EXAMPLE}]}
+        json_schema_extra={"examples": [{"version": 1, "max_records": 10_000, "schedule": "hourly", **_EXAMPLE, "warnings": []}]}
     )
 
     version: int
@@ -180,12 +181,13 @@ class MonitorOut(Out):
     draws: int
     seed: int
     warnings: list[MonitorWarning] = Field(
-        description="What is accepted but doubtful, such as a correlated feature that is no stronger than chance. Not part of what is set."
+        description="Doubtful fields, none of which is refused: outcomes and groups that neither the training data nor the newest records"
+        " hold, and correlated features that are no stronger than chance. Not part of what is set."
     )
 
     @classmethod
     def of(cls, monitor: Monitor, warnings: Sequence[FieldProblem] = ()) -> "MonitorOut":
-        """The body of a stored monitor."""
+        """The body of a stored monitor, with what is doubtful about it."""
         return cls(
             version=monitor.version,
             favourable=list(monitor.outcomes.favourable),

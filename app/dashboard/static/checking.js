@@ -1,12 +1,12 @@
 /* While a person types: REST says with validate_only=true what would be refused. Problems are shown at their fields without an alert and
    without moving the focus, and only at fields that the person has been at, until saving was tried. What is told to people who listen is
-   one short line, when it changes. */
+   one short line, when it changes. What REST warns of (`warnings` in its answer) is shown at its field, too, and forbids nothing. */
 import { Problem, showProblem } from "./api.js";
-import { controlFor, markFields } from "./forms.js";
+import { controlFor, markFields, warnFields, warningWords } from "./forms.js";
 
 const PAUSE = 700; // milliseconds without a key
 
-/** Calls `check` when the person pauses; it throws a `Problem` where saving would be refused. */
+/** Calls `check` when the person pauses; it gives the answer, and throws a `Problem` where saving would be refused. */
 export function checkAsTyped(form, check) {
   const line = form.querySelector("[data-checked]");
   const seen = new WeakSet();
@@ -17,20 +17,21 @@ export function checkAsTyped(form, check) {
   async function run() {
     const mine = ++last;
     let problem = null;
-    let answer = null;
+    let warnings = [];
     try {
-      answer = await check();
+      warnings = (await check())?.warnings || [];
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       problem = error;
     }
-    if (mine === last && form.isConnected) show(problem, answer?.warnings || []);
+    if (mine === last && form.isConnected) show(problem, warnings);
   }
 
   function show(problem, warnings) {
     const shown = (problem?.errors || []).filter((one) => isAt(controlFor(form, one.field)));
     markFields(form, shown);
-    tell(line, words(problem, shown.length, warnings));
+    const elsewhere = warnFields(form, warnings);
+    tell(line, problem ? words(problem, shown.length) : savable(warnings, elsewhere));
     if (!shown.length) showProblem(form.querySelector("[data-problem]"), null);
   }
 
@@ -54,8 +55,13 @@ export function checkAsTyped(form, check) {
   });
 }
 
-function words(problem, shown, warnings) {
-  if (!problem) return ["Checked: this can be saved.", ...warnings.map((one) => `Note: ${one.message}.`)].join(" ");
+function savable(warnings, elsewhere) {
+  if (!warnings.length) return "Checked: this can be saved.";
+  const marked = warnings.length > elsewhere.length ? ["Look at the warnings at the fields."] : [];
+  return ["Checked: this can be saved, but something speaks against it.", ...marked, warningWords(elsewhere)].join(" ").trim();
+}
+
+function words(problem, shown) {
   if (problem.status === 0) return "";
   if (!problem.errors.length) return `Saving would be refused: ${problem.message}`;
   if (!shown) return "Not complete yet.";

@@ -106,20 +106,38 @@ export function showProblems(form, problem) {
 
 /** Marks the controls that the problems are about, and no others; gives the problems that are about none. */
 export function markFields(form, problems) {
-  for (const control of form.querySelectorAll("[aria-invalid]")) {
-    control.removeAttribute("aria-invalid");
-    describe(control, (id) => !id.startsWith(NOTE));
-  }
-  form.querySelectorAll(`[id^=${NOTE}]`).forEach((one) => one.remove());
+  for (const control of form.querySelectorAll("[aria-invalid]")) control.removeAttribute("aria-invalid");
+  clearNotes(form, NOTE);
+  const { found, left } = byControl(form, problems);
+  found.forEach((messages, control) => {
+    control.setAttribute("aria-invalid", "true");
+    note(control, messages.join("; "), NOTE, "field-problem");
+  });
+  return left;
+}
+
+/** Shows each warning at its field, and no others; gives the warnings that are about none. */
+export function warnFields(form, warnings) {
+  clearNotes(form, WARNING);
+  const { found, left } = byControl(form, warnings);
+  found.forEach((messages, control) => note(control, messages.join("; "), WARNING, "field-warning"));
+  return left;
+}
+
+/** Warnings as a sentence for where there is no field to show them at; nothing where there are none. */
+export function warningWords(warnings) {
+  return (warnings || []).map(({ field, message }) => `Warning: ${field}: ${message}${message.endsWith("?") ? "" : "."}`).join(" ");
+}
+
+function byControl(form, told) {
   const found = new Map();
   const left = [];
-  for (const one of problems) {
+  for (const one of told) {
     const control = controlFor(form, one.field);
     if (control) found.set(control, [...(found.get(control) || []), placed(one, control)]);
     else left.push(one);
   }
-  found.forEach((messages, control) => mark(control, messages.join("; ")));
-  return left;
+  return { found, left };
 }
 
 /** The message, with the place inside the control's value where it is about a member of what the control holds. */
@@ -142,15 +160,20 @@ export function controlFor(form, field) {
 }
 
 const NOTE = "problem-of-";
+const WARNING = "warning-of-";
 
-function mark(control, message) {
-  const note = document.createElement("p");
-  note.className = "field-problem";
-  note.id = NOTE + `${control.id || control.name}`.replace(/[^\w-]/g, "-");
-  note.textContent = message;
-  control.setAttribute("aria-invalid", "true");
-  describe(control, () => true, note.id);
-  (control.closest("label") || control).after(note);
+function clearNotes(form, prefix) {
+  form.querySelectorAll(`[aria-describedby*=${prefix}]`).forEach((control) => describe(control, (id) => !id.startsWith(prefix)));
+  form.querySelectorAll(`[id^=${prefix}]`).forEach((one) => one.remove());
+}
+
+function note(control, message, prefix, className) {
+  const line = document.createElement("p");
+  line.className = className;
+  line.id = prefix + `${control.id || control.name}`.replace(/[^\w-]/g, "-");
+  line.textContent = message;
+  describe(control, () => true, line.id);
+  (control.closest("label") || control).after(line);
 }
 
 /** Keeps those ids of the control's descriptions that pass, and adds one. */

@@ -3,7 +3,7 @@ import { Problem } from "./api.js";
 import { checkAsTyped } from "./checking.js";
 import { show } from "./deployment_form.js";
 import { writeExact, isExact, digitsOf } from "./exact.js";
-import { askExactly, attempt, bodyOf } from "./forms.js";
+import { askExactly, attempt, bodyOf, warnFields, warningWords } from "./forms.js";
 import { Rows } from "./rows.js";
 import { forgetEdits, keepEdits, reloadSaying } from "./saved.js";
 import { writeValues } from "./values.js";
@@ -51,6 +51,7 @@ export class MonitorForm {
     this.ownMetrics.checked = monitor.metrics !== null;
     this.form.querySelectorAll("[name=metrics]").forEach((box) => { box.checked = (monitor.metrics || []).includes(box.value); });
     this.#arrangeMetrics();
+    warnFields(this.form, warnings);
   }
 
   /** The whole monitor. Throws a `Problem`. */
@@ -164,9 +165,9 @@ export class MonitorForm {
   }
 
   async #save(form, monitor) {
-    await askExactly("PUT", this.path, monitor);
+    const { warnings } = await askExactly("PUT", this.path, monitor);
     [this.form, form].forEach(forgetEdits);
-    reloadSaying(form, "monitor", "Saved the fairness monitor.");
+    reloadSaying(form, "monitor", `Saved the fairness monitor. ${warningWords(warnings)}`.trim());
   }
 
   #wireJson() {

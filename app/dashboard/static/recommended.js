@@ -1,7 +1,7 @@
 /* Recommended monitors: each proposal with its evidence; what is ticked is accepted with one request, edited or as it is. */
 import { Problem, showProblem } from "./api.js";
 import { isExact, digitsOf } from "./exact.js";
-import { askExactly, attempt, bodyOf } from "./forms.js";
+import { askExactly, attempt, bodyOf, warningWords } from "./forms.js";
 import { show } from "./deployment_form.js";
 import { reloadSaying } from "./saved.js";
 import { writeValue, writeValues } from "./values.js";
@@ -112,8 +112,9 @@ class Recommended {
     if (!ticked.length) throw new Problem({ detail: "Tick at least one attribute." }, 422);
     const body = bodyOf(this.form);
     body.attributes = ticked.map((made, no) => ({ feature: made.proposal.feature, monitored: [], ...body.attributes[no] }));
-    await askExactly("POST", this.place.dataset.path, body);
-    reloadSaying(this.form, "monitor", `Accepted ${body.attributes.map((one) => one.feature).join(", ")} into the fairness monitor.`);
+    const { warnings } = await askExactly("POST", this.place.dataset.path, body);
+    const accepted = `Accepted ${body.attributes.map((one) => one.feature).join(", ")} into the fairness monitor.`;
+    reloadSaying(this.form, "monitor", `${accepted} ${warningWords(warnings)}`.trim());
   }
 }
 

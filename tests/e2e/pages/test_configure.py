@@ -169,9 +169,25 @@ def _change_the_monitor(visit: Visit) -> None:
     age.get_by_label("Lowest fair disparate impact").fill("0.9")
     age.get_by_label("Monitored groups").fill("18 to 25\n61-70.5")
     age.get_by_label("Reference group").fill("26 to 60")
+    _misspell_an_outcome(visit)
     page.get_by_role("button", name="Save the monitor").press("Enter")
     expect(page.get_by_text("Saved the fairness monitor.")).to_be_focused()
     expect(page.locator("#monitor table")).to_contain_text("61 to 70.5")
     _watch_one_side_and_then_both(visit)
     visit.settle()
     assert (visit.serious_findings(), visit.overflows()) == ([], False)
+
+
+def _misspell_an_outcome(visit: Visit) -> None:
+    """What nobody has seen is warned of at its field while a person types, and no longer once it is put right."""
+    favourable = visit.page.locator("#m-favourable")
+    right = favourable.input_value()
+    warning = visit.page.locator("#warning-of-m-favourable")
+    favourable.fill("No Rsik")
+    expect(warning).to_contain_text("'No Rsik' was never seen in the training data; seen there: ")
+    expect(warning).to_contain_text("did you mean 'No Risk'?")
+    expect(visit.page.get_by_text("Checked: this can be saved, but something speaks against it.")).to_be_visible()
+    expect(favourable).to_have_attribute("aria-describedby", "how-values warning-of-m-favourable")
+    assert visit.serious_findings() == []
+    favourable.fill(right)
+    expect(warning).to_have_count(0)

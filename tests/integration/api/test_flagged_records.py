@@ -281,7 +281,7 @@ def test_a_deployment_whose_columns_are_called_like_ours_can_be_labelled_too(ser
     file = service.client.get(CSV)
 
     body = labelled(file, lambda _line: "No Risk", column="observed_label")
-    receipt = send(service, body, label_column="observed_label").json()
+    receipt = send(service, body, label="observed_label").json()
 
     assert receipt["accepted"] == 1
     (line,) = lines_of(file)

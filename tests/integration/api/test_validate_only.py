@@ -123,5 +123,5 @@ def test_a_misspelt_wish_to_check_only_stores_nothing(service: RunningService) -
     twice = service.client.post("/v1/deployments?validate_only=true&validate_only=false", json=deployment())
     no_word = service.client.post("/v1/deployments", json=deployment(), params={"validate_only": "maybe"})
 
-    assert (fields(misspelt), fields(twice), fields(no_word)) == ({"validateonly"}, {"validate_only"}, {"validate_only"})
+    assert (fields(misspelt), fields(twice), fields(no_word)) == ({"query.validateonly"}, {"query.validate_only"}, {"validate_only"})
     assert service.client.get("/v1/deployments").json()["deployments"] == []

@@ -72,12 +72,15 @@ def test_without_an_endpoint_labelled_features_wait(database: Database) -> None:
     assert accuracy.reason == "the labelled records have no prediction, and the deployment has no endpoint to ask for one"
 
 
-def test_accuracy_does_not_depend_on_how_a_label_spells_a_number(stage: Scene) -> None:
+def test_a_label_that_is_text_is_of_no_numeric_outcome(stage: Scene) -> None:
     rows = applicants(20, 20, 20)
     stage.log(rows, NOON)
-    stage.label([(row["id"], "1") for row in rows], NOON)
+    stage.label([(row["id"], 1 if no % 2 else "1") for no, row in enumerate(rows)], NOON)
 
-    assert stage.check(NOON).value("accuracy", "feedback", scope="overall") == 1.0
+    result = stage.check(NOON)
+    accuracy = result.get("accuracy", "feedback", scope="overall")
+    assert (accuracy.value, accuracy.n) == (1.0, 20)
+    assert (result.run.window or {})["unclassified_labels"] == 20
 
 
 class FloatScorer(RuleScorer):

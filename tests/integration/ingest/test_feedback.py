@@ -48,9 +48,7 @@ def test_historical_labels_are_usable_from_when_both_halves_were_there(service: 
 def test_csv_is_taken_with_the_label_column_that_is_named(service: RunningService) -> None:
     body = "Age,Sex,Owner,Postcode,Outcome,Extra\n33,female,true,8001,Risk,x\n44,male,,,No Risk,y\n"
 
-    answer = service.client.post(
-        FEEDBACK, content=body, headers={"Content-Type": "text/csv; charset=utf-8"}, params={"label_column": "Outcome"}
-    )
+    answer = service.client.post(FEEDBACK, content=body, headers={"Content-Type": "text/csv; charset=utf-8"}, params={"label": "Outcome"})
 
     assert counts(answer.json()) == (2, 2, 0, 0)
     assert rows(service.database, "SELECT features, meta, label FROM feedback_records ORDER BY feedback_no") == [

@@ -18,19 +18,19 @@ GRADES = OutcomeRule(favourable=("a", "b"), unfavourable=("c", "d"))
 Answer = float | Sequence[float | None] | None
 
 
-def found(answers: Sequence[Answer], predicted: Sequence[str | None], rule: OutcomeRule = APPROVED) -> Scores:
+def found(answers: Sequence[Answer], predicted: Sequence[str | int | None], rule: OutcomeRule = APPROVED) -> Scores:
     texts = pa.chunked_array([pa.array([None if answer is None else json.dumps(answer) for answer in answers], pa.string())])
-    predictions = pa.chunked_array([pa.array(predicted, pa.string())])
+    predictions = pa.chunked_array([pa.array([None if one is None else json.dumps(one) for one in predicted], pa.string())])
     return favourable_scores(texts, predictions, outcome_codes(predictions, rule), rule)
 
 
-def values(answers: Sequence[Answer], predicted: Sequence[str | None], rule: OutcomeRule = APPROVED) -> list[float | None]:
+def values(answers: Sequence[Answer], predicted: Sequence[str | int | None], rule: OutcomeRule = APPROVED) -> list[float | None]:
     result = found(answers, predicted, rule)
     assert result.values is not None, result.reason
     return [None if np.isnan(value) else round(float(value), 12) for value in result.values]
 
 
-def reason(answers: Sequence[Answer], predicted: Sequence[str | None], rule: OutcomeRule = APPROVED) -> str:
+def reason(answers: Sequence[Answer], predicted: Sequence[str | int | None], rule: OutcomeRule = APPROVED) -> str:
     result = found(answers, predicted, rule)
     assert result.values is None
     return result.reason
@@ -141,7 +141,7 @@ def test_a_sum_of_places_is_never_above_one() -> None:
 
 
 def test_numbers_of_class_values_are_found_as_they_are_written() -> None:
-    assert values([[0.9, 0.1], [0.2, 0.8]], ["0", "1"], OutcomeRule(favourable=(1,), unfavourable=(0.0,))) == [0.1, 0.8]
+    assert values([[0.9, 0.1], [0.2, 0.8]], [0, 1], OutcomeRule(favourable=(1,), unfavourable=(0.0,))) == [0.1, 0.8]
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,6 @@ def test_a_value_and_a_range_may_be_combined() -> None:
 
 REFUSED = [
     ("sexe", None, None, "attribute: 'sexe' is not a column; there are sex, age, one, none"),
-    ("sex", "femal", None, "monitored: 'femal' is not a value of 'sex', which holds male, female"),
     ("sex", ["male", "male"], None, "monitored: 'male' is listed twice"),
     ("sex", ["male"], ["male"], "reference: 'male' is listed as monitored, too"),
     ("sex", [], None, "monitored: must list at least one value"),
@@ -134,7 +133,6 @@ REFUSED = [
     ("sex", [None], None, "monitored: must list text, numbers, true/false or ranges (lo, hi), found None"),
     ("sex", [(1, 2)], [(3, 4)], "attribute: 'sex' must hold numbers, found 'female' in 3 records, the first of them 1"),
     ("sex", {"age": 3}, None, "monitored: age is not among the attributes, which are sex"),
-    ("sex", ["female", "male"], None, "reference: no record of 'sex' is left to compare the monitored ones with"),
     ("age", [(18, 25)], None, "reference: is needed for 'age', because monitored lists ranges"),
     ("age", None, [(18, 25)], "monitored: is needed for 'age', because reference lists ranges"),
     ("age", [(25, 18)], [(26, 75)], "monitored: lo 25 of a range is above hi 18"),
@@ -157,6 +155,24 @@ def test_what_is_wrong_is_named_with_its_argument(attribute: str | list[str], mo
     frame = people(sex=["female", "male", "male"], age=[20, 30, 40], one=["x", "x", "x"], none=[None, None, None])
 
     assert refusal(frame, attribute, monitored, reference) == message
+
+
+def test_a_listed_group_without_a_record_is_kept_and_warned_of() -> None:
+    frame = people(sex=["female", "male", "male"], age=[20, 30, 40], none=[None, None, None])
+
+    misspelt = group_records(frame, "sex", "femal", "male")
+    without_reference = group_records(frame, "sex", ["female", "male"])
+    without_values = group_records(frame, "none", "a", "b")
+    of_numbers = group_records(frame, "age", [(50, 60)], [(18, 45)])
+    together = group_records(frame, ["sex", "age"], {"sex": "female", "age": 20}, {"sex": "diverse", "age": 30})
+
+    assert [(group.label, group.role) for group in misspelt.groups] == [("femal", "monitored"), ("male", "reference")]
+    assert (misspelt.sizes.tolist(), misspelt.warnings) == ([0, 2, 1], ("'femal' is not a value of 'sex', which holds male, female",))
+    assert [(group.label, group.role) for group in without_reference.groups] == [("female", "monitored"), ("male", "monitored")]
+    assert without_values.warnings == ("'a' is not a value of 'none', which holds none", "'b' is not a value of 'none', which holds none")
+    assert of_numbers.warnings == ("no number of 'age' lies in 50-60; they go from 20 to 40",)
+    assert [(group.label, group.role) for group in together.groups] == [("female × 20", "monitored"), ("diverse × 30", "reference")]
+    assert together.sizes.tolist() == [1, 0, 2]
 
 
 def test_a_column_of_very_many_values_is_refused_with_advice() -> None:

@@ -194,11 +194,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"prediction": "approved", "metrics": []}, "metrics: must list at least one key"),
     ({"prediction": "approved", "metrics": [["accuracy"]]}, "metrics: ['accuracy'] is not in the catalogue of metrics"),
-    ({"prediction": "approved", "strata": "sex"}, "strata: 'sex' is an attribute, too; each of its values would leave one group only"),
-    (
-        {"prediction": "approved", "attribute": ["sex", "region"], "reference": None, "strata": "region"},
-        "strata: 'region' is an attribute, too",
-    ),
     ({"prediction": 1}, "prediction: must name a column by text, found 1; frame.rename(columns=str) makes text of all names"),
     ({"prediction": "approved", "features": [1]}, "features: must name a column by text, found 1"),
     ({"prediction": "approved", "seed": -1}, "seed: must be a whole number, 0 or more, found -1"),

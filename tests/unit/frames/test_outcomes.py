@@ -23,10 +23,21 @@ def test_with_both_sides_listed_the_rest_is_unclassified() -> None:
     assert codes(["gold", "silver", "none", None], "gold", ["none"]) == [1, 2, 0, 2]
 
 
-@pytest.mark.parametrize("column", [[1, 0], [1.0, 0.0], ["1", "0"], [True, False]])
+@pytest.mark.parametrize("column", [[1, 0], [1.0, 0.0], [True, False]])
 @pytest.mark.parametrize("favourable", [1, 1.0, "1"])
 def test_one_is_one_whatever_type_it_has(column: list[object], favourable: object) -> None:
     assert codes(column, favourable) == [1, 0]
+
+
+def test_text_counts_under_text_and_never_under_numbers() -> None:
+    assert codes(["1", "0"], "1") == [1, 0]
+    assert codes([1, "1", 0, "0", 2], 1) == [1, 2, 0, 2, 0]
+    assert codes([1, "1", 0, "0", 2], 1, 0) == [1, 2, 0, 2, 2]
+    assert codes([0.6, "0.6", 0.1, True], (0.5, 1)) == [1, 2, 0, 2]
+    with pytest.raises(InvalidInput, match=r"^favourable: '1' is not a value of 'outcome', which holds 1, 0; a number is listed, and the"):
+        codes(["1", "0"], 1)
+    with pytest.raises(InvalidInput, match=r"^prediction: 'outcome' must hold numbers, found '0.6' in 2 records, the first of them 1"):
+        codes(["0.6", "0.2"], (0.5, 1))
 
 
 def test_a_range_of_a_regression_has_both_its_ends() -> None:
@@ -37,7 +48,8 @@ def test_a_range_of_a_regression_has_both_its_ends() -> None:
 def test_a_prediction_is_right_if_it_is_the_label_and_not_only_of_its_outcome() -> None:
     assert right(["gold", "gold", "none", None, "gold"], ["gold", "silver", "none", None, None], ["gold", "silver"]) == [1, 0, 1, 0, 0]
     assert right([1, 0, 1], [True, False, False], 1) == [1, 1, 0]
-    assert right([1, 0, 0], ["1", "0", "2"], 1) == [1, 1, 0]
+    assert right([1, 0, 0, 1], [1, "0", 2, "1"], 1) == [1, 0, 0, 0]
+    assert right([1, 0, 0], ["1", "0", "2"], "1") == [1, 1, 0]
 
 
 def test_of_ranges_a_prediction_is_right_if_it_has_the_outcome_of_the_label() -> None:

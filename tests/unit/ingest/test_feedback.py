@@ -11,9 +11,9 @@ PLAN = plan()
 CELLS = [33, 12.5, "female", True]
 
 
-def read(body: object, *, is_csv: bool = False, label_column: str = "label") -> CheckedFeedback:
+def read(body: object, *, is_csv: bool = False, label: str = "label") -> CheckedFeedback:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return read_feedback(LogRequest(body=raw, is_csv=is_csv, label_column=label_column), PLAN, MOMENTS)
+    return read_feedback(LogRequest(body=raw, is_csv=is_csv, label=label), PLAN, MOMENTS)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_csv_is_read_by_the_types_of_the_schema_and_other_columns_are_passed_ove
         '33,"a ""b"", c",12.50,TRUE,x,Risk,r1\r\n,,,,,1,r2\r\nold,male,1,false,x,Risk,r3\r\n44,male,1e3,false,x,,r4\r\n1,2\r\n'
     ).encode()
 
-    checked = read(body, is_csv=True, label_column="Outcome")
+    checked = read(body, is_csv=True, label="Outcome")
 
     assert checked.ids == ["r1", "r2"]
     assert repr(checked.features) == "[[33, 12.5, 'a \"b\", c', True], [None, None, None, None]]"

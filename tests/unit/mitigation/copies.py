@@ -1,5 +1,6 @@
 """A window of records with the answers to their copies, written down by hand."""
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -38,7 +39,7 @@ def window(
         if not mine:
             continue
         records = np.array([record for record, _ in mine], dtype=np.int64)
-        outcomes = pa.chunked_array([pa.array([str(prediction) for _, (prediction, _) in mine], pa.string())])
+        outcomes = pa.chunked_array([pa.array([json.dumps(prediction) for _, (prediction, _) in mine], pa.string())])
         probabilities = [None if probability is None else str(probability) for _, (_, probability) in mine]
         copies.add(place, records, outcome_codes(outcomes, rule))
         if copies.keeps(place):

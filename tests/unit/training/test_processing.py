@@ -299,7 +299,7 @@ def test_labels_of_no_outcome_are_counted_and_the_most_frequent_shown() -> None:
         (
             ("1", "0", "1"),
             BOOLEANS,
-            "no label is among the monitor's outcomes: found '1', '0'; favourable are 'true', unfavourable 'false'",
+            "no label is among the monitor's outcomes: found 1, 0; favourable are true, unfavourable false",
         ),
     ],
 )

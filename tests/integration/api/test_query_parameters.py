@@ -1,0 +1,175 @@
+"""Every route of the application refuses a query parameter that it does not know, and one that is given twice."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
+
+from app.api.ingestion import PARAMETERS, PREFIX
+from app.api.ingestion_paths import ingestion_paths
+from app.main import create_app
+from app.settings import Settings
+from app.web.parameters import declared_parameters
+from tests.integration.api.bodies import deployment, monitor
+from tests.integration.api.test_every_route import FOR_EVERYBODY
+from tests.service import RunningService
+
+IDENTITY = "0c3a7a55-1f6b-4f0e-9d0a-6d3a5a0f2c11"
+IN_PATH = {"deployment_id": "credit-risk", "form": "html", "metric": "disparate_impact", "format": "csv"}
+
+
+@dataclass(frozen=True)
+class Way:
+    """One method of one address, and its query parameters: True may be repeated."""
+
+    method: str
+    template: str
+    parameters: dict[str, bool]
+
+    @property
+    def address(self) -> str:
+        return re.sub(r"\{(\w+)(:path)?\}", lambda found: IN_PATH.get(found[1], IDENTITY), self.template)
+
+
+def _applications(application: ASGIApp) -> Iterator[FastAPI]:
+    """The FastAPI applications within the layers of the service."""
+    if isinstance(application, FastAPI):
+        yield application
+        return
+    for name in ("_app", "_api", "_pages"):
+        if hasattr(application, name):
+            yield from _applications(getattr(application, name))
+
+
+def _routes(listed: Iterable[BaseRoute]) -> Iterator[APIRoute]:
+    for route in listed:
+        inner: Any = getattr(route, "original_router", None)
+        if inner is not None:
+            yield from _routes(inner.routes)
+        else:
+            assert isinstance(route, APIRoute), f"{route} has no dependencies, so nothing checks its query"
+            yield route
+
+
+@pytest.fixture(scope="module")
+def ways(tmp_path_factory: pytest.TempPathFactory) -> list[Way]:
+    """Every way in, of the API, the pages and the two ingestion routes."""
+    folder: Path = tmp_path_factory.mktemp("data")
+    application = create_app(Settings(data_dir=folder), "postgresql://127.0.0.1:9/none")
+    found = [
+        Way(method, route.path, dict(declared_parameters(route)))
+        for one in _applications(application)
+        for route in _routes(one.routes)
+        for method in sorted(route.methods)
+    ]
+    found += [Way("POST", f"{PREFIX}{{deployment_id}}/{name}", dict(known)) for name, known in PARAMETERS.items()]
+    assert {one.template for one in found} >= {"/", "/docs", "/openapi.json", "/metrics", "/health/live", "/login", "/v1/overview"}
+    return found
+
+
+@pytest.fixture
+def client(service: RunningService) -> httpx.Client:
+    """A client of a service with a deployment and its monitor."""
+    service.client.post("/v1/deployments", json=deployment()).raise_for_status()
+    service.client.put("/v1/deployments/credit-risk/fairness-monitor", json=monitor()).raise_for_status()
+    return service.client
+
+
+def _errors(answer: httpx.Response) -> dict[str, str]:
+    is_problem = answer.headers["content-type"] == "application/problem+json"
+    return {one["field"]: one["message"] for one in answer.json().get("errors", [])} if is_problem else {}
+
+
+def test_a_parameter_that_a_route_does_not_know_is_refused_by_its_name_with_the_known_ones(client: httpx.Client, ways: list[Way]) -> None:
+    passed_over = {}
+    for way in ways:
+        answer = client.request(way.method, way.address, params={"no_such_parameter": "1"})
+        message = _errors(answer).get("query.no_such_parameter", "")
+        if answer.status_code != 422 or not all(name in message for name in way.parameters):
+            passed_over[way.method, way.template] = (answer.status_code, message)
+
+    assert passed_over == {}
+    assert client.get("/v1/deployments/credit-risk/fairness-monitor").status_code == 200  # nothing was deleted on the way
+
+
+def test_a_parameter_that_is_no_list_is_refused_where_it_is_given_twice(client: httpx.Client, ways: list[Way]) -> None:
+    single = [(way, name) for way in ways for name, is_list in way.parameters.items() if not is_list]
+    wrong = {}
+    for way, name in single:
+        answer = client.request(way.method, way.address, params=[(name, "1"), (name, "2")])
+        if answer.status_code != 422 or f"query.{name}" not in _errors(answer):
+            wrong[way.method, way.template, name] = answer.status_code
+
+    assert len(single) > 100
+    assert wrong == {}
+
+
+def test_a_list_may_be_repeated_on_the_page_and_in_the_api(client: httpx.Client, ways: list[Way]) -> None:
+    lists = {(way.template, name) for way in ways for name, is_list in way.parameters.items() if is_list}
+
+    assert lists == {("/v1/overview", "state"), ("/", "state")}
+    for address, _ in lists:
+        assert client.get(address, params=[("state", "fair"), ("state", "stale")]).status_code == 200
+
+
+def test_without_a_key_the_answer_is_that_one_is_needed(client: httpx.Client, ways: list[Way]) -> None:
+    answers = {
+        (way.method, way.template): httpx.request(
+            way.method, client.base_url.join(way.address), params={"no_such_parameter": "1"}
+        ).status_code
+        for way in ways
+        if way.template not in FOR_EVERYBODY
+    }
+
+    assert set(answers.values()) == {401}, {way: status for way, status in answers.items() if status != 401}
+
+
+def test_a_person_gets_a_page_that_says_what_was_expected(client: httpx.Client) -> None:
+    answer = client.get("/alerts", params={"stat": "<b>open"}, headers={"Accept": "text/html"})
+
+    assert answer.status_code == 422
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "query.stat: is no parameter of this address; did you mean state? It takes" in answer.text
+
+
+def test_the_ingestion_routes_document_the_parameters_that_they_take() -> None:
+    documented = {
+        path.rpartition("/")[2]: {one["name"] for one in item["post"]["parameters"] if one["in"] == "query"}
+        for path, item in ingestion_paths().items()
+    }
+
+    assert documented == {name: set(known) for name, known in PARAMETERS.items()}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "sent"),
+    [("PUT", "training-data", "label_column"), ("POST", "feedback-records", "label_column"), ("PUT", "training-data", "labels")],
+)
+def test_the_label_has_one_name_and_another_is_refused_with_it(client: httpx.Client, method: str, path: str, sent: str) -> None:
+    answer = client.request(
+        method,
+        f"/v1/deployments/credit-risk/{path}",
+        params={sent: "Risk"},
+        content="Age,Sex,Owner,Risk\n33,female,true,Risk\n",
+        headers={"Content-Type": "text/csv"},
+    )
+
+    assert answer.status_code == 422
+    assert "did you mean label?" in _errors(answer)[f"query.{sent}"]
+
+
+def test_native_feedback_refuses_a_column_that_it_cannot_have(client: httpx.Client) -> None:
+    body = {"records": [{"id": "a", "label": "Risk"}]}
+    named = client.post("/v1/deployments/credit-risk/feedback-records", json=body, params={"label": "Outcome"})
+    usual = client.post("/v1/deployments/credit-risk/feedback-records", json=body, params={"label": "label"})
+
+    assert (named.status_code, list(_errors(named))) == (422, ["label"])
+    assert usual.status_code == 200

@@ -1,0 +1,129 @@
+"""The service and the library answer alike: the same outcomes, and null with the same reason."""
+
+from dataclasses import asdict
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from sqlalchemy import text
+
+from app.checks.classifying import json_text_of, outcome_codes
+from app.domain.monitors import MonitoredAttribute
+from app.domain.outcomes import Outcome, OutcomeRule
+from app.domain.values import Scalar
+from app.frames.measuring import measure_attributes, measure_frame
+from app.store.arrow import arrow_reader
+from app.store.engine import Database
+from app.store.record_conditions import RecordFilter, Statement, select_within
+from app.views.transactions import outcome_test
+from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
+from tests.scenes import NOON, Result, Scene, scene
+from tests.unit.checks.test_classifying import rules, values
+
+AGE = MonitoredAttribute(feature="age", monitored=("young",), reference=("old",))
+
+
+def by_service(database: Database, rows: list[dict[str, Any]], **monitor: Any) -> Result:  # noqa: ANN401 - members of a monitor
+    attributes = monitor.pop("attributes", (SEX,))
+    stage: Scene = scene(database, APPLICANT, monitor_of(*attributes, **monitor), endpoint=None)
+    stage.log(rows, NOON)
+    return stage.check(NOON)
+
+
+def reasons_of_service(result: Result, attribute: str) -> dict[tuple[str, str, str | None], str | None]:
+    return {
+        (one.metric, one.scope.value, one.group): one.reason
+        for one in result.measurements
+        if one.data == "payload" and one.attribute == attribute and one.value is None
+    }
+
+
+def reasons_of_library(rows: list[dict[str, Any]], attribute: str, **arguments: Any) -> dict[tuple[str, str, str | None], str | None]:  # noqa: ANN401
+    report = measure_frame(pd.DataFrame(rows), attribute=attribute, prediction="prediction", unfavourable=0, **arguments)
+    found = report.to_frame()
+    missing = found[found["value"].isna()]
+    return {(one.metric, one.scope, None if pd.isna(one.group) else one.group): one.reason for one in missing.itertuples()}
+
+
+@pytest.mark.parametrize(
+    ("monitored", "reference"),
+    [(("femal",), ("male",)), (("female",), ("men",)), (("female", "diverse"), ("male", "none")), (("female", "male"), None)],
+)
+def test_an_empty_group_is_answered_with_null_and_the_same_reason(
+    database: Database, monitored: tuple[str, ...], reference: tuple[str, ...] | None
+) -> None:
+    rows = applicants(20, 30, 6)
+    watched = MonitoredAttribute(feature="sex", monitored=monitored, reference=reference)
+
+    of_service = reasons_of_service(by_service(database, rows, attributes=(watched,)), "sex")
+    of_library = reasons_of_library(rows, "sex", monitored=list(monitored), reference=reference and list(reference))
+
+    assert of_service
+    shared = of_service.keys() & of_library.keys()
+    assert {key: of_library[key] for key in shared} == {key: of_service[key] for key in shared}
+    assert not {key for key in of_service if key not in of_library and key[0] in {metric for metric, _, _ in of_library}}
+
+
+def test_strata_that_are_the_attribute_are_answered_with_null_and_the_same_reason(database: Database) -> None:
+    rows = applicants(20, 30, 6)
+    metric = "conditional_demographic_disparity_in_predicted_labels"
+
+    result = by_service(database, rows, strata="sex")
+    found = result.get(metric, "payload", "sex", "female")
+    of_library = reasons_of_library(rows, "sex", monitored="female", reference="male", strata="sex")
+
+    assert found.value is None
+    assert found.reason == "no stratum holds records of female and of the reference group (male), so like is nowhere compared with like"
+    assert of_library[metric, "group", "female"] == found.reason
+    assert result.get("disparate_impact", "payload", "sex", "female").value is not None
+
+
+def test_strata_that_are_one_of_several_attributes_divide_the_others() -> None:
+    rows = [{**row, "region": "north" if no % 3 else "south"} for no, row in enumerate(applicants(20, 30, 6))]
+    reports = measure_attributes(pd.DataFrame(rows), attributes=["sex", "region"], prediction="prediction", strata="region")
+
+    values_of = {
+        name: report.to_frame()
+        .set_index(["metric", "scope"])["value"]
+        .get(("conditional_demographic_disparity_in_predicted_labels", "pooled"))
+        for name, report in reports.items()
+    }
+    assert pd.notna(values_of["sex"])
+    assert pd.isna(values_of["region"])
+
+
+def test_text_under_numeric_outcomes_is_unclassified_in_a_check_and_on_the_pages(database: Database) -> None:
+    rows = [
+        {**row, "prediction": str(row["prediction"]) if no % 5 == 0 else row["prediction"]} for no, row in enumerate(applicants(40, 40, 10))
+    ]
+
+    result = by_service(database, rows)
+    library = measure_frame(pd.DataFrame(rows), attribute="sex", prediction="prediction", unfavourable=0, monitored="female")
+
+    assert (result.run.window or {})["unclassified_records"] == 16
+    rate = library.to_frame().set_index(["metric", "scope", "group"])["value"]["favourable_rate", "group", "female"]
+    assert result.value("favourable_rate", "payload", "sex", "female") == pytest.approx(rate, abs=0)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(value=values, rule=rules())
+def test_the_database_and_the_rule_agree_on_every_value(database: Database, value: Scalar, rule: OutcomeRule) -> None:
+    """Of values as they are stored: whole numbers without a fraction."""
+    expected = rule.classify(value)
+    tests = {"favourable": outcome_test(rule.favourable), "unfavourable": outcome_test(rule.unfavourable)}
+    record = "SELECT CAST(NULL AS jsonb) AS label, CAST(:value AS jsonb) AS prediction"
+
+    answers = {}
+    with database.transaction() as session:
+        for outcome in Outcome:
+            statement = Statement()
+            select_within(statement, RecordFilter(**tests, outcome=outcome.name.lower()))
+            statement.add("true", value=json_text_of(value))
+            query = text(f"SELECT count(*) FROM ({record}) r WHERE {statement.where}")  # noqa: S608 - nothing of it was sent
+            answers[outcome] = session.execute(query, asdict(statement)["values"]).scalar_one() == 1
+    with arrow_reader(database.url) as reader:
+        stored = reader.table("SELECT $1::text::jsonb::text AS outcome", [json_text_of(value)])["outcome"]
+
+    assert answers == {outcome: outcome is expected for outcome in Outcome}
+    assert outcome_codes(stored, rule).tolist() == [int(expected)]

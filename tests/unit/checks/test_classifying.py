@@ -1,0 +1,126 @@
+"""Whatever way a prediction or label is read, it counts as the same outcome; text never counts under numbers."""
+
+import io
+import json
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from app.checks.classifying import OutcomeClassifier, canonical_texts, json_text_of, outcome_codes, value_of
+from app.domain.outcomes import Outcome, OutcomeRule, outcome_label, outcome_texts
+from app.domain.values import Range, Scalar
+from app.frames.outcomes import OutcomeLists, outcomes_of
+from app.ingest.cells import parse_label
+from app.training.columns import read_classes
+from app.training.from_distributions import outcome_of_label
+from app.training.labels import outcome_of
+
+NUMBERS = OutcomeRule(favourable=(1,), unfavourable=(0,))
+TEXTS = OutcomeRule(favourable=("1",), unfavourable=("0",))
+RANGES = OutcomeRule(favourable=(Range(0.5, 1.0),), unfavourable=(Range(0.0, 0.4),))
+
+numbers = st.one_of(st.integers(-3, 3), st.sampled_from([0.0, 1.0, 0.5, 1e-5, -2.5, 1e20]))
+texts = st.sampled_from(["0", "1", "2", "1.0", "0.5", " 1", "1e0", "yes", "No Risk", 'a "quoted" \\ word', "é\t", "true"])
+values = st.one_of(numbers, texts)
+
+
+@st.composite
+def rules(draw: st.DrawFn) -> OutcomeRule:
+    """Outcomes of one type, as the rules of a monitor demand: all numbers, all text, or all ranges."""
+    if draw(st.booleans()):
+        cut = draw(st.integers(-2, 2))
+        return OutcomeRule(favourable=(Range(cut + 0.5, 5),), unfavourable=(Range(-5, cut),))
+    listed = draw(st.lists(draw(st.sampled_from([st.integers(-3, 3), texts])), min_size=2, max_size=5, unique=True))
+    cut = draw(st.integers(1, len(listed) - 1))
+    return OutcomeRule(favourable=tuple(listed[:cut]), unfavourable=tuple(listed[cut:]))
+
+
+def by_library(found: list[Scalar], rule: OutcomeRule) -> list[int]:
+    """What the library makes of a column of these values."""
+    lists = OutcomeLists(rule.favourable, rule.unfavourable)
+    return [int(code) for code in outcomes_of(pd.Series(found, name="outcome", dtype=object), lists, "prediction").codes]
+
+
+def classes(array: pa.Array, *, is_typed: bool) -> list[Scalar]:
+    """The labels that training data take a column of a file for."""
+    coded = read_classes("label", array, 0, is_typed=is_typed)
+    return list(coded.values)
+
+
+@given(st.lists(values, min_size=1, max_size=20), rules())
+def test_all_ways_agree_on_the_outcome_of_every_value(found: list[Scalar], rule: OutcomeRule) -> None:
+    one_by_one = [int(rule.classify(value)) for value in found]
+
+    assert outcome_codes(pa.chunked_array([pa.array([json.dumps(value) for value in found])]), rule).tolist() == one_by_one
+    assert [int(OutcomeClassifier(rule)(value)) for value in found] == one_by_one
+    assert [int(outcome_of(value, rule)) for value in found] == one_by_one
+    assert [int(outcome_of_label(value, rule)) for value in found] == one_by_one
+    has_number = any(not isinstance(value, str) for value in found)
+    if has_number or not isinstance(rule.favourable[0], Range):  # of text alone the library refuses ranges
+        assert by_library(found, rule) == one_by_one
+
+
+@given(st.lists(values, min_size=1, max_size=20), st.sampled_from([NUMBERS, RANGES]))
+def test_no_text_counts_under_numbers(found: list[Scalar], rule: OutcomeRule) -> None:
+    assert all(rule.classify(value) is Outcome.UNCLASSIFIED for value in found if isinstance(value, str))
+
+
+@given(values)
+def test_a_json_text_holds_the_value_with_its_type(value: Scalar) -> None:
+    again = value_of(json_text_of(value))
+
+    assert again == value
+    assert isinstance(again, str) == isinstance(value, str)
+
+
+def test_a_number_counts_under_the_text_that_it_is_written_as() -> None:
+    assert [TEXTS.classify(value) for value in (1, 1.0, "1", "1.0", 0)] == [
+        Outcome.FAVOURABLE,
+        Outcome.FAVOURABLE,
+        Outcome.FAVOURABLE,
+        Outcome.UNCLASSIFIED,
+        Outcome.UNFAVOURABLE,
+    ]
+
+
+@pytest.mark.parametrize("rule", [NUMBERS, TEXTS])
+def test_text_files_have_no_types_so_their_numbers_count_under_both(rule: OutcomeRule) -> None:
+    """A CSV of feedback and a CSV of training data say the same, and the same as a typed file of numbers."""
+    column = ["1", "0", "2"]
+    of_csv = classes(pa.array(column), is_typed=False)
+    of_numbers = classes(pa.array([1, 0, 2]), is_typed=True)
+
+    expected = [Outcome.FAVOURABLE, Outcome.UNFAVOURABLE, Outcome.UNCLASSIFIED]
+    assert [outcome_of(value, rule) for value in of_csv] == expected
+    assert [outcome_of(value, rule) for value in of_numbers] == expected
+    assert [rule.classify(_label(text)) for text in column] == expected
+
+
+def test_text_of_a_typed_file_is_text() -> None:
+    stream = io.BytesIO()
+    parquet.write_table(pa.table({"label": ["1", "0"]}), stream)
+    column = parquet.read_table(stream)["label"].combine_chunks()
+    found = classes(column, is_typed=True)
+
+    assert [outcome_of(value, NUMBERS) for value in found] == [Outcome.UNCLASSIFIED] * 2
+    assert [outcome_of(value, TEXTS) for value in found] == [Outcome.FAVOURABLE, Outcome.UNFAVOURABLE]
+
+
+def test_texts_are_compared_without_their_types() -> None:
+    found = canonical_texts(pa.chunked_array([pa.array(['"1"', "1", "1.0", '"a b"', None, "true"])]))
+
+    assert found.to_pylist() == ["1", "1", "1", "a b", None, "true"]
+
+
+def test_a_text_that_spells_a_number_is_shown_and_stored_apart_from_it() -> None:
+    assert [outcome_label(one) for one in (1, "1", "yes", Range(0, 1), True)] == ["1", '"1"', "yes", "0-1", "true"]
+    assert outcome_texts(NUMBERS.favourable) != outcome_texts(TEXTS.favourable)
+
+
+def _label(text: str) -> Any:  # noqa: ANN401 - any JSON
+    return parse_label(text)
