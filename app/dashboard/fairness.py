@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from app.checks.rollups import Period
 from app.clock import hour_of
+from app.dashboard import check_words
 from app.dashboard.headlines import NOT_MEASURED, NOT_TOGETHER
 from app.dashboard.overview import STATES
 from app.dashboard.people import people
@@ -25,8 +26,10 @@ from app.domain.texts import TOGETHER
 from app.metrics.catalogue import CATALOGUE
 from app.metrics.verdicts import Verdict
 from app.store.alerts import AlertFilter, alerts_page
-from app.store.checks import get
+from app.store.checks import get, under_way
 from app.store.results import measurements_of
+from app.views.causes import Cause
+from app.views.check_advice import advice_on_check, outlook_of
 from app.views.figures import sentence_of
 from app.views.overview import HEADLINE, OverviewWanted, overview
 from app.web.access import NowIn, ReadableDeployment, SessionIn
@@ -85,6 +88,23 @@ READINGS: Mapping[tuple[str | None, str | None], str] = {
 
 MOST_ALERTS = 50
 
+CONFIGURED = frozenset(
+    {
+        Cause.NO_MONITOR,
+        Cause.NO_RECORDS,
+        Cause.NOT_SCHEDULED,
+        Cause.TOO_FEW_RECORDS,
+        Cause.SCORING_FAILED,
+        Cause.INVALID_INPUT,
+        Cause.ALL_UNCLASSIFIED,
+        Cause.GROUP_WITHOUT_RECORDS,
+        Cause.GROUP_TOO_SMALL,
+        Cause.REFERENCE_NEVER_FAVOURABLE,
+        Cause.NO_LIMITS,
+    }
+)
+"""Causes whose next step is taken on Configure."""
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -125,12 +145,17 @@ def fairness_page(
     newest = None if standing.worst is None else get(session, deployment.no, standing.worst.check_id)
     measured = [] if newest is None else measurements_of(session, newest.no)
     known = _not_over(session, deployment.no)
+    busy = under_way(session, deployment.no)
     values = {
         "deployment": deployment,
         "standing": standing,
         "newest": newest,
         "headlines": _headlines(measured, known),
-        "names": people(session, (one.acknowledged_by for one in known)),
+        "names": people(session, [*(one.acknowledged_by for one in known), None if busy is None else busy.created_by]),
+        "busy": busy,
+        "busy_advice": None if busy is None else advice_on_check(busy, outlook_of(session, deployment.no)),
+        "configured": CONFIGURED,
+        "words": check_words,
         "elsewhere": _elsewhere(measured, chosen),
         "charts": _charts(deployment.id, measured, chosen, now),
         "metrics": _metrics(measured),

@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 
 def started_ticker(database: Database, *, worker_id: str) -> BackgroundScheduler:
-    """Returns a scheduler that ticks now and every minute and gives the worker's heartbeat, in threads of its own, until it is shut down."""
+    """Returns a scheduler that ticks now and every minute and gives the worker's heartbeat, in threads of its own, until its shutdown."""
     scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None})
     scheduler.add_job(beat, IntervalTrigger(seconds=BEAT_SECONDS), (database, worker_id), next_run_time=utc_now())
     scheduler.add_job(tick, CronTrigger(second=SECOND, timezone="UTC"), (database,), next_run_time=utc_now())

@@ -9,9 +9,9 @@ RUNBOOK = "docs/operations/runbook.md#no-worker-answers"
 """The section of the documentation that says what to do."""
 
 _SILENT = "No worker has answered since {since}. Checks and alerts wait; logging goes on, and nothing that is logged is lost."
-_NEVER_SEEN = "No worker has been started yet. Checks and alerts wait; logging goes on, and nothing that is logged is lost."
-_START = "Start one: `evenhand worker`, or `evenhand serve`, which runs one itself."
-_START_AGAIN = "Look at the end of the worker's log for why it stopped, then start it again: `evenhand worker`, or `evenhand serve`."
+_NEVER_SEEN = "No worker has answered yet. Checks and alerts wait; logging goes on, and nothing that is logged is lost."
+_START = "Start one with evenhand worker, or with evenhand serve, which runs one itself."
+_START_AGAIN = "Read at the end of the worker's log why it stopped, then start it again with evenhand worker or evenhand serve."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,8 @@ from pydantic import Field, model_validator
 from app.api.schemas.base import In, Out, example
 from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
 from app.store.results import StoredTable
+from app.views.causes import Cause, Outlook
+from app.views.check_advice import advice_on_check
 from app.views.figures import sentence_of
 from app.web.texts import Timestamp
 
@@ -29,7 +31,10 @@ _CHECK: dict[str, Any] = {
     "attempts": 1,
     "cancel_requested": False,
     "progress": {"step": "storing the result", "done": 0, "total": 0},
+    "cause": "measured",
     "reason": None,
+    "waits_for": None,
+    "next_step": None,
     "next_attempt_at": None,
     "window": _WINDOW,
     "monitor_version": 1,
@@ -115,7 +120,14 @@ class CheckOut(Out):
     attempts: int = Field(description="How often a worker has begun it.")
     cancel_requested: bool = Field(description="True on a running check that is about to stop, too.")
     progress: ProgressOut | None
+    cause: Cause = Field(
+        description="Why it is where it is, for programs: `check_queued`, `check_running`, `worker_silent` (none answers any more),"
+        " `worker_never_seen`, `too_few_records`, `scoring_failed`, `invalid_input`, `interrupted`, `check_failed`, `cancelled`,"
+        " `measured`."
+    )
     reason: str | None = Field(description="Why it failed, was cancelled or has insufficient data.")
+    waits_for: str | None = Field(description="Of a check that is queued or running: what it waits for, in words.")
+    next_step: str | None = Field(description="What to do about it; null where nothing is missing.")
     next_attempt_at: datetime | None
     window: dict[str, Any] | None = Field(description="Which records were read: counts and the oldest and newest timestamp.")
     monitor_version: int | None
@@ -126,9 +138,9 @@ class CheckOut(Out):
     finished_at: datetime | None
 
     @classmethod
-    def of(cls, check: CheckRun) -> "CheckOut":
-        """The body of a stored check."""
-        return cls(**_members(check))
+    def of(cls, check: CheckRun, outlook: Outlook) -> "CheckOut":
+        """Returns the body of a stored check."""
+        return cls(**_members(check, outlook))
 
 
 class TableOut(Out):
@@ -182,10 +194,12 @@ class CheckDetailsOut(CheckOut):
     measurements: list[MeasurementOut]
 
     @classmethod
-    def with_results(cls, check: CheckRun, tables: list[StoredTable], measurements: list[Measurement]) -> "CheckDetailsOut":
-        """The body of a stored check with its results."""
+    def with_results(
+        cls, check: CheckRun, outlook: Outlook, *, tables: list[StoredTable], measurements: list[Measurement]
+    ) -> "CheckDetailsOut":
+        """Returns the body of a stored check with its results."""
         return cls(
-            **_members(check),
+            **_members(check, outlook),
             tables=[TableOut(data=table.data, attribute=table.attribute, part=table.part, cells=table.cells) for table in tables],
             measurements=[MeasurementOut.of(measurement) for measurement in measurements],
         )
@@ -200,8 +214,9 @@ class CheckPage(Out):
     next_cursor: str | None
 
 
-def _members(check: CheckRun) -> dict[str, Any]:
-    progress = check.progress
+def _members(check: CheckRun, outlook: Outlook) -> dict[str, Any]:
+    progress, advice = check.progress, advice_on_check(check, outlook)
+    is_over = check.state not in {CheckState.QUEUED, CheckState.RUNNING}
     return {
         "id": check.id,
         "deployment_id": check.deployment_id,
@@ -212,7 +227,10 @@ def _members(check: CheckRun) -> dict[str, Any]:
         "attempts": check.attempts,
         "cancel_requested": check.cancel_requested,
         "progress": progress and ProgressOut(step=progress.step, done=progress.done, total=progress.total),
+        "cause": advice.cause,
         "reason": check.reason,
+        "waits_for": None if is_over else advice.reason,
+        "next_step": advice.next_step,
         "next_attempt_at": check.next_attempt_at,
         "window": check.window,
         "monitor_version": check.monitor_version,
