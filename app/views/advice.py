@@ -56,7 +56,7 @@ _STEPS: Mapping[Cause, str] = {
     Cause.CHECK_RUNNING: "Nothing has to be done.",
     Cause.WORKER_SILENT: "{start}",
     Cause.WORKER_NEVER_SEEN: "{start}",
-    Cause.TOO_FEW_RECORDS: "Log {lacking} more, or lower the fewest records that the monitor asks for. {follows}",
+    Cause.TOO_FEW_RECORDS: "Log {lacking}, or lower the fewest records that the monitor asks for. {follows}",
     Cause.RECORDS_STOPPED: "See whether the client that logs still runs, and what its receipts say.",
     Cause.SCORING_FAILED: "Test the model's endpoint on Configure and correct what the reason says. {again}",
     Cause.INVALID_INPUT: "The monitor cannot be measured on these records: change on Configure what the reason names. {again}",
@@ -109,7 +109,7 @@ def _facts(because: Because) -> dict[str, str]:
         "told": because.told or "no reason is known",
         "have": _records(have),
         "needed": "more" if needed is None else f"{needed:,}",
-        "lacking": "records" if have is None or needed is None else f"{max(1, needed - have):,}",
+        "lacking": "more records" if have is None or needed is None else _records(max(1, needed - have), "more record"),
         **_sides(because),
     }
 
@@ -172,8 +172,8 @@ def _again(because: Because) -> str:
     return f"{again}." if silence is None else f"{again}, when a worker answers. {silence}"
 
 
-def _records(number: int | None) -> str:
-    return "too few records" if number is None else f"{number:,} record{'' if number == 1 else 's'}"
+def _records(number: int | None, noun: str = "record") -> str:
+    return f"too few {noun}s" if number is None else f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _moment(at: datetime | None) -> str:
