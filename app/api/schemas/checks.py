@@ -126,7 +126,7 @@ class CheckOut(Out):
         " `measured`."
     )
     reason: str | None = Field(description="Why it failed, was cancelled or has insufficient data.")
-    waits_for: str | None = Field(description="Of a check that is queued or running: what it waits for, in words.")
+    waits_for: str | None = Field(description="What it waits for, in words; null where a worker runs it, and once it is over.")
     next_step: str | None = Field(description="What to do about it; null where nothing is missing.")
     next_attempt_at: datetime | None
     window: dict[str, Any] | None = Field(description="Which records were read: counts and the oldest and newest timestamp.")
@@ -216,7 +216,7 @@ class CheckPage(Out):
 
 def _members(check: CheckRun, outlook: Outlook) -> dict[str, Any]:
     progress, advice = check.progress, advice_on_check(check, outlook)
-    is_over = check.state not in {CheckState.QUEUED, CheckState.RUNNING}
+    waits = check.state in {CheckState.QUEUED, CheckState.RUNNING} and advice.cause is not Cause.CHECK_RUNNING
     return {
         "id": check.id,
         "deployment_id": check.deployment_id,
@@ -229,7 +229,7 @@ def _members(check: CheckRun, outlook: Outlook) -> dict[str, Any]:
         "progress": progress and ProgressOut(step=progress.step, done=progress.done, total=progress.total),
         "cause": advice.cause,
         "reason": check.reason,
-        "waits_for": None if is_over else advice.reason,
+        "waits_for": advice.reason if waits else None,
         "next_step": advice.next_step,
         "next_attempt_at": check.next_attempt_at,
         "window": check.window,
