@@ -72,7 +72,7 @@ def rules_with_open_alerts(session: Session) -> list[RuleWithAlerts]:
         .join(AlertRuleRow, AlertRuleRow.deployment_no == DeploymentRow.no)
         .join(AlertRow, AlertRow.rule_no == AlertRuleRow.no)
         .where(_OPEN)
-        .group_by(DeploymentRow.id, DeploymentRow.name, AlertRuleRow.id, AlertRuleRow.config["name"].as_string())
+        .group_by(DeploymentRow.no, AlertRuleRow.no)
         .order_by(DeploymentRow.id, AlertRuleRow.id)
     )
     return [

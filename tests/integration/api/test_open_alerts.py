@@ -200,3 +200,31 @@ def test_only_who_may_change_the_installation_or_the_deployment_sends(service: R
     assert service.client.post("/v1/alert-channels/none/notifications").status_code == 404
     assert service.client.post(f"{RULE}x/notifications").status_code == 404
     assert service.client.post(SEND, json={"all": True}).status_code == 422
+
+
+def test_the_pages_offer_what_is_open_and_stop_when_it_is_sent(service: RunningService, history: History) -> None:
+    page = {"Accept": "text/html"}
+    add_channel(service)
+    unnamed = service.client.get("/alerts/channels", headers=page).text
+    name(service, CHANNEL, "new")
+    named = service.client.get("/alerts/channels", headers=page).text
+    of_rule = service.client.get("/deployments/a-model/alerts", headers=page).text
+    service.client.post(SEND).raise_for_status()
+    sent_all = service.client.get("/alerts/channels", headers=page).text
+
+    assert "No rule names this channel, so it is told of nothing. 2 alerts are open:" in unnamed
+    assert 'data-offer="new"' in unnamed
+    assert f'value="{RULE}" checked' in unnamed
+    assert "2 alerts are open that this channel was not told of." in named
+    assert "2 not to new." in of_rule
+    assert 'class="note offer"' not in sent_all
+    assert 'class="note offer"' not in service.client.get("/deployments/a-model/alerts", headers=page).text
+    assert history.no
+
+
+def test_a_channel_that_no_rule_names_says_so_where_no_alert_is_open(service: RunningService) -> None:
+    add_channel(service)
+
+    told = service.client.get("/alerts/channels", headers={"Accept": "text/html"}).text
+    assert "No rule names this channel yet: name it in a rule" in told
+    assert "data-offer" not in told

@@ -224,7 +224,7 @@ def test_a_scheduled_check_that_failed_says_when_it_is_tried_again(service: Runn
     execute(
         stage,
         "INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, claimable_at, attempts, cancel_requested, created_by)"
-        " VALUES ('0c3a7a55-1f6b-4f0e-9d0a-6d3a5a0f2c11', :no, 'schedule', 'queued', :hour, :hour + interval '1 hour', now(), 0, false, '')",
+        " VALUES (gen_random_uuid(), :no, 'schedule', 'queued', :hour, :hour + interval '1 hour', now(), 0, false, '')",
         no=stage.deployment.no,
         hour=hour,
     )
