@@ -36,6 +36,7 @@ from app.api import (
     reports,
     training_data,
     users,
+    workers,
 )
 from app.api.debiased_predictions import is_live_request
 from app.api.ingestion import IngestionRoutes
@@ -79,6 +80,7 @@ _ROUTERS = (
     me.router,
     endpoint_tests.router,
     logging_snippets.router,
+    workers.router,
     health.router,
     docs.router,
 )

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Response
 
+from app.alerts.catching_up import send_open_alerts
 from app.alerts.mail_server import mail_server_of
 from app.api.answers import Answers, problems, problems_with_body
 from app.api.schemas.alert_channels import (
@@ -12,6 +13,8 @@ from app.api.schemas.alert_channels import (
     AlertChannelPage,
     NotificationOut,
     NotificationPage,
+    OpenAlertsIn,
+    OpenAlertsSentOut,
     StoredAlertChannelOut,
 )
 from app.domain.channels import Channel, ChannelContent, ChannelKind, content_problems
@@ -22,6 +25,7 @@ from app.services import Services
 from app.store.activities import record_activity
 from app.store.alert_channels import change_channel, channel_page, create_channel, delete_channel, find_channel, get_channel
 from app.store.notifications import get_notification, notification_page, queue_test, try_at_once
+from app.store.open_alerts import unsent
 from app.web.access import Manager, ServicesIn, SessionIn
 from app.web.paging import Limit, cut, number_behind
 from app.web.texts import ID_PATTERN
@@ -59,6 +63,7 @@ _HIGHEST_NO = 2**31 - 1
 """Of a channel's number, which a made-up cursor may exceed."""
 
 _NEW: Answers = {201: {"model": StoredAlertChannelOut, "description": "Created"}}
+_SENT: Answers = {202: {"model": OpenAlertsSentOut, "description": "Queued; the list of notifications says how far they are"}}
 _QUEUED: Answers = {
     202: {
         "description": "Queued; read its address until it is sent or given up",
@@ -87,7 +92,8 @@ def put_alert_channel(
         action = "alert_channel.created" if before is None else "alert_channel.changed"
         details = {"name": stored.name, "kind": stored.kind.value, "host": stored.host, "to": list(stored.to)}
         record_activity(session, principal.actor, action, subject=channel_id, details=details)
-    return StoredAlertChannelOut.with_secret(stored, secret)
+    not_sent = sum(one.alerts for one in unsent(session) if one.channel_id == channel_id)
+    return StoredAlertChannelOut.with_secret(stored, secret, not_sent=not_sent)
 
 
 @router.get("", operation_id="listAlertChannels", responses=problems())
@@ -119,6 +125,22 @@ def test_alert_channel(channel: ChannelIn, principal: WholeManager, session: Ses
     record_activity(session, principal.actor, "alert_channel.tested", subject=channel.id)
     response.headers["Location"] = f"/v1/alert-channels/{channel.id}/notifications/{notification.id}"
     return NotificationOut.of(notification)
+
+
+@router.post("/{channel_id}/notifications", status_code=202, operation_id="sendOpenAlerts", responses=_SENT | problems_with_body(NotFound))
+def send_open_alerts_to_channel(
+    channel: ChannelIn, principal: WholeManager, session: SessionIn, body: OpenAlertsIn | None = None
+) -> OpenAlertsSentOut:
+    """Sends the channel the open alerts of the rules that name it, as notifications `opened`.
+
+    Alerts that it was told of already are left out unless `again` is true, so sending it twice sends nothing twice.
+    """
+    found = send_open_alerts(session, channel, again=body is not None and body.again)
+    if found.queued:
+        record_activity(
+            session, principal.actor, "alert_channel.open_alerts_sent", subject=channel.id, details={"notifications": found.queued}
+        )
+    return OpenAlertsSentOut.of([found])
 
 
 @router.get("/{channel_id}/notifications", operation_id="listNotifications", responses=problems(NotFound))

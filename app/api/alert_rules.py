@@ -6,8 +6,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path
 from sqlalchemy.orm import Session
 
+from app.alerts.catching_up import send_open_alerts
 from app.alerts.lifecycle import settle, withdraw
-from app.api.answers import problems_of_deployment, problems_with_body
+from app.api.answers import Answers, problems_of_deployment, problems_with_body
+from app.api.schemas.alert_channels import OpenAlertsIn, OpenAlertsSentOut
 from app.api.schemas.alert_rules import AlertRuleIn, AlertRuleOut, AlertRulePage, rule_json
 from app.domain.alert_rules import MAX_RULES, rule_problems
 from app.domain.alerts import Rule, RuleContent
@@ -17,12 +19,15 @@ from app.domain.deployments import Deployment
 from app.errors import Conflict, FieldProblem, InvalidInput, NotFound
 from app.metrics.catalogue import CATALOGUE
 from app.store.activities import record_activity
+from app.store.alert_channels import get_channel
 from app.store.alert_rules import find_rule, get_rule, lock_alerts, put_rule, rules_page, unknown_channels
 from app.web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
 from app.web.paging import Limit, cut, number_behind
 from app.web.texts import ID_PATTERN
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/alert-rules", tags=["alerts"])
+
+_SENT: Answers = {202: {"model": OpenAlertsSentOut, "description": "Queued; the lists of the channels say how far they are"}}
 
 RuleId = Annotated[str, Path(description="The rule's id, which you choose.", pattern=ID_PATTERN, examples=["unfair"])]
 
@@ -71,6 +76,26 @@ def delete_alert_rule(deployment: LockedDeployment, rule_id: RuleId, session: Se
     withdraw(session, rule)
     changes = changes_between(_json(rule), None)
     record_activity(session, principal.actor, "alert_rule.deleted", deployment=deployment, subject=rule_id, details=changes)
+
+
+@router.post(
+    "/{rule_id}/notifications",
+    status_code=202,
+    operation_id="sendOpenAlertsOfRule",
+    responses=_SENT | problems_with_body(NotFound),
+)
+def send_open_alerts_of_rule(
+    deployment: LockedDeployment, rule_id: RuleId, session: SessionIn, principal: Manager, body: OpenAlertsIn | None = None
+) -> OpenAlertsSentOut:
+    """Sends the rule's open alerts to each channel that it names and that was not told of them; with `again` to all of its channels."""
+    rule, again = get_rule(session, deployment.no, rule_id), body is not None and body.again
+    channels = [get_channel(session, channel_id) for channel_id in rule.content.channels]
+    found = [send_open_alerts(session, channel, rule_no=rule.no, again=again) for channel in channels]
+    queued = {channel.id: one.queued for channel, one in zip(channels, found, strict=True) if one.queued}
+    if queued:
+        details = {"notifications": queued}
+        record_activity(session, principal.actor, "alert_rule.open_alerts_sent", deployment=deployment, subject=rule_id, details=details)
+    return OpenAlertsSentOut.of(found)
 
 
 def _require_sound(session: Session, deployment: Deployment, content: RuleContent) -> None:

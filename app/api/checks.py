@@ -12,6 +12,7 @@ from app.errors import Conflict, NotFound
 from app.store.activities import record_activity
 from app.store.checks import current_time, get, page, request_cancel
 from app.store.results import measurements_of, tables_of
+from app.views.check_advice import outlook_of
 from app.web.access import LockedDeployment, ManagedDeployment, Manager, ReadableDeployment, SessionIn
 from app.web.paging import Limit, cut, number_behind
 
@@ -52,7 +53,7 @@ def post_check(
         wanted = {"from": [None, check.span.start.isoformat()], "to": [None, check.span.end.isoformat()]}
         record_activity(session, principal.actor, "check.requested", deployment=deployment, subject=check.id, details=wanted)
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/checks/{check.id}"
-    return CheckOut.of(check)
+    return CheckOut.of(check, outlook_of(session, deployment.no))
 
 
 @router.get("", operation_id="listChecks", responses=problems_of_deployment())
@@ -66,14 +67,16 @@ def list_checks(
     """The deployment's checks, newest first. Tables and measurements are in the single check."""
     found = page(session, deployment.no, limit=limit + 1, state=state, before_no=before_no or None)
     checks, next_cursor = cut(found, limit, lambda check: check.no)
-    return CheckPage(checks=[CheckOut.of(check) for check in checks], next_cursor=next_cursor)
+    outlook = outlook_of(session, deployment.no)
+    return CheckPage(checks=[CheckOut.of(check, outlook) for check in checks], next_cursor=next_cursor)
 
 
 @router.get("/{check_id}", operation_id="readCheck", responses=problems_of_deployment())
 def read_check(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> CheckDetailsOut:
     """One check: how far it is or how it ended, which records it read, its count tables and measurements."""
     check = get(session, deployment.no, check_id)
-    return CheckDetailsOut.with_results(check, tables_of(session, check.no), measurements_of(session, check.no))
+    tables, measurements = tables_of(session, check.no), measurements_of(session, check.no)
+    return CheckDetailsOut.with_results(check, outlook_of(session, deployment.no), tables=tables, measurements=measurements)
 
 
 @router.post("/{check_id}/cancellation", status_code=202, operation_id="cancelCheck", responses=problems_of_deployment(Conflict))
@@ -83,4 +86,4 @@ def cancel_check(deployment: ManagedDeployment, check_id: CheckId, session: Sess
     after = request_cancel(session, before)
     if not before.cancel_requested:
         record_activity(session, principal.actor, "check.cancelled", deployment=deployment, subject=check_id)
-    return CheckOut.of(after)
+    return CheckOut.of(after, outlook_of(session, deployment.no))

@@ -87,5 +87,7 @@ class _Gauges(Collector):
         waiting, age = self._found.notifications_waiting, self._found.notification_age_seconds
         yield GaugeMetricFamily("evenhand_notifications_waiting", "Notifications that are not yet delivered.", value=waiting)
         yield GaugeMetricFamily("evenhand_notification_age_seconds", "Age of the oldest of them.", value=age)
+        answering = self._found.workers.answering
+        yield GaugeMetricFamily("evenhand_workers_answering", "Workers that gave a heartbeat in the last 45 seconds.", value=answering)
         yield GaugeMetricFamily("evenhand_deployments", "Deployments in the database.", value=self._found.deployments)
         yield alert_gauge(self._found.alerts)

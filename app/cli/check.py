@@ -14,18 +14,17 @@ from sqlalchemy import select
 from app.checks.requests import request_check, request_check_of
 from app.cli.database import ready_database
 from app.cli.startup import command_settings
-from app.clock import monotonic_seconds
 from app.domain.checks import CheckRun, CheckState, Measurement, Scope, Span
 from app.errors import InvalidInput, NotFound
 from app.store.checks import get
 from app.store.engine import Database
 from app.store.results import measurements_of
 from app.store.tables import DeploymentRow
+from app.views.advice import Advice
+from app.views.check_advice import advice_on_check, outlook_of
 from app.views.figures import judged_figure
 
 POLL_SECONDS = 0.5
-PATIENCE_SECONDS = 15.0
-"""A check that waits longer than this makes one wonder whether a worker runs."""
 
 command = typer.Typer(add_completion=False)
 
@@ -44,7 +43,7 @@ def check(
     with ready_database(command_settings()) as database:
         run = _request(database, deployment, span)
         if not wait:
-            typer.echo(f"Check {run.id} is queued. A worker takes it as soon as one is free.")
+            typer.echo(f"Check {run.id} is queued. {_what_it_waits_for(_advice(database, run))}")
             return
         ended = _watched(database, run)
         succeeded = _show(database, ended)
@@ -79,7 +78,6 @@ def _request(database: Database, deployment: str, span: Span | None) -> CheckRun
 
 def _watched(database: Database, run: CheckRun) -> CheckRun:
     """The check when it has ended; its progress is drawn on standard error meanwhile."""
-    begun = monotonic_seconds()
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         line = bar.add_task("queued", total=None)
@@ -89,9 +87,18 @@ def _watched(database: Database, run: CheckRun) -> CheckRun:
                 run = get(session, run.deployment_no, run.id)
             if run.progress:
                 bar.update(line, description=run.progress.step, completed=run.progress.done, total=run.progress.total or None)
-            elif run.state is CheckState.QUEUED and monotonic_seconds() - begun > PATIENCE_SECONDS:
-                bar.update(line, description="still queued: all workers are busy, or none runs (`evenhand worker`)")
+            elif run.state is CheckState.QUEUED:
+                bar.update(line, description=f"queued. {_what_it_waits_for(_advice(database, run))}")
     return run
+
+
+def _advice(database: Database, run: CheckRun) -> Advice:
+    with database.transaction() as session:
+        return advice_on_check(run, outlook_of(session, run.deployment_no))
+
+
+def _what_it_waits_for(advice: Advice) -> str:
+    return " ".join(text for text in (advice.reason, advice.next_step) if text)
 
 
 def _show(database: Database, run: CheckRun) -> bool:
@@ -100,6 +107,9 @@ def _show(database: Database, run: CheckRun) -> bool:
         f"Check {run.id}: {run.state}, {run.span.start:%Y-%m-%d %H:%M} to {run.span.end:%Y-%m-%d %H:%M} UTC. {escape(run.reason or '')}",
         soft_wrap=True,
     )
+    advice = _advice(database, run)
+    if advice.next_step:
+        console.print(escape(advice.next_step), soft_wrap=True)
     with database.transaction() as session:
         measurements = measurements_of(session, run.no)
     if measurements:

@@ -1,6 +1,7 @@
 """Alerts: what is unfair, stale or failing, who knows of it, by which rules, and where it is told."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -21,12 +22,13 @@ from app.domain.texts import TOGETHER
 from app.errors import NotFound
 from app.metrics.catalogue import CATALOGUE
 from app.security.principals import Permission, Principal
-from app.store import alerts
+from app.store import alerts, open_alerts
 from app.store.alert_channels import channel_page
 from app.store.alert_rules import rules_page
 from app.store.alerts import AlertFilter
 from app.store.monitors import monitor_of
 from app.store.notifications import notification_page
+from app.store.open_alerts import Unsent
 from app.web.access import NowIn, ReadableDeployment, Reader, SessionIn
 from app.web.paging import cut, number_behind
 
@@ -68,7 +70,18 @@ def channels_page(request: Request, principal: Reader, session: SessionIn, now: 
     principal.require(Permission.MANAGE)
     channels = channel_page(session, after_no=0, limit=MOST_CHANNELS)
     deliveries = {channel.id: notification_page(session, channel, limit=DELIVERIES) for channel in channels}
-    return page(request, "channels.html", {"channels": channels, "deliveries": deliveries, "now": now})
+    not_sent = Counter[str]()
+    for one in open_alerts.unsent(session):
+        not_sent[one.channel_id] += one.alerts
+    values = {
+        "channels": channels,
+        "deliveries": deliveries,
+        "not_sent": not_sent,
+        "named": open_alerts.named_channels(session),
+        "rules": open_alerts.rules_with_open_alerts(session),
+        "now": now,
+    }
+    return page(request, "channels.html", values)
 
 
 @router.get("/alerts/{alert_id}")
@@ -101,6 +114,7 @@ def deployment_alerts_page(
         "deployment": deployment,
         "listed": _listed(session, wanted, chosen, before_no),
         "rules": rules,
+        "not_sent": _not_sent(session, deployment.no),
         "attributes": [] if monitor is None else _watched(monitor),
         "channels": _choosable(session, principal, rules),
         "metrics": {key: metric.title for key, metric in sorted(CATALOGUE.items()) if {"group", "worst"} & set(metric.scopes)},
@@ -110,6 +124,14 @@ def deployment_alerts_page(
         "now": now,
     }
     return page(request, "deployment_alerts.html", values)
+
+
+def _not_sent(session: Session, deployment_no: int) -> dict[int, list[Unsent]]:
+    """Returns of each rule, by its number, the channels that it names and that were not told of its open alerts."""
+    found: dict[int, list[Unsent]] = {}
+    for one in open_alerts.unsent(session, deployment_no=deployment_no):
+        found.setdefault(one.rule_no, []).append(one)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, time, timedelta
 
-from app.dashboard.wording import count, moment
-from app.domain.checks import CheckRun, CheckState, Failure, Measurement, Scope, Span, Trigger
+from app.dashboard.wording import count
+from app.domain.checks import CheckRun, CheckState, Measurement, Scope, Span, Trigger
 from app.domain.groups import Role
 from app.domain.mitigation import Mode
+from app.views.advice import Advice
+from app.views.causes import Cause
 from app.views.check_views import AttributeView, Change, CheckView, GroupShare, ViewKind
 from app.views.viewing import CARRIED
 
@@ -58,16 +60,6 @@ MISSING: Mapping[ViewKind, str] = {
 }
 """What to do where a view is not there."""
 
-_FAILURES: Mapping[Failure, str] = {
-    Failure.SCORING_FAILED: "The model's endpoint did not answer as it should. Test it on Configure, mend it, then check again.",
-    Failure.INVALID_INPUT: "What the monitor asks for cannot be measured on these records. Change it on Configure, then check again.",
-    Failure.INTERRUPTED: "The worker stopped in the middle of it. Check again; if that goes on, look into the log of the service.",
-    Failure.OTHER: "Look for this check's id in the log of the service, then check again.",
-}
-_FEW = (
-    "A check needs {least} records, and may take them from earlier hours. Check again when more are logged, or lower the monitor's fewest"
-    " records on Configure."
-)
 _WHOM: Mapping[Scope, str] = {
     Scope.WORST: "the group furthest out",
     Scope.POOLED: "all monitored",
@@ -91,11 +83,11 @@ def origin(check: CheckRun, asker: str) -> str:
     return f"{asked} by {asker}"
 
 
-def step(check: CheckRun) -> str:
-    """What is being done: of a running check its step."""
-    if check.state is not CheckState.RUNNING or check.progress is None:
-        return "It begins as soon as a worker is free."
-    return f"{check.progress.step[:1].upper()}{check.progress.step[1:]}."
+def step(check: CheckRun, advice: Advice) -> str:
+    """Returns what is being done: of a check that a worker runs its step, else what it waits for and what to do about that."""
+    if advice.cause is not Cause.CHECK_RUNNING:
+        return " ".join(text for text in (advice.reason, advice.next_step) if text)
+    return "A worker has begun it." if check.progress is None else f"{check.progress.step[:1].upper()}{check.progress.step[1:]}."
 
 
 def duration(check: CheckRun) -> str | None:
@@ -122,22 +114,6 @@ def is_over(check: CheckRun) -> bool:
 def may_be_cancelled(check: CheckRun) -> bool:
     """Whether there is something left to cancel: a check that waits, runs, or is to be tried again."""
     return (not is_over(check) or check.next_attempt_at is not None) and not check.cancel_requested
-
-
-def next_step(check: CheckRun) -> str | None:
-    """What a person can do about a check that ended without figures."""
-    match check.state:
-        case CheckState.FAILED if check.next_attempt_at is not None:
-            return f"It is tried again by itself from {moment(check.next_attempt_at)} on; so far it was begun {_times(check.attempts)}."
-        case CheckState.FAILED:
-            return _FAILURES[check.failure or Failure.OTHER]
-        case CheckState.INSUFFICIENT_DATA:
-            least = (check.window or {}).get("min_records")
-            return _FEW.format(least=count(least) if isinstance(least, int) else "more")
-        case CheckState.CANCELLED:
-            return "Nothing is stored of it. Check again if the figures are wanted after all."
-        case _:
-            return None
 
 
 def notes(view: CheckView) -> list[str]:
@@ -197,10 +173,6 @@ def counted(value: str | float) -> str:
     if isinstance(value, str):
         return value
     return count(value) if float(value).is_integer() else f"{value:,.6g}"
-
-
-def _times(attempts: int) -> str:
-    return "once" if attempts == 1 else f"{attempts} times"
 
 
 def _lasting(seconds: float) -> str:

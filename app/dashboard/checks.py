@@ -23,6 +23,7 @@ from app.store import checks
 from app.store.monitors import monitor_of
 from app.store.overview import group_figures
 from app.store.results import measurements_of
+from app.views.check_advice import advice_on_check, outlook_of
 from app.views.check_views import ViewKind, ViewState
 from app.views.figures import DATA_SETS, explained
 from app.views.headlines import IMPACT, headlines, summary
@@ -79,6 +80,7 @@ def check_page(
     states = views_of(session, deployment, check)
     kind = view or _first(states)
     shared = {"deployment": deployment, "check": check, "kind": kind, "words": check_words, "names": people(session, [check.created_by])}
+    shared["advice"] = advice_on_check(check, outlook_of(session, deployment.no))
     if figure is not None:
         return page(request, "check_figure.html", shared | _figure(session, deployment, check, kind, figure))
     return page(request, "check.html", shared | {"states": states} | _check(session, deployment, check, kind))

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from app.checks.rollups import Period
 from app.checks.sides import missing_sides
 from app.clock import hour_of
+from app.dashboard import check_words
 from app.dashboard.overview import STATES
 from app.dashboard.people import people
 from app.dashboard.rendering import page
@@ -24,9 +25,11 @@ from app.domain.alerts import Alert, AlertState
 from app.domain.checks import CheckRun, DataSet, Measurement
 from app.metrics.catalogue import CATALOGUE
 from app.store.alerts import AlertFilter, alerts_page
-from app.store.checks import get
+from app.store.checks import get, under_way
 from app.store.monitors import monitor_of
 from app.store.results import measurements_of
+from app.views.causes import Cause
+from app.views.check_advice import advice_on_check, outlook_of
 from app.views.headlines import Headline, headlines
 from app.views.overview import HEADLINE, OverviewWanted, overview
 from app.web.access import NowIn, ReadableDeployment, SessionIn
@@ -67,6 +70,23 @@ class Chosen(BaseModel):
 
 MOST_ALERTS = 50
 
+CONFIGURED = frozenset(
+    {
+        Cause.NO_MONITOR,
+        Cause.NO_RECORDS,
+        Cause.NOT_SCHEDULED,
+        Cause.TOO_FEW_RECORDS,
+        Cause.SCORING_FAILED,
+        Cause.INVALID_INPUT,
+        Cause.ALL_UNCLASSIFIED,
+        Cause.GROUP_WITHOUT_RECORDS,
+        Cause.GROUP_TOO_SMALL,
+        Cause.REFERENCE_NEVER_FAVOURABLE,
+        Cause.NO_LIMITS,
+    }
+)
+"""Causes whose next step is taken on Configure."""
+
 
 @dataclass(frozen=True, slots=True)
 class Card:
@@ -95,6 +115,7 @@ def fairness_page(
     measured = [] if newest is None else measurements_of(session, newest.no)
     known = _not_over(session, deployment.no)
     monitor = monitor_of(session, deployment.no)
+    busy = under_way(session, deployment.no)
     values = {
         "deployment": deployment,
         "monitor": monitor,
@@ -102,7 +123,11 @@ def fairness_page(
         "newest": newest,
         "cards": _cards(newest, measured, known),
         "missing": missing_sides(monitor),
-        "names": people(session, (one.acknowledged_by for one in known)),
+        "names": people(session, [*(one.acknowledged_by for one in known), None if busy is None else busy.created_by]),
+        "busy": busy,
+        "busy_advice": None if busy is None else advice_on_check(busy, outlook_of(session, deployment.no)),
+        "configured": CONFIGURED,
+        "words": check_words,
         "elsewhere": _elsewhere(measured, chosen),
         "charts": _charts(deployment.id, measured, chosen, now),
         "metrics": _metrics(measured),

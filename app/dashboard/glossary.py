@@ -134,6 +134,14 @@ TERMS: Final = (
     ),
     Term("check", "Check", "One measurement of the records of one hour, or of the time that somebody asked for."),
     Term(
+        "worker",
+        "Worker",
+        "The process that runs checks and sends alerts. While none answers, checks and alerts wait, and every page says so; logging "
+        "goes on, and nothing that is logged is lost. evenhand serve runs one and starts it again when it dies; evenhand worker "
+        "runs one more. What to do when none answers: read the end of its log, see that it reaches the database, start it again. "
+        "Missed hours are made up for, up to 72 of them. The runbook has the steps: docs/operations/runbook.md, “No worker answers”.",
+    ),
+    Term(
         "carried-forward",
         "Carried forward",
         "Nothing was logged since the check before, and the records and labels that it read are still the same, so its figures stay. "

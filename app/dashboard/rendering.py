@@ -7,10 +7,15 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from sqlalchemy.exc import SQLAlchemyError
 
 from app.dashboard import wording
 from app.dashboard.assets import asset_url
+from app.errors import Unavailable
 from app.security.principals import Permission
+from app.services import Services
+from app.store.workers import workers_seen
+from app.views.workers import WorkerNotice, notice_of
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
@@ -31,6 +36,24 @@ def page(request: Request, template: str, values: Mapping[str, Any], *, status: 
     """The page of that template. `principal` is known in every template; None on pages that are open to everybody."""
     principal = request.scope.get("state", {}).get("principal")
     may = frozenset[str]() if principal is None else frozenset(one.value for one in principal.role.permissions)
-    context = {"principal": principal, "may": may, "MANAGE": Permission.MANAGE.value, "path": request.url.path, **values}
+    notice = None if principal is None or status == HTTPStatus.SERVICE_UNAVAILABLE else _worker_notice(request)
+    context = {
+        "principal": principal,
+        "worker_notice": notice,
+        "may": may,
+        "MANAGE": Permission.MANAGE.value,
+        "path": request.url.path,
+        **values,
+    }
     content = _ENVIRONMENT.get_template(template).render(context)
     return HTMLResponse(content, status, headers={"Content-Security-Policy": CONTENT_POLICY, "Referrer-Policy": REFERRER_POLICY})
+
+
+def _worker_notice(request: Request) -> WorkerNotice | None:
+    """Returns what people are told while no worker answers. A page is shown all the same where the database does not say."""
+    services: Services = request.app.state.services
+    try:
+        with services.database.transaction() as session:
+            return notice_of(workers_seen(session))
+    except (Unavailable, SQLAlchemyError):
+        return None

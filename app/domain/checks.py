@@ -1,5 +1,6 @@
 """A check: one evaluation of a deployment's fairness, and the measurements it leaves."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -75,6 +76,30 @@ class Progress:
     step: str
     done: int = 0
     total: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowCounts:
+    """Numbers of records of a check's window; None where the check ended before it read one.
+
+    `records` were read, those of earlier hours included; `unclassified` of them are in neither outcome list; `needed` is the monitor's
+    `min_records` at that time.
+    """
+
+    records: int | None
+    unclassified: int | None
+    needed: int | None
+
+    @classmethod
+    def of(cls, window: Mapping[str, object] | None) -> "WindowCounts":
+        """Returns the counts of a stored window."""
+        stored = {name: one for name, one in (window or {}).items() if isinstance(one, int)}
+        own = stored.get("records")
+        return cls(
+            records=None if own is None else own + stored.get("additional_records", 0),
+            unclassified=stored.get("unclassified_records"),
+            needed=stored.get("min_records"),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

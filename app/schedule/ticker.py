@@ -7,9 +7,11 @@ from apscheduler.triggers.interval import IntervalTrigger
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.clock import utc_now
+from app.domain.workers import BEAT_SECONDS
 from app.errors import Unavailable
 from app.schedule import alerting
 from app.schedule.due import queue_due_checks
+from app.schedule.heartbeat import beat
 from app.store.checks import current_time
 from app.store.engine import Database
 from app.store.notifications import forget_old
@@ -18,15 +20,16 @@ from app.store.partitions import ensure_coming_months
 SECOND = 35
 """Of each minute: a little after an hour's check has become due."""
 
-JOBS = 3
+JOBS = 4
 """How many jobs the ticker may do at the same time, each with a connection."""
 
 log = structlog.get_logger(__name__)
 
 
-def started_ticker(database: Database) -> BackgroundScheduler:
-    """A scheduler that ticks now and every minute, in threads of its own, until it is shut down."""
+def started_ticker(database: Database, *, worker_id: str) -> BackgroundScheduler:
+    """Returns a scheduler that ticks now and every minute and gives the worker's heartbeat, in threads of its own, until its shutdown."""
     scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None})
+    scheduler.add_job(beat, IntervalTrigger(seconds=BEAT_SECONDS), (database, worker_id), next_run_time=utc_now())
     scheduler.add_job(tick, CronTrigger(second=SECOND, timezone="UTC"), (database,), next_run_time=utc_now())
     scheduler.add_job(alerting.look_for_ended_checks, IntervalTrigger(seconds=alerting.SECONDS_BETWEEN_LOOKS), (database,))
     scheduler.add_job(alerting.look_at_the_clock, CronTrigger(second=alerting.SECOND, timezone="UTC"), (database,))

@@ -6,6 +6,7 @@ How a check is done is none of its business: that is handed in (`Perform`).
 import random
 import secrets
 import threading
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -67,7 +68,7 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
     sealer = open_secret_box(settings)
     perform = partial(perform_check, database=database, sealer=sealer, allowlist=settings.allowed_endpoints, further=mitigate_window)
     notifier = Notifier(database, Sender.of(settings, sealer).send)
-    ticker = started_ticker(database)
+    ticker = started_ticker(database, worker_id=str(uuid.uuid4()))
     notifier.start(stop)
     try:
         Worker(database, perform, concurrency=concurrency).run(stop)

@@ -51,6 +51,11 @@ def get_alert(session: Session, alert_id: str) -> Alert:
     return found[0]
 
 
+def alerts_by_no(session: Session, nos: Sequence[int]) -> list[Alert]:
+    """Returns the alerts of those numbers, oldest first."""
+    return _read(session, _alerts().where(AlertRow.no.in_(nos)).order_by(AlertRow.no))
+
+
 def alerts_between(
     session: Session, deployment_no: int, span: Span, *, metric: str | None = None, data: DataSet | None = None, checks: Span | None = None
 ) -> list[Alert]:

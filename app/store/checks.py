@@ -3,7 +3,7 @@
 import uuid
 from datetime import datetime, timedelta
 
-from sqlalchemy import case, func, insert, literal, select, text, update
+from sqlalchemy import and_, case, func, insert, literal, or_, select, text, update
 from sqlalchemy.orm import Session
 
 from app.domain.checks import CheckRun, CheckState, Span, Trigger
@@ -103,6 +103,16 @@ def page(
     if before_no is not None:
         statement = statement.where(CheckRow.no < before_no)
     return [to_run(*found) for found in session.execute(statement)]
+
+
+def under_way(session: Session, deployment_no: int) -> CheckRun | None:
+    """Returns the deployment's check that is running, else the one that a worker would take next of those that wait; None without any."""
+    waits = or_(CheckRow.state == CheckState.RUNNING, and_(CheckRow.state == CheckState.QUEUED, CheckRow.claimable_at.is_not(None)))
+    order = case({Trigger.REQUEST.value: 0, Trigger.SCHEDULE.value: 1}, value=CheckRow.trigger, else_=2)
+    hour = case((CheckRow.trigger == Trigger.SCHEDULE, CheckRow.span_start))
+    statement = run_rows().where(CheckRow.deployment_no == deployment_no, waits)
+    found = session.execute(statement.order_by(CheckRow.state != CheckState.RUNNING, order, hour, CheckRow.no).limit(1)).one_or_none()
+    return None if found is None else to_run(*found)
 
 
 def request_cancel(session: Session, check: CheckRun) -> CheckRun:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select, text, update
+from sqlalchemy import delete, exists, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from app.domain.alerts import Alert, Event
@@ -25,7 +25,7 @@ GIVE_UP_AFTER = timedelta(days=3)
 """A receiver that is away for so long gets what is younger."""
 
 KEPT = timedelta(days=90)
-"""How long one is kept at least, so that what became of it can be read."""
+"""How long one is kept at least, so that what became of it can be read; as long as its alert is open it is kept to know who was told."""
 
 FORGOTTEN_AT_ONCE = 1000
 
@@ -84,6 +84,11 @@ def queue_notifications(session: Session, alert: Alert, event: Event) -> int:
     for no in nos:
         _insert(session, no, event, alert_message(alert, event, now=now), alert_no=alert.no)
     return len(nos)
+
+
+def queue_notification(session: Session, channel: Channel, alert: Alert, event: Event) -> None:
+    """Queues one notification of the alert as it is now. The caller holds the channel."""
+    _insert(session, channel.no, event, alert_message(alert, event, now=_current_time(session)), alert_no=alert.no)
 
 
 def queue_test(session: Session, channel: Channel) -> Notification:
@@ -153,11 +158,12 @@ def record_failed(session: Session, claimed: ClaimedNotification, *, error: str,
 
 
 def forget_old(session: Session) -> int:
-    """Deletes notifications that are over and older than `KEPT`, a few at a time; says how many.
+    """Deletes notifications that are over and older than `KEPT`, unless their alert is open, a few at a time; says how many.
 
     Looks at the oldest ones only: what is older than that is over, because it was sent or given up long before.
     """
-    oldest = select(NotificationRow.no).order_by(NotificationRow.no).limit(FORGOTTEN_AT_ONCE)
+    is_open = exists().where(AlertRow.no == NotificationRow.alert_no, AlertRow.resolved_at.is_(None))
+    oldest = select(NotificationRow.no).where(~is_open).order_by(NotificationRow.no).limit(FORGOTTEN_AT_ONCE)
     is_old = (NotificationRow.created_at < func.now() - KEPT, NotificationRow.claimable_at.is_(None))
     # Another process may be at it, or a deployment is being deleted with its own.
     free = select(NotificationRow.no).where(NotificationRow.no.in_(oldest), *is_old).with_for_update(skip_locked=True)

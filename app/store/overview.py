@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from app.domain.checks import CheckState, DataSet
+from app.domain.checks import CheckState, DataSet, Failure, WindowCounts
 
 LAST_HOUR = timedelta(hours=1)
 
@@ -18,18 +18,27 @@ MOST_COUNTED = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedCheck:
-    """The newest check of a deployment that came to an end by itself. `at` is the end of its span."""
+    """The newest check of a deployment that came to an end by itself. `at` is the end of its span.
+
+    `next_attempt_at` is there where it failed and is tried again by itself.
+    """
 
     id: str
     state: CheckState
     at: datetime
     finished_at: datetime | None
     reason: str | None
+    failure: Failure | None
+    next_attempt_at: datetime | None
+    counts: WindowCounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Success:
-    """The newest check that left measurements. `measured_at` is the end of the span they were measured on, before any carrying forward."""
+    """The newest check that left measurements.
+
+    `measured_at` is the end of the span they were measured on, before any carrying forward; `counts` are of the records of that time.
+    """
 
     no: int
     id: str
@@ -37,13 +46,15 @@ class Success:
     measured_at: datetime
     carried_forward: bool
     monitor_version: int | None
+    counts: WindowCounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """Where one deployment stands. `monitor_version` None: it has no monitor. `picked` are the metrics of its monitor, None = the usual.
 
-    `records` were logged in the last hour, or at least so many where `counted_all` is False.
+    `records` were logged in the last hour, or at least so many where `counted_all` is False; `newest_record_at` is None where none ever
+    was. `under_way` is the state of a check that is queued or running: running, where there are both.
     """
 
     no: int
@@ -54,14 +65,29 @@ class Standing:
     picked: tuple[str, ...] | None
     last: EndedCheck | None
     success: Success | None
+    under_way: CheckState | None
+    newest_record_at: datetime | None
     records: int
     counted_all: bool
     open_alerts: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """Who was compared with whom, on how many records that have an outcome; a member that the metric does not keep is None.
+
+    The numbers are of records without their copies. `reference_favourable` is how often the reference group got the favourable outcome.
+    """
+
+    reference: str | None
+    monitored_records: int | None
+    reference_records: int | None
+    reference_favourable: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFigure:
-    """One metric of one group, as the check of that number measured it. `reference` is the group that it is compared with."""
+    """One metric of one group, as the check of that number measured it."""
 
     check_no: int
     data: DataSet
@@ -75,7 +101,7 @@ class GroupFigure:
     reason: str | None
     lower_limit: float | None
     upper_limit: float | None
-    reference: str | None
+    compared: Compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,14 +129,27 @@ class TrendPoint:
 # Checks of longer ranges are no part of the hourly series; a range of one hour is how history is filled in.
 _OF_SERIES = "(c.trigger <> 'range' OR c.span_end <= c.span_start + interval '1 hour')"
 
-_COUNT = text("SELECT count(*) FROM deployments WHERE no = coalesce(:only_no, no)")
+_COUNTED = ("records", "additional_records", "unclassified_records", "min_records")
+
+
+def _counts_of(window: str) -> str:
+    """Returns SQL for the counts of a window, without the rest of it."""
+    return "jsonb_build_object(" + ", ".join(f"'{name}', {window}->'{name}'" for name in _COUNTED) + ")"
+
 
 _STANDINGS = text(f"""
+    WITH bound AS (
+        SELECT greatest(1, CAST(:most_counted AS bigint) / greatest(1, count(*))) AS most
+        FROM deployments WHERE no = coalesce(:only_no, no)
+    )
     SELECT d.no, d.id, d.name, m.version AS monitor_version, m.schedule = 'hourly' AS hourly, m.config->'metrics' AS picked,
            l.id AS last_id, l.state AS last_state, l.span_end AS last_at, l.finished_at AS last_finished_at, l.reason AS last_reason,
+           l.failure AS last_failure, l.claimable_at AS last_claimable_at, {_counts_of('l."window"')} AS last_counts,
            s.no AS success_no, s.id AS success_id, s.span_end AS success_at, s.monitor_version AS success_version,
            s."window" ? 'carried_from' AS carried_forward, o.span_end AS origin_at,
-           r.records, a.open_alerts
+           {_counts_of('coalesce(o."window", s."window")')} AS success_counts,
+           u.state AS under_way, n.logged_at AS newest_record_at, r.records, r.records < (SELECT most FROM bound) AS counted_all,
+           a.open_alerts
     FROM deployments d
     LEFT JOIN monitors m ON m.deployment_no = d.no
     LEFT JOIN LATERAL (
@@ -124,9 +163,20 @@ _STANDINGS = text(f"""
         ORDER BY c.span_end DESC, c.no DESC LIMIT 1
     ) s ON true
     LEFT JOIN checks o ON o.id = s."window"->>'carried_from'
+    LEFT JOIN LATERAL (
+        (SELECT c.state FROM checks c WHERE c.deployment_no = d.no AND c.state = 'running' AND {_OF_SERIES} LIMIT 1)
+        UNION ALL
+        (SELECT c.state FROM checks c
+         WHERE c.deployment_no = d.no AND c.state = 'queued' AND c.claimable_at IS NOT NULL AND {_OF_SERIES} LIMIT 1)
+        LIMIT 1
+    ) u ON true
+    LEFT JOIN LATERAL (
+        SELECT p.logged_at FROM payload_records p WHERE p.deployment_no = d.no ORDER BY p.logged_at DESC LIMIT 1
+    ) n ON true
     CROSS JOIN LATERAL (
         SELECT count(*) AS records FROM (
-            SELECT FROM payload_records p WHERE p.deployment_no = d.no AND p.logged_at > :since AND p.logged_at <= :now LIMIT :most
+            SELECT FROM payload_records p WHERE p.deployment_no = d.no AND p.logged_at > :since AND p.logged_at <= :now
+            LIMIT (SELECT most FROM bound)
         ) counted
     ) r
     CROSS JOIN LATERAL (SELECT count(*) AS open_alerts FROM alerts w WHERE w.deployment_no = d.no AND w.resolved_at IS NULL) a
@@ -136,7 +186,12 @@ _STANDINGS = text(f"""
 
 _FIGURES = text("""
     SELECT m.check_no, m.data, m.attribute, m."group", m.value, m.lower, m.upper, m.n, m.verdict, m.reason, m.lower_limit, m.upper_limit,
-           m.details->>'reference' AS reference
+           m.details->>'reference' AS reference,
+           CAST(coalesce(m.details->'monitored_own_n', m.details->'monitored_original_n', m.details->'monitored_n') AS int)
+               AS monitored_records,
+           CAST(coalesce(m.details->'reference_own_n', m.details->'reference_original_n', m.details->'reference_n') AS int)
+               AS reference_records,
+           CAST(m.details->'reference_favourable' AS float) AS reference_favourable
     FROM unnest(CAST(:check_nos AS bigint[]), CAST(:metrics AS text[])) AS wanted(check_no, metric)
     JOIN measurements m ON m.check_no = wanted.check_no AND m.metric = wanted.metric
     WHERE m.scope = 'group' AND m.attribute IS NOT NULL AND m."group" IS NOT NULL
@@ -160,9 +215,7 @@ _TRENDS = text(f"""
 
 def standings(session: Session, *, now: datetime, only_no: int | None) -> list[Standing]:
     """Every deployment, or that one, oldest first."""
-    found = session.execute(_COUNT, {"only_no": only_no}).scalar_one()
-    most = max(1, MOST_COUNTED // max(1, found))
-    rows = session.execute(_STANDINGS, {"now": now, "since": now - LAST_HOUR, "most": most, "only_no": only_no})
+    rows = session.execute(_STANDINGS, {"now": now, "since": now - LAST_HOUR, "most_counted": MOST_COUNTED, "only_no": only_no})
     return [
         Standing(
             no=row.no,
@@ -173,8 +226,10 @@ def standings(session: Session, *, now: datetime, only_no: int | None) -> list[S
             picked=None if row.picked is None else tuple(row.picked),
             last=_last(row),
             success=_success(row),
+            under_way=None if row.under_way is None else CheckState(row.under_way),
+            newest_record_at=row.newest_record_at,
             records=row.records,
-            counted_all=row.records < most,
+            counted_all=row.counted_all,
             open_alerts=row.open_alerts,
         )
         for row in rows
@@ -185,7 +240,16 @@ def _last(row: Any) -> EndedCheck | None:  # noqa: ANN401 - a row of _STANDINGS
     if row.last_id is None:
         return None
     state = CheckState(row.last_state)
-    return EndedCheck(id=row.last_id, state=state, at=row.last_at, finished_at=row.last_finished_at, reason=row.last_reason)
+    return EndedCheck(
+        id=row.last_id,
+        state=state,
+        at=row.last_at,
+        finished_at=row.last_finished_at,
+        reason=row.last_reason,
+        failure=None if row.last_failure is None else Failure(row.last_failure),
+        next_attempt_at=row.last_claimable_at if state is CheckState.FAILED else None,
+        counts=WindowCounts.of(row.last_counts),
+    )
 
 
 def _success(row: Any) -> Success | None:  # noqa: ANN401 - as above
@@ -198,6 +262,7 @@ def _success(row: Any) -> Success | None:  # noqa: ANN401 - as above
         measured_at=row.origin_at or row.success_at,
         carried_forward=bool(row.carried_forward),
         monitor_version=row.success_version,
+        counts=WindowCounts.of(row.success_counts),
     )
 
 
@@ -218,7 +283,12 @@ def group_figures(session: Session, metric_of_check: dict[int, str]) -> list[Gro
             reason=row.reason,
             lower_limit=row.lower_limit,
             upper_limit=row.upper_limit,
-            reference=row.reference,
+            compared=Compared(
+                reference=row.reference,
+                monitored_records=row.monitored_records,
+                reference_records=row.reference_records,
+                reference_favourable=row.reference_favourable,
+            ),
         )
         for row in session.execute(_FIGURES, wanted)
     ]

@@ -8,9 +8,11 @@ from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
 from app.domain.checks import CheckState
+from app.domain.workers import WorkersSeen
 from app.store.alerts import OpenAlerts, open_alerts
 from app.store.migrate import alembic_config
 from app.store.tables import CheckRow, DeploymentRow, NotificationRow
+from app.store.workers import workers_seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,7 @@ class Vitals:
     alerts: tuple[OpenAlerts, ...]
     notifications_waiting: int
     notification_age_seconds: float
+    workers: WorkersSeen
 
 
 def vitals(session: Session, now: datetime) -> Vitals:
@@ -41,6 +44,7 @@ def vitals(session: Session, now: datetime) -> Vitals:
         alerts=tuple(open_alerts(session)),
         notifications_waiting=waiting,
         notification_age_seconds=max(0.0, (now - written_at).total_seconds()) if written_at else 0.0,
+        workers=workers_seen(session),
     )
 
 

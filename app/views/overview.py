@@ -13,7 +13,31 @@ from app.metrics.sides import Disadvantaged
 from app.metrics.statements import JudgedFigure, other_side
 from app.metrics.verdicts import GRAVEST, Verdict
 from app.metrics.worst import how_far_out
-from app.store.overview import EndedCheck, GroupFigure, GroupKey, Standing, Success, TrendPoint, group_figures, standings, trends
+from app.store.overview import (
+    Compared,
+    EndedCheck,
+    GroupFigure,
+    GroupKey,
+    Standing,
+    Success,
+    TrendPoint,
+    group_figures,
+    standings,
+    trends,
+)
+from app.store.workers import workers_seen
+from app.views.advice import advice_of
+from app.views.causes import (
+    Because,
+    Cause,
+    Outlook,
+    Unjudged,
+    next_due,
+    of_ended_check,
+    of_figures,
+    of_first_check,
+    of_stale_figures,
+)
 
 HEADLINE = "disparate_impact"
 """What deployments are judged by here, on payload and balanced data."""
@@ -27,9 +51,6 @@ FURTHEST = 1e6
 """Further beyond its limits than this nothing is ordered: a ratio of 0 lies at infinity, which no cursor can hold."""
 
 _HEADLINE_DATA = (DataSet.PAYLOAD, DataSet.BALANCED)
-
-ONE_SIDED = "Only one side is watched, and the figure lies beyond the mirror image of the limit on the other side."
-WATCH_BOTH = "Set the other limit, too; Configure has a button for it."
 
 
 class DeploymentState(StrEnum):
@@ -91,11 +112,12 @@ class WorstGroup:
     measured_at: datetime
     carried_forward: bool
     check_id: str
+    compared: Compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeploymentOverview:
-    """One deployment. `reason` says why it stands as it does, `next_step` what to do about it; None where there is nothing to say.
+    """One deployment. `cause` and `reason` say why it stands as it does, `next_step` what to do; None where there is nothing to say.
 
     Of `groups` figures of groups, `judged` have a verdict on fairness. `records` were logged in the last hour, at least so many where
     `counted_all` is False.
@@ -105,6 +127,7 @@ class DeploymentOverview:
     id: str
     name: str
     state: DeploymentState
+    cause: Cause
     reason: str | None
     next_step: str | None
     worst: WorstGroup | None
@@ -152,7 +175,12 @@ def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Over
     """Where every deployment stands that the caller may see."""
     found = standings(session, now=now, only_no=wanted.only_no)
     figures = _figures(session, found)
-    seen = [_deployment(one, figures.get(one.success.no, []) if one.success else [], now) for one in found]
+    workers = workers_seen(session)
+    outlooks = [Outlook(workers=workers, due_at=next_due(now) if one.hourly else None, under_way=one.under_way) for one in found]
+    seen = [
+        _deployment(one, figures.get(one.success.no, []) if one.success else [], outlook, now)
+        for one, outlook in zip(found, outlooks, strict=True)
+    ]
     chosen = sorted((one for one in seen if _is_wanted(one, wanted)), key=lambda one: place_of(one, wanted.sort))
     behind = [one for one in chosen if wanted.behind is None or place_of(one, wanted.sort) > wanted.behind]
     listed = behind if wanted.limit is None else behind[: wanted.limit]
@@ -217,7 +245,7 @@ def _as_worst(figure: GroupFigure, metric: str, success: Success) -> WorstGroup:
         method=None,
         limits=limits,
         verdict=figure.verdict,
-        details={"monitored": figure.group, "reference": figure.reference},
+        details={"monitored": figure.group, "reference": figure.compared.reference},
     )
     return WorstGroup(
         metric=metric,
@@ -239,19 +267,22 @@ def _as_worst(figure: GroupFigure, metric: str, success: Success) -> WorstGroup:
         measured_at=success.measured_at,
         carried_forward=success.carried_forward,
         check_id=success.id,
+        compared=figure.compared,
     )
 
 
-def _deployment(one: Standing, figures: Sequence[WorstGroup], now: datetime) -> DeploymentOverview:
+def _deployment(one: Standing, figures: Sequence[WorstGroup], outlook: Outlook, now: datetime) -> DeploymentOverview:
     worst = min(figures, key=lambda figure: (GRAVEST.index(_verdict(figure)), -figure.beyond), default=None)
-    state, reason, next_step = _state(one, worst, now)
+    state = _state(one, worst, now)
+    advice = advice_of(_because(state, one, worst, outlook))
     return DeploymentOverview(
         no=one.no,
         id=one.id,
         name=one.name,
         state=state,
-        reason=reason,
-        next_step=next_step,
+        cause=advice.cause,
+        reason=advice.reason,
+        next_step=advice.next_step,
         worst=worst,
         groups=len(figures),
         judged=sum(_verdict(figure) in _JUDGED for figure in figures),
@@ -266,46 +297,41 @@ def _verdict(figure: WorstGroup) -> Verdict | None:
     return None if figure.verdict is None else Verdict(figure.verdict)
 
 
-def _state(one: Standing, worst: WorstGroup | None, now: datetime) -> tuple[DeploymentState, str | None, str | None]:
-    """The state, why it is so, and what to do next."""
+def _state(one: Standing, worst: WorstGroup | None, now: datetime) -> DeploymentState:
     if one.monitor_version is None:
-        return DeploymentState.NO_MONITOR, None, "Set a fairness monitor: which outcomes are favourable, and who is compared with whom."
+        return DeploymentState.NO_MONITOR
     if one.last is None:
-        return DeploymentState.WAITING, "No check has ended yet.", _first_step(one)
+        return DeploymentState.WAITING
     if one.last.state is CheckState.FAILED:
-        return DeploymentState.FAILING, one.last.reason, "Mend what the reason names, then check again."
+        return DeploymentState.FAILING
     if one.last.state is CheckState.INSUFFICIENT_DATA or one.success is None:
-        return DeploymentState.WAITING, one.last.reason, "Log more payload records, or lower the monitor's min_records."
+        return DeploymentState.WAITING
     if now - one.success.measured_at > STALE_AFTER:
-        return DeploymentState.STALE, *_stale(one, one.success)
-    return _judged(one, one.success, worst)
+        return DeploymentState.STALE
+    return DeploymentState.UNDECIDED if worst is None else _JUDGED.get(_verdict(worst), DeploymentState.UNDECIDED)
 
 
-def _judged(one: Standing, success: Success, worst: WorstGroup | None) -> tuple[DeploymentState, str | None, str | None]:
-    changed = success.monitor_version != one.monitor_version
-    reason = "The monitor was changed since the last check, which went by the one before." if changed else None
-    if worst is None or _verdict(worst) not in _JUDGED:
-        why = "No group has a figure that can be judged." if worst is None else worst.reason or "The groups are too small to be judged."
-        return DeploymentState.UNDECIDED, reason or why, "Log more records of the groups that are compared."
-    if _verdict(worst) is Verdict.UNWATCHED and not changed:
-        return DeploymentState.UNWATCHED, ONE_SIDED, WATCH_BOTH
-    return _JUDGED[_verdict(worst)], reason, "Check now, by the new monitor." if changed else None
+def _because(state: DeploymentState, one: Standing, worst: WorstGroup | None, outlook: Outlook) -> Because:
+    """Returns why the deployment is in that state."""
+    if state is DeploymentState.NO_MONITOR:
+        return Because(cause=Cause.NO_MONITOR, outlook=outlook)
+    if one.last is None:
+        return of_first_check(one, outlook)
+    if one.last.state is not CheckState.SUCCEEDED or one.success is None:
+        return of_ended_check(one.last, outlook)
+    if state is DeploymentState.STALE:
+        return of_stale_figures(one, one.success, outlook)
+    is_changed = one.success.monitor_version != one.monitor_version
+    if state is DeploymentState.UNDECIDED and not is_changed:
+        return of_figures(_unjudged(worst), one.success, outlook)
+    cause = Cause.SIDE_UNWATCHED if state is DeploymentState.UNWATCHED else Cause.MEASURED
+    return Because(cause=Cause.MONITOR_CHANGED if is_changed else cause, outlook=outlook)
 
 
-def _first_step(one: Standing) -> str:
-    if not one.records:
-        return "Log payload records: what the model is asked and what it answers."
-    if one.hourly:
-        return "The first check follows when this hour is over. To see figures now, ask for a check."
-    return "Ask for a check, or switch the monitor's schedule on."
-
-
-def _stale(one: Standing, success: Success) -> tuple[str, str]:
-    since = f"{success.measured_at:%Y-%m-%d %H:%M} UTC"
-    if success.carried_forward:
-        return f"Nothing was logged since {since}; the figures are from then.", "See whether records of the model are still logged."
-    step = "See whether a worker is running." if one.hourly else "Ask for a check, or switch the monitor's schedule on."
-    return f"No check has measured anything since {since}.", step
+def _unjudged(worst: WorstGroup | None) -> Unjudged | None:
+    if worst is None:
+        return None
+    return Unjudged(attribute=worst.attribute, group=worst.group, verdict=_verdict(worst), reason=worst.reason, compared=worst.compared)
 
 
 def _is_wanted(one: DeploymentOverview, wanted: OverviewWanted) -> bool:

@@ -1,10 +1,12 @@
 """Channels of alerts, and what is sent to them, as bodies."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
+from app.alerts.catching_up import CaughtUp
 from app.api.schemas.base import In, Out, example
 from app.domain.alerts import Event
 from app.domain.channels import MAX_ADDRESS, MAX_RECIPIENTS, MAX_URL, Channel, ChannelContent, ChannelKind
@@ -87,16 +89,47 @@ class AlertChannelOut(Out):
 class StoredAlertChannelOut(AlertChannelOut):
     """A channel as it has just been stored."""
 
-    model_config = example({**_STORED, "secret": "whsec_………"})
+    model_config = example({**_STORED, "secret": "whsec_………", "open_alerts_not_sent": 0})
 
     secret: str | None = Field(
         description="The signing secret that was made for it, in this answer only; null where none was made. The receiver needs it."
     )
 
+    open_alerts_not_sent: int = Field(
+        description="Open alerts of rules that name the channel of which it was not told; `POST …/notifications` sends them."
+    )
+
     @classmethod
-    def with_secret(cls, channel: Channel, secret: str | None) -> "StoredAlertChannelOut":
-        """The body of a stored channel, and the secret that was made for it."""
-        return cls(**_members(channel), secret=secret)
+    def with_secret(cls, channel: Channel, secret: str | None, *, not_sent: int) -> "StoredAlertChannelOut":
+        """Returns the body of a stored channel, with the secret that was made for it."""
+        return cls(**_members(channel), secret=secret, open_alerts_not_sent=not_sent)
+
+
+class OpenAlertsIn(In):
+    """Which open alerts are sent. Without it: those that the channel was not told of."""
+
+    model_config = example({"again": False})
+
+    again: bool = Field(default=False, description="Send also those that it was told of already.")
+
+
+class OpenAlertsSentOut(Out):
+    """What became of the open alerts. Each is a notification `opened`, with the alert as it is now."""
+
+    model_config = example({"queued": 2, "told_before": 1, "left": 0})
+
+    queued: int = Field(description="Notifications that were queued.")
+    told_before: int = Field(description="Open alerts that were left out, because a notification of them was queued or sent before.")
+    left: int = Field(description="Open alerts that wait for the next request: one queues at most 500 for a channel.")
+
+    @classmethod
+    def of(cls, found: Sequence[CaughtUp]) -> "OpenAlertsSentOut":
+        """Returns the body of what was queued for one channel or several."""
+        return cls(
+            queued=sum(one.queued for one in found),
+            told_before=sum(one.told_before for one in found),
+            left=sum(one.left for one in found),
+        )
 
 
 class AlertChannelPage(Out):

@@ -10,6 +10,8 @@ from app.api.schemas.verdicts import BEYOND_LIMIT, DISADVANTAGED, DISADVANTAGED_
 from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
 from app.metrics.sides import Disadvantaged
 from app.store.results import StoredTable
+from app.views.causes import Cause, Outlook
+from app.views.check_advice import advice_on_check
 from app.web.texts import Timestamp
 
 _WINDOW: dict[str, Any] = {
@@ -30,7 +32,10 @@ _CHECK: dict[str, Any] = {
     "attempts": 1,
     "cancel_requested": False,
     "progress": {"step": "storing the result", "done": 0, "total": 0},
+    "cause": "measured",
     "reason": None,
+    "waits_for": None,
+    "next_step": None,
     "next_attempt_at": None,
     "window": _WINDOW,
     "monitor_version": 1,
@@ -121,7 +126,14 @@ class CheckOut(Out):
     attempts: int = Field(description="How often a worker has begun it.")
     cancel_requested: bool = Field(description="True on a running check that is about to stop, too.")
     progress: ProgressOut | None
+    cause: Cause = Field(
+        description="Why it is where it is, for programs: `check_queued`, `check_running`, `worker_silent` (none answers any more),"
+        " `worker_never_seen`, `too_few_records`, `scoring_failed`, `invalid_input`, `interrupted`, `check_failed`, `cancelled`,"
+        " `measured`."
+    )
     reason: str | None = Field(description="Why it failed, was cancelled or has insufficient data.")
+    waits_for: str | None = Field(description="What it waits for, in words; null where a worker runs it, and once it is over.")
+    next_step: str | None = Field(description="What to do about it; null where nothing is missing.")
     next_attempt_at: datetime | None
     window: dict[str, Any] | None = Field(
         description="Which records were read: counts, the oldest and newest timestamp, and a fingerprint."
@@ -134,9 +146,9 @@ class CheckOut(Out):
     finished_at: datetime | None
 
     @classmethod
-    def of(cls, check: CheckRun) -> "CheckOut":
-        """The body of a stored check."""
-        return cls(**_members(check))
+    def of(cls, check: CheckRun, outlook: Outlook) -> "CheckOut":
+        """Returns the body of a stored check."""
+        return cls(**_members(check, outlook))
 
 
 class TableOut(Out):
@@ -197,10 +209,12 @@ class CheckDetailsOut(CheckOut):
     measurements: list[MeasurementOut]
 
     @classmethod
-    def with_results(cls, check: CheckRun, tables: list[StoredTable], measurements: list[Measurement]) -> "CheckDetailsOut":
-        """The body of a stored check with its results."""
+    def with_results(
+        cls, check: CheckRun, outlook: Outlook, *, tables: list[StoredTable], measurements: list[Measurement]
+    ) -> "CheckDetailsOut":
+        """Returns the body of a stored check with its results."""
         return cls(
-            **_members(check),
+            **_members(check, outlook),
             tables=[TableOut(data=table.data, attribute=table.attribute, part=table.part, cells=table.cells) for table in tables],
             measurements=[MeasurementOut.of(measurement) for measurement in measurements],
         )
@@ -215,8 +229,9 @@ class CheckPage(Out):
     next_cursor: str | None
 
 
-def _members(check: CheckRun) -> dict[str, Any]:
-    progress = check.progress
+def _members(check: CheckRun, outlook: Outlook) -> dict[str, Any]:
+    progress, advice = check.progress, advice_on_check(check, outlook)
+    waits = check.state in {CheckState.QUEUED, CheckState.RUNNING} and advice.cause is not Cause.CHECK_RUNNING
     return {
         "id": check.id,
         "deployment_id": check.deployment_id,
@@ -227,7 +242,10 @@ def _members(check: CheckRun) -> dict[str, Any]:
         "attempts": check.attempts,
         "cancel_requested": check.cancel_requested,
         "progress": progress and ProgressOut(step=progress.step, done=progress.done, total=progress.total),
+        "cause": advice.cause,
         "reason": check.reason,
+        "waits_for": advice.reason if waits else None,
+        "next_step": advice.next_step,
         "next_attempt_at": check.next_attempt_at,
         "window": check.window,
         "monitor_version": check.monitor_version,

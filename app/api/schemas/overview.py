@@ -11,12 +11,14 @@ from app.domain.checks import CheckState, DataSet
 from app.metrics.catalogue import CATALOGUE
 from app.metrics.sides import Disadvantaged, disadvantaged
 from app.store.overview import TrendPoint
+from app.views.causes import Cause
 from app.views.overview import DeploymentOverview, DeploymentState, WorstGroup
 
 _ENTRY: dict[str, Any] = {
     "id": "credit-risk",
     "name": "Credit risk",
     "state": "unfair",
+    "cause": "measured",
     "reason": None,
     "next_step": None,
     "worst": {
@@ -52,6 +54,16 @@ _ENTRY: dict[str, Any] = {
     "records_last_hour_are_all": True,
     "open_alerts": 1,
 }
+
+
+CAUSES = (
+    "Why it is so, for programs; `reason` and `next_step` say it in words. Of a deployment and of a check: `worker_silent` (none answers"
+    " any more), `worker_never_seen`, `check_queued`, `check_running`, `too_few_records`, `scoring_failed`, `invalid_input`, `interrupted`,"
+    " `check_failed`, `measured` (nothing is missing). Of a check only: `cancelled`. Of a deployment only: `no_monitor`, `no_records`,"
+    " `not_scheduled`, `check_due`, `records_stopped`, `all_unclassified`, `group_without_records`, `group_too_small`,"
+    " `reference_never_favourable`, `not_computable`, `no_limits`, `monitor_changed`,"
+    " `side_unwatched`."
+)
 
 
 class WorstOut(Out):
@@ -118,7 +130,8 @@ class OverviewEntryOut(Out):
         " limit. `undecided`: no group can be judged. `failing`: the last check failed. `stale`: nothing was measured anew for a day."
         " `waiting`: too few records yet. `no_monitor`: none is set."
     )
-    reason: str | None = Field(description="Why it is so, where the figures do not say it.")
+    cause: Cause = Field(description=CAUSES)
+    reason: str | None = Field(description="The cause in words, where the figures do not say it.")
     next_step: str | None = Field(description="What to do next, where something is missing.")
     worst: WorstOut | None = Field(description="Null where nothing was measured yet. It may be older than the last check.")
     groups: int = Field(description="Figures of groups among which `worst` was chosen.")
@@ -137,6 +150,7 @@ class OverviewEntryOut(Out):
             id=one.id,
             name=one.name,
             state=one.state,
+            cause=one.cause,
             reason=one.reason,
             next_step=one.next_step,
             worst=None if one.worst is None else WorstOut.of(one.worst),

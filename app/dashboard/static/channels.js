@@ -1,15 +1,49 @@
-/* A new channel: only the fields of its kind, and the secret that was made for it, which is in that one answer only. */
+/* Channels: a new one has only the fields of its kind, and its secret is in the answer to its making only. A channel that no rule names
+   is offered to be named in the rules that have open alerts, and to be sent these. */
 import { alternate } from "./alternatives.js";
+import { ask } from "./api.js";
+import { attempt } from "./forms.js";
 
+const RULE = ["name", "condition", "remind_after_hours", "channels", "enabled"];
 const form = document.getElementById("new-channel");
 alternate(form, document.getElementById("channel-kind"));
 form.addEventListener("done", (event) => {
+  const address = `/alerts/channels#channel-${event.detail.id}`;
   if (!event.detail.secret) {
-    location.reload();
+    show(address);
     return;
   }
   document.getElementById("made-secret-text").textContent = event.detail.secret;
+  document.getElementById("made-channel").addEventListener("click", (click) => {
+    click.preventDefault();
+    show(address);
+  });
   const place = document.getElementById("made-secret");
   place.hidden = false;
   place.focus();
 });
+
+document.addEventListener("submit", (event) => {
+  const offer = event.target;
+  if (!offer.dataset.offer) return;
+  event.preventDefault();
+  attempt(offer, async () => {
+    for (const one of offer.querySelectorAll("[name=rule]:checked")) await nameIn(one.value, offer.dataset.offer);
+    await ask("POST", `/v1/alert-channels/${offer.dataset.offer}/notifications`);
+    show(`/alerts/channels#channel-${offer.dataset.offer}`);
+  });
+});
+
+/** Names the channel in the rule at that address; the rule stays as it is otherwise. */
+async function nameIn(address, channel) {
+  const stored = await ask("GET", address);
+  if (stored.channels.includes(channel)) return;
+  const rule = Object.fromEntries(RULE.map((name) => [name, stored[name]]));
+  await ask("PUT", address, { ...rule, channels: [...stored.channels, channel] });
+}
+
+/** Reads the page anew at that place; with another fragment alone a browser would only scroll. */
+function show(address) {
+  history.replaceState(null, "", address);
+  location.reload();
+}

@@ -1,5 +1,6 @@
 /* One check: how far it is while it runs, and figures that open in place. Without this script a figure opens as a page of its own. */
 import { Problem, ask, say } from "./api.js";
+import { stepOf } from "./check_step.js";
 
 const SECOND = 1000;
 const AFTER_TROUBLE = 5 * SECOND;
@@ -19,7 +20,7 @@ async function look() {
       location.reload();
       return;
     }
-    if (check.state === "running" && check.progress) show(check.progress);
+    show(check);
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
     tell(problem.message);
@@ -28,10 +29,11 @@ async function look() {
   setTimeout(look, wait);
 }
 
-function show({ step, done, total }) {
+function show(check) {
+  const { done, total } = check.progress || { done: 0, total: 0 };
   const bar = progress.querySelector("progress");
-  tell(`${step[0].toUpperCase()}${step.slice(1)}.`);
-  progress.querySelector("h2").textContent = "This check is running";
+  tell(stepOf(check));
+  progress.querySelector("h2").textContent = check.state === "queued" ? "This check is waiting" : "This check is running";
   if (total) Object.assign(bar, { max: total, value: done });
   else bar.removeAttribute("value");
   progress.querySelector("[data-counts]").textContent = total ? `${done.toLocaleString("en")} of ${total.toLocaleString("en")}` : "";

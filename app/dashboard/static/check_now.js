@@ -1,41 +1,85 @@
-/* "Check fairness now": asks for a check, shows how far it is, and leads to it when it is over. */
-import { ask, say } from "./api.js";
+/* "Check fairness now": asks for a check, shows how far it is, and leads to it when it is over. A check that is under way already,
+   whoever asked for it, is shown from the moment the page is read: a reload loses nothing. Only a check that was asked for in this tab
+   leads away from the page when it ends; of others the page says how they ended. */
+import { Problem, ask, say } from "./api.js";
+import { stepOf } from "./check_step.js";
 
 const EVERY = 700; // milliseconds between two looks
+const SLOWLY = 5000; // while nobody looks, or the service is in trouble
+const MINE = "asked-check";
 const place = document.querySelector(".check-now");
-const [button, step, bar, problem] = ["", "-step", "-progress", "-problem"].map((part) => document.getElementById(`check-now${part}`));
+const [button, who, step, bar, problem] = ["", "-who", "-step", "-progress", "-problem"].map((part) => document.getElementById(`check-now${part}`));
+const page = place && `/deployments/${encodeURIComponent(place.dataset.deployment)}/checks`;
+let followed = 0;
 
 function show(check) {
-  const { progress, state } = check;
-  step.textContent = state === "queued" ? "Waiting for a worker …" : `${progress ? progress.step : "Beginning"} …`;
-  if (progress && progress.total > 0) {
-    bar.max = progress.total;
-    bar.value = progress.done;
-  } else bar.removeAttribute("value");
+  const { progress } = check;
+  const told = stepOf(check);
+  if (step.textContent !== told) step.textContent = told;
+  bar.hidden = false;
+  if (progress && progress.total > 0) Object.assign(bar, { max: progress.total, value: progress.done });
+  else bar.removeAttribute("value");
 }
 
-async function run() {
-  button.disabled = true;
-  problem.hidden = true;
-  bar.hidden = false;
-  const checks = `/v1/deployments/${encodeURIComponent(place.dataset.deployment)}/checks`;
-  try {
-    let check = await ask("POST", checks);
-    while (check.state === "queued" || check.state === "running") {
+/** Shows how far the check is until it is over. A later call takes the place of this one. */
+async function follow(id) {
+  const mine = ++followed;
+  while (mine === followed) {
+    let pause = document.hidden ? SLOWLY : EVERY;
+    try {
+      const check = await ask("GET", `/v1${page}/${id}`);
+      if (mine !== followed) return;
+      problem.hidden = true;
+      if (check.state !== "queued" && check.state !== "running") {
+        end(check);
+        return;
+      }
       show(check);
-      await new Promise((resolve) => { setTimeout(resolve, EVERY); });
-      check = await ask("GET", `${checks}/${check.id}`);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      tell(error);
+      if (error.status && error.status < 500) return;
+      pause = SLOWLY;
     }
-    say(`The check ended: ${check.state.replace("_", " ")}.`);
-    location.assign(`/deployments/${encodeURIComponent(place.dataset.deployment)}/checks/${check.id}`);
-  } catch (error) {
-    problem.textContent = error.message;
-    problem.hidden = false;
-    step.textContent = "";
-    bar.hidden = true;
-    button.disabled = false;
-    button.focus();
+    await new Promise((resolve) => { setTimeout(resolve, pause); });
   }
 }
 
-button?.addEventListener("click", run);
+function end(check) {
+  const told = `The check ended: ${check.state.replaceAll("_", " ")}.`;
+  say(told);
+  if (sessionStorage.getItem(MINE) === check.id) {
+    sessionStorage.removeItem(MINE);
+    location.assign(`${page}/${check.id}`);
+    return;
+  }
+  step.textContent = `${told} `;
+  step.append(Object.assign(document.createElement("a"), { href: `${page}/${check.id}`, textContent: "Show it" }));
+  bar.hidden = true;
+}
+
+function tell(error) {
+  problem.textContent = error.message;
+  problem.hidden = false;
+}
+
+async function start() {
+  button.disabled = true;
+  problem.hidden = true;
+  try {
+    const check = await ask("POST", `/v1${page}`);
+    sessionStorage.setItem(MINE, check.id);
+    who.replaceChildren();
+    show(check);
+    await follow(check.id);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    tell(error);
+    button.focus();
+  } finally {
+    button.disabled = false;
+  }
+}
+
+button?.addEventListener("click", start);
+if (place?.dataset.check) follow(place.dataset.check);

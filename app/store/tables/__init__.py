@@ -11,6 +11,7 @@ from app.store.tables.monitors import MonitorRow
 from app.store.tables.payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow
 from app.store.tables.people import ActivityRow, SessionRow, UserRow
 from app.store.tables.training_data import TrainingCorrelationRow, TrainingDataRow, TrainingDistributionRow, TrainingTableRow
+from app.store.tables.workers import WorkerRow
 
 __all__ = [
     "RECORD_NO_BLOCK",
@@ -43,4 +44,5 @@ __all__ = [
     "TrainingDistributionRow",
     "TrainingTableRow",
     "UserRow",
+    "WorkerRow",
 ]

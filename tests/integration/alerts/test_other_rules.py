@@ -172,7 +172,7 @@ def test_a_longer_wait_resolves_an_alert_that_it_does_not_cover(history: History
 def test_the_ticker_works_out_alerts_by_itself(history: History) -> None:
     history.rule("failing", FailedChecksCondition())
     history.fails(0)
-    ticker = started_ticker(history.database)
+    ticker = started_ticker(history.database, worker_id="w")
     try:
         wait_until(lambda: bool(history.alerts()))
     finally:

@@ -61,7 +61,7 @@ def test_a_channel_is_set_read_listed_and_deleted(service: RunningService) -> No
     deleted = service.client.delete(PATH)
 
     assert (created.status_code, read.status_code, deleted.status_code) == (201, 200, 204)
-    assert created.json() == {**read.json(), "secret": created.json()["secret"]}
+    assert created.json() == {**read.json(), "secret": created.json()["secret"], "open_alerts_not_sent": 0}
     assert read.json() | WEBHOOK == read.json()
     assert (read.json()["host"], read.json()["to"], read.json()["secret_set"]) == ("alerts.example.com", None, True)
     assert listed == {"channels": [read.json()], "next_cursor": None}

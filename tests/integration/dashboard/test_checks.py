@@ -18,6 +18,7 @@ from app.security.principals import Role
 from app.store.engine import Database
 from app.store.tables import CheckRow
 from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
+from tests.integration.schedule.seeding import let_a_worker_answer
 from tests.integration.views.test_check_views import AGE
 from tests.integration.views.training import put_training
 from tests.models.rules import RuleScorer
@@ -249,6 +250,7 @@ def test_a_check_that_was_carried_forward_says_so_and_links_to_the_one_that_coun
 def test_a_check_that_runs_shows_how_far_it_is_and_can_be_cancelled_by_those_who_may(
     service: RunningService, stage: Scene, reader: httpx.Client
 ) -> None:
+    let_a_worker_answer(stage.database)
     check = stage.queue(replace(stage.check(NOON).run.span, start=NOON - HOUR))
     set_check(stage, check, progress={"step": "asking the model about copies", "done": 20, "total": 50})
 
@@ -271,18 +273,19 @@ def test_a_check_that_runs_shows_how_far_it_is_and_can_be_cancelled_by_those_who
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ({"failure": Failure.SCORING_FAILED}, "Test it on Configure, mend it, then check again."),
-        ({"failure": Failure.INVALID_INPUT}, "Change it on Configure, then check again."),
-        ({"failure": Failure.INTERRUPTED}, "The worker stopped in the middle of it."),
-        ({"failure": None}, "Look for this check's id in the log of the service"),
-        ({"claimable_at": NOON}, "It is tried again by itself from 2026-03-02 12:00 UTC on; so far it was begun once."),
+        ({"failure": Failure.SCORING_FAILED}, "Test the model's endpoint on Configure and correct what the reason says. Then check again."),
+        ({"failure": Failure.INVALID_INPUT}, "change on Configure what the reason names. Then check again."),
+        ({"failure": Failure.INTERRUPTED}, "Read in the workers' log why they stopped. Then check again."),
+        ({"failure": None}, "Look for the check's id in the workers' log. Then check again."),
+        ({"claimable_at": NOON}, "It is tried again by itself from 2026-03-02 12:00 UTC on."),
         ({"state": CheckState.CANCELLED}, "Nothing is stored of it."),
-        ({"state": CheckState.INSUFFICIENT_DATA, "window": {"min_records": 1200}}, "A check needs 1,200 records"),
+        ({"state": CheckState.INSUFFICIENT_DATA, "window": {"records": 1, "min_records": 1200}}, "Log 1,199 more records, or lower"),
     ],
 )
 def test_a_check_that_ended_without_figures_says_why_and_what_to_do(
     stage: Scene, reader: httpx.Client, values: dict[str, Any], told: str
 ) -> None:
+    let_a_worker_answer(stage.database)
     check = stage.queue(replace(stage.check(NOON).run.span, start=NOON - HOUR))
     set_check(stage, check, **({"state": CheckState.FAILED, "reason": HOSTILE, "finished_at": NOON} | values))
 

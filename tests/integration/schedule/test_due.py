@@ -97,7 +97,7 @@ def test_a_deployment_that_is_being_deleted_does_not_stop_the_others(database: D
 def test_the_ticker_ticks_at_its_start(database: Database) -> None:
     add_deployments(database)
 
-    ticker = started_ticker(database)
+    ticker = started_ticker(database, worker_id="w")
     ticker.shutdown(wait=True)
     tick(database)
 

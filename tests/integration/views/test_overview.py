@@ -17,8 +17,10 @@ from app.store import overview as stored
 from app.store.deployments import Deployments
 from app.store.engine import Database
 from app.store.monitors import delete_monitor
+from app.views.causes import Cause
 from app.views.overview import DeploymentOverview, DeploymentState, Overview, OverviewSort, OverviewWanted, overview, place_of
 from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
+from tests.integration.schedule.seeding import let_a_worker_answer
 from tests.integration.views.statements import counted
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
@@ -35,7 +37,8 @@ def server() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def stage(database: Database, server: ModelServer) -> Scene:
-    """A watched deployment, nothing logged."""
+    """A watched deployment, nothing logged; a worker answers."""
+    let_a_worker_answer(database)
     return scene(database, APPLICANT, monitor_of(SEX, AGE), endpoint=Endpoint(url=server.url))
 
 
@@ -93,19 +96,26 @@ def test_before_the_first_check_it_waits_for_records_and_then_for_the_check(stag
     after = only(stage, NOON + HOUR / 2)
 
     assert (before.state, before.records, after.state, after.records) == (DeploymentState.WAITING, 0, DeploymentState.WAITING, 2)
-    assert (before.next_step, after.next_step) == (
-        "Log payload records: what the model is asked and what it answers.",
-        "The first check follows when this hour is over. To see figures now, ask for a check.",
+    assert (before.reason, before.next_step) == (
+        "No check has ended yet: no payload record was ever logged.",
+        "Log payload records: what the model is asked and what it answers. Configure has code for it.",
+    )
+    assert (after.reason, after.next_step) == (
+        "No check has ended yet. The next check is at 13:00 UTC.",
+        "Nothing has to be done. To see figures now, ask for a check.",
     )
 
 
-def test_too_few_records_are_told_as_the_check_told_them(stage: Scene) -> None:
+def test_too_few_records_are_told_with_how_many_there_are_and_how_many_are_needed(stage: Scene) -> None:
     logged(stage, 2, 2)
-    check = stage.check(NOON, trigger=Trigger.SCHEDULE)
+    stage.check(NOON, trigger=Trigger.SCHEDULE)
 
     one = only(stage)
 
-    assert (one.state, one.reason) == (DeploymentState.WAITING, check.run.reason)
+    assert (one.state, one.cause) == (DeploymentState.WAITING, Cause.TOO_FEW_RECORDS)
+    assert one.reason == "The last check found 4 records with the present columns; a check needs 10."
+    assert one.next_step is not None
+    assert one.next_step.startswith("Log 6 more records, or lower the fewest records that the monitor asks for. The next check is at")
 
 
 def test_the_worst_group_has_the_gravest_verdict_and_then_the_furthest_figure(stage: Scene) -> None:
@@ -200,7 +210,7 @@ def test_a_figure_carried_forward_stays_for_a_day_and_is_then_stale(stage: Scene
     assert (fresh.state, fresh.worst.carried_forward, fresh.worst.measured_at) == (DeploymentState.UNFAIR, True, NOON + HOUR)
     assert (stale.state, stale.reason) == (
         DeploymentState.STALE,
-        "Nothing was logged since 2026-03-02 13:00 UTC; the figures are from then.",
+        "No payload record has been logged since 2026-03-02 12:00 UTC; the figures are of 2026-03-02 13:00 UTC.",
     )
 
 
@@ -212,7 +222,10 @@ def test_without_a_check_for_a_day_it_is_stale_although_records_come_in(stage: S
     one = only(stage, NOON + 49 * HOUR - timedelta(seconds=1))
 
     assert (one.state, one.records) == (DeploymentState.STALE, 6)
-    assert (one.reason, one.next_step) == ("No check has measured anything since 2026-03-02 13:00 UTC.", "See whether a worker is running.")
+    assert one.reason == (
+        "Records are logged, the newest at 2026-03-04 12:00 UTC, but no check has measured anything since 2026-03-02 13:00 UTC."
+        " The next check is at 13:00 UTC."
+    )
 
 
 def test_checks_of_longer_ranges_are_no_part_of_it(stage: Scene) -> None:

@@ -1,0 +1,46 @@
+"""Sending open alerts to a channel that was not told of them when they were opened."""
+
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from app.domain.alerts import Event
+from app.domain.channels import Channel
+from app.errors import NotFound
+from app.store.alert_channels import find_channel
+from app.store.alert_rules import lock_alerts
+from app.store.notifications import queue_notification
+from app.store.open_alerts import concerned_deployments, count_open, hold_open
+
+MOST_AT_ONCE = 500
+"""Alerts that one request queues for a channel, the oldest; asking again goes on with the next."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaughtUp:
+    """How many open alerts were queued for a channel, how many it had been told of already, and how many are left for the next request."""
+
+    queued: int
+    told_before: int
+    left: int
+
+
+def send_open_alerts(session: Session, channel: Channel, *, rule_no: int | None = None, again: bool = False) -> CaughtUp:
+    """Queues for the channel each open alert of the rules that name it, or of that rule alone; `again` also those it was told of.
+
+    Doing it twice, also at the same time, sends nothing twice. An alert that is resolved meanwhile is not sent.
+
+    Raises:
+        NotFound: the channel was deleted in this moment.
+    """
+    # In the order in which everybody takes them: the alerts of deployments, then channels.
+    for deployment_no in concerned_deployments(session, channel, rule_no):
+        lock_alerts(session, deployment_no)
+    if find_channel(session, channel.id, for_change=True) is None:
+        raise NotFound("alert channel", channel.id)
+    waiting = hold_open(session, channel, rule_no, with_told=again)
+    for alert in waiting[:MOST_AT_ONCE]:
+        queue_notification(session, channel, alert, Event.OPENED)
+    queued = min(len(waiting), MOST_AT_ONCE)
+    told_before = count_open(session, channel, rule_no) - len(waiting)
+    return CaughtUp(queued=queued, told_before=told_before, left=len(waiting) - queued)

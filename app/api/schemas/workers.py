@@ -1,0 +1,45 @@
+"""Whether a worker answers, as a body."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from app.api.schemas.base import Out, example
+from app.domain.workers import WorkersSeen, WorkerState
+from app.views.workers import RUNBOOK, notice_of
+
+_SILENT = {
+    "state": "silent",
+    "answering": 0,
+    "last_seen_at": "2026-11-20T15:00:05Z",
+    "sentence": "No worker has answered since 2026-11-20 15:00:05 UTC. Checks and alerts wait; logging goes on, and nothing that is logged"
+    " is lost.",
+    "next_step": "Read at the end of the worker's log why it stopped, then start it again with evenhand worker or evenhand serve.",
+    "runbook": RUNBOOK,
+}
+
+
+class WorkersOut(Out):
+    """Whether a worker answers: without one no check runs and no alert is sent."""
+
+    model_config = example(_SILENT)
+
+    state: WorkerState = Field(description="`answering`: at least one does. `silent`: one did once. `never_seen`: none ever did.")
+    answering: int = Field(description="Workers that gave a heartbeat within the last 45 seconds.")
+    last_seen_at: datetime | None = Field(description="The newest heartbeat of any worker, on the database's clock.")
+    sentence: str | None = Field(description="Since when none answers and what that means; null while one answers.")
+    next_step: str | None = Field(description="What to do about it; null while one answers.")
+    runbook: str = Field(description="The section of the documentation about it.")
+
+    @classmethod
+    def of(cls, seen: WorkersSeen) -> "WorkersOut":
+        """Returns the body of what the heartbeats say."""
+        notice = notice_of(seen)
+        return cls(
+            state=seen.state,
+            answering=seen.answering,
+            last_seen_at=seen.last_seen_at,
+            sentence=None if notice is None else notice.sentence,
+            next_step=None if notice is None else notice.next_step,
+            runbook=RUNBOOK,
+        )

@@ -1,0 +1,33 @@
+/* On every page: whether a worker answers. The server says it when the page is read; this asks again while the page is open, so that a
+   worker that stops is seen within a minute. An answer that does not come changes nothing: it must never take away what a person types. */
+const EVERY = 10_000; // milliseconds between two looks
+const place = document.getElementById("workers");
+let waiting = 0;
+
+async function look() {
+  clearTimeout(waiting);
+  if (document.hidden) return; // asked at once when the page is seen again
+  const answer = await fetch("/v1/workers", { headers: { Accept: "application/json" }, credentials: "same-origin" }).catch(() => null);
+  if (answer?.status === 401) return;
+  const found = answer?.ok ? await answer.json().catch(() => null) : null;
+  if (found) show(found);
+  waiting = setTimeout(look, EVERY);
+}
+
+function show({ sentence, next_step: step }) {
+  const said = place.querySelector("[data-sentence]")?.textContent ?? "";
+  if (said === (sentence ?? "")) return;
+  place.replaceChildren(...(sentence ? [notice(sentence, step)] : []));
+}
+
+function notice(sentence, step) {
+  const made = document.getElementById("worker-notice").content.cloneNode(true);
+  made.querySelector("[data-sentence]").textContent = sentence;
+  made.querySelector("[data-step]").textContent = step;
+  return made;
+}
+
+if (place) {
+  waiting = setTimeout(look, EVERY);
+  document.addEventListener("visibilitychange", look);
+}

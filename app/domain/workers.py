@@ -1,0 +1,34 @@
+"""Workers, and whether one of them answers: without one no check runs and no alert is sent."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+BEAT_SECONDS = 10
+"""How often a worker says that it is there."""
+
+SILENT_AFTER = timedelta(seconds=45)
+"""Without a heartbeat for so long a worker counts as stopped. Pages ask every 10 seconds, so they show it within a minute."""
+
+
+class WorkerState(StrEnum):
+    """Whether a worker answers; `silent`: one did once, `never_seen`: none ever did."""
+
+    ANSWERING = "answering"
+    SILENT = "silent"
+    NEVER_SEEN = "never_seen"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkersSeen:
+    """How many workers answer at this moment, and when any of them last did; None where none ever did. Both on the database's clock."""
+
+    answering: int
+    last_seen_at: datetime | None
+
+    @property
+    def state(self) -> WorkerState:
+        """Whether a worker answers; one is enough."""
+        if self.answering:
+            return WorkerState.ANSWERING
+        return WorkerState.NEVER_SEEN if self.last_seen_at is None else WorkerState.SILENT

@@ -1,0 +1,189 @@
+"""Why a deployment or a check stands as it does: one cause, with the facts that its sentences need. `advice.py` puts it into words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from app.clock import HOUR, hour_of
+from app.domain.checks import CheckRun, CheckState, Failure, WindowCounts
+from app.domain.workers import WorkersSeen, WorkerState
+from app.metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict
+from app.store.overview import Compared, EndedCheck, Standing, Success
+
+QUEUED_AFTER = timedelta(minutes=1)
+"""So long after its end an hour's check is there: until then the next check is that of the hour that has just ended."""
+
+
+class Cause(StrEnum):
+    """Why something stands as it does. Programs may tell causes apart by it; a cause keeps its name."""
+
+    NO_MONITOR = "no_monitor"
+    NO_RECORDS = "no_records"
+    NOT_SCHEDULED = "not_scheduled"
+    CHECK_DUE = "check_due"
+    CHECK_QUEUED = "check_queued"
+    CHECK_RUNNING = "check_running"
+    WORKER_SILENT = "worker_silent"
+    WORKER_NEVER_SEEN = "worker_never_seen"
+    TOO_FEW_RECORDS = "too_few_records"
+    RECORDS_STOPPED = "records_stopped"
+    SCORING_FAILED = "scoring_failed"
+    INVALID_INPUT = "invalid_input"
+    INTERRUPTED = "interrupted"
+    CHECK_FAILED = "check_failed"
+    CANCELLED = "cancelled"
+    ALL_UNCLASSIFIED = "all_unclassified"
+    GROUP_WITHOUT_RECORDS = "group_without_records"
+    GROUP_TOO_SMALL = "group_too_small"
+    REFERENCE_NEVER_FAVOURABLE = "reference_never_favourable"
+    NOT_COMPUTABLE = "not_computable"
+    NO_LIMITS = "no_limits"
+    MONITOR_CHANGED = "monitor_changed"
+    SIDE_UNWATCHED = "side_unwatched"
+    MEASURED = "measured"
+
+
+_OF_FAILURE: Mapping[Failure, Cause] = {
+    Failure.SCORING_FAILED: Cause.SCORING_FAILED,
+    Failure.INVALID_INPUT: Cause.INVALID_INPUT,
+    Failure.INTERRUPTED: Cause.INTERRUPTED,
+    Failure.OTHER: Cause.CHECK_FAILED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """What comes next for a deployment: whether a worker answers, when its next scheduled check is, and whether a check is under way.
+
+    `due_at` is None where the monitor's schedule is off; `under_way` is `queued`, `running` or None.
+    """
+
+    workers: WorkersSeen
+    due_at: datetime | None = None
+    under_way: CheckState | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Because:
+    """One cause and its facts; a fact that does not belong to the cause is None.
+
+    `is_of_check`: it is about one check, not about a deployment. `since` is the newest record, `measured_at` the time of the newest
+    figures, `told` what the check itself said, `have` and `needed` numbers of records.
+    """
+
+    cause: Cause
+    outlook: Outlook
+    is_of_check: bool = False
+    since: datetime | None = None
+    measured_at: datetime | None = None
+    retry_at: datetime | None = None
+    told: str | None = None
+    have: int | None = None
+    needed: int | None = None
+    attribute: str | None = None
+    group: str | None = None
+    compared: Compared | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unjudged:
+    """A figure of a group without a verdict on fairness. `verdict` None: it has no limits."""
+
+    attribute: str
+    group: str
+    verdict: Verdict | None
+    reason: str | None
+    compared: Compared
+
+
+def next_due(now: datetime) -> datetime:
+    """Returns when the next hourly check is due: the end of an hour, in UTC."""
+    return hour_of(now - QUEUED_AFTER) + HOUR
+
+
+def of_first_check(one: Standing, outlook: Outlook) -> Because:
+    """Returns why a deployment with a monitor has no check that ended."""
+    if one.newest_record_at is None:
+        return Because(cause=Cause.NO_RECORDS, outlook=outlook)
+    return Because(cause=_waits_for(outlook), outlook=outlook)
+
+
+def of_stale_figures(one: Standing, success: Success, outlook: Outlook) -> Because:
+    """Returns why nothing was measured anew for so long: nothing was logged, or nothing was checked."""
+    newest = one.newest_record_at
+    nothing_came = newest is None or newest < success.measured_at
+    cause = Cause.RECORDS_STOPPED if nothing_came else _waits_for(outlook)
+    return Because(cause=cause, outlook=outlook, since=newest or success.measured_at, measured_at=success.measured_at)
+
+
+def of_ended_check(last: EndedCheck, outlook: Outlook) -> Because:
+    """Returns why the newest check of a deployment ended without figures."""
+    if last.state is CheckState.INSUFFICIENT_DATA:
+        return Because(cause=Cause.TOO_FEW_RECORDS, outlook=outlook, told=last.reason, have=last.counts.records, needed=last.counts.needed)
+    cause = _OF_FAILURE[last.failure or Failure.OTHER]
+    return Because(cause=cause, outlook=outlook, told=last.reason, retry_at=last.next_attempt_at)
+
+
+def of_figures(figure: Unjudged | None, success: Success, outlook: Outlook) -> Because:
+    """Returns why no group can be judged; `figure` is the one that is shown, None where there is none at all."""
+    counts = success.counts
+    if counts.records and counts.unclassified == counts.records:
+        return Because(cause=Cause.ALL_UNCLASSIFIED, outlook=outlook, have=counts.records)
+    if figure is None or figure.verdict is None:
+        return Because(cause=Cause.NO_LIMITS, outlook=outlook)
+    return Because(
+        cause=_why_unjudged(figure),
+        outlook=outlook,
+        attribute=figure.attribute,
+        group=figure.group,
+        compared=figure.compared,
+        told=figure.reason,
+        needed=MINIMUM_GROUP_SIZE,
+    )
+
+
+def of_check(check: CheckRun, outlook: Outlook) -> Because:
+    """Returns why one check is where it is: what it waits for, or how it ended."""
+    match check.state:
+        case CheckState.QUEUED | CheckState.RUNNING:
+            silent = _silence(outlook)
+            cause = silent or (Cause.CHECK_QUEUED if check.state is CheckState.QUEUED else Cause.CHECK_RUNNING)
+            return Because(cause=cause, outlook=outlook, is_of_check=True)
+        case CheckState.FAILED:
+            cause = _OF_FAILURE[check.failure or Failure.OTHER]
+            return Because(cause=cause, outlook=outlook, is_of_check=True, told=check.reason, retry_at=check.next_attempt_at)
+        case CheckState.INSUFFICIENT_DATA:
+            found = WindowCounts.of(check.window)
+            cause = Cause.TOO_FEW_RECORDS
+            return Because(cause=cause, outlook=outlook, is_of_check=True, told=check.reason, have=found.records, needed=found.needed)
+        case CheckState.CANCELLED:
+            return Because(cause=Cause.CANCELLED, outlook=outlook, is_of_check=True, told=check.reason)
+        case CheckState.SUCCEEDED:
+            return Because(cause=Cause.MEASURED, outlook=outlook, is_of_check=True)
+
+
+def _why_unjudged(figure: Unjudged) -> Cause:
+    compared = figure.compared
+    if figure.verdict is Verdict.INSUFFICIENT_DATA:
+        return Cause.GROUP_TOO_SMALL
+    if 0 in (compared.monitored_records, compared.reference_records):
+        return Cause.GROUP_WITHOUT_RECORDS
+    return Cause.REFERENCE_NEVER_FAVOURABLE if compared.reference_favourable == 0 else Cause.NOT_COMPUTABLE
+
+
+def _waits_for(outlook: Outlook) -> Cause:
+    """What the next check waits for."""
+    if outlook.under_way is None and outlook.due_at is None:
+        return Cause.NOT_SCHEDULED
+    silent = _silence(outlook)
+    if silent is not None:
+        return silent
+    if outlook.under_way is None:
+        return Cause.CHECK_DUE
+    return Cause.CHECK_RUNNING if outlook.under_way is CheckState.RUNNING else Cause.CHECK_QUEUED
+
+
+def _silence(outlook: Outlook) -> Cause | None:
+    silent = {WorkerState.SILENT: Cause.WORKER_SILENT, WorkerState.NEVER_SEEN: Cause.WORKER_NEVER_SEEN}
+    return silent.get(outlook.workers.state)

@@ -1,0 +1,27 @@
+"""What is told about one check: what it waits for, or why it ended without figures."""
+
+from sqlalchemy.orm import Session
+
+from app.domain.checks import CheckRun
+from app.domain.monitors import Schedule
+from app.store.checks import current_time, under_way
+from app.store.monitors import monitor_of
+from app.store.workers import workers_seen
+from app.views.advice import Advice, advice_of
+from app.views.causes import Outlook, next_due, of_check
+
+
+def outlook_of(session: Session, deployment_no: int) -> Outlook:
+    """Returns what comes next for the deployment, on the database's clock."""
+    monitor, busy = monitor_of(session, deployment_no), under_way(session, deployment_no)
+    is_hourly = monitor is not None and monitor.schedule is Schedule.HOURLY
+    return Outlook(
+        workers=workers_seen(session),
+        due_at=next_due(current_time(session)) if is_hourly else None,
+        under_way=None if busy is None else busy.state,
+    )
+
+
+def advice_on_check(check: CheckRun, outlook: Outlook) -> Advice:
+    """Returns why the check is where it is, and what to do about it."""
+    return advice_of(of_check(check, outlook))

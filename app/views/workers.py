@@ -1,0 +1,43 @@
+"""What it means that no worker answers, in words: one place for pages, REST and the command line."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from app.domain.workers import WorkersSeen, WorkerState
+
+RUNBOOK = "docs/operations/runbook.md#no-worker-answers"
+"""The section of the documentation that says what to do."""
+
+_SILENT = "No worker has answered since {since}. Checks and alerts wait; logging goes on, and nothing that is logged is lost."
+_NEVER_SEEN = "No worker has answered yet. Checks and alerts wait; logging goes on, and nothing that is logged is lost."
+_START = "Start one with evenhand worker, or with evenhand serve, which runs one itself."
+_START_AGAIN = "Read at the end of the worker's log why it stopped, then start it again with evenhand worker or evenhand serve."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerNotice:
+    """What people are told while no worker answers: since when and what it means, and what to do about it."""
+
+    sentence: str
+    next_step: str
+
+
+def notice_of(seen: WorkersSeen) -> WorkerNotice | None:
+    """Returns what people are told; None while a worker answers."""
+    match seen.state:
+        case WorkerState.ANSWERING:
+            return None
+        case WorkerState.NEVER_SEEN:
+            return WorkerNotice(sentence=_NEVER_SEEN, next_step=_START)
+        case WorkerState.SILENT:
+            return WorkerNotice(sentence=_SILENT.format(since=_moment(seen.last_seen_at)), next_step=_START_AGAIN)
+
+
+def silence_of(seen: WorkersSeen) -> str | None:
+    """Returns the first sentence of the notice alone, for texts that go on from there; None while a worker answers."""
+    notice = notice_of(seen)
+    return None if notice is None else f"{notice.sentence.partition('. ')[0]}."
+
+
+def _moment(at: datetime | None) -> str:
+    return "a time that is not known" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
