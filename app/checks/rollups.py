@@ -8,7 +8,8 @@ from itertools import groupby, product
 from typing import cast
 
 from app.checks.measuring import measure_table
-from app.checks.tabulation import EVERYBODY, MITIGATED, STRATA_OF, TABLE_TYPES, Table, merged
+from app.checks.revisions import explained
+from app.checks.tabulation import EVERYBODY, MITIGATED, STRATA_OF, TABLE_TYPES, Table, merged, stored_revisions
 from app.domain.checks import Measurement
 from app.domain.mitigation import MitigationSettings
 from app.domain.monitors import Monitor, MonitoredAttribute
@@ -119,7 +120,8 @@ def _measured(start: datetime, tables: Sequence[HourTable], monitor: Monitor) ->
     hours = len({table.hour for table in tables})
     lacking = {"strata": OTHER_STRATA.format(column=monitor.strata)} if _has_none_of_present_strata(whole, monitor) else {}
     measured = measure_table(first.data, first.attribute, whole, monitor=monitor, at=start, lacking=lacking)
-    return (RolledUp(hours, measurement) for measurement in measured)
+    told = explained(measured, whole.groups, stored_revisions(table.cells for table in tables))
+    return (RolledUp(hours, measurement) for measurement in told)
 
 
 def _has_none_of_present_strata(table: Table, monitor: Monitor) -> bool:

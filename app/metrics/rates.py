@@ -163,7 +163,9 @@ def _missing(how: Compared, evidence: Evidence, side: tuple[Share, Member], othe
 def _empty(evidence: Evidence, estimate: Estimate, share: Share, member: Member) -> str:
     """Why there is no rate."""
     if not share.original:
-        return estimate.words.empty.format(of=member.of)
+        known = evidence.unclassified
+        is_nobody = known is not None and not known[list(member.columns)].any()
+        return f"there is no record{member.of}" if is_nobody else estimate.words.empty.format(of=member.of)
     # Rates of some of the labelled records pass over others; every other rate is of all.
     whole = evidence.estimates.get("part:records")
     is_some = whole is not None and not whole.share(member.columns).is_empty

@@ -168,9 +168,10 @@ def _without_small_groups(known: Mapping[str, object]) -> str:
     figure = known.get("value_without_small_groups")
     if not isinstance(figure, int | float):
         return ""
-    several = known.get("small_groups") != 1
-    small = f"the {known.get('small_groups')} groups" if several else "the one group"
-    return f" Without {small} of fewer than {MINIMUM_GROUP_SIZE} records ({known.get('records_of_small_groups')} in all) its value is {_number(figure)}."
+    groups = known.get("small_groups")
+    small = "the one group" if groups == 1 else f"the {groups} groups"
+    records = f"{known.get('records_of_small_groups')} in all"
+    return f" Without {small} of fewer than {MINIMUM_GROUP_SIZE} records ({records}) its value is {_number(figure)}."
 
 
 def _of(whom: object) -> str:

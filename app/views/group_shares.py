@@ -134,5 +134,5 @@ def _sub_range(label: str, unfavourable: int, favourable: int, unclassified: int
         share=favourable / records if records else None,
         lower=None if interval is None else interval.lower,
         upper=None if interval is None else interval.upper,
-        reason=None if records else f"no record of {label} was classified",
+        reason=None if records else f"no record of {label} was classified" if unclassified else f"there is no record of {label}",
     )

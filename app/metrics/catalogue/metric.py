@@ -159,8 +159,10 @@ class Metric:
     def scopes_on(self, data: Data) -> tuple[Scope, ...]:
         """The scopes it has on a data set.
 
-        On balanced data a pair of groups is compared through the reference only; and only feedback knows the outcomes of
-        records that are in no group, without which nothing can be said of everybody.
+        On balanced data a pair of groups is compared through the reference only; and of count tables only those of feedback know the
+        outcomes of records that are in no group, without which nothing can be said of everybody.
         """
+        if isinstance(self.measure, FromRows):
+            return self.scopes
         absent = {"balanced": {"worst_pair", "overall"}, "payload": {"overall"}, "training": {"overall"}}.get(data, set())
         return tuple(scope for scope in self.scopes if scope not in absent)
