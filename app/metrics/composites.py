@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.metrics.catalogue.metric import Across, Metric, Need, OfPair, OfSet, Over, OverStrata, PairFunction
-from app.metrics.cautions import caution, caution_of_strata
+from app.metrics.cautions import caution_of_strata
 from app.metrics.drawing import (
     LIMITS,
     MOMENTS,
@@ -103,8 +103,6 @@ def _pairs(metric: Metric, how: OfPair, evidence: Evidence) -> list[Measured]:
         number = _number(float(points[place]), intervals[place], n, missing, _endless(how.endless, member))
         details = _of_two(metric, member, other) | _counts("monitored_", how.over, records[place])
         details |= _counts("reference_", how.over, records[-1]) | cells.fewer_draws(sets)
-        if how.over == "labels" and how.vanishing:
-            details |= _caution(number, smallest, records[[place, -1]])
         results.append(_measured(metric, member, number, smallest, details))
     return results
 
@@ -152,8 +150,6 @@ def _across(metric: Metric, how: Across, evidence: Evidence) -> list[Measured]:
     details |= {"smallest_group": evidence.groups[int(present[sizes[present].argmin()])].label}
     details |= _without_small_groups(how, cells, present, (records, sizes))
     details |= {} if how.limits else cells.fewer_draws(sets)
-    if not how.power:
-        details |= _caution(number, smallest, cells.records(sets))
     return [_measured(metric, member, number, smallest, details)]
 
 
@@ -211,7 +207,7 @@ def _strata(metric: Metric, how: OverStrata, evidence: Evidence) -> list[Measure
         details = _of_two(metric, member, other) | _counts("monitored_", how.over, records[0]) | _counts("reference_", how.over, records[1])
         details |= {"strata": len(strata.labels), "records_without_a_stratum": max(0, int(cells.records(sets).sum()) - n)}
         details |= caution_of_strata(_lacking(pair.weights)) if isinstance(number, Value) else {}
-        results.append(_measured(metric, member, number, smallest, details | _caution(number, smallest, records)))
+        results.append(_measured(metric, member, number, smallest, details))
     return results
 
 
@@ -277,12 +273,6 @@ def _number(point: float, interval: Interval, n: int, missing: str, endless: str
         return Undefined(endless or "a denominator of it is zero", n)
     lower = interval.lower if np.isfinite(interval.lower) else None
     return Value(point, lower, interval.upper, interval.method, n)
-
-
-def _caution(number: Value | Undefined, smallest: int, records: IntArray) -> dict[str, object]:
-    """Of groups whose outcomes [..., 2], or labels and predictions [..., 2, 2], are compared."""
-    each = [records] if records.ndim == 2 else [records.sum(axis=-1), records.sum(axis=-2)]  # noqa: PLR2004 - one outcome a record
-    return caution(smallest, min(int(part.min()) for part in each)) if isinstance(number, Value) else {}
 
 
 def _endless(endless: str, member: Member) -> str:

@@ -10,7 +10,7 @@ from app.checks.sub_ranges import SubRanges
 from app.domain.checks import Measurement, Scope
 from app.domain.groups import Role
 from app.metrics.groups import Groups, IntArray, of_role
-from app.metrics.intervals import wilson
+from app.metrics.intervals import proportion
 from app.metrics.tables import BalancedCells, DebiasedCells, GroupCounts
 from app.views.check_views import GroupShare, Outcomes, SubRange
 
@@ -125,7 +125,7 @@ def _sub_ranges(ranges: SubRanges) -> tuple[SubRange, ...]:
 
 def _sub_range(label: str, unfavourable: int, favourable: int, unclassified: int) -> SubRange:
     records = favourable + unfavourable
-    interval = wilson(favourable, records) if records else None
+    interval = proportion(favourable, records) if records else None
     return SubRange(
         label=label,
         favourable=favourable,

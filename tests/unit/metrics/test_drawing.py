@@ -253,19 +253,6 @@ def test_the_number_of_all_records_is_counted_and_their_weight_is_not() -> None:
     assert 200 - weight.lower == pytest.approx(1.96 * 10, rel=0.2)
 
 
-@pytest.mark.parametrize(("favourable", "cautioned"), [(4, True), (5, False), (95, False), (96, True)])
-def test_fewer_than_five_records_on_a_side_of_a_rate_are_cautioned(favourable: int, cautioned: bool) -> None:  # noqa: FBT001 - a case
-    table = GroupCounts(as_groups(SEXES), np.array([[100 - favourable, favourable], [50, 50]]), np.zeros(2, np.int64), 0)
-
-    results = measure_payload(table)
-
-    for metric in ("favourable_rate", "disparate_impact", "statistical_parity_difference"):
-        assert ("caution" in found(results, metric, "group", "Female").details) is cautioned
-    labels = measure_training(table)
-    for metric, scope in (("total_variation_distance", "pooled"), ("smoothed_empirical_differential_fairness", "attribute")):
-        assert ("caution" in found(labels, metric, scope).details) is cautioned
-
-
 def test_strata_that_lack_an_outcome_are_cautioned_where_they_hold_more_than_a_tenth_of_the_records() -> None:
     codes, outcomes = np.arange(400) % 2, np.arange(400) // 2 % 2
     strata = np.where(np.arange(400) < 100, outcomes, 2)
