@@ -79,6 +79,8 @@ SCENARIOS = {
     "half": Scenario((0.4, 0.4), (0.75, 0.75), (0.15, 0.35)),
     "several": Scenario((0.4, 0.5, 0.45, 0.5, 0.55), (0.7, 0.8, 0.75, 0.8, 0.8), (0.2, 0.3, 0.25, 0.3, 0.25)),
     "rare": Scenario((0.1, 0.15), (0.5, 0.6), (0.04, 0.06)),
+    "scarce": Scenario((0.04, 0.05), (0.6, 0.7), (0.02, 0.02)),
+    "plenty": Scenario((0.95, 0.94), (0.98, 0.97), (0.4, 0.3)),
     "weighted": Scenario((0.4, 0.5), (0.7, 0.8), (0.2, 0.3), weights=(1.0, 2.0, 4.0)),
 }
 
@@ -262,7 +264,8 @@ def _found(result: Measured, truth: float) -> Iterable[str]:
         side = "above"
     else:
         side = "held"
-    return ("measured", side, *(("cautioned",) if "caution" in result.details else ()))
+    prefix = "cautioned " if "caution" in result.details else ""
+    return (f"{prefix}measured", f"{prefix}{side}")
 
 
 def family(where: Where) -> str:
@@ -297,7 +300,7 @@ def _print_table(tallies: dict[Where, Counter[str]], by: str, windows: list[int]
             mine = [tallies[where] for where in names if names[where] == name and (where.window, where.share) == place]
             cells.append(_cell(mine))
         print(name.ljust(width) + "".join(cells))
-    print("held: of the figures that mostly carry no caution; (cautioned): how many mostly do, and how often theirs held")
+    print("held: of the measurements without a caution; (cautioned): how many of all carry one, and how often theirs held")
     print(f"* outside {NOMINAL[0]:.0%} to {NOMINAL[1]:.0%}")
 
 
@@ -312,17 +315,16 @@ def _name(where: Where, by: str) -> str:
 
 
 def _cell(several: list[Counter[str]]) -> str:
-    """How often the truth was held by what mostly carries no caution, what share mostly does, and how often that held it."""
-    plain: Counter[str] = Counter()
-    cautioned: Counter[str] = Counter()
+    """How often what carries no caution held the truth, what share of all carries one, and how often that held it."""
+    counted: Counter[str] = Counter()
     for counter in several:
-        (cautioned if counter["cautioned"] * 2 > counter["measured"] else plain).update(counter)
-    measured = plain["measured"] + cautioned["measured"]
+        counted.update(counter)
+    plain, cautioned = counted["measured"], counted["cautioned measured"]
     held = "-"
-    if plain["measured"]:
-        share = plain["held"] / plain["measured"]
+    if plain:
+        share = counted["held"] / plain
         held = f"{share:.1%}{' ' if NOMINAL[0] <= share <= NOMINAL[1] else '*'}"
-    aside = f"({cautioned['measured'] / measured:.0%}: {cautioned['held'] / cautioned['measured']:.0%})" if cautioned["measured"] else ""
+    aside = f"({cautioned / (plain + cautioned):.0%}: {counted['cautioned held'] / cautioned:.0%})" if cautioned else ""
     return f"{held:>8}{aside:>12}"
 
 

@@ -16,6 +16,7 @@ from app.checks.gaps import gaps
 from app.checks.labelled import Labelled, labelled
 from app.checks.measuring import measure_table, measured_rows, not_measured
 from app.checks.rescoring import Answers, Report, Rescorer
+from app.checks.revisions import explained
 from app.checks.rows import measure_records
 from app.checks.subject import Subject, read_subject
 from app.checks.tabulation import Tabulated, data_measured_on, tabulate
@@ -127,7 +128,8 @@ def _measure(
     (evidence, labels), at, monitor = read, subject.at, subject.monitor
     for table in tables:
         for data in data_measured_on(table.data):
-            yield from measure_table(data, table.attribute, table.whole, monitor=monitor, at=at, lacking=table.lacking)
+            measured = measure_table(data, table.attribute, table.whole, monitor=monitor, at=at, lacking=table.lacking)
+            yield from explained(measured, table.own.groups, table.other_revisions)
     for found in measure_records(subject, evidence, labels, report):
         yield from measured_rows(found, monitor=monitor, at=at)
     for gap in gaps(subject, evidence, labels):

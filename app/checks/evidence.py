@@ -26,8 +26,8 @@ class Evidence:
     """A check's records in their groups, their outcomes, and what is known already of their copies.
 
     `copies` has one entry per attribute, or none where the deployment has no endpoint to score copies, or no picked metric is of
-    balanced data. Records of other model revisions are in no group there: what the present model says of a copy cannot be held
-    against what another said of the record.
+    balanced data. Records of other model revisions than `model_revision`, the present one, are in no group there: what the present
+    model says of a copy cannot be held against what another said of the record.
     """
 
     window: PayloadWindow
@@ -36,6 +36,7 @@ class Evidence:
     groupings: tuple[Grouping, ...]
     copies: tuple[CopyOutcomes, ...]
     known_targets: dict[TargetKey, int]
+    model_revision: str
 
 
 def read_evidence(reader: ArrowReader, subject: Subject) -> Evidence:
@@ -59,6 +60,7 @@ def read_evidence(reader: ArrowReader, subject: Subject) -> Evidence:
         groupings,
         copies,
         stored_targets(reader, deployment.no),
+        deployment.model_revision,
     )
     for attribute in evidence.copies:
         _fill(reader, subject, evidence, attribute)

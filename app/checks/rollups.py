@@ -8,7 +8,8 @@ from itertools import groupby, product
 from typing import cast
 
 from app.checks.measuring import measure_table
-from app.checks.tabulation import EVERYBODY, MITIGATED, STRATA_OF, TABLE_TYPES, Table, data_measured_on, merged
+from app.checks.revisions import explained
+from app.checks.tabulation import EVERYBODY, MITIGATED, STRATA_OF, TABLE_TYPES, Table, data_measured_on, merged, stored_revisions
 from app.domain.checks import Measurement
 from app.domain.mitigation import MitigationSettings
 from app.domain.monitors import Monitor, MonitoredAttribute
@@ -118,8 +119,10 @@ def _measured(start: datetime, tables: Sequence[HourTable], monitor: Monitor) ->
     whole = merged(first.data, [TABLE_TYPES[table.data].from_json(_of_present_strata(table, monitor)) for table in tables])
     hours = len({table.hour for table in tables})
     lacking = {"strata": OTHER_STRATA.format(column=monitor.strata)} if _has_none_of_present_strata(whole, monitor) else {}
+    others = stored_revisions(table.cells for table in tables)
     for data in data_measured_on(first.data):
-        for measurement in measure_table(data, first.attribute, whole, monitor=monitor, at=start, lacking=lacking):
+        measured = measure_table(data, first.attribute, whole, monitor=monitor, at=start, lacking=lacking)
+        for measurement in explained(measured, whole.groups, others):
             yield RolledUp(hours, measurement)
 
 

@@ -4,7 +4,7 @@ Each table is made twice: of the records of the span itself, and of the addition
 check read both together; roll-ups read the first alone, so that no record is counted twice.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -15,6 +15,7 @@ from app.checks.evidence import Evidence
 from app.checks.grouping import NEITHER, Grouping, intersect
 from app.checks.labelled import Labelled
 from app.checks.outcomes_of_copies import CopyOutcomes
+from app.checks.revisions import OtherRevisions
 from app.checks.strata import Divided, divide
 from app.checks.sub_ranges import count_inside
 from app.checks.window import Window
@@ -44,6 +45,8 @@ STRATA_OF = "strata_of"
 """The member of a stored table that names the column whose values its strata are."""
 MITIGATED = "mitigated"
 """The member of a stored table that says in which way its outcomes were mitigated."""
+OTHER_REVISIONS = "other_revisions"
+"""The member of a stored table that counts whose records it holds, and which it leaves out because other revisions answered them."""
 
 Sets: TypeAlias = list[tuple[Grouping, ...]]
 
@@ -54,6 +57,7 @@ class Tabulated:
 
     `strata` is the column by which it is divided. `lacking` says why the table has no strata or scores, where they are needed.
     `mitigated` is the way in which outcomes were. `inside` is what is stored beside the two parts: outcomes by intervals of ranges.
+    `revisions` counts, part by part, whose records the table holds and whose it leaves out, where only the present model's can be used.
     """
 
     data: DataSet
@@ -64,6 +68,12 @@ class Tabulated:
     lacking: Mapping[str, str] = field(default_factory=dict)
     mitigated: str | None = None
     inside: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {})
+    revisions: tuple[OtherRevisions, ...] = ()
+
+    @property
+    def other_revisions(self) -> OtherRevisions | None:
+        """The records left out of both parts; None where records of every revision are in."""
+        return OtherRevisions.merged(self.revisions)
 
     @property
     def whole(self) -> Table:
@@ -73,8 +83,9 @@ class Tabulated:
     def parts(self) -> list[tuple[str, dict[str, Any]]]:
         """The parts by name, in the form in which they are stored."""
         known = {name: said for name, said in ((STRATA_OF, self.strata), (MITIGATED, self.mitigated)) if said is not None}
-        parts = zip((OWN, ADDITIONAL), (self.own, self.additional), self.inside, strict=True)
-        return [(name, part.to_json() | known | dict(inside)) for name, part, inside in parts]
+        counted = [{OTHER_REVISIONS: one.to_json()} for one in self.revisions] or [{}, {}]
+        parts = zip((OWN, ADDITIONAL), (self.own, self.additional), self.inside, counted, strict=True)
+        return [(name, part.to_json() | known | dict(inside) | revisions) for name, part, inside, revisions in parts]
 
 
 def table_data(data: DataSet) -> DataSet:
@@ -90,6 +101,12 @@ def data_measured_on(tables: DataSet) -> tuple[DataSet, ...]:
 def merged(data: DataSet, tables: Sequence[Any]) -> Table:
     """The sum of tables of one kind, groups aligned by label."""
     return TABLE_TYPES[data].merged(tables)
+
+
+def stored_revisions(several: Iterable[Mapping[str, Any]]) -> OtherRevisions | None:
+    """What tables, as they are stored, leave out because another model revision answered it; None where one of them does not say."""
+    counted = [cells.get(OTHER_REVISIONS) for cells in several]
+    return None if None in counted else OtherRevisions.merged([OtherRevisions.from_json(one) for one in counted if one is not None])
 
 
 def sets_of(groupings: Sequence[Grouping], monitor: Monitor) -> Sets:
@@ -113,7 +130,7 @@ def tabulate(evidence: Evidence, labels: Labelled | None, monitor: Monitor) -> l
     """Every table of a check."""
     strata = _strata(evidence.window, monitor)
     tables = [_payload(evidence, groupings, strata) for groupings in sets_of(evidence.groupings, monitor)]
-    tables += [_balanced(evidence.window, evidence.outcomes, copies) for copies in evidence.copies]
+    tables += [_balanced(evidence, copies) for copies in evidence.copies]
     if labels is not None:
         strata = _strata(labels.window, monitor)
         tables += [_feedback(labels, groupings, strata) for groupings in [(), *sets_of(labels.groupings, monitor)]]
@@ -142,20 +159,27 @@ def _inside(evidence: Evidence, groupings: Sequence[Grouping]) -> tuple[Mapping[
     return own, additional
 
 
-def _balanced(window: Window, outcomes: npt.NDArray[np.int64], copies: CopyOutcomes) -> Tabulated:
+def _balanced(evidence: Evidence, copies: CopyOutcomes) -> Tabulated:
     """Outcomes of records together with those of their copies."""
-    grouping = copies.grouping
+    grouping, window = copies.grouping, evidence.window
     own, additional = (
         BalancedCells.from_records(
             grouping.named,
             grouping.codes[part],
-            outcomes[part],
+            evidence.outcomes[part],
             copies_favourable=copies.favourable[part],
             copies_classified=copies.classified[part],
         )
         for part in _parts(window)
     )
-    return Tabulated(DataSet.BALANCED, grouping.column.name, own, additional)
+    return Tabulated(DataSet.BALANCED, grouping.column.name, own, additional, revisions=revisions_of(evidence, grouping.column.name))
+
+
+def revisions_of(evidence: Evidence, attribute: str) -> tuple[OtherRevisions, ...]:
+    """Who answered the window's records of each group of the attribute: those of the span, and the additional ones."""
+    grouping = next(one for one in evidence.groupings if one.column.name == attribute)
+    made_by = evidence.window.rows["model_revision"]
+    return tuple(OtherRevisions.of_records(grouping, made_by, evidence.model_revision, part) for part in _parts(evidence.window))
 
 
 def _feedback(labels: Labelled, groupings: Sequence[Grouping], strata: Divided | None) -> Tabulated:

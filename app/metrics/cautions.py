@@ -2,12 +2,6 @@
 
 from app.metrics.verdicts import MINIMUM_GROUP_SIZE
 
-FEWEST = 5
-"""With fewer records than this on either side of a rate (counted, or not), its chance of being covered goes up and down by steps.
-
-Wilson's interval then holds the truth between 84 and 99 times in 100, depending on the truth; from 5 on between 92 and 97.
-"""
-
 MOST_LACKING = 0.1
 """The share of the records in strata that lack one of the outcomes, beyond which the conditional metrics are cautioned.
 
@@ -15,19 +9,18 @@ Clarify takes the share of nothing for 0, so such strata pull the figure, and th
 """
 
 
-def caution(smallest_group: int, fewest: int = FEWEST) -> dict[str, object]:
-    """A detail that says so, or nothing: of the smallest denominator, and of the fewest records on one side of a rate."""
-    if smallest_group < MINIMUM_GROUP_SIZE:
-        return {
-            "caution": f"rests on {smallest_group} record{'' if smallest_group == 1 else 's'} in its smallest denominator,"
-            f" fewer than {MINIMUM_GROUP_SIZE}: the interval may not hold what it promises"
-        }
-    if fewest < FEWEST:
-        return {
-            "caution": f"rests on a rate with only {fewest} on one side, counted or not counted, fewer than {FEWEST}:"
-            " the interval may not hold what it promises"
-        }
-    return {}
+def caution(smallest_group: int) -> dict[str, object]:
+    """A detail that says so of the smallest denominator, or nothing.
+
+    It looks at how many records there are and never at their outcome: of figures that are told apart by what came out of them, those
+    without a caution would be those that chance made large or small, and their intervals would miss.
+    """
+    if smallest_group >= MINIMUM_GROUP_SIZE:
+        return {}
+    return {
+        "caution": f"rests on {smallest_group} record{'' if smallest_group == 1 else 's'} in its smallest denominator,"
+        f" fewer than {MINIMUM_GROUP_SIZE}: the interval may not hold what it promises"
+    }
 
 
 def caution_of_strata(lacking: float) -> dict[str, object]:

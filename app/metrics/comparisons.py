@@ -59,11 +59,6 @@ class Share:
         return self.original if self.effective is None else min(self.original, int(self.effective + ROUNDING))
 
     @property
-    def fewest(self) -> int:
-        """The records that are counted, or those that are not, whichever are fewer."""
-        return min(self.count, self.total - self.count)
-
-    @property
     def size(self) -> tuple[float, float]:
         """The counted and the whole in records of equal weight, for closed forms."""
         if self.effective is None:

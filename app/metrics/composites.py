@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.metrics.catalogue.metric import Across, Metric, Need, OfPair, OfSet, Over, OverStrata, PairFunction
-from app.metrics.cautions import caution, caution_of_strata
+from app.metrics.cautions import caution_of_strata
 from app.metrics.drawing import (
     LIMITS,
     MOMENTS,
@@ -103,8 +103,6 @@ def _pairs(metric: Metric, how: OfPair, evidence: Evidence) -> list[Measured]:
         number = _number(float(points[place]), intervals[place], n, missing, _endless(how.endless, member))
         details = _of_two(metric, member, other) | _counts("monitored_", how.over, records[place])
         details |= _counts("reference_", how.over, records[-1]) | cells.fewer_draws(sets)
-        if how.over == "labels" and how.vanishing:
-            details |= _caution(number, smallest, records[[place, -1]])
         results.append(_measured(metric, member, number, smallest, details))
     return results
 
@@ -126,9 +124,10 @@ def _of_pairs(metric: Metric, how: OfPair, point: FloatArray, drawn: FloatArray)
 
 
 def _across(metric: Metric, how: Across, evidence: Evidence) -> list[Measured]:
-    """The function of all groups that have records; the smallest of them decides how far the number can be trusted.
+    """The function of all groups that have records, however few; the smallest of them decides how far the number can be trusted.
 
-    Groups of fewer than `MINIMUM_GROUP_SIZE` records stand back while there are two others, lest three odd records make the figure.
+    Where groups of fewer than `MINIMUM_GROUP_SIZE` records stand beside two others at least, the figure of the others alone is among
+    the details, too: three odd records can make the whole figure.
     """
     cells = evidence.cells[how.over]
     if not evidence.groups:
@@ -136,27 +135,35 @@ def _across(metric: Metric, how: Across, evidence: Evidence) -> list[Measured]:
     each = [(position,) for position in range(len(evidence.groups))]
     records, sizes = _whole(cells.records(each)), cells.certain(each, _whole)
     present = np.flatnonzero(_whole(cells.point(each)[0]) > 0)
-    large = present[sizes[present] >= MINIMUM_GROUP_SIZE]
-    kept = large if len(large) > 1 else present
-    n = int(records[kept].sum())
-    details: dict[str, object] = {"formula": metric.formula, "groups": len(kept), "n": n}
-    if len(kept) < len(present):
-        details |= {"groups_left_out": len(present) - len(kept), "records_left_out": int(records[present].sum()) - n}
+    n = int(records[present].sum())
+    details: dict[str, object] = {"formula": metric.formula, "groups": len(present), "n": n}
     member = members(("attribute",), evidence.groups)[0]
-    if len(kept) < 2:  # noqa: PLR2004 - a difference needs two
+    if len(present) < 2:  # noqa: PLR2004 - a difference needs two
         reason = FEW_GROUPS if np.count_nonzero(records) < 2 else FEW_WEIGHING  # noqa: PLR2004 - the same two
         return [_measured(metric, member, Undefined(reason, n), 0, details)]
-    sets = [(int(position),) for position in kept]
+    sets = [(int(position),) for position in present]
     with np.errstate(all="ignore"):
         points = how.function(cells.point(sets))
         interval = _interval_across(how, float(points[0]), cells, sets)
     number = _number(float(points[0]), interval, n, "", "every labelled record was wrongly predicted unfavourable")
-    smallest = int(sizes[kept].min())
-    details |= {"smallest_group": evidence.groups[int(kept[sizes[kept].argmin()])].label}
+    smallest = int(sizes[present].min())
+    details |= {"smallest_group": evidence.groups[int(present[sizes[present].argmin()])].label}
+    details |= _without_small_groups(how, cells, present, (records, sizes))
     details |= {} if how.limits else cells.fewer_draws(sets)
-    if not how.power:
-        details |= _caution(number, smallest, cells.records(sets))
     return [_measured(metric, member, number, smallest, details)]
+
+
+def _without_small_groups(how: Across, cells: Cells, present: NDArray[Any], known: tuple[IntArray, IntArray]) -> dict[str, object]:
+    """The figure of the larger groups alone, as details; nothing where all are large, or fewer than two. `known`: records, and sizes."""
+    records, sizes = known
+    is_large = sizes[present] >= MINIMUM_GROUP_SIZE
+    large, small = present[is_large], present[~is_large]
+    if not len(small) or len(large) < 2:  # noqa: PLR2004 - a difference needs two
+        return {}
+    with np.errstate(all="ignore"):
+        point = float(how.function(cells.point([(int(position),) for position in large]))[0])
+    figure = {"value_without_small_groups": point} if np.isfinite(point) else {}
+    return {"small_groups": len(small), "records_of_small_groups": int(records[small].sum()), **figure}
 
 
 def _whole(cells: NDArray[Any]) -> NDArray[Any]:
@@ -200,7 +207,7 @@ def _strata(metric: Metric, how: OverStrata, evidence: Evidence) -> list[Measure
         details = _of_two(metric, member, other) | _counts("monitored_", how.over, records[0]) | _counts("reference_", how.over, records[1])
         details |= {"strata": len(strata.labels), "records_without_a_stratum": max(0, int(cells.records(sets).sum()) - n)}
         details |= caution_of_strata(_lacking(pair.weights)) if isinstance(number, Value) else {}
-        results.append(_measured(metric, member, number, smallest, details | _caution(number, smallest, records)))
+        results.append(_measured(metric, member, number, smallest, details))
     return results
 
 
@@ -268,12 +275,6 @@ def _number(point: float, interval: Interval, n: int, missing: str, endless: str
         return Undefined(endless or "a denominator of it is zero", n)
     lower = interval.lower if np.isfinite(interval.lower) else None
     return Value(point, lower, interval.upper, interval.method, n)
-
-
-def _caution(number: Value | Undefined, smallest: int, records: IntArray) -> dict[str, object]:
-    """Of groups whose outcomes [..., 2], or labels and predictions [..., 2, 2], are compared."""
-    each = [records] if records.ndim == 2 else [records.sum(axis=-1), records.sum(axis=-2)]  # noqa: PLR2004 - one outcome a record
-    return caution(smallest, min(int(part.min()) for part in each)) if isinstance(number, Value) else {}
 
 
 def _endless(endless: str, member: Member) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from app.metrics.comparisons import Comparison, Share
 from app.metrics.groups import FloatArray, IntArray
-from app.metrics.intervals import Interval, Z, wilson
+from app.metrics.intervals import Interval, Z, proportion
 
 DRAWS = 2000
 """Resamples per table."""
@@ -95,8 +95,8 @@ class Counted:
         return {self.words.noun: share.count, "n": share.total, **weights}
 
     def rate_interval(self, of: Sequence[int]) -> Interval:
-        """Wilson's interval."""
-        return wilson(*self.share(of).size)
+        """The closed form of a rate."""
+        return proportion(*self.share(of).size)
 
     def pair_interval(self, comparison: Comparison, of: Sequence[int], against: Sequence[int]) -> Interval:
         """The comparison's closed form."""

@@ -20,13 +20,14 @@ from app.metrics.worst import AllLimits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One table, ready to be measured. What it does not offer is absent."""
+    """One table, ready to be measured. What it does not offer is absent. `unclassified` [groups] are records that are in no rate."""
 
     groups: Groups
     estimates: Mapping[str, Estimate]
     cells: Mapping[Over, Cells] = field(default_factory=dict)
     strata: Mapping[Over, Strata] = field(default_factory=dict)
     scores: ScoreTable | None = None
+    unclassified: IntArray | None = None
     limits: AllLimits = field(default_factory=dict)
     seed: int = 0
     draws: int = 0

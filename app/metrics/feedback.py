@@ -9,6 +9,7 @@ from app.metrics.estimates import DRAWS, Counted, Words
 from app.metrics.evidence import Evidence, OfConfusion
 from app.metrics.measure import measure_all
 from app.metrics.tables import FeedbackCells
+from app.metrics.tables.score_table import ScoreTable
 from app.metrics.values import Measured
 from app.metrics.worst import NO_LIMITS, AllLimits
 
@@ -37,12 +38,19 @@ def measure_feedback(
         estimates=known.estimates() | {"correct": _correct(table)},
         cells=known.cells(seed=seed, draws=draws),
         strata={} if strata is None else {"labels": strata.over(-1), "predictions": strata.over(-2)},
-        scores=table.scores,
+        scores=_scores(table, metrics),
         limits=limits,
         seed=seed,
         draws=draws,
     )
     return measure_all("feedback", evidence, metrics)
+
+
+def _scores(table: FeedbackCells, metrics: Collection[str] | None) -> ScoreTable | None:
+    """The scores; where there are none and metrics are asked for by name, those of records that have none, which give each its reason."""
+    if table.scores is not None or metrics is None:
+        return table.scores
+    return ScoreTable.unknown(table.groups, table.counts.sum(axis=(1, 2, 3)))
 
 
 def _correct(table: FeedbackCells) -> Counted:

@@ -6,11 +6,17 @@ Counts need not be whole: those of weighted records are in records of equal weig
 import math
 from typing import NamedTuple
 
+from scipy.special import gammaincinv
+
 Z = 1.959963984540054
 """The 97.5 % quantile of the normal distribution."""
 
+FEW = 5
+"""With fewer records than this on a side of a rate, counted or not, normal approximations fail, and an interval takes another form."""
 
-HALF = 0.5
+POISSON = 0.05
+"""The chance of as many records, or more, where the rate is at the limit of a few."""
+
 LARGEST = 700.0
 """The largest logarithm of a number."""
 
@@ -33,6 +39,24 @@ def wilson(count: float, total: float, z: float = Z) -> Interval:
     return Interval(min(rate, max(0.0, centre - half)), max(rate, min(1.0, centre + half)), "wilson")
 
 
+def proportion(count: float, total: float) -> Interval:
+    """The interval of one rate, within [0, 1]; `total` > 0: Wilson's, where fewer than `FEW` records are on a side with a Poisson limit.
+
+    Near 0 and 1 Wilson's limit lies too close: of windows in which 0.17 of any number of records are expected it holds the rate in 84 of
+    100. There the limit is at least as far as the rate at which `POISSON` of windows have as many records on that side (Brown, Cai
+    and DasGupta 2001); so computed it holds in 91 to 97 of 100 where it may have missed in 16.
+    """
+    lower, upper = _limits(count, total, Z)
+    others = total - count
+    if not (0 < count < FEW or 0 < others < FEW):
+        return Interval(lower, upper, "wilson")
+    if count < FEW:
+        lower = min(lower, float(gammaincinv(count, POISSON)) / total) if count > 0 else lower
+    if others < FEW:
+        upper = max(upper, 1 - float(gammaincinv(others, POISSON)) / total) if others > 0 else upper
+    return Interval(lower, upper, "wilson_poisson")
+
+
 def newcombe(count: float, total: float, other_count: float, other_total: float, z: float = Z) -> Interval:
     """The hybrid score interval of `count/total - other_count/other_total`, within [-1, 1].
 
@@ -48,21 +72,37 @@ def newcombe(count: float, total: float, other_count: float, other_total: float,
 
 
 def log_ratio(count: float, total: float, other_count: float, other_total: float, z: float = Z) -> Interval:
-    """The log interval of the ratio `(count/total) / (other_count/other_total)`; `other_count` > 0.
+    """The log interval of the ratio `(count/total) / (other_count/other_total)`; `other_count` > 0. An upper end of None is unbounded.
 
-    Source: Katz et al. 1978. It has no width, or none that is finite, where a group's records are all alike, and none that means
-    anything where they nearly are, as weighted ones can be; there, and for the interval only, half a record is added to each of
-    the four cells (Haldane 1956; Pettigrew et al. 1986). An upper end beyond all numbers is None.
+    Source: Katz et al. 1978. Where one of the four cells holds fewer than `FEW` records it has no width that means anything, or misses
+    the ratio up to 18 times in 100; there the limits of both rates (Wilson's) are combined on the scale of logarithms (MOVER, Zou and
+    Donner 2008). A count of zero has no logarithm: the upper limit is that of the one rate over the lower one of the other.
     """
+    if min(count, total - count, other_count, other_total - other_count) < FEW:
+        return _log_ratio_of_few(count, total, other_count, other_total, z)
     ratio = (count / total) / (other_count / other_total)
-    alike = min(count, total - count, other_count, other_total - other_count) < HALF
-    extra = HALF if alike else 0.0
-    a, n, b, m = count + extra, total + 2 * extra, other_count + extra, other_total + 2 * extra
-    centre = math.log(a / n) - math.log(b / m)
-    half = z * math.sqrt(1 / a - 1 / n + 1 / b - 1 / m)
-    lower = 0.0 if count == 0 else min(ratio, math.exp(centre - half))
-    upper = None if centre + half > LARGEST else max(ratio, math.exp(centre + half))
-    return Interval(lower, upper, "log_ratio_adjusted" if alike else "log_ratio")
+    half = z * math.sqrt(1 / count - 1 / total + 1 / other_count - 1 / other_total)
+    upper = _exponential(math.log(ratio) + half)
+    return Interval(min(ratio, math.exp(math.log(ratio) - half)), None if upper is None else max(ratio, upper), "log_ratio")
+
+
+def _log_ratio_of_few(count: float, total: float, other_count: float, other_total: float, z: float) -> Interval:
+    """The interval of a ratio of rates of which one has few records on a side."""
+    method = "log_ratio_wilson"
+    rate, other = count / total, other_count / other_total
+    (low, high), (other_low, other_high) = _limits(count, total, z), _limits(other_count, other_total, z)
+    if other_low <= 0 or rate / other <= 0:
+        upper = _exponential(math.log(high) - math.log(other_low)) if other_low > 0 else None
+        return Interval(0.0, upper, method)
+    centre, down, up = math.log(rate / other), math.log(other / other_low), math.log(other_high / other)
+    lower = rate / other * math.exp(-math.hypot(math.log(rate / low), up)) if low > 0 else 0.0
+    largest = _exponential(centre + math.hypot(math.log(high / rate), down))
+    return Interval(min(rate / other, lower), None if largest is None else max(rate / other, largest), method)
+
+
+def _exponential(logarithm: float) -> float | None:
+    """The number of that logarithm; None beyond all numbers."""
+    return None if logarithm > LARGEST else math.exp(logarithm)
 
 
 def paired_ratio(both: float, first: float, second: float, z: float = Z) -> Interval:

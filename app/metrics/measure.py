@@ -10,10 +10,8 @@ from app.metrics.composites import measure_drawn
 from app.metrics.evidence import Evidence
 from app.metrics.formulas.scores import measure_scores
 from app.metrics.rates import measure_closed
-from app.metrics.values import Measured, Undefined, Value
+from app.metrics.values import Measured, Value
 from app.metrics.worst import headline
-
-NO_SCORES = "no probability of the favourable outcome is known"
 
 
 def measure_all(data: Data, evidence: Evidence, wanted: Collection[str] | None) -> list[Measured]:
@@ -49,23 +47,10 @@ def _measured(metric: Metric, evidence: Evidence) -> list[Measured]:
 
 def _scores(data: Data, evidence: Evidence, wanted: Collection[str] | None) -> list[Measured]:
     rows = [row for row in metrics_on(data) if isinstance(row.measure, FromScores) and (wanted is None or row.key in wanted)]
-    if evidence.scores is not None:
-        formulas = {row.key: row.formula for row in rows}
-        found = measure_scores(evidence.scores, evidence.groups, formulas)
-        return found + [worst for row in rows for worst in _worst(row, [one for one in found if one.metric == row.key], evidence)]
-    if wanted is None:
+    if evidence.scores is None:
         return []
-    return [
-        Measured(
-            metric=row.key,
-            scope="overall" if "overall" in row.scopes else "pooled",
-            group=None,
-            number=Undefined(NO_SCORES, 0),
-            smallest_group=0,
-            details={"formula": row.formula},
-        )
-        for row in rows
-    ]
+    found = measure_scores(evidence.scores, evidence.groups, {row.key: row.formula for row in rows})
+    return found + [worst for row in rows for worst in _worst(row, [one for one in found if one.metric == row.key], evidence)]
 
 
 def _worst(metric: Metric, found: Sequence[Measured], evidence: Evidence) -> list[Measured]:

@@ -54,6 +54,7 @@ def _evidence(table: GroupCounts, what: tuple[Over, str, Words], limits: AllLimi
         estimates={rate: outcomes.counted(words)},
         cells={over: outcomes.cells(seed=drawing[0], draws=drawing[1], tag=1)},
         strata={} if table.strata is None else {over: table.strata},
+        unclassified=table.unclassified,
         limits=limits,
         seed=drawing[0],
         draws=drawing[1],

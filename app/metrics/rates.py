@@ -6,13 +6,12 @@ from itertools import chain
 from scipy.special import ndtri
 
 from app.metrics.catalogue.metric import Compared, CountOf, Metric, RateOf
-from app.metrics.cautions import caution
 from app.metrics.comparisons import Share
 from app.metrics.confusion import PARTS, RATES
 from app.metrics.estimates import Counted, Estimate
 from app.metrics.evidence import Evidence
 from app.metrics.groups import Groups
-from app.metrics.intervals import Interval, wilson
+from app.metrics.intervals import Interval, proportion
 from app.metrics.members import Member, members, monitored, reference
 from app.metrics.significance import significance
 from app.metrics.values import Measured, Undefined, Value
@@ -52,7 +51,6 @@ def _rate(metric: Metric, rate: str, evidence: Evidence, member: Member) -> Meas
     else:
         number = _value(share.rate, estimate.rate_interval(member.columns), estimate.records(member.columns))
     details = {"formula": metric.formula, **member.named(), **estimate.counts(share)}
-    details |= _caution(number, share.certain, share)
     return Measured(metric=metric.key, scope=member.scope, group=member.label, number=number, smallest_group=share.certain, details=details)
 
 
@@ -66,9 +64,6 @@ def _count(metric: Metric, how: CountOf, estimate: Estimate, member: Member, amo
     else:
         interval = _interval_of_count(share, everybody, squares, is_everybody=_is_everybody(how, member, share))
         number = _value(share.mass, interval, everybody.total)
-    if isinstance(number, Value) and number.method != "counted":
-        fewest = min(share.count, everybody.total - share.count)
-        details |= caution(everybody.total, fewest)
     # A count is no less sure for being small: its interval is of everybody's records.
     return Measured(
         metric=metric.key, scope=member.scope, group=member.label, number=number, smallest_group=everybody.total, details=details
@@ -90,7 +85,7 @@ def _interval_of_count(share: Share, everybody: Share, squares: float, *, is_eve
     effective, total = share.mass / unit, everybody.total
     if is_everybody:
         return Interval(share.mass, share.mass, "counted")
-    part = wilson(min(effective, total), total)
+    part = proportion(min(effective, total), total)
     upper = 1.0 if part.upper is None else part.upper
     return Interval(min(share.mass, part.lower * total * unit), max(share.mass, upper * total * unit), part.method)
 
@@ -109,7 +104,6 @@ def _pair(metric: Metric, how: Compared, evidence: Evidence, member: Member, oth
     details: dict[str, object] = {"formula": metric.formula, "monitored": member.name, "reference": other.name}
     details |= _both(estimate, share, other_share) | _significance(metric, estimate, (share, other_share), 1)
     smallest = min(share.certain, other_share.certain)
-    details |= _caution(number, smallest, share, other_share)
     return Measured(metric=metric.key, scope=member.scope, group=member.label, number=number, smallest_group=smallest, details=details)
 
 
@@ -142,7 +136,7 @@ def _worst_pair(metric: Metric, how: Compared, estimate: Estimate, groups: Group
     details |= {"chosen_from": len(candidates), **_both(estimate, share, other)}
     details |= _significance(metric, estimate, (share, other), pairs)
     smallest = min(share.certain, other.certain)
-    return [_of_worst_pair(metric, number, smallest, details | _caution(number, smallest, share, other))]
+    return [_of_worst_pair(metric, number, smallest, details)]
 
 
 def _of_worst_pair(metric: Metric, number: Value | Undefined, smallest: int, details: dict[str, object]) -> Measured:
@@ -161,7 +155,11 @@ def _missing(how: Compared, evidence: Evidence, side: tuple[Share, Member], othe
 def _empty(evidence: Evidence, estimate: Estimate, share: Share, member: Member) -> str:
     """Why there is no rate."""
     if not share.original:
-        return (estimate.words.no_counterfactual if share.left_out else estimate.words.empty).format(of=member.of)
+        if share.left_out:
+            return estimate.words.no_counterfactual.format(of=member.of)
+        known = evidence.unclassified
+        is_nobody = known is not None and not known[list(member.columns)].any()
+        return f"there is no record{member.of}" if is_nobody else estimate.words.empty.format(of=member.of)
     # Rates of some of the labelled records pass over others; every other rate is of all.
     whole = evidence.estimates.get("part:records")
     is_some = whole is not None and not whole.share(member.columns).is_empty
@@ -172,10 +170,6 @@ def _significance(metric: Metric, estimate: Estimate, shares: tuple[Share, Share
     """Of selection rates whose records are independent: not of records together with their copies. Of the worst of many pairs."""
     selects = isinstance(metric.measure, Compared) and metric.measure.rate in _SELECTION_RATES and isinstance(estimate, Counted)
     return {**significance(*shares, pairs=pairs)} if selects and not any(share.is_empty for share in shares) else {}
-
-
-def _caution(number: Value | Undefined, smallest: int, *shares: Share) -> dict[str, object]:
-    return caution(smallest, min(share.fewest for share in shares)) if isinstance(number, Value) else {}
 
 
 def _value(point: float, interval: Interval, records: int) -> Value:

@@ -7,6 +7,7 @@ from app.metrics.catalogue import CATALOGUE, Metric
 from app.metrics.catalogue.metric import Compared, CountOf, RateOf
 from app.metrics.comparisons import REVERSED_DIFFERENCE
 from app.metrics.confusion import PARTS, RATES
+from app.metrics.verdicts import MINIMUM_GROUP_SIZE
 
 _PHRASES: Mapping[str, tuple[str, str]] = {
     **{name: (PARTS[rate.of_part].among, rate.are) for name, rate in RATES.items()},
@@ -64,7 +65,8 @@ def sentence(
     if value is None:
         return f"{row.title} cannot be computed: {reason or 'no reason is known'}."
     told = _told(row, value, (lower, upper), known)
-    return f"{told} Caution: it {known['caution']}." if "caution" in known else told
+    cautioned = f"{told} Caution: it {known['caution']}." if "caution" in known else told
+    return f"{cautioned}{_without_small_groups(known)}"
 
 
 def _told(row: Metric, value: float, ends: tuple[float | None, float | None], known: Mapping[str, object]) -> str:
@@ -154,8 +156,28 @@ def _of_row(row: Metric, value: float, known: Mapping[str, object]) -> str:
         widens="widens" if value > 0 else "narrows",
         monitored=known.get("monitored", "the monitored group"),
         reference=known.get("reference", "the reference group"),
+        **_groups_of(known),
         Whom=f"For {whom}" if whom else "Overall",
     )
+
+
+def _groups_of(known: Mapping[str, object]) -> dict[str, str]:
+    """How the groups of a figure of all of them are named: how many they are, where the details say so."""
+    if "groups" not in known:
+        return {"all_groups": "all groups", "any_two": "any two groups"}
+    counted = f"{known['groups']} groups with labelled records"
+    return {"all_groups": f"all {counted}", "any_two": f"any two of the {counted}"}
+
+
+def _without_small_groups(known: Mapping[str, object]) -> str:
+    """A further sentence: the figure of the larger groups alone, where small ones are among those that it is of."""
+    figure = known.get("value_without_small_groups")
+    if not isinstance(figure, int | float):
+        return ""
+    groups = known.get("small_groups")
+    small = "the one group" if groups == 1 else f"the {groups} groups"
+    records = f"{known.get('records_of_small_groups')} in all"
+    return f" Without {small} of fewer than {MINIMUM_GROUP_SIZE} records ({records}) its value is {_number(figure)}."
 
 
 def _of(whom: object) -> str:

@@ -9,6 +9,7 @@ from app.checks.feedback import PROBABILITY
 from app.checks.grouping import Grouping
 from app.checks.labelled import Labelled
 from app.checks.outcomes_of_copies import CopyOutcomes, fill_stored, target_key
+from app.checks.revisions import OtherRevisions
 from app.checks.scores import scores_by
 from app.checks.subject import Subject
 from app.domain.mitigation import AttributeProfile, Mode
@@ -35,12 +36,16 @@ NO_RECORD = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelTables:
-    """The labels of the span and the additional ones, before and after; how many could not be compared, and why."""
+    """The labels of the span and the additional ones, before and after; how many could not be compared, and why.
+
+    `revisions` counts, for the span and the additional ones, whose predictions were labelled.
+    """
 
     own: DebiasedFeedback
     additional: DebiasedFeedback
     without_copies: int
     of_other_revisions: int
+    revisions: tuple[OtherRevisions, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +78,11 @@ def tabulate_labels(
         as_reference, are_known = _as_reference(reader, subject, (labels, grouping), window, how, needs=needs)
         after, unknown = substituted(before, as_reference, grouping, mode), needs & ~are_known
     kept = present & ~unknown
-    own, additional = (_table(labels, grouping, after, kept & part) for part in (labels.window.is_own(), ~labels.window.is_own()))
-    return LabelTables(own, additional, int(unknown.sum()), int((~present).sum()))
+    parts = (labels.window.is_own(), ~labels.window.is_own())
+    own, additional = (_table(labels, grouping, after, kept & part) for part in parts)
+    made_by, revision = labels.window.rows["model_revision"], subject.deployment.model_revision
+    revisions = tuple(OtherRevisions.of_records(grouping, made_by, revision, part) for part in parts)
+    return LabelTables(own, additional, int(unknown.sum()), int((~present).sum()), revisions)
 
 
 def _of_present_model(labels: Labelled, subject: Subject) -> npt.NDArray[np.bool_]:

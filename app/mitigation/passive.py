@@ -19,9 +19,10 @@ from app.checks.labelled import Labelled
 from app.checks.measuring import measure_table
 from app.checks.outcomes_of_copies import CopyOutcomes
 from app.checks.picking import picked_on
+from app.checks.revisions import explained
 from app.checks.scores import scores_by
 from app.checks.subject import Subject
-from app.checks.tabulation import Tabulated
+from app.checks.tabulation import Tabulated, revisions_of
 from app.clock import utc_now
 from app.domain.checks import DataSet
 from app.domain.mitigation import AttributeProfile, Mode, Profile
@@ -92,7 +93,11 @@ def mitigate_window(subject: Subject, evidence: Evidence, labels: Labelled | Non
     measurements = [
         measurement
         for table in tables
-        for measurement in measure_table(table.data, table.attribute, table.whole, monitor=subject.monitor, at=subject.at)
+        for measurement in explained(
+            measure_table(table.data, table.attribute, table.whole, monitor=subject.monitor, at=subject.at),
+            table.own.groups,
+            table.other_revisions,
+        )
     ]
     found = _ToStore(subject.deployment.no, [*flags, *detected.likely], only_new, detected.new, profile.basis)
     details = _details(subject, profile, attributes) | ({"bias_detector": detected.details} if detected.details else {})
@@ -131,9 +136,11 @@ def _tables(subject: Subject, evidence: Evidence, one: _Attribute) -> Iterator[T
     way = subject.mitigation.way_of(name)
     if picked_on(subject.monitor, DataSet.DEBIASED):
         own = evidence.window.is_own()
-        yield Tabulated(DataSet.DEBIASED, name, _cells(one.treated, own), _cells(one.treated, ~own), mitigated=way)
+        before_and_after = (_cells(one.treated, own), _cells(one.treated, ~own))
+        yield Tabulated(DataSet.DEBIASED, name, *before_and_after, mitigated=way, revisions=revisions_of(evidence, name))
     if one.labels is not None:
-        yield Tabulated(DataSet.DEBIASED_FEEDBACK, name, one.labels.own, one.labels.additional, mitigated=way)
+        labels = one.labels
+        yield Tabulated(DataSet.DEBIASED_FEEDBACK, name, labels.own, labels.additional, mitigated=way, revisions=labels.revisions)
 
 
 def _cells(found: Treated, part: npt.NDArray[np.bool_]) -> DebiasedCells:

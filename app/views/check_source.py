@@ -7,7 +7,8 @@ from typing import Any, Final
 from sqlalchemy.orm import Session
 
 from app.checks.measuring import measure_table
-from app.checks.tabulation import ADDITIONAL, TABLE_TYPES, Table, merged
+from app.checks.revisions import explained
+from app.checks.tabulation import ADDITIONAL, TABLE_TYPES, Table, merged, stored_revisions
 from app.domain.checks import CheckRun, DataSet, Measurement
 from app.domain.monitors import Monitor
 from app.domain.outcomes import OutcomeRule
@@ -74,7 +75,9 @@ class CheckSource:
     def measured_anew(self, data: DataSet, attribute: str, metric: str, table: Table) -> list[Measurement]:
         """A rate, which has no limits, measured from a table."""
         only = Monitor(outcomes=_NOBODY, attributes=(), metrics=(metric,), seed=self.seed)
-        return measure_table(data, attribute, table, monitor=only, at=self.standing.check.span.end)
+        measured = measure_table(data, attribute, table, monitor=only, at=self.standing.check.span.end)
+        stored = self.tables.get((data, attribute))
+        return list(explained(measured, table.groups, stored_revisions(() if stored is None else stored.cells)))
 
 
 def standing_of(session: Session, check: CheckRun) -> Standing:

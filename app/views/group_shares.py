@@ -10,7 +10,7 @@ from app.checks.sub_ranges import SubRanges
 from app.domain.checks import Measurement, Scope
 from app.domain.groups import Role
 from app.metrics.groups import Groups, IntArray, of_role
-from app.metrics.intervals import wilson
+from app.metrics.intervals import proportion
 from app.metrics.tables import BalancedCells, DebiasedCells, GroupCounts
 from app.views.check_views import GroupShare, Outcomes, SubRange
 
@@ -140,7 +140,7 @@ def _sub_ranges(ranges: SubRanges) -> tuple[SubRange, ...]:
 
 def _sub_range(label: str, unfavourable: int, favourable: int, unclassified: int) -> SubRange:
     records = favourable + unfavourable
-    interval = wilson(favourable, records) if records else None
+    interval = proportion(favourable, records) if records else None
     return SubRange(
         label=label,
         favourable=favourable,
@@ -149,5 +149,5 @@ def _sub_range(label: str, unfavourable: int, favourable: int, unclassified: int
         share=favourable / records if records else None,
         lower=None if interval is None else interval.lower,
         upper=None if interval is None else interval.upper,
-        reason=None if records else f"no record of {label} was classified",
+        reason=None if records else f"no record of {label} was classified" if unclassified else f"there is no record of {label}",
     )

@@ -13,6 +13,7 @@ from app.metrics.values import Scope
 
 _ENDLESS = "every labelled record was wrongly predicted unfavourable, so nobody has a benefit to compare with"
 _BENEFIT = "b = predicted - actual + 1"
+_EVERY_GROUP = "; of every group with labelled records, however few"
 
 
 def _variation(cells: FloatArray) -> FloatArray:
@@ -70,7 +71,8 @@ def _index(key: str, title: str, formula: str, measure: Measure, scope: tuple[Sc
         highest=None,
         ideal=0.0,
         direction=Direction.LOWER,
-        convention="0 where all have the same benefit: 2 for a wrongly favourable prediction, 0 for a wrongly unfavourable one, else 1",
+        convention="0 where all have the same benefit: 2 for a wrongly favourable prediction, 0 for a wrongly unfavourable one, else 1"
+        + (_EVERY_GROUP if isinstance(measure, Across) else ""),
         source="AIF360; Clarify GE" if key == "generalized_entropy_index" else "AIF360",
         says=says,
         needs=("predictions", "labels"),
@@ -106,7 +108,7 @@ def _family(key: str, title: str, formula: str, individual: SetFunction, between
             f"{formula} with each record's b replaced by the mean of its group",
             Across(between, "confusion", power=2 if key == "coefficient_of_variation" else 1),
             ("attribute",),
-            "The mean benefits of all groups are spread with an index of {shown}; 0 would be equal.",
+            "The mean benefits of {all_groups} are spread with an index of {shown}; 0 would be equal.",
             (f"AIF360 between_all_groups_{key}",),
         ),
     )
@@ -126,9 +128,12 @@ def _differential(  # noqa: PLR0913 - a row of a table
         highest=None,
         ideal=0.0,
         direction=Direction.LOWER,
-        convention="predictions - labels: above 0 the model widens the gap that the labels have"
-        if amplifies
-        else "of the labels: 0 where every group has the same chances of either outcome",
+        convention=(
+            "predictions - labels: above 0 the model widens the gap that the labels have"
+            if amplifies
+            else "of the labels: 0 where every group has the same chances of either outcome"
+        )
+        + _EVERY_GROUP,
         source="AIF360; Foulds et al. 2020",
         says=says,
         needs=needs,
@@ -146,7 +151,7 @@ ROWS = (
         data=("training", "feedback"),
         measure=Across(differential.smoothed_empirical_differential_fairness, "labels", limits=differential.limits),
         needs=("labels",),
-        says="The chances of a favourable or unfavourable label differ between two groups by a factor of up to {factor}.",
+        says="The chances of a favourable or unfavourable label differ between {any_two} by a factor of up to {factor}.",
         amplifies=False,
     ),
     _differential(
@@ -156,7 +161,7 @@ ROWS = (
         data=("feedback",),
         measure=Across(differential.bias_amplification, "confusion", reach=differential.reach_of_amplification),
         needs=("predictions", "labels"),
-        says="The model {widens} the largest ratio of chances between two groups that the labels have by a factor of {factor}.",
+        says="The model {widens} the largest ratio of chances between {any_two} that the labels have by a factor of {factor}.",
         amplifies=True,
     ),
 )

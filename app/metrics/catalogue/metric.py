@@ -172,9 +172,11 @@ class Metric:
     def scopes_on(self, data: Data) -> tuple[Scope, ...]:
         """The scopes it has on a data set.
 
-        With counterfactuals a pair of groups is compared through the reference only; and only feedback knows the outcomes of
-        records that are in no group, without which nothing can be said of everybody.
+        With counterfactuals a pair of groups is compared through the reference only; and of count tables only those of feedback know
+        the outcomes of records that are in no group, without which nothing can be said of everybody.
         """
+        if isinstance(self.measure, FromRows):
+            return self.scopes
         with_copies = {"worst_pair", "overall"}
         absent = {"balanced": with_copies, "payload_perturbed": with_copies, "payload": {"overall"}, "training": {"overall"}}.get(
             data, set()

@@ -201,10 +201,14 @@ def test_where_the_answers_show_no_probability_the_metrics_of_scores_say_why(sta
 
     result = stage.check(NOON)
 
-    assert {(m.metric, m.attribute, m.scope, m.value, m.reason) for m in result.measurements} == {
-        ("roc_auc", None, "overall", None, scores.UNTIDY),
-        ("generalized_equalized_odds_difference", "sex", "pooled", None, scores.UNTIDY),
+    assert {(m.metric, m.attribute, m.scope, m.group) for m in result.measurements} == {
+        ("roc_auc", None, "overall", None),
+        *(("roc_auc", "sex", scope, None) for scope in ("pooled", "reference")),
+        *(("roc_auc", "sex", "group", group) for group in ("female", "male")),
+        *(("generalized_equalized_odds_difference", "sex", scope, None) for scope in ("pooled", "worst")),
+        ("generalized_equalized_odds_difference", "sex", "group", "female"),
     }
+    assert {(m.value, m.reason) for m in result.measurements} == {(None, scores.UNTIDY)}
 
 
 def test_lists_of_probabilities_are_read_and_those_of_labels_scored_in_the_check_too(stage: Scene) -> None:

@@ -136,7 +136,7 @@ def test_a_group_without_records_has_no_figure_but_a_reason() -> None:
 
     report = measure_frame(frame, attribute="age", monitored=[(18, 25)], reference=[(26, 75)], prediction="approved")
 
-    assert reason(report.measured, IMPACT, "group", "18-25") == "no record of 18-25 was classified"
+    assert reason(report.measured, IMPACT, "group", "18-25") == "there is no record of 18-25"
     assert found(report.measured, IMPACT, "group", "18-25").smallest_group == 0
 
 

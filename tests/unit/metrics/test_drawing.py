@@ -7,7 +7,19 @@ import numpy as np
 import pytest
 from scipy.stats import beta, ncx2
 
-from app.metrics import FeedbackCells, GroupCounts, Measured, Undefined, Value, drawing, measure_feedback, measure_payload, measure_training
+from app.metrics import (
+    FeedbackCells,
+    GroupCounts,
+    Measured,
+    Undefined,
+    Value,
+    Verdict,
+    drawing,
+    measure_feedback,
+    measure_payload,
+    measure_training,
+    verdict,
+)
 from app.metrics.drawing import Cells, intervals_of, intervals_of_parts, sum_of_squares_interval
 from app.metrics.formulas import differential
 from app.metrics.groups import IntArray, Role, as_groups
@@ -129,7 +141,7 @@ ACROSS = (BETWEEN, "smoothed_empirical_differential_fairness", "differential_fai
 
 
 @pytest.mark.parametrize("metric", ACROSS)
-def test_a_tiny_group_stands_back_while_there_are_two_larger_ones(metric: str) -> None:
+def test_a_tiny_group_is_one_of_all_groups_and_the_figure_without_it_is_given_too(metric: str) -> None:
     large = np.array([[[30, 10], [10, 30]], [[25, 15], [20, 40]]])
     tiny = np.array([[[0, 3], [0, 0]]])
 
@@ -137,18 +149,32 @@ def test_a_tiny_group_stands_back_while_there_are_two_larger_ones(metric: str) -
 
     assert isinstance(alone.number, Value)
     assert isinstance(beside.number, Value)
-    assert beside.number.value == alone.number.value
-    assert (beside.number.n, beside.smallest_group, beside.details["groups"]) == (alone.number.n, 80, 2)
-    assert (beside.details["groups_left_out"], beside.details["records_left_out"]) == (1, 3)
-    assert "groups_left_out" not in alone.details
+    assert abs(beside.number.value - alone.number.value) > 1e-4
+    assert (beside.number.n, beside.smallest_group, beside.details["groups"]) == (alone.number.n + 3, 3, 3)
+    assert beside.details["smallest_group"] == "g2"
+    assert "caution" in beside.details
+    assert (beside.details["small_groups"], beside.details["records_of_small_groups"]) == (1, 3)
+    assert beside.details["value_without_small_groups"] == alone.number.value
+    assert not {"small_groups", "value_without_small_groups", "caution"} & alone.details.keys()
+
+
+def test_no_verdict_rests_on_a_tiny_group() -> None:
+    metric = "smoothed_empirical_differential_fairness"
+    result = found(measured(np.array([[[30, 10], [10, 30]], [[25, 15], [20, 40]], [[0, 3], [0, 0]]]), metric), metric, "attribute")
+
+    judged = verdict(result.number, lower_limit=None, upper_limit=0.2231, smallest_group=result.smallest_group)
+
+    assert isinstance(result.number, Value)
+    assert result.number.value > 0.2231
+    assert judged is Verdict.INSUFFICIENT_DATA
 
 
 @pytest.mark.parametrize("metric", ACROSS)
-def test_tiny_groups_are_compared_where_there_is_one_larger_one_at_most(metric: str) -> None:
+def test_beside_one_larger_group_there_is_no_figure_without_the_tiny_ones(metric: str) -> None:
     result = found(measured(np.array([[[30, 10], [10, 30]], [[1, 1], [0, 1]], [[1, 0], [1, 1]]]), metric), metric, "attribute")
 
     assert (result.details["groups"], result.smallest_group) == (3, 3)
-    assert "groups_left_out" not in result.details
+    assert "value_without_small_groups" not in result.details
 
 
 @pytest.mark.parametrize("scope", ["group", "pooled"])
@@ -225,19 +251,6 @@ def test_the_number_of_all_records_is_counted_and_their_weight_is_not() -> None:
     # The weight of another 100 such records has the standard deviation 10.
     assert weight.upper - 200 == pytest.approx(1.96 * 10, rel=0.2)
     assert 200 - weight.lower == pytest.approx(1.96 * 10, rel=0.2)
-
-
-@pytest.mark.parametrize(("favourable", "cautioned"), [(4, True), (5, False), (95, False), (96, True)])
-def test_fewer_than_five_records_on_a_side_of_a_rate_are_cautioned(favourable: int, cautioned: bool) -> None:  # noqa: FBT001 - a case
-    table = GroupCounts(as_groups(SEXES), np.array([[100 - favourable, favourable], [50, 50]]), np.zeros(2, np.int64), 0)
-
-    results = measure_payload(table)
-
-    for metric in ("favourable_rate", "disparate_impact", "statistical_parity_difference"):
-        assert ("caution" in found(results, metric, "group", "Female").details) is cautioned
-    labels = measure_training(table)
-    for metric, scope in (("total_variation_distance", "pooled"), ("smoothed_empirical_differential_fairness", "attribute")):
-        assert ("caution" in found(labels, metric, scope).details) is cautioned
 
 
 def test_strata_that_lack_an_outcome_are_cautioned_where_they_hold_more_than_a_tenth_of_the_records() -> None:

@@ -81,7 +81,7 @@ def test_numbers_have_no_exponents_and_are_not_rounded_onto_one() -> None:
 def test_amplification_says_which_way() -> None:
     wider, narrower = (sentence("differential_fairness_bias_amplification", value=sign * 0.5, lower=-1, upper=1) for sign in (1, -1))
 
-    assert "widens the largest ratio of chances between two groups that the labels have by a factor of 1.65" in wider
+    assert "widens the largest ratio of chances between any two groups that the labels have by a factor of 1.65" in wider
     assert "narrows the largest ratio" in narrower
 
 

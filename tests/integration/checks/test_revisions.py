@@ -1,0 +1,118 @@
+"""Figures of balanced and debiased data that are null because another model revision answered the records say so."""
+
+from dataclasses import replace
+
+import pytest
+
+from app.checks.rollups import Period, roll_up
+from app.domain.checks import DataSet, Measurement
+from app.domain.definitions import definition_of
+from app.domain.mitigation import MitigationSettings
+from app.metrics import CATALOGUE
+from app.store.deployments import Deployments
+from app.store.measurements import SeriesFilter, hour_tables
+from tests.integration.checks.conftest import applicants, monitor_of
+from tests.scenes import HOUR, NOON, PlainSealer, Scene
+
+OF_THE_PRESENT = (DataSet.BALANCED, DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK)
+NEXT = "and the deployment is at model revision '2': the next records of that revision will be compared"
+EVERYTHING = tuple(key for key, metric in CATALOGUE.items() if {data.value for data in OF_THE_PRESENT} & set(metric.data))
+
+Key = tuple[str, str, str, str | None]
+
+
+def raise_revision(stage: Scene) -> None:
+    """Gives the deployment's model the revision 2."""
+    with stage.database.transaction() as session:
+        changed = replace(definition_of(stage.deployment), model_revision="2")
+        stage.deployment = Deployments(session, PlainSealer()).change(stage.deployment, changed)
+
+
+def nulls(measurements: list[Measurement]) -> dict[Key, str | None]:
+    """The reasons by data set, metric, scope and group."""
+    mine = [m for m in measurements if m.data in OF_THE_PRESENT and m.value is None]
+    return {(m.data.value, m.metric, m.scope.value, m.group): m.reason for m in mine}
+
+
+def test_where_all_records_are_of_another_revision_every_null_says_so(stage: Scene) -> None:
+    stage.watch(monitor_of(metrics=EVERYTHING))
+    rows = applicants(20, 20, 5)
+    stage.log(rows, NOON)
+    stage.label([(row["id"], 1) for row in rows], NOON)
+    raise_revision(stage)
+
+    found = nulls(stage.check(NOON).measurements)
+
+    assert (
+        found["balanced", "disparate_impact", "group", "female"] == f"all 20 records of female were answered by model revision '1', {NEXT}"
+    )
+    assert (
+        found["debiased", "selection_rate_before", "group", "male"] == f"all 20 records of male were answered by model revision '1', {NEXT}"
+    )
+    assert found["balanced", "flip_rate", "attribute", None] == f"all 40 records were answered by model revision '1', {NEXT}"
+    of_labels = found["debiased_feedback", "accuracy_before", "overall", None]
+    assert of_labels == f"all 40 labelled records were answered by model revision '1', {NEXT}"
+    assert {data for data, _, _, _ in found} == {data.value for data in OF_THE_PRESENT}
+    assert [key for key, reason in found.items() if not reason or not reason.endswith(NEXT)] == []
+
+
+@pytest.mark.parametrize("women", [1, 20])
+def test_where_only_one_side_is_of_another_revision_it_is_named(stage: Scene, women: int) -> None:
+    rows = applicants(20, women, women)
+    stage.log([row for row in rows if row["sex"] == "female"], NOON, revision="1")
+    raise_revision(stage)
+    stage.log([row for row in rows if row["sex"] == "male"], NOON)
+
+    result = stage.check(NOON)
+
+    found = nulls(result.measurements)
+    who = "all 20 records of female were" if women > 1 else "the only record of female was"
+    assert found["balanced", "flip_rate", "group", "female"] == f"{who} answered by model revision '1', {NEXT}"
+    of_pooled = found["debiased", "disparate_impact_before", "worst", None]
+    assert of_pooled == f"{who.replace('of female', 'of the monitored group (female)')} answered by model revision '1', {NEXT}"
+    assert result.value("flip_rate", "balanced", "sex", "male") == 1
+
+
+def test_records_that_nobody_classified_are_not_blamed_on_the_others_alone(stage: Scene) -> None:
+    rows = applicants(20, 20, 5)
+    stage.log(rows[:12], NOON, revision="0")
+    raise_revision(stage)
+    unclassified = [{**row, "prediction": 7} for row in rows[12:]]
+    stage.log(unclassified, NOON)
+
+    found = nulls(stage.check(NOON).measurements)
+
+    reason = found["balanced", "flip_rate", "group", "male"]
+    assert reason is not None
+    assert reason.endswith("; 12 further records of male were answered by model revision '0', not by the present one, '2'")
+    women = found["balanced", "flip_rate", "group", "female"]
+    assert women is not None
+    assert "revision" not in women
+
+
+def test_several_revisions_are_named_those_of_most_records_first(stage: Scene) -> None:
+    rows = applicants(20, 20, 5)
+    for first, revision in ((0, "a"), (4, "b"), (8, "c"), (12, "d")):
+        stage.log(rows[first : first + 4] if revision != "d" else rows[first:], NOON, revision=revision)
+    raise_revision(stage)
+
+    found = nulls(stage.check(NOON).measurements)
+
+    assert (
+        found["balanced", "flip_rate", "attribute", None] == f"all 40 records were answered by model revisions 'd', 'a', 'b' and …, {NEXT}"
+    )
+
+
+def test_a_day_says_so_too_and_adds_up_the_hours(stage: Scene) -> None:
+    raise_revision(stage)
+    for hour in range(2):
+        stage.log(applicants(20, 20, 5, prefix=str(hour)), NOON + hour * HOUR, revision="1")
+        stage.check(NOON + hour * HOUR)
+
+    with stage.database.transaction() as session:
+        tables = hour_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
+    day = [one.measurement for one in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
+
+    found = nulls(day)
+    assert found["balanced", "flip_rate", "attribute", None] == f"all 80 records were answered by model revision '1', {NEXT}"
+    assert all(m.value is not None for m in day if m.data is DataSet.PAYLOAD)

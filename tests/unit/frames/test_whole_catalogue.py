@@ -1,0 +1,87 @@
+"""Every metric that is asked for has a row for each of its scopes and groups: a number, or null with its reason."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from app.frames import Report, measure_frame
+from app.metrics import Data, Undefined
+from app.metrics.groups import Group
+from tests.unit.metrics.whole_catalogue import every_row
+
+DRAWS = 20
+GROUPS = (Group("18-25", "monitored"), Group("66-75", "monitored"), Group("26-65", "reference"))
+
+
+def applicants() -> pd.DataFrame:
+    """Eighty applicants; of neither outcome, label, group or stratum is there none."""
+    random = np.random.default_rng(3)
+    score = random.random(80)
+    return pd.DataFrame(
+        {
+            "age": [20, 70, 40, 60] * 20,
+            "job": ["clerk", "clerk", "farmer", "farmer", "clerk"] * 16,
+            "children": random.integers(0, 4, 80),
+            "income": random.integers(1, 9, 80) * 1000,
+            "score": score,
+            "prediction": (score > 0.5).astype(int),
+            "label": (random.random(80) < score).astype(int),
+        }
+    )
+
+
+WORLDS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "as they come": lambda frame: frame,
+    "all predictions favourable": lambda frame: frame.assign(prediction=1),
+    "all predictions unfavourable": lambda frame: frame.assign(prediction=0),
+    "all labels favourable": lambda frame: frame.assign(label=1),
+    "all labels unfavourable": lambda frame: frame.assign(label=0),
+    "an empty group": lambda frame: frame[frame["age"] != 70],
+    "nobody but one monitored group": lambda frame: frame[frame["age"] < 26],
+    "no scores": lambda frame: frame.assign(score=np.nan),
+    "one score": lambda frame: frame.assign(score=0.5),
+    "no stratum": lambda frame: frame.assign(job=None),
+    "no outcome in the lists": lambda frame: frame.assign(prediction=7, label=7),
+    "two records": lambda frame: frame.head(2),
+}
+
+
+def measured(frame: pd.DataFrame, data: Data) -> Report:
+    """Every metric of that data."""
+    labelled = {"label": "label"} if data != "payload" else {}
+    predicted = {"prediction": "prediction"} if data != "training" else {}
+    scored = {"score": "score"} if data == "feedback" else {}
+    return measure_frame(
+        frame,
+        attribute="age",
+        **labelled,
+        **predicted,
+        **scored,
+        strata="job",
+        features=["children", "income"],
+        favourable=1,
+        unfavourable=0,
+        monitored=[(18, 25), (66, 75)],
+        reference=[(26, 65)],
+        draws=DRAWS,
+    )
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("data", ["payload", "training", "feedback"])
+def test_every_metric_has_a_row_for_each_of_its_scopes_and_groups(data: Data, world: str) -> None:
+    report = measured(WORLDS[world](applicants()), data)
+
+    rows = [(one.metric, one.scope, one.group) for one in report.measured]
+    assert len(rows) == len(set(rows))
+    assert set(rows) == every_row(data, GROUPS)
+    assert all(one.number.reason for one in report.measured if isinstance(one.number, Undefined))
+
+
+def test_metrics_of_scores_say_of_each_group_that_it_has_none() -> None:
+    report = measured(applicants().assign(score=np.nan), "feedback")
+
+    reasons = {one.group: one.number.reason for one in report.measured if one.metric == "brier_score" and isinstance(one.number, Undefined)}
+    assert reasons["18-25"] == "no labelled record of 18-25 has a probability of the favourable outcome"
