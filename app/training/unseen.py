@@ -61,8 +61,8 @@ class _Seen:
 
     @property
     def most_frequent(self) -> list[str]:
-        """The keys of the values, those of most records first."""
-        return sorted(self.counts, key=lambda key: -self.counts[key])
+        """The keys of the values, those of most records first, those of as many by their text."""
+        return sorted(self.counts, key=lambda key: (-self.counts[key], key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +180,8 @@ def _overlaps(member: GroupValue, interval: Range) -> bool:
 
 def _message(member: GroupValue, seen: _Seen) -> str:
     never = f"{_shown(member)} was never seen in {seen.where}"
+    if isinstance(member, Range):
+        never = f"no value from {canonical(member.lo)} to {canonical(member.hi)} was seen in {seen.where}"
     numbers = [end for value in seen.values.values() if (end := _ends(value)) is not None]
     if isinstance(member, Range) and len(numbers) == len(seen.values):
         return (

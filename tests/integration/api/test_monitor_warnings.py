@@ -72,7 +72,7 @@ def test_groups_and_ranges_are_warned_of_by_the_values_of_their_column(client: h
         "attributes[0].reference[0]": (
             "'Male' was never seen in the newest 2 records; seen there: 'female' (1), 'male' (1); did you mean 'male'?"
         ),
-        "attributes[1].monitored[0]": "1-5 was never seen in the newest 2 records, where the numbers go from 30 to 30",
+        "attributes[1].monitored[0]": "no value from 1 to 5 was seen in the newest 2 records, where the numbers go from 30 to 30",
     }
 
 
@@ -85,6 +85,25 @@ def test_a_value_of_either_the_training_data_or_the_records_is_no_surprise(clien
     assert both["attributes[0].reference[0]"].startswith(
         "'Dyverse' was never seen in the training data or in the newest record; seen there:"
     )
+
+
+def test_text_where_numbers_are_listed_is_told_apart_from_them(client: httpx.Client) -> None:
+    log(client, {**record(), "prediction": "1", "label": None}, {**record(), "prediction": "0", "label": None})
+
+    found = warned(client, favourable=[1], unfavourable=[0], attributes=of_sex(reference=None), intersections=[])
+
+    assert found == {
+        "favourable[0]": "1 was never seen in the newest 2 records; seen there: '0' (1), '1' (1); did you mean the text '1'?",
+        "unfavourable[0]": "0 was never seen in the newest 2 records; seen there: '0' (1), '1' (1); did you mean the text '0'?",
+    }
+    assert warned(client, favourable=["1"], unfavourable=["0"], attributes=of_sex(reference=None), intersections=[]) == {}
+
+
+def test_strata_that_are_an_attribute_are_stored_with_a_warning(client: httpx.Client) -> None:
+    assert warned(client, strata="Sex", stored=True) == {
+        "strata": "'Sex' is one of the attributes, too: each of its values holds one of its groups only, so the conditional metrics of Sex"
+        " itself have no value"
+    }
 
 
 def test_many_unseen_values_are_warned_of_once_each_up_to_ten(client: httpx.Client) -> None:
