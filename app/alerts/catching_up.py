@@ -1,4 +1,4 @@
-"""Sending open alerts to a channel that was not told of them when they were opened."""
+"""Sending open alerts to a channel that was added after they were opened."""
 
 from dataclasses import dataclass
 
@@ -18,15 +18,15 @@ MOST_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaughtUp:
-    """How many open alerts were queued for a channel, how many it had been told of already, and how many are left for the next request."""
+    """Numbers of open alerts: queued for a channel now, sent to it before, and left for the next request."""
 
     queued: int
-    told_before: int
+    sent_before: int
     left: int
 
 
 def send_open_alerts(session: Session, channel: Channel, *, rule_no: int | None = None, again: bool = False) -> CaughtUp:
-    """Queues for the channel each open alert of the rules that name it, or of that rule alone; `again` also those it was told of.
+    """Queues for the channel each open alert of the rules that name it, or of that rule alone; `again` also those it was sent before.
 
     Doing it twice, also at the same time, sends nothing twice. An alert that is resolved meanwhile is not sent.
 
@@ -38,9 +38,9 @@ def send_open_alerts(session: Session, channel: Channel, *, rule_no: int | None 
         lock_alerts(session, deployment_no)
     if find_channel(session, channel.id, for_change=True) is None:
         raise NotFound("alert channel", channel.id)
-    waiting = hold_open(session, channel, rule_no, with_told=again)
+    waiting = hold_open(session, channel, rule_no, with_sent=again)
     for alert in waiting[:MOST_AT_ONCE]:
         queue_notification(session, channel, alert, Event.OPENED)
     queued = min(len(waiting), MOST_AT_ONCE)
-    told_before = count_open(session, channel, rule_no) - len(waiting)
-    return CaughtUp(queued=queued, told_before=told_before, left=len(waiting) - queued)
+    sent_before = count_open(session, channel, rule_no) - len(waiting)
+    return CaughtUp(queued=queued, sent_before=sent_before, left=len(waiting) - queued)

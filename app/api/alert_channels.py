@@ -133,7 +133,7 @@ def send_open_alerts_to_channel(
 ) -> OpenAlertsSentOut:
     """Sends the channel the open alerts of the rules that name it, as notifications `opened`.
 
-    Alerts that it was told of already are left out unless `again` is true, so sending it twice sends nothing twice.
+    Alerts that were sent to it before are left out unless `again` is true, so the same request again sends nothing twice.
     """
     found = send_open_alerts(session, channel, again=body is not None and body.again)
     if found.queued:

@@ -87,7 +87,7 @@ def delete_alert_rule(deployment: LockedDeployment, rule_id: RuleId, session: Se
 def send_open_alerts_of_rule(
     deployment: LockedDeployment, rule_id: RuleId, session: SessionIn, principal: Manager, body: OpenAlertsIn | None = None
 ) -> OpenAlertsSentOut:
-    """Sends the rule's open alerts to each channel that it names and that was not told of them; with `again` to all of its channels."""
+    """Sends the rule's open alerts to each of its channels to which they were not sent before; with `again` to all of them."""
     rule, again = get_rule(session, deployment.no, rule_id), body is not None and body.again
     channels = [get_channel(session, channel_id) for channel_id in rule.content.channels]
     found = [send_open_alerts(session, channel, rule_no=rule.no, again=again) for channel in channels]

@@ -127,7 +127,7 @@ def deployment_alerts_page(
 
 
 def _not_sent(session: Session, deployment_no: int) -> dict[int, list[Unsent]]:
-    """Returns of each rule, by its number, the channels that it names and that were not told of its open alerts."""
+    """Returns of each rule, by its number, the channels that it names and to which open alerts were not sent."""
     found: dict[int, list[Unsent]] = {}
     for one in open_alerts.unsent(session, deployment_no=deployment_no):
         found.setdefault(one.rule_no, []).append(one)

@@ -50,7 +50,7 @@ def page(request: Request, template: str, values: Mapping[str, Any], *, status: 
 
 
 def _worker_notice(request: Request) -> WorkerNotice | None:
-    """Returns what people are told while no worker answers. A page is shown all the same where the database does not say."""
+    """Returns the notice that no worker answers, if none does. A page is shown all the same where the database does not say."""
     services: Services = request.app.state.services
     try:
         with services.database.transaction() as session:

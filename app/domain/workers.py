@@ -12,7 +12,7 @@ SILENT_AFTER = timedelta(seconds=45)
 
 
 class WorkerState(StrEnum):
-    """Whether a worker answers; `silent`: one did once, `never_seen`: none ever did."""
+    """State of all workers together; `silent`: none answers, but one did once; `never_seen`: none ever did."""
 
     ANSWERING = "answering"
     SILENT = "silent"
@@ -21,7 +21,7 @@ class WorkerState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkersSeen:
-    """How many workers answer at this moment, and when any of them last did; None where none ever did. Both on the database's clock."""
+    """Number of workers that answer at this moment, and their newest heartbeat; None where there never was one. On the database's clock."""
 
     answering: int
     last_seen_at: datetime | None

@@ -25,7 +25,9 @@ GIVE_UP_AFTER = timedelta(days=3)
 """A receiver that is away for so long gets what is younger."""
 
 KEPT = timedelta(days=90)
-"""How long one is kept at least, so that what became of it can be read; as long as its alert is open it is kept to know who was told."""
+"""How long one is kept at least, so that what became of it can be read.
+
+As long as its alert is open it is kept, so that nobody is sent the alert twice."""
 
 FORGOTTEN_AT_ONCE = 1000
 

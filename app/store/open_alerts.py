@@ -1,6 +1,6 @@
-"""Open alerts that a channel was not told of: it was added, or named in a rule, after they were opened, or could not be reached.
+"""Open alerts that were not sent to a channel: it was added, or named in a rule, after they were opened, or could not be reached.
 
-A channel counts as told if a notification of the alert was queued for it and was not given up.
+An alert counts as sent if a notification of it was queued for the channel and was not given up.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from app.store.tables import AlertChannelRow, AlertRow, AlertRuleChannelRow, Ale
 
 _OPEN = AlertRow.resolved_at.is_(None)
 _NAMES = AlertRuleChannelRow.rule_no == AlertRow.rule_no
-_TOLD = exists().where(
+_SENT = exists().where(
     NotificationRow.alert_no == AlertRow.no,
     NotificationRow.channel_no == AlertRuleChannelRow.channel_no,
     NotificationRow.state != NotificationState.GIVEN_UP.value,
@@ -26,7 +26,7 @@ _TOLD = exists().where(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsent:
-    """How many open alerts of a rule the channel of that id, which the rule names, was not told of."""
+    """Number of open alerts of a rule that were not sent to the channel of that id, which the rule names."""
 
     channel_id: str
     rule_no: int
@@ -50,7 +50,7 @@ def unsent(session: Session, *, deployment_no: int | None = None) -> list[Unsent
         select(AlertChannelRow.id, AlertRuleChannelRow.rule_no, func.count())
         .join(AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no)
         .join(AlertRow, _NAMES)
-        .where(_OPEN, ~_TOLD)
+        .where(_OPEN, ~_SENT)
         .group_by(AlertChannelRow.id, AlertRuleChannelRow.rule_no)
         .order_by(AlertChannelRow.id, AlertRuleChannelRow.rule_no)
     )
@@ -93,13 +93,13 @@ def count_open(session: Session, channel: Channel, rule_no: int | None) -> int:
     return session.scalars(statement).one()
 
 
-def hold_open(session: Session, channel: Channel, rule_no: int | None, *, with_told: bool) -> Sequence[Alert]:
-    """Returns the open alerts of rules that name the channel, oldest first, `with_told` also those that it was told of.
+def hold_open(session: Session, channel: Channel, rule_no: int | None, *, with_sent: bool) -> Sequence[Alert]:
+    """Returns the open alerts of rules that name the channel, oldest first, `with_sent` also those that were sent to it before.
 
     None of them is resolved or acknowledged by somebody else before the transaction ends.
     """
-    told = () if with_told else (~_TOLD,)
-    statement = select(AlertRow.no).join(AlertRuleChannelRow, _NAMES).where(*_of(channel, rule_no), *told).order_by(AlertRow.no)
+    not_sent = () if with_sent else (~_SENT,)
+    statement = select(AlertRow.no).join(AlertRuleChannelRow, _NAMES).where(*_of(channel, rule_no), *not_sent).order_by(AlertRow.no)
     nos = session.scalars(statement.with_for_update(key_share=True, of=AlertRow)).all()
     return alerts_by_no(session, nos)
 

@@ -74,7 +74,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """Who was compared with whom, on how many records that have an outcome; a member that the metric does not keep is None.
+    """Sides of a comparison, and their records that have an outcome; a member that the metric does not keep is None.
 
     The numbers are of records without their copies. `reference_favourable` is how often the reference group got the favourable outcome.
     """

@@ -1,4 +1,4 @@
-"""What people are told about a cause: why something stands as it does, and what to do next. The only place that words it."""
+"""Advice: each cause in words, with the next step. The only place that words it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from app.views.workers import notice_of, silence_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """The cause for programs, and in words why it is so and what to do; None where there is nothing to say."""
+    """The cause for programs, its reason in words and the next step; None where there is nothing to say."""
 
     cause: Cause
     reason: str | None
@@ -29,11 +29,11 @@ _REASONS: Mapping[Cause, str] = {
     Cause.WORKER_NEVER_SEEN: "{background} {silence}",
     Cause.TOO_FEW_RECORDS: "The last check found {have} with the present columns; a check needs {needed}.",
     Cause.RECORDS_STOPPED: "No payload record has been logged since {since}; the figures are of {measured_at}.",
-    Cause.SCORING_FAILED: "{told}",
-    Cause.INVALID_INPUT: "{told}",
-    Cause.INTERRUPTED: "{told}",
-    Cause.CHECK_FAILED: "{told}",
-    Cause.CANCELLED: "{told}",
+    Cause.SCORING_FAILED: "{stated}",
+    Cause.INVALID_INPUT: "{stated}",
+    Cause.INTERRUPTED: "{stated}",
+    Cause.CHECK_FAILED: "{stated}",
+    Cause.CANCELLED: "{stated}",
     Cause.ALL_UNCLASSIFIED: "None of the {have} has a prediction that is in the monitor's outcome lists, so nobody can be compared.",
     Cause.GROUP_WITHOUT_RECORDS: "{missing} of {attribute} has no record with an outcome, so {group} cannot be compared with {reference}.",
     Cause.GROUP_TOO_SMALL: "{smaller} of {attribute} has {have_of_group} with an outcome; {needed} are needed to judge a group.",
@@ -41,7 +41,7 @@ _REASONS: Mapping[Cause, str] = {
         "Nobody of the reference group {reference} ({attribute}) got the favourable outcome, in {reference_records}, so no ratio to it can"
         " be computed for {group}."
     ),
-    Cause.NOT_COMPUTABLE: "{attribute}, {group}: {told}.",
+    Cause.NOT_COMPUTABLE: "{attribute}, {group}: {stated}.",
     Cause.NO_LIMITS: "The last check measured no figure of a group that has limits, so no group can be judged.",
     Cause.MONITOR_CHANGED: "The monitor was changed since the last check, which went by the one before.",
     Cause.SIDE_UNWATCHED: "Only one side is watched, and the figure lies beyond the mirror image of the limit on the other side.",
@@ -49,7 +49,7 @@ _REASONS: Mapping[Cause, str] = {
 }
 
 _STEPS: Mapping[Cause, str] = {
-    Cause.NO_MONITOR: "Set a fairness monitor: which outcomes are favourable, and who is compared with whom.",
+    Cause.NO_MONITOR: "Set a fairness monitor: which outcomes are favourable, and which groups are compared.",
     Cause.NO_RECORDS: "Log payload records: what the model is asked and what it answers. Configure has code for it.",
     Cause.NOT_SCHEDULED: "Ask for a check, or switch the monitor's schedule on. {silence}",
     Cause.CHECK_DUE: "Nothing has to be done. To see figures now, ask for a check.",
@@ -108,7 +108,7 @@ def _facts(because: Because) -> dict[str, str]:
         "start": "" if notice is None else notice.next_step,
         "since": _moment(because.since),
         "measured_at": _moment(because.measured_at),
-        "told": because.told or "no reason is known",
+        "stated": because.stated or "no reason is known",
         "have": _records(have),
         "needed": "more" if needed is None else f"{needed:,}",
         "lacking": "more records" if have is None or needed is None else _records(max(1, needed - have), "more record"),

@@ -1,4 +1,4 @@
-"""Why a deployment or a check stands as it does: one cause, with the facts that its sentences need. `advice.py` puts it into words."""
+"""Causes of the states of deployments and checks: one cause, with the facts that its sentences need. `advice.py` puts it into words."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ QUEUED_AFTER = timedelta(minutes=1)
 
 
 class Cause(StrEnum):
-    """Why something stands as it does. Programs may tell causes apart by it; a cause keeps its name."""
+    """Cause of a state. Programs may distinguish causes by it; a cause keeps its name."""
 
     NO_MONITOR = "no_monitor"
     NO_RECORDS = "no_records"
@@ -54,7 +54,7 @@ _OF_FAILURE: Mapping[Failure, Cause] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """What comes next for a deployment: whether a worker answers, when its next scheduled check is, and whether a check is under way.
+    """Near future of a deployment: whether a worker answers, when its next scheduled check is, and whether a check is under way.
 
     `due_at` is None where the monitor's schedule is off; `under_way` is `queued`, `running` or None.
     """
@@ -69,7 +69,7 @@ class Because:
     """One cause and its facts; a fact that does not belong to the cause is None.
 
     `is_of_check`: it is about one check, not about a deployment. `since` is the newest record, `measured_at` the time of the newest
-    figures, `told` what the check itself said, `have` and `needed` numbers of records.
+    figures, `stated` the reason that the check or figure states, `have` and `needed` numbers of records.
     """
 
     cause: Cause
@@ -78,7 +78,7 @@ class Because:
     since: datetime | None = None
     measured_at: datetime | None = None
     retry_at: datetime | None = None
-    told: str | None = None
+    stated: str | None = None
     have: int | None = None
     needed: int | None = None
     attribute: str | None = None
@@ -120,9 +120,11 @@ def of_stale_figures(one: Standing, success: Success, outlook: Outlook) -> Becau
 def of_ended_check(last: EndedCheck, outlook: Outlook) -> Because:
     """Returns why the newest check of a deployment ended without figures."""
     if last.state is CheckState.INSUFFICIENT_DATA:
-        return Because(cause=Cause.TOO_FEW_RECORDS, outlook=outlook, told=last.reason, have=last.counts.records, needed=last.counts.needed)
+        return Because(
+            cause=Cause.TOO_FEW_RECORDS, outlook=outlook, stated=last.reason, have=last.counts.records, needed=last.counts.needed
+        )
     cause = _OF_FAILURE[last.failure or Failure.OTHER]
-    return Because(cause=cause, outlook=outlook, told=last.reason, retry_at=last.next_attempt_at)
+    return Because(cause=cause, outlook=outlook, stated=last.reason, retry_at=last.next_attempt_at)
 
 
 def of_figures(figure: Unjudged | None, success: Success, outlook: Outlook) -> Because:
@@ -138,7 +140,7 @@ def of_figures(figure: Unjudged | None, success: Success, outlook: Outlook) -> B
         attribute=figure.attribute,
         group=figure.group,
         compared=figure.compared,
-        told=figure.reason,
+        stated=figure.reason,
         needed=MINIMUM_GROUP_SIZE,
     )
 
@@ -152,13 +154,13 @@ def of_check(check: CheckRun, outlook: Outlook) -> Because:
             return Because(cause=cause, outlook=outlook, is_of_check=True)
         case CheckState.FAILED:
             cause = _OF_FAILURE[check.failure or Failure.OTHER]
-            return Because(cause=cause, outlook=outlook, is_of_check=True, told=check.reason, retry_at=check.next_attempt_at)
+            return Because(cause=cause, outlook=outlook, is_of_check=True, stated=check.reason, retry_at=check.next_attempt_at)
         case CheckState.INSUFFICIENT_DATA:
             found = WindowCounts.of(check.window)
             cause = Cause.TOO_FEW_RECORDS
-            return Because(cause=cause, outlook=outlook, is_of_check=True, told=check.reason, have=found.records, needed=found.needed)
+            return Because(cause=cause, outlook=outlook, is_of_check=True, stated=check.reason, have=found.records, needed=found.needed)
         case CheckState.CANCELLED:
-            return Because(cause=Cause.CANCELLED, outlook=outlook, is_of_check=True, told=check.reason)
+            return Because(cause=Cause.CANCELLED, outlook=outlook, is_of_check=True, stated=check.reason)
         case CheckState.SUCCEEDED:
             return Because(cause=Cause.MEASURED, outlook=outlook, is_of_check=True)
 

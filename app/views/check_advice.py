@@ -1,4 +1,4 @@
-"""What is told about one check: what it waits for, or why it ended without figures."""
+"""Advice about one check: what it waits for, or why it ended without figures."""
 
 from sqlalchemy.orm import Session
 

@@ -117,7 +117,7 @@ class WorstGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeploymentOverview:
-    """One deployment. `cause` and `reason` say why it stands as it does, `next_step` what to do; None where there is nothing to say.
+    """One deployment. `cause` and `reason` say why it is in its state, `next_step` what to do; None where there is nothing to say.
 
     Of `groups` figures of groups, `judged` have a verdict on fairness. `records` were logged in the last hour, at least so many where
     `counted_all` is False.

@@ -1,4 +1,4 @@
-"""What it means that no worker answers, in words: one place for pages, REST and the command line."""
+"""Words for the time in which no worker answers: one place for pages, REST and the command line."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,14 +16,14 @@ _START_AGAIN = "Read at the end of the worker's log why it stopped, then start i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerNotice:
-    """What people are told while no worker answers: since when and what it means, and what to do about it."""
+    """Notice for the time in which no worker answers: since when and what that means, and what to do."""
 
     sentence: str
     next_step: str
 
 
 def notice_of(seen: WorkersSeen) -> WorkerNotice | None:
-    """Returns what people are told; None while a worker answers."""
+    """Returns the notice; None while a worker answers."""
     match seen.state:
         case WorkerState.ANSWERING:
             return None

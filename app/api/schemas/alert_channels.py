@@ -96,7 +96,7 @@ class StoredAlertChannelOut(AlertChannelOut):
     )
 
     open_alerts_not_sent: int = Field(
-        description="Open alerts of rules that name the channel of which it was not told; `POST …/notifications` sends them."
+        description="Open alerts of rules that name the channel that were not sent to it; `POST …/notifications` sends them."
     )
 
     @classmethod
@@ -106,20 +106,20 @@ class StoredAlertChannelOut(AlertChannelOut):
 
 
 class OpenAlertsIn(In):
-    """Which open alerts are sent. Without it: those that the channel was not told of."""
+    """Which open alerts are sent. Without it: those that were not sent to the channel before."""
 
     model_config = example({"again": False})
 
-    again: bool = Field(default=False, description="Send also those that it was told of already.")
+    again: bool = Field(default=False, description="Send also those that were sent to it before.")
 
 
 class OpenAlertsSentOut(Out):
     """What became of the open alerts. Each is a notification `opened`, with the alert as it is now."""
 
-    model_config = example({"queued": 2, "told_before": 1, "left": 0})
+    model_config = example({"queued": 2, "sent_before": 1, "left": 0})
 
     queued: int = Field(description="Notifications that were queued.")
-    told_before: int = Field(description="Open alerts that were left out, because a notification of them was queued or sent before.")
+    sent_before: int = Field(description="Open alerts that were left out, because a notification of them was queued or sent before.")
     left: int = Field(description="Open alerts that wait for the next request: one queues at most 500 for a channel.")
 
     @classmethod
@@ -127,7 +127,7 @@ class OpenAlertsSentOut(Out):
         """Returns the body of what was queued for one channel or several."""
         return cls(
             queued=sum(one.queued for one in found),
-            told_before=sum(one.told_before for one in found),
+            sent_before=sum(one.sent_before for one in found),
             left=sum(one.left for one in found),
         )
 

@@ -33,6 +33,7 @@ function show(check) {
   const { done, total } = check.progress || { done: 0, total: 0 };
   const bar = progress.querySelector("progress");
   tell(stepOf(check));
+  bar.hidden = check.cause.startsWith("worker_"); // nothing moves while no worker answers
   progress.querySelector("h2").textContent = check.state === "queued" ? "This check is waiting" : "This check is running";
   if (total) Object.assign(bar, { max: total, value: done });
   else bar.removeAttribute("value");

@@ -1,5 +1,5 @@
 /* "Check fairness now": asks for a check, shows how far it is, and leads to it when it is over. A check that is under way already,
-   whoever asked for it, is shown from the moment the page is read: a reload loses nothing. Only a check that was asked for in this tab
+   no matter who asked for it, is shown from the moment the page is read: a reload loses nothing. Only a check that was asked for in this tab
    leads away from the page when it ends; of others the page says how they ended. */
 import { Problem, ask, say } from "./api.js";
 import { stepOf } from "./check_step.js";
@@ -14,9 +14,9 @@ let followed = 0;
 
 function show(check) {
   const { progress } = check;
-  const told = stepOf(check);
-  if (step.textContent !== told) step.textContent = told;
-  bar.hidden = false;
+  const line = stepOf(check);
+  if (step.textContent !== line) step.textContent = line;
+  bar.hidden = check.cause.startsWith("worker_"); // nothing moves while no worker answers
   if (progress && progress.total > 0) Object.assign(bar, { max: progress.total, value: progress.done });
   else bar.removeAttribute("value");
 }
@@ -46,14 +46,14 @@ async function follow(id) {
 }
 
 function end(check) {
-  const told = `The check ended: ${check.state.replaceAll("_", " ")}.`;
-  say(told);
+  const line = `The check ended: ${check.state.replaceAll("_", " ")}.`;
+  say(line);
   if (sessionStorage.getItem(MINE) === check.id) {
     sessionStorage.removeItem(MINE);
     location.assign(`${page}/${check.id}`);
     return;
   }
-  step.textContent = `${told} `;
+  step.textContent = `${line} `;
   step.append(Object.assign(document.createElement("a"), { href: `${page}/${check.id}`, textContent: "Show it" }));
   bar.hidden = true;
 }

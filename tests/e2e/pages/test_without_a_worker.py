@@ -38,7 +38,7 @@ LONG = 120_000
 """Milliseconds in which a busy machine has done what is waited for."""
 
 SINCE = datetime(2026, 3, 2, 12, tzinfo=UTC)
-TOLD = "No worker has answered since 2026-03-02 12:00:00 UTC."
+SENTENCE = "No worker has answered since 2026-03-02 12:00:00 UTC."
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def service(browser: Browser, database: Database, tmp_path: Path) -> Iterator[Ru
             session.execute(text("UPDATE deployments SET id = 'credit-risk', name = 'Credit risk'"))
         hour = hour_of(utc_now()) - HOUR
         stage.log(applicants(20, 30, 6), hour)
-        with ThreadPoolExecutor(1) as pool:  # the browser's event loop is in this thread, beside which a check cannot run one
+        with ThreadPoolExecutor(1) as pool:  # the browser's event loop is in this thread, where a check cannot run one of its own
             pool.submit(stage.check, hour, trigger=Trigger.SCHEDULE).result()
         evaluate_ended_checks(database)
         let_a_worker_answer(database)
@@ -90,7 +90,7 @@ def test_every_page_says_that_no_worker_answers(browser: Browser, service: Runni
         visit.log_in(service.admin_key)
         for name, path in pages(service.client).items():
             page = visit.go(path)
-            found = [] if page.locator("#workers").get_by_text(TOLD).is_visible() else ["says nothing"]
+            found = [] if page.locator("#workers").get_by_text(SENTENCE).is_visible() else ["says nothing"]
             found += [*visit.serious_findings(), *visit.faults, *(["too wide"] if visit.overflows() else [])]
             visit.faults.clear()
             wrong[name] = found
@@ -111,7 +111,7 @@ def test_a_page_that_is_open_learns_it_within_a_minute_and_keeps_what_is_typed(b
 
         silence_workers(service.database, since=SINCE)
         page.clock.run_for(60_000 - int(SILENT_AFTER.total_seconds() * 1000))
-        expect(notice.get_by_text(TOLD)).to_be_visible(timeout=LONG)
+        expect(notice.get_by_text(SENTENCE)).to_be_visible(timeout=LONG)
         expect(notice.get_by_role("link", name="What a worker does")).to_have_attribute("href", "/glossary#worker")
         expect(typed).to_have_value("the scoring service")
         expect(typed).to_be_focused()
@@ -128,7 +128,7 @@ def test_a_tab_that_is_looked_at_again_asks_at_once(visit: Visit, service: Runni
 
     page.evaluate("() => document.dispatchEvent(new Event('visibilitychange'))")
 
-    expect(page.locator("#workers").get_by_text(TOLD)).to_be_visible(timeout=LONG)
+    expect(page.locator("#workers").get_by_text(SENTENCE)).to_be_visible(timeout=LONG)
 
 
 def test_a_session_that_is_over_does_not_take_the_page_away(browser: Browser, service: RunningService) -> None:
@@ -155,7 +155,7 @@ def test_a_queued_check_survives_a_reload_and_leads_to_its_page_when_it_ends(vis
     expect(page.get_by_text("Asked for now by tests")).to_be_visible()
     expect(page.get_by_label("How far the check is")).to_be_visible()
     silence_workers(service.database, since=SINCE)
-    expect(step).to_contain_text(TOLD, timeout=LONG)
+    expect(step).to_contain_text(SENTENCE, timeout=LONG)
     expect(step).not_to_contain_text("as soon as a worker is free")
     let_a_worker_answer(service.database)
     expect(step).to_contain_text("It begins as soon as a worker is free.", timeout=LONG)
@@ -187,7 +187,7 @@ def test_the_page_of_a_waiting_check_says_when_no_worker_answers_any_more(visit:
 
     silence_workers(service.database, since=SINCE)
 
-    expect(page.locator("#progress [data-step]")).to_contain_text(TOLD, timeout=LONG)
+    expect(page.locator("#progress [data-step]")).to_contain_text(SENTENCE, timeout=LONG)
 
 
 def test_a_channel_that_is_added_while_alerts_are_open_is_sent_them_with_one_button(visit: Visit, service: RunningService) -> None:
@@ -199,7 +199,7 @@ def test_a_channel_that_is_added_while_alerts_are_open_is_sent_them_with_one_but
     page.get_by_role("button", name="Add the channel").click()
     page.get_by_role("link", name="Go on").click()
     offer = page.locator("form.offer")
-    expect(offer).to_contain_text("No rule names this channel, so it is told of nothing.")
+    expect(offer).to_contain_text("No rule names this channel, so no alert is sent to it.")
     assert (visit.serious_findings(), visit.overflows()) == ([], False)
 
     offer.get_by_role("button", name="Name it in these rules and send").click()

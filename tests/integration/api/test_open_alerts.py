@@ -24,7 +24,7 @@ SEND = f"{NEW}/notifications"
 
 @pytest.fixture
 def history(service: RunningService) -> History:
-    """Two alerts are open, of which the rule's only channel was told."""
+    """Two alerts are open, which were sent to the rule's only channel."""
     history = History(service.database)
     history.ends(0, {"female": "unfair", "other": "unfair"})
     history.evaluate()
@@ -71,8 +71,8 @@ def test_a_channel_that_a_rule_names_late_is_sent_what_is_open_and_nothing_twice
     assert (before, offered) == (0, 2)
     assert (first.status_code, first.json(), second.json()) == (
         202,
-        {"queued": 2, "told_before": 0, "left": 0},
-        {"queued": 0, "told_before": 2, "left": 0},
+        {"queued": 2, "sent_before": 0, "left": 0},
+        {"queued": 0, "sent_before": 2, "left": 0},
     )
     assert sent(service) == [("opened", "female"), ("opened", "other")]
     assert sent(service, f"/v1/alert-channels/{CHANNEL}") == [("opened", "female"), ("opened", "other")]
@@ -85,7 +85,7 @@ def test_asked_again_it_is_sent_again(service: RunningService) -> None:
     name(service, "new")
     service.client.post(SEND)
 
-    assert service.client.post(SEND, json={"again": True}).json() == {"queued": 2, "told_before": 0, "left": 0}
+    assert service.client.post(SEND, json={"again": True}).json() == {"queued": 2, "sent_before": 0, "left": 0}
     assert len(sent(service)) == 4
 
 
@@ -93,7 +93,7 @@ def test_asked_again_it_is_sent_again(service: RunningService) -> None:
 def test_a_channel_that_no_rule_names_is_sent_nothing(service: RunningService) -> None:
     add_channel(service)
 
-    assert service.client.post(SEND).json() == {"queued": 0, "told_before": 0, "left": 0}
+    assert service.client.post(SEND).json() == {"queued": 0, "sent_before": 0, "left": 0}
     assert sent(service) == []
     assert activities(service) == []
 
@@ -114,23 +114,23 @@ def test_an_alert_that_is_over_is_not_sent_and_an_acknowledged_one_is(service: R
 
 
 @pytest.mark.usefixtures("history")
-def test_what_was_given_up_counts_as_not_told(service: RunningService) -> None:
+def test_what_was_given_up_counts_as_not_sent(service: RunningService) -> None:
     with service.database.transaction() as session:
         session.execute(text("UPDATE notifications SET state = 'given_up', claimable_at = NULL WHERE body->'alert'->>'group' = 'other'"))
 
     again = service.client.post(f"/v1/alert-channels/{CHANNEL}/notifications").json()
 
-    assert again == {"queued": 1, "told_before": 1, "left": 0}
+    assert again == {"queued": 1, "sent_before": 1, "left": 0}
 
 
 @pytest.mark.usefixtures("history")
-def test_the_rule_sends_to_each_of_its_channels_that_was_not_told(service: RunningService) -> None:
+def test_the_rule_sends_to_each_of_its_channels_that_lacks_them(service: RunningService) -> None:
     add_channel(service)
     name(service, CHANNEL, "new")
 
     answer = service.client.post(f"{RULE}/notifications")
 
-    assert (answer.status_code, answer.json()) == (202, {"queued": 2, "told_before": 2, "left": 0})
+    assert (answer.status_code, answer.json()) == (202, {"queued": 2, "sent_before": 2, "left": 0})
     assert sent(service) == [("opened", "female"), ("opened", "other")]
     assert activities(service) == [("alert_rule.open_alerts_sent", "unfair", {"notifications": {"new": 2}})]
 
@@ -147,8 +147,8 @@ def test_many_who_ask_at_once_send_each_alert_once(service: RunningService) -> N
     assert len(sent(service)) == 2
 
 
-def test_an_alert_that_is_resolved_in_this_moment_is_not_told_as_open_afterwards(service: RunningService, history: History) -> None:
-    """Whoever asks waits for the one that works out the alerts: no channel hears `opened` behind `resolved`."""
+def test_an_alert_that_is_resolved_in_this_moment_is_not_sent_as_open_afterwards(service: RunningService, history: History) -> None:
+    """The request waits until the alerts are evaluated: no channel gets `opened` after `resolved`."""
     add_channel(service)
     name(service, "new")
     answers: list[int] = []
@@ -212,10 +212,10 @@ def test_the_pages_offer_what_is_open_and_stop_when_it_is_sent(service: RunningS
     service.client.post(SEND).raise_for_status()
     sent_all = service.client.get("/alerts/channels", headers=page).text
 
-    assert "No rule names this channel, so it is told of nothing. 2 alerts are open:" in unnamed
+    assert "No rule names this channel, so no alert is sent to it. 2 alerts are open:" in unnamed
     assert 'data-offer="new"' in unnamed
     assert f'value="{RULE}" checked' in unnamed
-    assert "2 alerts are open that this channel was not told of." in named
+    assert "2 open alerts were not sent to this channel." in named
     assert "2 not to new." in of_rule
     assert 'class="note offer"' not in sent_all
     assert 'class="note offer"' not in service.client.get("/deployments/a-model/alerts", headers=page).text
@@ -225,6 +225,6 @@ def test_the_pages_offer_what_is_open_and_stop_when_it_is_sent(service: RunningS
 def test_a_channel_that_no_rule_names_says_so_where_no_alert_is_open(service: RunningService) -> None:
     add_channel(service)
 
-    told = service.client.get("/alerts/channels", headers={"Accept": "text/html"}).text
-    assert "No rule names this channel yet: name it in a rule" in told
-    assert "data-offer" not in told
+    text_of_page = service.client.get("/alerts/channels", headers={"Accept": "text/html"}).text
+    assert "No rule names this channel yet: name it in a rule" in text_of_page
+    assert "data-offer" not in text_of_page

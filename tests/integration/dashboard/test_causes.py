@@ -1,4 +1,4 @@
-"""Every cause, reached through the real service: checks of a real worker on records of known outcomes, told by REST, pages and CLI."""
+"""Every cause, reached through the real service: checks of a real worker on records of known outcomes, and shown by REST, pages and CLI."""
 
 import html
 import re
@@ -71,13 +71,13 @@ def cause(service: RunningService) -> tuple[str, str, str]:
     return one["cause"], one["reason"] or "", one["next_step"] or ""
 
 
-def words(told: str) -> str:
-    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", told)))
+def words(sentence: str) -> str:
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", sentence)))
 
 
-def both_pages_say(reader: httpx.Client, *told: str) -> bool:
+def both_pages_say(reader: httpx.Client, *sentence: str) -> bool:
     """Whether the overview and the deployment's page say the same."""
-    return all(text in words(reader.get(path).text) for path in ("/", PAGE) for text in told)
+    return all(text in words(reader.get(path).text) for path in ("/", PAGE) for text in sentence)
 
 
 def execute(stage: Scene, statement: str, **values: object) -> None:
@@ -128,7 +128,7 @@ def test_before_the_first_check(service: RunningService, stage: Scene, reader: h
 
 
 def test_records_of_days_ago_are_not_asked_for_again(service: RunningService, stage: Scene) -> None:
-    """Only the last hour was looked at once: who had logged before was told to log."""
+    """Only the last hour was looked at once: people who had logged before were asked to log."""
     stage.log(applicants(30, 30), utc_now() - timedelta(days=2))
     schedule_off(stage)
 
@@ -279,7 +279,7 @@ def test_a_reference_group_in_which_nobody_got_the_favourable_outcome_does_not_a
 
 
 @pytest.mark.parametrize(
-    ("rows", "expected", "told"),
+    ("rows", "expected", "sentence"),
     [
         (applicants(20, 4), "group_too_small", "female of sex has 4 records with an outcome; 10 are needed to judge a group."),
         (applicants(5, 20, 3), "group_too_small", "male of sex has 5 records with an outcome; 10 are needed to judge a group."),
@@ -296,15 +296,15 @@ def test_a_reference_group_in_which_nobody_got_the_favourable_outcome_does_not_a
     ],
 )
 def test_groups_that_cannot_be_judged(
-    service: RunningService, stage: Scene, reader: httpx.Client, rows: list[dict[str, Any]], expected: str, told: str
+    service: RunningService, stage: Scene, reader: httpx.Client, rows: list[dict[str, Any]], expected: str, sentence: str
 ) -> None:
     execute(stage, "UPDATE deployments SET endpoint = NULL")
     log_now(stage, rows)
     ended = check_now(service)
 
     assert ended["state"] == "succeeded"
-    assert cause(service)[:2] == (expected, told)
-    assert both_pages_say(reader, told)
+    assert cause(service)[:2] == (expected, sentence)
+    assert both_pages_say(reader, sentence)
 
 
 def test_a_monitor_whose_metrics_have_no_limits(service: RunningService, stage: Scene) -> None:

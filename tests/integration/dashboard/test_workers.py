@@ -1,4 +1,4 @@
-"""A stopped worker is told on every page and by REST, to everybody who has logged in and to nobody else."""
+"""Every page and REST say that no worker answers, to everybody who has logged in and to nobody else."""
 
 import os
 import re
@@ -22,7 +22,7 @@ PAGES = (
     *("/deployments/credit-risk" + part for part in ("", "/checks", "/transactions", "/alerts", "/configure", "/nowhere")),
 )
 SINCE = datetime(2026, 3, 2, 12, tzinfo=UTC)
-TOLD = "No worker has answered since 2026-03-02 12:00:00 UTC."
+SENTENCE = "No worker has answered since 2026-03-02 12:00:00 UTC."
 
 
 def notice(text: str) -> str:
@@ -39,13 +39,13 @@ def test_every_page_tells_since_when_no_worker_answers_and_stops_when_one_does(s
     silence_workers(service.database, since=SINCE)
     silent = {path: notice(reader.get(path).text) for path in PAGES}
 
-    assert [path for path, told in never.items() if "No worker has answered yet." not in told] == []
-    assert [path for path, told in answering.items() if told] == []
-    assert [path for path, told in silent.items() if TOLD not in told or 'href="/glossary#worker"' not in told] == []
+    assert [path for path, text in never.items() if "No worker has answered yet." not in text] == []
+    assert [path for path, text in answering.items() if text] == []
+    assert [path for path, text in silent.items() if SENTENCE not in text or 'href="/glossary#worker"' not in text] == []
 
 
 @pytest.mark.parametrize("role", [Role.READ, Role.MANAGE])
-def test_whoever_has_logged_in_is_told_and_strangers_are_not(service: RunningService, browser: httpx.Client, role: Role) -> None:
+def test_people_who_have_logged_in_see_it_and_strangers_do_not(service: RunningService, browser: httpx.Client, role: Role) -> None:
     stranger = browser.get("/login").text
     browser.post("/login", data={"key": service.key(role)})
 
@@ -64,7 +64,7 @@ def test_rest_tells_the_same_to_keys_that_may_read(service: RunningService) -> N
     assert (never["state"], never["answering"], never["last_seen_at"]) == ("never_seen", 0, None)
     assert (answering["state"], answering["answering"], answering["sentence"], answering["next_step"]) == ("answering", 1, None, None)
     assert (silent["state"], silent["last_seen_at"]) == ("silent", "2026-03-02T12:00:00Z")
-    assert silent["sentence"].startswith(TOLD)
+    assert silent["sentence"].startswith(SENTENCE)
     assert silent["runbook"] == "docs/operations/runbook.md#no-worker-answers"
     assert service.client.get("/v1/workers", headers=service.as_(Role.INGEST)).status_code == 403
     assert httpx.get(service.base_url + "/v1/workers").status_code == 401

@@ -83,7 +83,7 @@ CHECK = CheckRun(
 )
 
 
-def told(because: Because) -> tuple[Cause, str, str]:
+def worded(because: Because) -> tuple[Cause, str, str]:
     advice = advice_of(because)
     return advice.cause, advice.reason or "", advice.next_step or ""
 
@@ -197,8 +197,8 @@ def told(because: Because) -> tuple[Cause, str, str]:
         ),
     ],
 )
-def test_each_cause_is_told_with_its_facts_and_a_step_that_fits(because: Because, cause: str, reason: str, step: str) -> None:
-    found, why, what = told(because)
+def test_each_cause_comes_with_its_facts_and_a_step_that_fits(because: Because, cause: str, reason: str, step: str) -> None:
+    found, why, what = worded(because)
 
     assert found.value == cause
     assert reason in why
@@ -209,7 +209,7 @@ def test_more_records_are_not_asked_for_where_they_would_not_help() -> None:
     of_reference = of_figures(replace(FIGURE, compared=replace(COMPARED, reference_favourable=0)), SUCCESS, HOURLY)
     unclassified = of_figures(FIGURE, replace(SUCCESS, counts=replace(COUNTS, unclassified=50)), HOURLY)
 
-    assert [text for because in (of_reference, unclassified) for text in told(because)[1:] if "Log" in text] == []
+    assert [text for because in (of_reference, unclassified) for text in worded(because)[1:] if "Log" in text] == []
 
 
 @given(
@@ -233,7 +233,7 @@ def test_every_cause_has_words_and_none_leaves_a_gap(
 ) -> None:
     expected = {Cause.WORKER_SILENT: SILENT, Cause.WORKER_NEVER_SEEN: NEVER}.get(cause, workers)
     outlook = Outlook(workers=expected, due_at=due_at, under_way=under_way)
-    advice = advice_of(Because(cause=cause, outlook=outlook, is_of_check=is_of_check, compared=compared, told="It broke.", have=50))
+    advice = advice_of(Because(cause=cause, outlook=outlook, is_of_check=is_of_check, compared=compared, stated="It broke.", have=50))
 
     for text in (advice.reason, advice.next_step):
         assert text is None or (text[0] != " " and text[-1] in ".”" and "{" not in text and "  " not in text and "None " not in text[4:])
