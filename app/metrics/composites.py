@@ -4,6 +4,7 @@ Each function is evaluated once on the cells as counted and once on all draws of
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -73,6 +74,7 @@ def _sets(metric: Metric, how: OfSet, evidence: Evidence) -> list[Measured]:
         return []
     sets = [member.columns for member in whose]
     records, weights, sizes = cells.records(sets), cells.point(sets)[0], _smallest(how.needs, cells, sets)
+    cautious = _cautious_of(how.needs, cells, sets)
     with np.errstate(all="ignore"):
         points, drawn = how.function(weights[None])[0], how.function(cells.drawn(sets))
     intervals = intervals_of(points, drawn)
@@ -81,7 +83,8 @@ def _sets(metric: Metric, how: OfSet, evidence: Evidence) -> list[Measured]:
         missing, n = _missing(how.needs, [(weights[place], records[place], member)]), int(records[place].sum())
         number = _number(float(points[place]), intervals[place], n, missing, _endless(how.endless, member))
         details = {"formula": metric.formula, **member.named(), **_counts("", how.over, records[place]), **cells.fewer_draws(sets)}
-        results.append(_measured(metric, member, number, int(sizes[place]), details))
+        found = _measured(metric, member, number, int(sizes[place]), details)
+        results.append(found if cautious is None else replace(found, cautious_of=int(cautious[place])))
     return results
 
 
@@ -91,7 +94,7 @@ def _pairs(metric: Metric, how: OfPair, evidence: Evidence) -> list[Measured]:
     if not whose:
         return []
     sets = [*(member.columns for member in whose), other.columns]
-    records, sizes = cells.records(sets), _smallest(how.needs, cells, sets)
+    records, sizes, cautious = cells.records(sets), _smallest(how.needs, cells, sets), _cautious_of(how.needs, cells, sets)
     point, drawn = cells.point(sets), cells.drawn(sets)
     with np.errstate(all="ignore"):
         points, intervals = _of_pairs(metric, how, point, drawn)
@@ -103,7 +106,8 @@ def _pairs(metric: Metric, how: OfPair, evidence: Evidence) -> list[Measured]:
         number = _number(float(points[place]), intervals[place], n, missing, _endless(how.endless, member))
         details = _of_two(metric, member, other) | _counts("monitored_", how.over, records[place])
         details |= _counts("reference_", how.over, records[-1]) | cells.fewer_draws(sets)
-        results.append(_measured(metric, member, number, smallest, details))
+        found = _measured(metric, member, number, smallest, details)
+        results.append(found if cautious is None else replace(found, cautious_of=int(min(cautious[place], cautious[-1]))))
     return results
 
 
@@ -252,6 +256,11 @@ def _smallest(needs: Sequence[Need], cells: Cells, sets: Sequence[Sequence[int]]
     """Of each set, the smallest number of records that one of its denominators rests on."""
     smallest: IntArray = np.min([cells.certain(sets, need.of) for need in needs], axis=0)
     return smallest
+
+
+def _cautious_of(needs: Sequence[Need], cells: Cells, sets: Sequence[Sequence[int]]) -> IntArray | None:
+    """Of each set, the records that a caution looks at where denominators are themselves what is judged; None where none is."""
+    return cells.certain(sets, _whole) if any(need.is_outcome for need in needs) else None
 
 
 def _missing(needs: Sequence[Need], sides: Sequence[tuple[FloatArray, IntArray, Member]]) -> str:

@@ -12,7 +12,10 @@ Z = 1.959963984540054
 """The 97.5 % quantile of the normal distribution."""
 
 FEW = 5
-"""With fewer records than this on a side of a rate, counted or not, normal approximations fail, and an interval takes another form."""
+"""With fewer records than this on a side of a rate, counted or not, Wilson's interval may miss, and its limit on that side is another."""
+
+FEW_OF_RATIO = 10
+"""With fewer records than this in one of the four cells of a ratio, Katz's interval may miss, and another is taken."""
 
 POISSON = 0.05
 """The chance of as many records, or more, where the rate is at the limit of a few."""
@@ -74,11 +77,11 @@ def newcombe(count: float, total: float, other_count: float, other_total: float,
 def log_ratio(count: float, total: float, other_count: float, other_total: float, z: float = Z) -> Interval:
     """The log interval of the ratio `(count/total) / (other_count/other_total)`; `other_count` > 0. An upper end of None is unbounded.
 
-    Source: Katz et al. 1978. Where one of the four cells holds fewer than `FEW` records it has no width that means anything, or misses
-    the ratio up to 18 times in 100; there the limits of both rates (Wilson's) are combined on the scale of logarithms (MOVER, Zou and
-    Donner 2008). A count of zero has no logarithm: the upper limit is that of the one rate over the lower one of the other.
+    Source: Katz et al. 1978. Where one of the four cells holds fewer than `FEW_OF_RATIO` records it has no width that means anything,
+    or misses the ratio up to 18 times in 100; there the limits of both rates (Wilson's) are combined on the scale of logarithms
+    (MOVER, Zou and Donner 2008). A count of zero has no logarithm: the upper limit is that of the one rate over the lower one of the other.
     """
-    if min(count, total - count, other_count, other_total - other_count) < FEW:
+    if min(count, total - count, other_count, other_total - other_count) < FEW_OF_RATIO:
         return _log_ratio_of_few(count, total, other_count, other_total, z)
     ratio = (count / total) / (other_count / other_total)
     half = z * math.sqrt(1 / count - 1 / total + 1 / other_count - 1 / other_total)

@@ -61,4 +61,5 @@ def _cautioned(result: Measured) -> Measured:
     """The result, with a word of caution where it rests on so few records that no interval keeps its promise."""
     if not isinstance(result.number, Value) or "caution" in result.details:
         return result
-    return replace(result, details={**result.details, **caution(result.smallest_group)})
+    records = result.smallest_group if result.cautious_of is None else result.cautious_of
+    return replace(result, details={**result.details, **caution(records)})

@@ -44,7 +44,8 @@ class Measured:
     """One metric of one scope.
 
     `group` is a label in the scope `group`, else None. `smallest_group` is the number of original records in the smaller
-    of the groups compared, for the verdict. `details` holds the counts the number was computed from (JSON-safe).
+    of the groups compared, for the verdict. `cautious_of` is the number that a caution looks at, where that is another: records whatever
+    their outcome. `details` holds the counts the number was computed from (JSON-safe).
     """
 
     metric: str
@@ -53,3 +54,4 @@ class Measured:
     number: Value | Undefined
     smallest_group: int
     details: dict[str, object] = field(default_factory=dict)
+    cautious_of: int | None = None

@@ -28,7 +28,7 @@ INTERVALS: Mapping[str, str] = {
     "newcombe": "Newcombe's hybrid score interval of a difference of two rates",
     "wilson_poisson": "Wilson's interval of a proportion, with a Poisson limit where fewer than 5 records are on a side",
     "log_ratio": "the log interval of a ratio of two proportions (Katz)",
-    "log_ratio_wilson": "Wilson's limits of both proportions, combined on the scale of logarithms (MOVER), as few records are on a side",
+    "log_ratio_wilson": "Wilson's limits of both proportions, combined on the scale of logarithms (MOVER), as a count is below 10",
     "log_ratio_adjusted": "the log interval of a ratio (Katz), with half a record added to each count, as all records of a group are alike",
     "resampling": "2,000 resamples of the records, each with all its copies",
     "posterior_moments": "variance and skewness of the shares in each stratum (delta method, Cornish-Fisher)",

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from app.metrics.catalogue.metric import Compared, Direction, Metric, OfPair, Order, PairFunction, Side
-from app.metrics.catalogue.needed import parts
+from app.metrics.catalogue.needed import judged, parts
 from app.metrics.catalogue.selection import PAIRS
 from app.metrics.comparisons import DIFFERENCE, RATIO, REVERSED_DIFFERENCE, Comparison
 from app.metrics.formulas import pairs
@@ -292,7 +292,7 @@ ROWS = (
         "difference_in_conditional_acceptance",
         "Difference in conditional acceptance (DCA)",
         "P(r) / predicted_favourable(r) - P(m) / predicted_favourable(m)",
-        OfPair(pairs.difference_in_conditional_acceptance, "confusion", parts("predicted_favourable")),
+        OfPair(pairs.difference_in_conditional_acceptance, "confusion", judged("predicted_favourable")),
         bounds=(None, None),
         ideal=0.0,
         order="reference - monitored",
@@ -307,7 +307,7 @@ ROWS = (
         "difference_in_conditional_rejection",
         "Difference in conditional rejection (DCR)",
         "N(m) / predicted_unfavourable(m) - N(r) / predicted_unfavourable(r)",
-        OfPair(pairs.difference_in_conditional_rejection, "confusion", parts("predicted_unfavourable")),
+        OfPair(pairs.difference_in_conditional_rejection, "confusion", judged("predicted_unfavourable")),
         bounds=(None, None),
         ideal=0.0,
         order="monitored - reference",
@@ -322,7 +322,7 @@ ROWS = (
         "treatment_equality",
         "Treatment equality (TE)",
         "FN(m) / FP(m) - FN(r) / FP(r)",
-        OfPair(pairs.treatment_equality, "confusion", parts("false_positive")),
+        OfPair(pairs.treatment_equality, "confusion", judged("false_positive")),
         bounds=(None, None),
         ideal=0.0,
         order="monitored - reference",

@@ -40,10 +40,14 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Records without which a figure says nothing: how many there are, or their weight, of cells, and what is said where there are none."""
+    """Records without which a figure says nothing: how many there are, or their weight, of cells, and what is said where there are none.
+
+    `is_outcome` says that their number is itself what the figure judges, as that of the false positives in FN / FP.
+    """
 
     of: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
     empty: str
+    is_outcome: bool = False
 
 
 @dataclass(frozen=True, slots=True)

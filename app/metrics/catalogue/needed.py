@@ -13,6 +13,11 @@ def parts(*names: str) -> tuple[Need, ...]:
     return tuple(Need(PARTS[name].of, PARTS[name].empty) for name in names)
 
 
+def judged(name: str) -> tuple[Need, ...]:
+    """The need of a denominator that the figure judges as it does its numerator."""
+    return (Need(PARTS[name].of, PARTS[name].empty, is_outcome=True),)
+
+
 def _all(outcomes: npt.NDArray[Any]) -> npt.NDArray[Any]:
     total: npt.NDArray[Any] = outcomes.sum(axis=-1)
     return total

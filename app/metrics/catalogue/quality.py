@@ -1,7 +1,7 @@
 """How good the predictions are, for everybody and for each group: counts, rates and what is made of them."""
 
-from app.metrics.catalogue.metric import CountOf, Data, Direction, Metric, OfSet, RateOf, SetFunction
-from app.metrics.catalogue.needed import parts
+from app.metrics.catalogue.metric import CountOf, Data, Direction, Metric, Need, OfSet, RateOf, SetFunction
+from app.metrics.catalogue.needed import judged, parts
 from app.metrics.catalogue.selection import GROUPS
 from app.metrics.formulas import pairs
 from app.metrics.values import Scope
@@ -58,14 +58,16 @@ def _count(key: str, title: str, formula: str, part: str, aliases: tuple[str, ..
     )
 
 
-def _made(key: str, title: str, formula: str, function: SetFunction, needs: tuple[str, ...], says: str, aliases: tuple[str, ...]) -> Metric:
+def _made(
+    key: str, title: str, formula: str, function: SetFunction, needs: tuple[Need, ...], says: str, aliases: tuple[str, ...]
+) -> Metric:
     bounded = key in {"f1", "balanced_accuracy"}
     return Metric(
         key=key,
         title=title,
         formula=formula,
         data=_LABELLED,
-        measure=OfSet(function, "confusion", parts(*needs)),
+        measure=OfSet(function, "confusion", needs),
         scopes=EVERYONE,
         lowest=0.0,
         highest=1.0 if bounded else None,
@@ -154,7 +156,7 @@ ROWS = (
         "Balanced accuracy",
         "(TPR + TNR) / 2",
         pairs.balanced_accuracy,
-        ("actual_favourable", "actual_unfavourable"),
+        parts("actual_favourable", "actual_unfavourable"),
         "{Whom}, {percent} of the predictions are right, if favourable and unfavourable labels count alike.",
         ("fairlearn balanced_accuracy",),
     ),
@@ -163,7 +165,7 @@ ROWS = (
         "F1 score",
         "2 TP / (2 TP + FP + FN)",
         pairs.f1,
-        ("any_favourable",),
+        parts("any_favourable"),
         "{Whom}, the harmonic mean of precision and recall is {shown}; 1 is perfect.",
         ("fairlearn f1", "Clarify F1 Score"),
     ),
@@ -172,7 +174,7 @@ ROWS = (
         "Conditional acceptance",
         "(TP + FN) / (TP + FP)",
         pairs.conditional_acceptance,
-        ("predicted_favourable",),
+        judged("predicted_favourable"),
         "{Whom}, there are {shown} favourable labels for each favourable prediction.",
         ("Clarify conditional acceptance",),
     ),
@@ -181,7 +183,7 @@ ROWS = (
         "Conditional rejection",
         "(TN + FP) / (TN + FN)",
         pairs.conditional_rejection,
-        ("predicted_unfavourable",),
+        judged("predicted_unfavourable"),
         "{Whom}, there are {shown} unfavourable labels for each unfavourable prediction.",
         ("Clarify conditional rejection",),
     ),
@@ -190,7 +192,7 @@ ROWS = (
         "Treatment ratio",
         "FN / FP",
         pairs.treatment_ratio,
-        ("false_positive",),
+        judged("false_positive"),
         "{Whom}, there are {shown} wrongly unfavourable predictions for each wrongly favourable one.",
         ("Clarify FN/FP",),
     ),
