@@ -11,125 +11,30 @@ from scipy.stats import fisher_exact
 
 from app.domain.checks import DataSet
 from tests.worlds.reading import END, HUNDRED, NAME, NUMBER, Facts, is_hundred, is_shown_as, says
+from tests.worlds.truths import (
+    FEWEST,
+    OTHER_WAY_ROUND,
+    RATES,
+    ROUNDING,
+    both_limits,
+    both_odds,
+    favoured_less,
+    favoured_of_deserving,
+    favoured_of_others,
+    is_above,
+    is_below,
+    is_ratio,
+    names_of,
+    true_value,
+    truth,
+)
 from tests.worlds.world import GroupTruth
 
-ROUNDING = 1e-9
 _SHARES = (
     rf"Of 100 (?P<among>[^;]*?) of (?P<m>{NAME})(?: with an? (?:un)?favourable label)?, (?P<a>{HUNDRED}) [^;]+;"
     rf" of 100 of (?P<r>{NAME}), (?P<b>{HUNDRED}):"
 )
 SMALL = rf"(?:{END}|-?less than {NUMBER})"
-FEWEST = 10
-"""Records of a group below which nothing is judged."""
-
-
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
-
-
-def _favoured(group: GroupTruth) -> float | None:
-    return _share(group.favourable, group.records)
-
-
-def _favoured_of_deserving(group: GroupTruth) -> float | None:
-    return _share(group.tp, group.tp + group.fn)
-
-
-def _favoured_of_others(group: GroupTruth) -> float | None:
-    return _share(group.fp, group.fp + group.tn)
-
-
-def _both_odds(group: GroupTruth) -> float | None:
-    odds = (_favoured_of_deserving(group), _favoured_of_others(group))
-    return None if None in odds else sum(odds) / 2  # type: ignore[arg-type]
-
-
-def _right(group: GroupTruth) -> float | None:
-    return _share(group.tp + group.tn, group.records)
-
-
-FAVOURED = {
-    **dict.fromkeys(
-        ("disparate_impact", "statistical_parity_difference", "difference_in_positive_proportions_in_predicted_labels"), _favoured
-    ),
-    **dict.fromkeys(("true_positive_rate_difference", "recall_difference", "false_negative_rate_difference"), _favoured_of_deserving),
-    **dict.fromkeys(("false_positive_rate_ratio", "specificity_difference"), _favoured_of_others),
-    "average_odds_difference": _both_odds,
-}
-"""Of each metric that says who is favoured, the share of a group's records, among like ones, that is favoured."""
-
-RATES = {
-    **FAVOURED,
-    "accuracy_difference": _right,
-    "error_rate_ratio": lambda group: None if group.records == 0 else 1 - (_right(group) or 0.0),
-}
-_OTHER_WAY_ROUND = ("false_negative_rate_difference", "specificity_difference")
-"""Metrics of the share that is not favoured."""
-
-REVERSED = frozenset(
-    ("difference_in_positive_proportions_in_predicted_labels", "recall_difference", "accuracy_difference", "specificity_difference")
-)
-"""Differences that are reference - monitored in the share that is favoured (or right)."""
-
-
-def is_ratio(metric: str) -> bool:
-    """Returns whether the metric divides."""
-    return metric.endswith("_ratio") or metric == "disparate_impact"
-
-
-def truth(facts: Facts, monitored: str, reference: str) -> float:
-    """Returns the figure's true value, of two sides by their names."""
-    metric, sides = facts.of.metric, facts.world.sides
-    one, other = RATES[metric](sides[monitored]), RATES[metric](sides[reference])
-    assert one is not None
-    assert other is not None
-    if is_ratio(metric):
-        return one / other
-    if metric == "false_negative_rate_difference":
-        return other - one
-    return other - one if metric in REVERSED else one - other
-
-
-def names_of(facts: Facts) -> tuple[str, str]:
-    """Returns the two sides that the figure compares, by name."""
-    details = facts.of.details
-    return str(details["monitored"]), str(details["reference"])
-
-
-def true_value(facts: Facts) -> float:
-    """Returns the true value of the figure."""
-    return truth(facts, *names_of(facts))
-
-
-def both_limits(facts: Facts) -> tuple[float | None, float | None]:
-    """Returns the limits of the figure as the world was made, a lone one with its mirror image."""
-    lower, upper = facts.world.limits_of(facts.of.metric)
-    if lower is not None and upper is None:
-        return lower, 1 / lower if is_ratio(facts.of.metric) else -lower
-    if upper is not None and lower is None:
-        return 1 / upper if is_ratio(facts.of.metric) else -upper, upper
-    return lower, upper
-
-
-def is_below(value: float, limit: float | None) -> bool:
-    """Returns whether the value is truly below the limit."""
-    return limit is not None and value < limit - ROUNDING * max(1.0, abs(limit))
-
-
-def is_above(value: float, limit: float | None) -> bool:
-    """Returns whether the value is truly above the limit."""
-    return limit is not None and value > limit + ROUNDING * max(1.0, abs(limit))
-
-
-def favoured_less(facts: Facts) -> str:
-    """Returns which of the two sides is favoured less, among like records."""
-    monitored, reference = names_of(facts)
-    share = FAVOURED[facts.of.metric]
-    one, other = share(facts.world.sides[monitored]), share(facts.world.sides[reference])
-    assert one is not None
-    assert other is not None
-    assert one != other
-    return monitored if one < other else reference
 
 
 @says(rf"{_SHARES} a ratio of (?P<v>{NUMBER}) \(95 %: (?P<l>{END}) to (?P<u>{END})\)\.")
@@ -145,7 +50,7 @@ def a_ratio(match: re.Match[str], facts: Facts) -> None:
 def a_difference(match: re.Match[str], facts: Facts) -> None:
     """Both shares, and how many percentage points the first has more or less."""
     _shares(match, facts)
-    one, other = (_counted_share(facts, match[side]) for side in ("m", "r"))
+    one, other = (_countedshare_of(facts, match[side]) for side in ("m", "r"))
     assert _is_points(one - other, match["v"])
 
 
@@ -367,15 +272,15 @@ def limits(match: re.Match[str], facts: Facts) -> None:
 
 def _shares(match: re.Match[str], facts: Facts) -> None:
     assert (match["m"], match["r"]) == names_of(facts)
-    assert is_hundred(_counted_share(facts, match["m"]), match["a"])
-    assert is_hundred(_counted_share(facts, match["r"]), match["b"])
+    assert is_hundred(_countedshare_of(facts, match["m"]), match["a"])
+    assert is_hundred(_countedshare_of(facts, match["r"]), match["b"])
 
 
-def _counted_share(facts: Facts, name: str) -> float:
+def _countedshare_of(facts: Facts, name: str) -> float:
     """The share that the sentence counts: of some metrics that of those who are not favoured."""
     share = RATES[facts.of.metric](facts.world.sides[name])
     assert share is not None
-    return 1 - share if facts.of.metric in _OTHER_WAY_ROUND else share
+    return 1 - share if facts.of.metric in OTHER_WAY_ROUND else share
 
 
 def _is_points(difference: float, text: str) -> bool:
@@ -416,11 +321,11 @@ def _excludes_equality(facts: Facts) -> bool:
 def _whole(metric: str, group: GroupTruth) -> int:
     """The fewest records that a share of the metric is taken of."""
     share = RATES[metric]
-    if share is _favoured_of_deserving:
+    if share is favoured_of_deserving:
         return group.tp + group.fn
-    if share is _favoured_of_others:
+    if share is favoured_of_others:
         return group.fp + group.tn
-    return min(group.tp + group.fn, group.fp + group.tn) if share is _both_odds else group.records
+    return min(group.tp + group.fn, group.fp + group.tn) if share is both_odds else group.records
 
 
 def _p_value(facts: Facts) -> float:

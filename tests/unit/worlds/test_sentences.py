@@ -14,7 +14,8 @@ from app.reports.document import Bullets
 from app.reports.headlines import headline_section
 from app.views.figures import explained, judged_figure, limits_of, sentence_of, statements_of
 from app.views.headlines import headlines, told_of
-from tests.worlds import figures as said
+from tests.worlds import figures  # noqa: F401 - the first registers its sentences
+from tests.worlds import truths as said
 from tests.worlds.reading import Facts, UnknownSentenceError, read
 from tests.worlds.world import NOON, GroupTruth, World, worlds
 
