@@ -50,7 +50,9 @@ def measure_perturbed(
         "favourable": favourable,
         "perfect_equality": favourable.only(PERFECT_EQUALITY, of_role(table.groups, "reference")),
     }
-    return measure_all("payload_perturbed", Evidence(groups=table.groups, estimates=estimates, limits=limits), metrics)
+    return measure_all(
+        "payload_perturbed", Evidence(groups=table.groups, estimates=estimates, unclassified=table.unclassified, limits=limits), metrics
+    )
 
 
 def _favourable(table: BalancedCells, *, seed: int, draws: int) -> Resampled:

@@ -185,7 +185,7 @@ def test_a_figure_shows_all_that_it_rests_on(stage: Scene, reader: httpx.Client)
     assert "male: records 20" in said
     assert str(result.value("disparate_impact", "payload", "sex", "female")) in said
     assert "It is beyond the limit of 0.8, and so is its whole interval." in said
-    assert "the log interval of a ratio" in said
+    assert "combined on the scale of logarithms (MOVER)" in said
     assert f"Check {result.run.id} Window 2026-03-02 12:00 to 13:00 UTC Monitor version 1 Model revision 1" in said
 
 
