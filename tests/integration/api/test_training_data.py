@@ -203,8 +203,9 @@ def test_a_parameter_that_is_misspelt_or_given_twice_is_refused_by_name(client: 
     misspelt = client.put(PATH, content=ROWS, params={"label": "Risk", "wieght": "Age"}, headers=headers)
     twice = client.put(PATH, content=ROWS, params=[("label", "Owner"), ("label", "Risk")], headers=headers)
 
-    assert (misspelt.status_code, errors(misspelt)) == (422, [("wieght", "is no parameter here; there are label, weight")])
-    assert (twice.status_code, errors(twice)) == (422, [("label", "is given more than once")])
+    unknown = "is no parameter of this address; did you mean weight? It takes label, weight"
+    assert (misspelt.status_code, errors(misspelt)) == (422, [("query.wieght", unknown)])
+    assert (twice.status_code, errors(twice)) == (422, [("query.label", "is given 2 times; give it once")])
     assert client.get(PATH).status_code == 404
 
 
