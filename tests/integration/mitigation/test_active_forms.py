@@ -234,7 +234,7 @@ def test_other_content_types_encodings_and_parameters_are_refused(service: Runni
         ]
 
     assert [answer.status_code for answer in forms] == [415, 415]
-    assert [answer.json()["errors"][0]["field"] for answer in times] == ["timeout_seconds"] * 3 + ["timeout"]
+    assert [answer.json()["errors"][0]["field"] for answer in times] == ["timeout_seconds"] * 3 + ["query.timeout"]
 
 
 def test_it_is_for_keys_that_may_log(service: RunningService) -> None:
