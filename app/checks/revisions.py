@@ -105,7 +105,7 @@ def _reason(null: Measurement, groups: Groups, found: OtherRevisions) -> str | N
 
 
 def _sides(null: Measurement, groups: Groups) -> list[Member]:
-    """Whom the figure is about, and whom it is compared with."""
+    """The members that the figure is about, and those it is compared with."""
     how = CATALOGUE[null.metric].measure
     if how == _OF_REFERENCE:
         return [reference(groups)]

@@ -64,7 +64,7 @@ def label_of(value: GroupValue) -> str:
 
 
 def spelled(value: GroupValue) -> str:
-    """The value as a message names it: text in quotes, so that the text '1' and the number 1 are told apart."""
+    """The value as a message names it: text in quotes, so that the text '1' and the number 1 differ."""
     return repr(value) if isinstance(value, str) else label_of(value)
 
 

@@ -31,9 +31,7 @@ def measure_balanced(table: BalancedCells, *, metrics: Collection[str] | None = 
     record has no balanced rate, though its counterfactuals count in the pooled ones.
     """
     estimates: dict[str, Estimate] = {"favourable": balanced_rate(table), **_flips(table)}
-    return measure_all(
-        "balanced", Evidence(groups=table.groups, estimates=estimates, unclassified=table.unclassified, limits=limits), metrics
-    )
+    return measure_all("balanced", Evidence(groups=table.groups, estimates=estimates, limits=limits), metrics)
 
 
 def balanced_rate(table: BalancedCells) -> Estimate:

@@ -12,7 +12,7 @@ Clarify takes the share of nothing for 0, so such strata pull the figure, and th
 def caution(smallest_group: int) -> dict[str, object]:
     """A detail that says so of the smallest denominator, or nothing.
 
-    It looks at how many records there are and never at their outcome: of figures that are told apart by what came out of them, those
+    It looks at how many records there are and never at their outcome: of figures that differ by what came out of them, those
     without a caution would be those that chance made large or small, and their intervals would miss.
     """
     if smallest_group >= MINIMUM_GROUP_SIZE:

@@ -152,14 +152,13 @@ def _across(metric: Metric, how: Across, evidence: Evidence) -> list[Measured]:
     number = _number(float(points[0]), interval, n, "", "every labelled record was wrongly predicted unfavourable")
     smallest = int(sizes[present].min())
     details |= {"smallest_group": evidence.groups[int(present[sizes[present].argmin()])].label}
-    details |= _without_small_groups(how, cells, present, (records, sizes))
+    details |= _without_small_groups(how, cells, present, sizes)
     details |= {} if how.limits else cells.fewer_draws(sets)
     return [_measured(metric, member, number, smallest, details)]
 
 
-def _without_small_groups(how: Across, cells: Cells, present: NDArray[Any], known: tuple[IntArray, IntArray]) -> dict[str, object]:
-    """The figure of the larger groups alone, as details; nothing where all are large, or fewer than two. `known`: records, and sizes."""
-    records, sizes = known
+def _without_small_groups(how: Across, cells: Cells, present: NDArray[Any], sizes: IntArray) -> dict[str, object]:
+    """The figure of the larger groups alone, as details; nothing where all are large, or fewer than two. `sizes` [groups]."""
     is_large = sizes[present] >= MINIMUM_GROUP_SIZE
     large, small = present[is_large], present[~is_large]
     if not len(small) or len(large) < 2:  # noqa: PLR2004 - a difference needs two
@@ -167,7 +166,7 @@ def _without_small_groups(how: Across, cells: Cells, present: NDArray[Any], know
     with np.errstate(all="ignore"):
         point = float(how.function(cells.point([(int(position),) for position in large]))[0])
     figure = {"value_without_small_groups": point} if np.isfinite(point) else {}
-    return {"small_groups": len(small), "records_of_small_groups": int(records[small].sum()), **figure}
+    return {"small_groups": len(small), "records_of_small_groups": int(_whole(cells.counts)[small].sum()), **figure}
 
 
 def _whole(cells: NDArray[Any]) -> NDArray[Any]:

@@ -262,5 +262,5 @@ def _p(p_value: float) -> str:
 
 
 def as_text(number: float | None) -> str:
-    """Returns a limit or another round number as it is told: with six digits at most, and nothing where there is none."""
+    """Returns a limit or another round number as it is shown: with six digits at most, and nothing where there is none."""
     return "" if number is None else f"{number:.6g}"

@@ -50,7 +50,7 @@ LIMITS = (
 
 
 def alerts_section(alerts: Sequence[Alert], *, waiting: int) -> Section:
-    """What people were told of, newest first, as it stands when the report is made. The alerts of `waiting` checks are not known yet."""
+    """Alerts that people were sent, newest first, as they are when the report is made. Those of `waiting` checks are not known yet."""
     of_checks = "the alerts of one check" if waiting == 1 else f"the alerts of {waiting:,} checks"
     late = f"The worker has not decided on {of_checks} of this time yet. Make the report again in a minute."
     blocks: list[Block] = [Paragraph(late, is_caution=True)] if waiting else []

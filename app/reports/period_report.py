@@ -82,7 +82,7 @@ class _Counted:
 
 
 def _verdicts_section(session: Session, deployment_no: int, monitor: Monitor | None, span: Span) -> Section:
-    """How often the headline of each attribute was inside its limits, in all checks of the time, whoever asked for them."""
+    """How often the headline of each attribute was inside its limits, in all checks of the time, those that people asked for included."""
     if monitor is None:
         return Section("In short", (Paragraph("There is no fairness monitor now that says what to sum up.", is_caution=True),))
     attributes = [one.feature for one in monitor.attributes] + [TOGETHER.join(one) for one in monitor.intersections]

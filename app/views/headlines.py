@@ -79,7 +79,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnData:
-    """One data set's part of a headline: its name in words, and what is told, or why nothing is (`absent`)."""
+    """One data set's part of a headline: its name in words, and its sentences, or why nothing is there (`absent`)."""
 
     data: DataSet
     name: str
@@ -89,7 +89,7 @@ class OnData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headline:
-    """One attribute; of each data set what is told. `reading` says what they mean together, where that is sure.
+    """One attribute; of each data set its sentences. `reading` says what they mean together, where that is sure.
 
     `notes` say of an attribute that the model does not see what its figure with copies means.
     """

@@ -19,7 +19,7 @@ from app.store.monitors import monitor_of
 from app.store.series import EndedRun, SeriesKey, StoredPoint, ended_runs, span_counts, stored_points
 
 SHOWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
-"""Whom a chart shows. The value furthest out, the pooled ones and the two furthest apart are said in words beside it."""
+"""Scopes that a chart shows. The value furthest out, the pooled ones and the two furthest apart are said in words beside it."""
 
 MOST_TABLES = 20_000
 """Hours that one roll-up adds up: more than two years of them."""

@@ -60,7 +60,7 @@ class MeasurementOut(Out):
         " mitigation, debiased (payload and copies) or debiased_feedback."
     )
     scope: Scope = Field(
-        description="Whom it is about: one group, the monitored group furthest out (`worst`), the monitored pooled, the two groups"
+        description="Subject of the figure: one group, the monitored group furthest out (`worst`), the monitored pooled, the two groups"
         " furthest apart, the reference, all groups, or everybody."
     )
     attribute: str | None = Field(description="The attribute, or several joined by ' × ' for an intersection; null for everybody.")

@@ -65,7 +65,7 @@ def test_the_overview_names_the_group_treated_worst_its_figure_interval_and_verd
 
     assert "sex: female" in told
     assert "with copies (balanced), 50 records" in told
-    assert "0.12 (0.04 to 0.27)" in told
+    assert "0.12 (0.06 to 0.25)" in told
     assert "unfair" in told
 
 
