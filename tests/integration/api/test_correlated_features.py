@@ -104,6 +104,11 @@ def test_only_meta_fields_are_compared(trained: httpx.Client, attribute: str, me
     assert found.startswith(message)
 
 
+def of_chance(monitor: dict[str, Any]) -> list[dict[str, str]]:
+    """The warnings of correlated features, without those of values that nobody has seen."""
+    return [one for one in monitor["warnings"] if "correlated_features" in one["field"]]
+
+
 def test_a_column_of_random_values_is_not_recommended_can_be_picked_and_is_warned_about(client: httpx.Client) -> None:
     upload(client, RANDOM)
 
@@ -119,10 +124,9 @@ def test_a_column_of_random_values_is_not_recommended_can_be_picked_and_is_warne
     assert sex["uncorrected"] > 0.3
     assert sex["strength"] <= sex["chance_level"]
     assert sex["warning"].startswith("Sex goes together with Postcode no more strongly than shuffled values do (strength 0.")
-    (warning,) = picked["warnings"]
-    assert warning == {"field": "attributes[0].correlated_features[1]", "message": sex["warning"]}
+    assert of_chance(picked) == [{"field": "attributes[0].correlated_features[1]", "message": sex["warning"]}]
     assert checked["warnings"] == read["warnings"] == picked["warnings"]
-    assert without["warnings"] == []
+    assert of_chance(without) == []
 
 
 def test_strengths_of_an_earlier_version_are_not_shown_as_corrected(trained: httpx.Client, service: RunningService) -> None:

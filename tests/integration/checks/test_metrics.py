@@ -185,7 +185,7 @@ def test_what_could_not_be_measured_is_said_of_picked_metrics_only(database: Dat
     missing = {(m.metric, m.data, m.attribute, m.scope, m.reason) for m in result.measurements if m.value is None}
     assert missing == {
         *(("flip_rate_gained", "balanced", name, "attribute", NO_ENDPOINT) for name in ("sex", "age")),
-        *(("favourable_rate", "balanced", name, "pooled", NO_ENDPOINT) for name in ("sex", "age")),
+        *(("favourable_rate", data, name, "pooled", NO_ENDPOINT) for data in ("balanced", "payload_perturbed") for name in ("sex", "age")),
         ("accuracy", "feedback", None, "overall", NO_LABELS),
         *(("error_rate_difference", "feedback", name, "worst", NO_LABELS) for name in ("sex", "age")),
         ("favourable_rate", "feedback", None, "overall", NO_LABELS),

@@ -87,8 +87,8 @@ def test_the_figures_of_a_report_are_those_of_the_api(reported: Reported) -> Non
         assert f">{part}<" in text
     assert "removes direct bias only" in text
     assert "That is no evidence of fair outcomes" in text
-    assert "the groups of age do not hold the same records equally often" in text
-    assert "the groups of sex do not hold" not in text
+    assert "A side of age has several values, or ranges with several copies a record" in text
+    assert "A side of sex has" not in text
     assert details["id"] in text
 
 
@@ -115,7 +115,9 @@ def test_a_check_without_figures_has_a_report_that_says_why(reported: Reported) 
 
 @pytest.mark.parametrize("path", ["/report", "{address}/report"])
 def test_a_report_is_a_tagged_pdf_with_a_title_and_a_language(reported: Reported, path: str) -> None:
-    answer = reported.service.client.get(f"/v1/deployments/a-model{path.format(address=reported.address)}.pdf", params=PERIOD)
+    answer = reported.service.client.get(
+        f"/v1/deployments/a-model{path.format(address=reported.address)}.pdf", params=PERIOD if path == "/report" else {}
+    )
 
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "application/pdf"
