@@ -74,7 +74,10 @@ def alerts_to_come(_: re.Match[str], facts: Facts) -> None:
     assert facts.is_undecided
 
 
-@says(r"No check has ended yet\.|Log payload records: what the model is asked and what it answers\.")
+@says(
+    r"No check has ended yet: no payload record was ever logged\.|Log payload records: what the model is asked and what it answers\."
+    r"|Configure has code for it\."
+)
 def nothing_yet(_: re.Match[str], facts: Facts) -> None:
     """There was no check, and nothing to check."""
     assert facts.checks == 0

@@ -149,13 +149,9 @@ def test_a_group_without_a_record_has_its_reason_instead_of_a_share(stage: Scene
     stage.log(applicants(20, 20, 5), NOON)
     check = stage.check(NOON).run
 
-    reasons = {
-        ViewKind.PAYLOAD: "there is no record of diverse",
-        ViewKind.PAYLOAD_PERTURBED: "no record of diverse was classified",
-    }
-    for kind, reason in reasons.items():
+    for kind in (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED):
         nobody = group(view(stage, check, kind), "sex", "diverse")
-        assert (nobody.share, nobody.outcomes.reason) == (None, reason)
+        assert (nobody.share, nobody.outcomes.reason) == (None, "there is no record of diverse")
         assert nobody.comparison is not None
         assert nobody.comparison.verdict == "not_computable"
 
