@@ -23,7 +23,7 @@ LAST_SECONDS_OF_AN_HOUR = 60
 """A check looks at the records of its hour, so the test does not begin shortly before the next one."""
 
 OPENED = len(GROUPS)
-FIGURE = ("sentence", "value", "lower", "upper", "n", "verdict", "lower_limit", "upper_limit", "interval_method", "details")
+FIGURE = ("value", "lower", "upper", "n", "verdict", "lower_limit", "upper_limit", "interval_method", "details")
 """What a message says of a figure as the check's own page does."""
 
 
@@ -153,7 +153,8 @@ def test_a_receiver_that_was_down_is_told_each_alert_once_and_in_order_whatever_
         facts = body["alert"]["facts"].get("recovery", body["alert"]["facts"])
         figure = installation.figure(body["alert"]["deployment_id"], facts["check_id"], body["alert"]["group"])
         assert {name: facts[name] for name in FIGURE} == {name: figure[name] for name in FIGURE}
-        assert body["sentence"] == figure["sentence"]
+        assert body["sentence"] == facts["sentence"]
+        assert facts["sentence"] == f"{figure['sentence']} {figure['gap']} {figure['beyond_limit']}"
     opened = {(name, group): ["opened"] for name in NAMES for group in GROUPS}
     assert by_group == opened | {(NAMES[0], group): ["opened", "resolved"] for group in GROUPS}
 
