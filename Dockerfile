@@ -1,6 +1,6 @@
 # The service without a database of its own: give it DATABASE_URL. `evenhand worker` in the same image runs the checks.
 # To use another base image, pass --build-arg PYTHON=... ; requirements.lock fits Python 3.11 and newer.
-ARG PYTHON=python:3.13-slim
+ARG PYTHON=python:3.13.9-slim-bookworm
 
 FROM ${PYTHON} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
@@ -8,11 +8,11 @@ RUN python -m venv /opt/evenhand
 COPY requirements.lock /tmp/requirements.lock
 RUN /opt/evenhand/bin/python -m pip install --only-binary :all: --require-hashes -r /tmp/requirements.lock
 COPY LICENSE /opt/evenhand/src/
-COPY migrations /opt/evenhand/src/migrations
-COPY app /opt/evenhand/src/app
-# The project is not built: its folder goes on the import path, and a launcher stands in for the console script.
+COPY app /opt/evenhand/src/evenhand
+COPY migrations /opt/evenhand/src/evenhand/migrations
+# The project is not built: its folder goes on the import path, and a launcher replaces the console script.
 RUN echo /opt/evenhand/src > "$(/opt/evenhand/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/evenhand.pth" \
-    && printf '#!/bin/sh\nexec /opt/evenhand/bin/python -P -m app.cli "$@"\n' > /opt/evenhand/bin/evenhand \
+    && printf '#!/bin/sh\nexec /opt/evenhand/bin/python -P -m evenhand.cli "$@"\n' > /opt/evenhand/bin/evenhand \
     && chmod 755 /opt/evenhand/bin/evenhand \
     && /opt/evenhand/bin/python -m compileall -q /opt/evenhand/src
 

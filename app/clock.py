@@ -1,4 +1,4 @@
-"""The only place that asks what time it is. Everything else is handed `now`."""
+"""The only module that reads the clock. All other code is passed `now`."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -7,15 +7,16 @@ HOUR = timedelta(hours=1)
 
 
 def utc_now() -> datetime:
-    """The present moment, aware, in UTC."""
+    """Returns the present moment, aware, in UTC."""
     return datetime.now(UTC)
 
 
 def monotonic_seconds() -> float:
-    """Seconds on a clock that never goes back, for measuring how long something takes or may be kept."""
+    """Returns the seconds of a clock that never goes back, for measuring durations and expiry."""
     return time.monotonic()
 
 
 def hour_of(moment: datetime) -> datetime:
-    """The start of the UTC hour that `moment` (aware) lies in."""
+    """Returns the start of the UTC hour that contains `moment` (aware)."""
+    # In UTC, where every hour starts at minute 0; some zones are half an hour off.
     return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)

@@ -3,18 +3,21 @@
 The tree:
 
     EvenhandError
-    ├── InvalidInput        what was sent breaks a rule; names each offending field
-    ├── NotFound            the thing named does not exist (or is not visible to the caller)
-    ├── Conflict            it exists already, or its state forbids the request
-    ├── TooLarge            a body or batch over a stated limit
-    ├── UnsupportedMediaType a body in a form that is not understood there
-    ├── Unauthenticated     no key, or not one of ours
-    ├── Forbidden           a key of ours without the permission
-    ├── TooManyTries        log-ins failed too often of late
+        ├── InvalidInput        the input breaks a rule; names each offending field
+        ├── NotFound            the named thing does not exist (or is not visible to the caller)
+        ├── Conflict            it already exists, or its state forbids the request
+        ├── TooLarge            a body or batch over a stated limit
+        ├── UnsupportedMediaType a body in a form that is not supported there
+    ├── Unauthenticated     no key, or an unknown one
+    ├── Forbidden           a known key without the permission
+        ├── TooManyTries        too many failed log-ins recently
     ├── Unavailable         something we depend on does not answer now; try again
-    ├── ScoringFailed       the model's endpoint did not give usable predictions
-    │   └── EndpointRefused the address may not be called at all
-    ├── CheckCancelled      a person stopped the check
+        ├── ScoringFailed       the model's endpoint did not return usable predictions
+    │   ├── EndpointRefused the address may not be called at all
+        │   ├── PageRefused     the endpoint does not accept the records of a page
+        │   └── EndpointDown    the endpoint did not answer, or answered that it cannot serve now
+        ├── CheckCancelled      a person cancelled the check
+        ├── CheckTooLong        the check used up its time
     ├── LeaseLost           another worker owns the check now; this one must write nothing
     └── SetupError          the machine or the settings do not allow a start
 """
@@ -44,19 +47,19 @@ class InvalidInput(EvenhandError):
 
     @classmethod
     def of(cls, field: str, message: str) -> "InvalidInput":
-        """The common case: one field, one message."""
+        """Returns the common case: one field, one message."""
         return cls([FieldProblem(field, message)])
 
 
 class NotFound(EvenhandError):
     """The named thing does not exist, or not for this caller."""
 
-    def __init__(self, what: str, name: object) -> None:
-        super().__init__(f"There is no {what} {name!s}.")
+    def __init__(self, kind: str, name: object) -> None:
+        super().__init__(f"There is no {kind} {name!s}.")
 
 
 class Conflict(EvenhandError):
-    """The request contradicts what is stored."""
+    """The request contradicts the stored state."""
 
 
 class TooLarge(EvenhandError):
@@ -89,6 +92,22 @@ class ScoringFailed(EvenhandError):
 
 class EndpointRefused(ScoringFailed):
     """The endpoint's address is one we never call (link-local, metadata, or outside the allow-list)."""
+
+
+class PageRefused(ScoringFailed):
+    """The model's endpoint answered that it does not take a page of records (400 or 422); `answer` is what it sent."""
+
+    def __init__(self, message: str, *, answer: str = "") -> None:
+        super().__init__(message)
+        self.answer = answer
+
+
+class EndpointDown(ScoringFailed):
+    """The model's endpoint was not reached, did not answer in time, or answered that it cannot do so now, in every attempt."""
+
+
+class CheckTooLong(EvenhandError):
+    """The check used up its time; the message says at what, and what to do."""
 
 
 class CheckCancelled(EvenhandError):

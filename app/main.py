@@ -1,4 +1,4 @@
-"""The composition root: one web application out of settings, services and routes."""
+"""The composition root: builds one web application from settings, services and routes."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from fastapi import Depends, FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api import (
+from .api import (
     activities,
     alert_channels,
     alert_rules,
@@ -38,20 +38,21 @@ from app.api import (
     users,
     workers,
 )
-from app.api.debiased_predictions import is_live_request
-from app.api.ingestion import IngestionRoutes
-from app.api.ingestion_paths import ingestion_paths
-from app.api.uploads import is_upload
-from app.dashboard import create_pages
-from app.errors import SetupError
-from app.services import Services, open_services
-from app.settings import Settings, load_settings
-from app.telemetry.logs import configure_logging
-from app.web import problems
-from app.web.gate import KeyGate, is_of_programs
-from app.web.media import understood_only
-from app.web.middleware import BodyLimit, RequestContext
-from app.web.parameters import known_parameters_only
+from .api.debiased_predictions import is_live_request
+from .api.ingestion import IngestionRoutes
+from .api.ingestion_paths import ingestion_paths
+from .api.uploads import is_upload
+from .dashboard import create_pages
+from .errors import SetupError
+from .services import Services, open_services
+from .settings import Settings, load_settings
+from .telemetry.logs import configure_logging
+from .turns import Room
+from .web import problems
+from .web.gate import KeyGate, is_of_programs
+from .web.media import understood_only
+from .web.middleware import BodyLimit, RequestContext
+from .web.parameters import known_parameters_only
 
 _ROUTERS = (
     overview.router,
@@ -86,17 +87,24 @@ _ROUTERS = (
 )
 
 
+BODIES_AT_ONCE, BODIES_OF_KEY = 64, 16
+"""Max bodies of full size in memory at the same time, in total and of one key; the ingestion routes count theirs apart."""
+
 MAX_FORM_BYTES = 65_536
-"""Of what is sent to the pages: forms to log in and out, by people we do not know yet."""
+"""Max bytes of a form that is sent to the pages, to log in or out, by people we do not know yet."""
 
 
 def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
-    """The service on a migrated database: `database_url`, or else the one in the settings. Its lifespan starts and stops the services.
+    """Returns the service on a migrated database: `database_url`, or the one in the settings. Its lifespan starts and stops the services.
 
     Raises:
         SetupError: no database is named, or something in the settings cannot be used.
     """
-    services = open_services(settings, database_url or _named_database(settings))
+    # Before anything is opened: what is open would have to be closed again.
+    if not database_url and settings.database_url is None:
+        raise SetupError("Set DATABASE_URL, or start with `evenhand serve`, which brings its own database.")
+    own = "" if settings.database_url is None else settings.database_url.get_secret_value()
+    services = open_services(settings, database_url or own)
     api = FastAPI(
         title="Evenhand",
         docs_url=None,
@@ -112,35 +120,38 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
         api.include_router(router)
     openapi.install(api, ingestion_paths())
     faces = Faces(api, BodyLimit(create_pages(services), max_bytes=MAX_FORM_BYTES, exempt=lambda _scope: False))
-    limited = BodyLimit(faces, max_bytes=problems.MAX_BODY_BYTES, exempt=lambda scope: is_upload(scope) or is_live_request(scope))
-    inner = RequestContext(KeyGate(limited, authenticator=services.authenticator))
+    room = Room(
+        BODIES_AT_ONCE * problems.MAX_BODY_BYTES,
+        each=BODIES_OF_KEY * problems.MAX_BODY_BYTES,
+        busy="Too much is being received already. Nothing was changed; send it again in a moment.",
+        busy_each=f"This key is sending more than {BODIES_OF_KEY} MiB at once. Nothing was changed; send it again after an answer.",
+    )
+    limited = BodyLimit(
+        faces, max_bytes=problems.MAX_BODY_BYTES, room=room, exempt=lambda scope: is_upload(scope) or is_live_request(scope)
+    )
+    gate = KeyGate(limited, authenticator=services.authenticator)
+    inner = RequestContext(gate, trusted_proxies=settings.trusted_networks)
     return IngestionRoutes(inner, authenticator=services.authenticator, ingestion=services.ingestion)
 
 
 class Faces:
-    """The API and the pages behind one address; the API also takes the messages of the lifespan."""
+    """The API and the pages at one address; the API also takes the messages of the lifespan."""
 
     def __init__(self, api: ASGIApp, pages: ASGIApp) -> None:
         self._api = api
         self._pages = pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on to the face that its path belongs to."""
+        """Passes the request on to the API or the pages, by its path."""
         face = self._pages if scope["type"] == "http" and not is_of_programs(scope["path"]) else self._api
         await face(scope, receive, send)
 
 
 def app_from_environment() -> ASGIApp:
-    """The same with the settings of the environment: `uvicorn --factory app.main:app_from_environment`."""
+    """Returns the service with the settings of the environment: `uvicorn --factory app.main:app_from_environment`."""
     settings = load_settings()
     configure_logging(settings.log_level)
     return create_app(settings)
-
-
-def _named_database(settings: Settings) -> str:
-    if settings.database_url is None:
-        raise SetupError("Set DATABASE_URL, or start with `evenhand serve`, which brings its own database.")
-    return settings.database_url.get_secret_value()
 
 
 def _lifespan(services: Services) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:

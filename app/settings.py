@@ -1,55 +1,176 @@
-"""What the operator can set, read once from the environment. No rule of the product lives here."""
+"""The operator's settings, read once from the environment. Rules of the product are elsewhere."""
 
+import os
 from functools import cached_property
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
+from typing import Any, TypeAlias
 
-from pydantic import Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 
-from app.errors import FieldProblem, InvalidInput
+from .errors import FieldProblem, InvalidInput
+
+Network: TypeAlias = IPv4Network | IPv6Network
+
+
+class SecretFiles(PydanticBaseSettingsSource):
+    """Secrets from files: `EVENHAND_SECRET_KEY_FILE` names the file that holds the value of `EVENHAND_SECRET_KEY`.
+
+    A container's secrets arrive this way, so that they are in no environment that other tools show.
+    """
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        """Returns the text of the file, without the end of its last line, or None where no file is named."""
+        has_alias = isinstance(field.validation_alias, str)
+        key = str(field.validation_alias) if has_alias else field_name
+        variable = f"{key}_FILE" if has_alias else f"EVENHAND_{field_name.upper()}_FILE"
+        named = os.environ.get(variable)
+        if not named:
+            return None, key, False
+        path = Path(named)
+        try:
+            # Editors and `echo` end a file with a line break, which is not part of a secret.
+            text = path.read_text(encoding="utf-8").rstrip("\r\n")
+        except (OSError, ValueError) as error:
+            raise InvalidInput.of(variable, f"names the file {path}, which cannot be read: {error}") from error
+        if not text:
+            raise InvalidInput.of(variable, f"names the file {path}, which is empty")
+        return text, key, False
+
+    def __call__(self) -> dict[str, Any]:
+        """Returns the contents of the files, for the secrets that have one."""
+        secret = [(name, field) for name, field in self.settings_cls.model_fields.items() if field.annotation == SecretStr | None]
+        found = [self.get_field_value(field, name) for name, field in secret]
+        return {key: value for value, key, _ in found if value is not None}
+
+
+CHECK_MINUTES = 60
+"""Default minutes that a check may take: after them the next hour's check is due."""
 
 
 class Settings(BaseSettings):
-    """The settings of one process. Variables carry the prefix `EVENHAND_`, but for `DATABASE_URL`."""
+    """The settings of one process. Variables carry the prefix `EVENHAND_`, except for those of the database."""
 
     model_config = SettingsConfigDict(env_prefix="EVENHAND_", frozen=True, extra="ignore")
 
+    database_password: SecretStr | None = Field(default=None, validation_alias="DATABASE_PASSWORD")
+    """Password for `database_url`, verbatim, where the URL holds none."""
+
     database_url: SecretStr | None = Field(default=None, validation_alias="DATABASE_URL")
-    """A Postgres >= 14 of the user's own (`postgresql://…`); absent means the embedded one in `data_dir`."""
+    """URL of the user's own Postgres >= 14 (`postgresql://…`); absent means the embedded one in `data_dir`."""
 
     data_dir: Path = Path("data")
-    """Holds the embedded database, its log and the generated secret key."""
+    """Folder of the embedded database, its log and the generated secret key."""
 
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=1, le=65535)
+
+    max_connections: int = Field(default=2000, ge=1, le=1_000_000)
+    """Max connections that clients may have open at the same time; further ones are answered 503 and closed."""
+
+    max_connections_per_address: int = Field(default=500, ge=1, le=1_000_000)
+    """Max open connections of one address (of IPv6, of one /64). Does not apply to `trusted_proxies`."""
+
+    trusted_proxies: str = ""
+    """Comma-separated addresses or CIDR blocks of proxies whose `X-Forwarded-For` is trusted for the client's address."""
+
+    request_head_seconds: float = Field(default=10, gt=0, le=3600)
+    """Max seconds for a request's head, from the connection or from the head's first byte."""
+
+    request_body_seconds: float = Field(default=10, gt=0, le=3600)
+    """Seconds over which the rate of a request's body is measured."""
+
+    request_body_bytes_per_second: int = Field(default=1000, ge=0, le=1_000_000)
+    """Min bytes per second of a body; 0 allows any rate."""
+
+    keep_alive_seconds: int = Field(default=5, ge=1, le=3600)
+    """Max seconds that a connection may stay open without a request after an answer."""
 
     secret_key: SecretStr | None = None
     """Encrypts credentials of endpoints and secrets of alert channels. Absent: generated once into `data_dir`.
     All processes on one database share it."""
 
     endpoint_allowlist: str = ""
-    """Comma-separated host names, addresses or CIDR blocks that model endpoints and receivers of alerts may have; empty allows all but
-    link-local and metadata addresses."""
+    """Comma-separated host names, addresses or CIDR blocks that model endpoints and receivers of alerts may have. Empty: all except
+    link-local and metadata addresses, and, once `host` is not loopback, only public ones."""
 
     worker_concurrency: int = Field(default=4, ge=1, le=64)
-    """Checks that one worker process runs at the same time (they mostly wait for the model)."""
+    """Max checks that one worker process computes at the same time. Up to 8 times as many more may wait for their model."""
+
+    check_minutes: int = Field(default=CHECK_MINUTES, ge=1, le=24 * 60)
+    """Max minutes of a check, including the wait for its model. It then fails and reports its current step."""
 
     smtp_url: SecretStr | None = None
-    """The mail server for alerts by e-mail: `smtp://` (STARTTLS) or `smtps://`, with user and password. Absent: no e-mail."""
+    """URL of the mail server for e-mail alerts: `smtp://` (STARTTLS) or `smtps://`, with user and password. Absent: no e-mail."""
 
     smtp_sender: str = ""
-    """The e-mail address that alerts come from."""
+    """Sender address of e-mail alerts."""
 
     log_level: str = "INFO"
 
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - of pydantic's signature
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - of pydantic's signature
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments override variables, which override files: children of `serve` get `DATABASE_URL` next to the file it may come from."""
+        return init_settings, env_settings, SecretFiles(settings_cls)
+
+    @field_validator("database_url")
+    @classmethod
+    def _with_password(cls, url: SecretStr | None, known: ValidationInfo) -> SecretStr | None:
+        password = known.data.get("database_password")
+        if not url or not password:
+            return url
+        try:
+            parsed = make_url(url.get_secret_value())
+        except (ArgumentError, ValueError):  # reported when connecting
+            return url
+        if parsed.password is not None:
+            return url
+        # Set by the parser, because a password may hold characters that an URL escapes.
+        return SecretStr(parsed.set(password=password.get_secret_value()).render_as_string(hide_password=False))
+
+    @cached_property
+    def exposed_on(self) -> str | None:
+        """`host`, if other machines can reach it; None where it is loopback."""
+        try:
+            is_loopback = ip_address(self.host.removeprefix("[").removesuffix("]")).is_loopback
+        except ValueError:
+            is_loopback = self.host.lower() == "localhost"
+        return None if is_loopback else self.host
+
     @cached_property
     def allowed_endpoints(self) -> tuple[str, ...]:
-        """`endpoint_allowlist` as entries, lower-cased, blanks dropped."""
+        """Returns `endpoint_allowlist` as entries, lower-cased, without blanks."""
         return tuple(part.strip().lower() for part in self.endpoint_allowlist.split(",") if part.strip())
+
+    @cached_property
+    def trusted_networks(self) -> tuple[Network, ...]:
+        """Returns `trusted_proxies` as networks."""
+        return _networks(self.trusted_proxies)
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _check_proxies(cls, value: str) -> str:
+        _networks(value)
+        return value
+
+
+def _networks(text: str) -> tuple[Network, ...]:
+    return tuple(ip_network(part.strip(), strict=False) for part in text.split(",") if part.strip())
 
 
 def load_settings() -> Settings:
-    """The settings from the environment.
+    """Reads the settings from the environment.
 
     Raises:
         InvalidInput: a variable has a value that cannot be used; the field is the variable's name.
@@ -57,9 +178,8 @@ def load_settings() -> Settings:
     try:
         return Settings()
     except ValidationError as error:
-        raise InvalidInput([_problem(item["loc"], item["msg"]) for item in error.errors()]) from error
-
-
-def _problem(location: tuple[int | str, ...], message: str) -> FieldProblem:
-    name = str(location[0]) if location else "environment"
-    return FieldProblem(name if name == "DATABASE_URL" else f"EVENHAND_{name.upper()}", message)
+        problems = []
+        for item in error.errors():
+            name = str(item["loc"][0]) if item["loc"] else "environment"
+            problems.append(FieldProblem(name if name.startswith("DATABASE_") else f"EVENHAND_{name.upper()}", item["msg"]))
+        raise InvalidInput(problems) from error

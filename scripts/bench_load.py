@@ -1,4 +1,4 @@
-"""An HTTP load client that costs little: requests made beforehand, a few keep-alive connections, one request in flight on each."""
+"""A cheap HTTP load client: prepared requests, a few keep-alive connections, one request in flight on each."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ _LENGTH = b"content-length:"
 
 @dataclass
 class Load:
-    """What came of a run: answers in the order they came, latencies in milliseconds."""
+    """Results of a run: answers in the order of arrival, latencies in milliseconds."""
 
     requests: int
     seconds: float = 0.0

@@ -1,16 +1,16 @@
-"""Our metrics beside those of fairlearn, aequitas, aif360 and smclarify, on the same 1,000,000 rows, in one run.
+"""Compares our metrics with those of fairlearn, aequitas, aif360 and smclarify, on the same 1,000,000 rows, in one run.
 
     scripts/bench metrics --peers PATH_TO_PYTHON [--rounds 5] [--rows 1000000]
 
-Ours is the whole catalogue with intervals from 1,000 draws, of sex × race, of sex and of race, tabulation of the string columns
-included. Each library does its own part of that. They are no dependencies of this project; an interpreter that has them is made so:
+Our side is the whole catalogue with intervals from 1,000 draws, of sex × race, of sex and of race, including the tabulation of the
+string columns. Each library does its own part of that. They are not dependencies of this project; create an interpreter with them:
 
     python3.11 -m venv peers
     peers/bin/pip install fairlearn aequitas aif360 smclarify
     scripts/bench metrics --peers peers/bin/python
 
-Every side is a process of its own and makes the rows itself. After a warm-up pass they take turns. Memory is what the warm-up pass
-needed beyond the rows. Without --peers, or for a library that is not there, the table says so.
+Every side is its own process and makes the rows itself. After a warm-up pass they take turns. Memory is what the warm-up pass
+needed beyond the rows. The table says which libraries are missing.
 
 Goals: ours takes less time than fairlearn's selection rate alone, at most a twentieth of smclarify's report of the same groups, and
 less memory than any of them. The exit status says whether the goals that could be judged were met.
@@ -41,7 +41,7 @@ NOT_MEASURED = (
 
 @dataclass(frozen=True)
 class Side:
-    """One side of the comparison: what it does, the package it needs, its program and the program's own arguments."""
+    """One side of the comparison: its title, the package it needs, its program and the program's own arguments."""
 
     name: str
     does: str
@@ -62,14 +62,14 @@ OWN = Side(OURS, "every metric and interval: sex × race, sex, race", "", "ours.
 
 @dataclass
 class Result:
-    """What one side told of its warm-up, and the seconds of its passes."""
+    """The warm-up figures of one side, and the seconds of its passes."""
 
     about: dict[str, Any]
     seconds: list[float] = field(default_factory=list)
 
     @property
     def median(self) -> float:
-        """Seconds of a pass."""
+        """Median seconds of a pass."""
         return statistics.median(self.seconds)
 
     @property
@@ -95,7 +95,7 @@ def main() -> None:
 
 
 def _missing(interpreter: str | None) -> set[str]:
-    """The packages that the interpreter cannot import."""
+    """Returns the packages that the interpreter cannot import."""
     packages = sorted({side.package for side in PEERS})
     if interpreter is None:
         return set(packages)
@@ -105,7 +105,7 @@ def _missing(interpreter: str | None) -> set[str]:
 
 
 def _measure(sides: list[tuple[str, Side]], rows: int, rounds: int) -> dict[str, Result]:
-    """The results by name. One pass of one side at a time; the others wait for a line of input meanwhile."""
+    """Returns the results by name. One pass of one side at a time; the others wait for a line of input meanwhile."""
     results, processes = {}, {}
     with ExitStack() as stack:
         for interpreter, side in sides:
@@ -158,7 +158,7 @@ def _print_table(results: dict[str, Result], missing: set[str], rows: int, round
 
 
 def _print_goals(results: dict[str, Result]) -> bool:
-    """Whether every goal was met that there are figures for."""
+    """Returns whether every goal that has figures was met."""
     ours = results.get(OURS)
     if ours is None:
         return True

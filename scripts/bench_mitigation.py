@@ -1,12 +1,12 @@
-"""The debiased endpoint beside one plain call of the same model over HTTP, in one run.
+"""Compares the debiased endpoint with one plain call of the same model over HTTP, in one run.
 
     scripts/bench mitigation [--rounds 5] [--requests 60]
 
-The model is a scikit-learn pipeline as people serve it (a pandas frame, ten numbers scaled and ten categories one-hot encoded, a
-logistic regression) behind HTTP in a process of its own, which counts its calls. The service runs on a Postgres of its own with
+The model is a typical scikit-learn pipeline (a pandas frame, ten numbers scaled and ten categories one-hot encoded, a
+logistic regression) served over HTTP in its own process, which counts its calls. The service runs on its own Postgres with
 fsync on. Both get the same rows over one connection, request by request in turns; medians of the latencies and their ratios are
 printed. "All copied" are requests of nothing but monitored records with an unfavourable outcome; "as they come" every other record,
-by chance, is of the reference group. Goal: at most 2.3 times a plain call, and two calls of the model at most.
+at random, is of the reference group. Goal: at most 2.3 times a plain call, and two calls of the model at most.
 """
 
 import argparse
@@ -48,11 +48,11 @@ from app.security.keys import create_key
 from app.security.principals import Role
 from app.security.secrets import open_secret_box
 from app.settings import Settings
-from app.store.deployments import Deployments
-from app.store.engine import Database
-from app.store.migrate import upgrade
-from app.store.monitors import put_monitor
-from app.store.partitions import ensure_coming_months
+from app.store.database.engine import Database
+from app.store.database.migrate import upgrade
+from app.store.database.partitions import ensure_coming_months
+from app.store.deployments.deployments import Deployments
+from app.store.deployments.monitors import put_monitor
 
 GOAL = 2.3
 SIZES = (1, 10, 100)
@@ -70,14 +70,14 @@ Row = list[Any]
 
 @dataclass
 class Side:
-    """Latencies in milliseconds, and how often the model was called for each request."""
+    """Latencies in milliseconds, and the number of model calls per request."""
 
     latencies: list[float] = field(default_factory=list)
     calls: float = 0.0
 
     @property
     def median(self) -> float:
-        """Of the latencies."""
+        """Median latency in milliseconds."""
         return statistics.median(self.latencies)
 
 
@@ -93,7 +93,7 @@ def main() -> None:
         return
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evenhand-bench-")))
-        folder.chmod(0o711)  # the database may run as an account of its own
+        folder.chmod(0o711)  # the database may run as another account
         url = stack.enter_context(embedded_postgres(folder))
         model_port = stack.enter_context(model())
         key = prepare(url, folder, model_port)
@@ -104,7 +104,7 @@ def main() -> None:
 
 
 def measure(model_port: int, port: int, key: str, options: argparse.Namespace) -> dict[tuple[str, int], tuple[Side, Side]]:
-    """Both sides for every kind and size of requests, request by request in turns."""
+    """Measures both sides for every kind and size of requests, request by request in turns."""
     results = {(kind, size): (Side(), Side()) for kind in ("all copied", "as they come") for size in SIZES}
     model_client, our_client = Client(model_port, "/score", key), Client(port, ACTIVE, key)
     for number in range(options.rounds + 1):
@@ -123,7 +123,7 @@ def measure(model_port: int, port: int, key: str, options: argparse.Namespace) -
 
 
 class Client:
-    """One connection, kept, over which one request after the other is sent."""
+    """One keep-alive connection that sends one request after the other."""
 
     def __init__(self, port: int, path: str, key: str) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
@@ -133,7 +133,7 @@ class Client:
         self._headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
 
     def milliseconds(self, body: bytes) -> float:
-        """How long the answer takes to be there."""
+        """Returns the milliseconds until the answer has arrived."""
         began = time.perf_counter()
         self._connection.request("POST", self._path, body, self._headers)
         response = self._connection.getresponse()
@@ -145,12 +145,12 @@ class Client:
 
 
 def report(results: dict[tuple[str, int], tuple[Side, Side]]) -> int:
-    """Prints the table; 0 if the goals were met."""
+    """Prints the table; returns 0 if the goals were met."""
     is_met = True
     print(f"{'':14}{'rows':>5}{'plain ms':>10}{'active ms':>11}{'ratio':>8}{'goal':>6}{'calls':>7}{'plain p95':>11}{'active p95':>12}")
     for (kind, size), (plain, active) in results.items():
         ratio = active.median / plain.median
-        is_met = is_met and ratio <= GOAL and active.calls <= 2  # noqa: PLR2004 - for the records, and for their copies
+        is_met = is_met and ratio <= GOAL and active.calls <= 2  # noqa: PLR2004 - for the records, and for their counterfactuals
         tails = [statistics.quantiles(side.latencies, n=20)[-1] for side in (plain, active)]
         print(
             f"{kind:14}{size:5}{plain.median:10.2f}{active.median:11.2f}{ratio:8.2f}{GOAL:6}{active.calls:7.2f}"
@@ -160,7 +160,7 @@ def report(results: dict[tuple[str, int], tuple[Side, Side]]) -> int:
 
 
 def prepare(url: str, folder: Path, model_port: int) -> str:
-    """A migrated database with the deployment and its monitor; a key."""
+    """Prepares a migrated database with the deployment and its monitor; returns a key."""
     database = Database(url)
     upgrade(database)
     columns = [Column(name=name, type=FieldType.NUMBER, kind=FieldKind.NUMERIC) for name in NUMBERS]
@@ -185,7 +185,7 @@ def prepare(url: str, folder: Path, model_port: int) -> str:
 
 
 def log_some(port: int, key: str) -> None:
-    """Payload enough for a profile."""
+    """Logs enough payload records for a profile."""
     values = [*rows_of(WARM_UP, all_copied=False)]
     records = [
         {
@@ -200,24 +200,24 @@ def log_some(port: int, key: str) -> None:
 
 
 def rows_of(count: int, *, all_copied: bool) -> list[Row]:
-    """Rows that the model refuses, all or about half of them of the monitored group."""
+    """Returns rows that the model refuses, all or about half of them of the monitored group."""
     return [_row("female" if all_copied or _random.random() < 0.5 else "male") for _ in range(count)]  # noqa: PLR2004 - half of them
 
 
 def _row(sex: str) -> Row:
-    # Amounts below the average of what the model was trained on, so that it refuses.
+    # Amounts below the average of the model's training data, so that it refuses.
     return [*(round(_random.gauss(-1.0, 0.3), 4) for _ in NUMBERS), sex, *_random.choices(WORDS, k=len(KINDS) - 1)]
 
 
 def calls_of(model_port: int) -> int:
-    """How often the model was called so far."""
+    """Returns the number of calls of the model so far."""
     with urllib.request.urlopen(f"http://127.0.0.1:{model_port}/counts", timeout=5) as answer:
         return int(answer.read())
 
 
 @contextlib.contextmanager
 def model() -> Iterator[int]:
-    """The port of the model, in a process of its own until the end of the `with`."""
+    """Yields the port of the model, which runs in its own process until the end of the `with`."""
     with subprocess.Popen([sys.executable, __file__, "--serve"], stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - this file
         try:
             port = process.stdout.readline().strip() if process.stdout else ""
@@ -237,7 +237,7 @@ def serve() -> None:
 
 
 def trained() -> Pipeline:
-    """A pipeline fitted to made-up rows, for which men are approved more often."""
+    """Returns a pipeline fitted to made-up rows in which men are approved more often."""
     draw = np.random.default_rng(0)
     frame = pd.DataFrame(draw.normal(size=(2000, len(NUMBERS))), columns=NUMBERS)
     for name in KINDS:
@@ -249,14 +249,14 @@ def trained() -> Pipeline:
 
 
 class Served:
-    """The pipeline behind HTTP, in fields/values."""
+    """The pipeline as an HTTP application, in fields/values."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._calls = 0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI's own types
-        """Answers with predictions, or with how often it did."""
+        """Answers with predictions, or with the number of calls."""
         body, more = b"", True
         while more:
             message = await receive()

@@ -1,8 +1,8 @@
-"""What the overview, the deployment page and the transactions read, over HTTP and by themselves, at the size they are made for.
+"""Times the overview, the deployment page and the transactions, over HTTP and as functions, at the size they are designed for.
 
     scripts/bench pages [--deployments 200] [--days 30] [--rounds 50]
 
-The service runs on a Postgres of its own with fsync on. The rows are written by plain SQL: so many deployments with so many days of
+The service runs on its own Postgres with fsync on. The rows are written by plain SQL: `deployments` deployments with `days` days of
 hourly checks of 60 measurements each, one of them with a whole year, and a month of payload records in that one. Medians and the
 slowest of the rounds are printed in milliseconds. Goal: under 200 ms each.
 """
@@ -32,9 +32,9 @@ from app.domain.checks import DataSet
 from app.embedded import embedded_postgres
 from app.security.keys import create_key
 from app.security.principals import Role
-from app.store.engine import Database
-from app.store.migrate import upgrade
-from app.store.partitions import ensure_months
+from app.store.database.engine import Database
+from app.store.database.migrate import upgrade
+from app.store.database.partitions import ensure_months
 from app.views.series import SeriesWanted, series_of, volume_of
 
 GOAL_MILLISECONDS = 200
@@ -123,7 +123,7 @@ WHERE r.deployment_no = 1 AND r.record_no > 270000
 
 
 def fill(database: Database, *, deployments: int, days: int) -> None:
-    """Migrates the database and writes the deployments with their checks and measurements, in the order in which checks would."""
+    """Migrates the database and writes the deployments with their checks and measurements, in the order that checks would use."""
     last = hour_of(utc_now()) - HOUR
     times = {"last": last, "first": last - timedelta(days=YEAR), "since": last - timedelta(days=days), "now": utc_now()}
     upgrade(database)
@@ -140,14 +140,14 @@ def fill(database: Database, *, deployments: int, days: int) -> None:
 
 @dataclass(frozen=True)
 class Question:
-    """One thing that a page asks, and how it is asked here."""
+    """One request of a page, and the function that makes it here."""
 
     name: str
     ask: Callable[[], object]
 
 
 def main() -> None:
-    """Fills the database, asks everything in turns, and prints the table; the exit status says whether the goals were met."""
+    """Fills the database, times every request in turns, and prints the table; the exit status says whether the goals were met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--deployments", type=int, default=200)
     parser.add_argument("--days", type=int, default=30)
@@ -175,7 +175,7 @@ def _filled(deployments: int, days: int) -> Iterator[tuple[Database, Path]]:
 
 
 def _requests(database: Database, port: int) -> Iterator[Question]:
-    """What is asked over one kept connection."""
+    """Yields the requests sent over one kept connection."""
     with database.transaction() as session:
         key = create_key(session, role=Role.READ, name="bench")
     connection = http.client.HTTPConnection("127.0.0.1", port)
@@ -200,14 +200,14 @@ def _requests(database: Database, port: int) -> Iterator[Question]:
     yield question("chart of a year of hours", chart)
     yield question("overview, all deployments", "/v1/overview?limit=1000")
     yield question("payload records, newest 100", records)
-    yield question("payload records of a group that nobody is in", f"{records}?attribute=age&group=18-25&outcome=unclassified")
+    yield question("payload records of an empty group", f"{records}?attribute=age&group=18-25&outcome=unclassified")
     yield question("payload records, outcome changed", f"{records}?changed=any")
-    yield question("payload records, what was never flagged", f"{records}?debiased=changed")
+    yield question("payload records, never flagged", f"{records}?debiased=changed")
     yield question("payload record with counterfactuals", f"{records}/r-77")
 
 
 def _views(database: Database) -> Iterator[Question]:
-    """What a page reads through functions, of the deployment with a year of hours."""
+    """Yields the views that a page reads through functions, of the deployment with a year of hours."""
 
     def question(name: str, view: Callable[[Session], object]) -> Question:
         def ask() -> None:

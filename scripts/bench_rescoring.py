@@ -1,8 +1,8 @@
-"""Rescoring beside a bare httpx loop: the same rows, the same endpoint, four connections, pages of 1,000 rows, in one run.
+"""Compares rescoring with a bare httpx loop: the same rows, the same endpoint, four connections, pages of 1,000 rows, in one run.
 
     python scripts/bench_rescoring.py [--pages 100] [--rounds 5]
 
-The endpoint is a plain logistic regression in a process of its own. Both sides take turns; the medians and their ratio are
+The endpoint is a plain logistic regression in its own process. Both sides take turns; the medians and their ratio are
 printed (goal: at most 1.15). The bare loop encodes and decodes with msgspec, as we do, and checks nothing.
 """
 
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def measure(url: str, rows: list[Row], rounds: int) -> tuple[list[float], list[float]]:
-    """Seconds of each round of the bare loop, and of ours."""
+    """Returns the seconds of each round of the bare loop, and of ours."""
     client = ScoringClient(Endpoint(url=url, page_size=PAGE, concurrency=CONNECTIONS), OutputFields(probability="probability"), COLUMNS)
     sides: list[tuple[Callable[[], list[Any]], list[float]]] = [
         (lambda: [row[0] for row in asyncio.run(bare_loop(url, rows))], []),
@@ -80,7 +80,7 @@ def measure(url: str, rows: list[Row], rounds: int) -> tuple[list[float], list[f
 
 
 async def bare_loop(url: str, rows: list[Row]) -> list[Row]:
-    """The least that gets the rows scored in order: no retries, no limits, no checks."""
+    """Scores the rows in order with the least possible work: no retries, no limits, no checks."""
     starts = iter(range(0, len(rows), PAGE))
     found: dict[int, list[Row]] = {}
 
@@ -96,14 +96,14 @@ async def bare_loop(url: str, rows: list[Row]) -> list[Row]:
 
 
 def make_rows(count: int) -> list[Row]:
-    """Seeded rows of ten amounts and ten kinds."""
+    """Returns seeded rows of ten amounts and ten kinds."""
     draw = random.Random(0)  # noqa: S311 - made-up rows, no secrets
     return [[round(draw.gauss(), 4) for _ in NUMERIC] + draw.choices(KINDS, k=len(CATEGORICAL)) for _ in range(count)]
 
 
 @contextmanager
 def endpoint() -> Iterator[str]:
-    """The URL of the plain endpoint, in a process of its own until the end of the `with`."""
+    """Yields the URL of the plain endpoint, which runs in its own process until the end of the `with`."""
     with subprocess.Popen([sys.executable, __file__, "--serve"], stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - this file
         try:
             port = process.stdout.readline().strip() if process.stdout else ""
@@ -123,7 +123,7 @@ def serve() -> None:
 
 
 async def score(_scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI's own types
-    """A logistic regression of all columns, in fields/values."""
+    """Answers with a logistic regression of all columns, in fields/values."""
     body, more = b"", True
     while more:
         message = await receive()

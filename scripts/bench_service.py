@@ -1,4 +1,4 @@
-"""The service as a process of its own, for measurements."""
+"""The service in its own process, for measurements."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ START_SECONDS = 30
 
 @contextlib.contextmanager
 def service(url: str, folder: Path) -> Iterator[int]:
-    """The process that `evenhand serve` runs for HTTP, on a free port."""
+    """Yields the port of the process that `evenhand serve` runs for HTTP, a free one."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     listener.listen(128)

@@ -1,10 +1,10 @@
-"""How often the 95 % intervals hold the truth: windows are drawn from known chances, measured, and held against the chances.
+"""Counts how often the 95 % intervals hold the truth: draws windows from known chances, measures them, and compares.
 
     scripts/coverage [--rounds 1000] [--windows 200 1000 10000] [--shares 0.5 0.1] [--scenarios moderate …] [--metric KEY …] [--by metric]
 
-A window is so many records, drawn independently: each has a group (the monitored one with the given share), a stratum, a label, a
-prediction and a score, and on balanced data the outcome of its copy. The truth is the same metric of the chances themselves, in place
-of counts. A measurement with a caution is counted apart. Rows measured record by record (flip test, consistency) are not here.
+A window is a number of records, drawn independently: each has a group (the monitored one with the given share), a stratum, a label, a
+prediction and a score, and on balanced data the outcome of its counterfactual. The truth is the same metric of the chances themselves,
+instead of counts. Measurements with a caution are counted separately. Metrics of records (flip test, consistency) are not included.
 """
 
 import argparse
@@ -42,7 +42,7 @@ STRATA = ("first", "second", "third")
 SCORES = 50
 """Values that a score can have, below one half and above it each."""
 WHOLE = 10**12
-"""Records that stand for the chances themselves."""
+"""Records that represent the chances themselves."""
 ENTROPY = ("entropy_index", "theil_index", "coefficient_of_variation")
 FAMILIES = {RateOf: "rates", CountOf: "counts", OverStrata: "conditional on strata", FromScores: "scores"}
 BATCH = 50
@@ -53,8 +53,8 @@ BATCH = 50
 class Scenario:
     """Chances by group (first the monitored one): of a favourable label, and of a favourable prediction for either label.
 
-    `flips` are the chances that the copy of an unfavourable record is favourable, and that of a favourable one unfavourable.
-    `strata` are the shares of the strata of the monitored group and of the others; `weights` what a record of each weighs.
+    `flips` are the chances that the counterfactual of an unfavourable record is favourable, and that of a favourable one unfavourable.
+    `strata` are the shares of the strata of the monitored group and of the others; `weights` the weight of a record of each.
     """
 
     base: tuple[float, ...]
@@ -86,7 +86,7 @@ SCENARIOS = {
 
 
 class Where(NamedTuple):
-    """What is counted together."""
+    """Key of the measurements counted together."""
 
     scenario: str
     window: int
@@ -98,7 +98,7 @@ class Where(NamedTuple):
 
 
 class Kinds(NamedTuple):
-    """Every kind of record there can be, and its chance; or the records of a window."""
+    """Every kind of record there can be, with its chance; or the records of a window."""
 
     chance: FloatArray
     group: IntArray
@@ -109,13 +109,13 @@ class Kinds(NamedTuple):
     score: FloatArray
 
     def at(self, places: IntArray) -> "Kinds":
-        """The kinds at those places, as often as they are named."""
+        """Returns the kinds at those places, repeated as often as they are named."""
         columns = {name: column[places] for name, column in self._asdict().items()}
         return Kinds(**columns)
 
 
 def main() -> None:
-    """Simulates, prints the table by family (or by metric), and says which fall outside."""
+    """Simulates, prints the table by family (or by metric), and marks the rows outside the nominal range."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=1000, help="windows of each size, share and scenario")
     parser.add_argument("--windows", type=int, nargs="+", default=[200, 1000, 10_000], help="records in a window")
@@ -124,7 +124,7 @@ def main() -> None:
     parser.add_argument("--metric", nargs="+", choices=CATALOGUE, metavar="KEY", help="only these metrics")
     parser.add_argument("--data", nargs="+", default=["payload", "training", "balanced", "feedback"], help="only these data sets")
     parser.add_argument("--by", choices=("family", "metric", "scenario", "figure"), default="family", help="rows of the table")
-    parser.add_argument("--draws", type=int, default=1000, help="draws behind an interval that has no closed form")
+    parser.add_argument("--draws", type=int, default=1000, help="draws for an interval that has no closed form")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=max(1, (os.cpu_count() or 2) // 2))
     options = parser.parse_args()
@@ -144,7 +144,7 @@ def _jobs(options: argparse.Namespace) -> Iterator[tuple[str, int, float, range,
 
 
 def simulate(name: str, window: int, share: float, rounds: range, options: argparse.Namespace) -> dict[Where, Counter[str]]:
-    """What became of each measurement of these rounds."""
+    """Counts the results of each measurement in these rounds."""
     scenario = SCENARIOS[name]
     kinds = every_kind(scenario, share)
     truths = {_place(name, window, share, data, result): result for data, result in _measured_truth(kinds, scenario, options)}
@@ -162,7 +162,7 @@ def simulate(name: str, window: int, share: float, rounds: range, options: argpa
 
 
 def every_kind(scenario: Scenario, share: float) -> Kinds:
-    """The kinds of records of a scenario, with the monitored group at that share."""
+    """Returns the kinds of records of a scenario, with the monitored group at that share."""
     others = len(scenario.base) - 1
     sizes = np.array([share, *[(1 - share) / others] * others])
     own = [0] + [1] * others
@@ -186,7 +186,7 @@ def every_kind(scenario: Scenario, share: float) -> Kinds:
 
 
 def _measured_truth(kinds: Kinds, scenario: Scenario, options: argparse.Namespace) -> Iterator[tuple[str, Measured]]:
-    """The metrics of the chances: as weights of one record of each kind, or as so many records that no share is rounded."""
+    """Yields the metrics of the chances: as weights of one record of each kind, or as so many records that no share is rounded."""
     weights = kinds.chance * WHOLE
     if scenario.weights is not None:
         weights = weights * np.array(scenario.weights)[kinds.stratum]
@@ -229,7 +229,7 @@ def _of_tables(
 
 
 def _balanced(kinds: Kinds, counts: IntArray, options: argparse.Namespace, *, seed: int, draws: int) -> Iterator[tuple[str, Measured]]:
-    """Each record has one copy, of the other group."""
+    """Measures balanced data in which each record has one counterfactual, in the other group."""
     key = (kinds.group * 2 + kinds.prediction) * 2 + kinds.copy
     count = np.bincount(key, counts, minlength=8).astype(np.int64)
     group, outcome, copy = (axis.ravel() for axis in np.indices((2, 2, 2)))
@@ -250,7 +250,7 @@ def _is_count(key: str) -> bool:
 
 
 def _found(result: Measured, truth: float) -> Iterable[str]:
-    """What became of one measurement, as words to be counted."""
+    """Classifies one measurement, as words to be counted."""
     number = result.number
     if not isinstance(number, Value):
         return ("undefined",)
@@ -264,15 +264,15 @@ def _found(result: Measured, truth: float) -> Iterable[str]:
         side = "above"
     else:
         side = "held"
-    prefix = "cautioned " if "caution" in result.details else ""
+    prefix = "cautioned " if result.details.caution is not None else ""
     return (f"{prefix}measured", f"{prefix}{side}")
 
 
 def family(where: Where) -> str:
-    """The family of a metric."""
+    """Returns the family of a metric."""
     row = CATALOGUE[where.metric]
     if where.data == "balanced" and not where.metric.startswith("flip"):
-        return "balanced: records with their copies"
+        return "balanced: records with their counterfactuals"
     if isinstance(row.measure, OfPair | OfSet | Across):
         return _composite(row)
     if isinstance(row.measure, Compared):
@@ -315,7 +315,7 @@ def _name(where: Where, by: str) -> str:
 
 
 def _cell(several: list[Counter[str]]) -> str:
-    """How often what carries no caution held the truth, what share of all carries one, and how often that held it."""
+    """Formats how often figures without a caution held the truth, the share with a caution, and how often those held it."""
     counted: Counter[str] = Counter()
     for counter in several:
         counted.update(counter)

@@ -1,11 +1,11 @@
-"""How often the 95 % intervals of balanced figures hold the truth, with several values and draws on a side.
+"""Counts how often the 95 % intervals of balanced figures hold the truth, with several values and draws on a side.
 
     scripts/coverage-balanced [--rounds 500] [--windows 100 1000] [--effects none small large] [--seed 1]
 
-A window is so many records, drawn independently. Each has a value of the attribute, and a merit that is uniform on [0, 1]. The model
-answers favourably where the merit lies below the chance of the value; with several draws, below a chance that is drawn uniformly around
-it for each copy, as the numbers of a range are. So the truth is known: the chance of the group over the mean chance of the reference
-values, weighted by their shares. With the effect `none` the model does not look at the attribute: every figure must be exactly 1 or 0.
+A window is a number of records, drawn independently. Each has a value of the attribute, and a merit that is uniform on [0, 1]. The model
+answers favourably where the merit is below the chance of the value; with several draws, below a chance that is drawn uniformly around
+it for each counterfactual, like the numbers of a range. So the truth is known: the chance of the group over the mean chance of the
+reference values, weighted by their shares. With the effect `none` the model ignores the attribute: every figure must be exactly 1 or 0.
 """
 
 import argparse
@@ -20,10 +20,10 @@ from app.metrics import BalancedCells, Value, measure_balanced
 from app.metrics.groups import FloatArray, Role
 
 SIDES = ((1, 1), (1, 2), (2, 3), (4, 4), (3, 1))
-"""How many monitored and reference values there are."""
+"""Numbers of monitored and of reference values."""
 DRAWS = (1, 2, 10)
 SPREAD = 0.15
-"""How far the chance of a drawn copy lies around that of its value, at most."""
+"""Max distance of the chance of a drawn counterfactual from that of its value."""
 CHANCES = {"small": (0.42, 0.48, 0.5, 0.55), "large": (0.3, 0.4, 0.45, 0.6)}
 """Lowest and highest chance of a monitored value, then of a reference value."""
 METRICS = frozenset({"disparate_impact", "statistical_parity_difference", "favourable_rate"})
@@ -31,7 +31,7 @@ METRICS = frozenset({"disparate_impact", "statistical_parity_difference", "favou
 
 @dataclass(frozen=True)
 class World:
-    """Values by share and chance [values], the monitored ones first; `chances` None: the model does not look at the value."""
+    """Values by share and chance [values], the monitored ones first; `chances` None: the model ignores the value."""
 
     monitored: int
     shares: FloatArray
@@ -40,12 +40,12 @@ class World:
 
     @property
     def groups(self) -> tuple[tuple[str, Role], ...]:
-        """The values by their names."""
+        """The values by name."""
         others = len(self.shares) - self.monitored
         return (*((f"m{no}", "monitored") for no in range(self.monitored)), *((f"r{no}", "reference") for no in range(others)))
 
     def truth(self, scope: str, group: str | None) -> float:
-        """The chance of the first monitored value (scope `group`), of all monitored, or of the reference."""
+        """Returns the chance of the first monitored value (scope `group`), of all monitored, or of the reference."""
         if self.chances is None:
             return float("nan")
         if scope == "group":
@@ -54,7 +54,7 @@ class World:
         return float(np.average(self.chances[side], weights=self.shares[side]))
 
     def window(self, records: int, random: np.random.Generator) -> BalancedCells:
-        """So many records with the answers to their copies."""
+        """Draws records with the answers to their counterfactuals."""
         codes, merit = random.choice(len(self.shares), records, p=self.shares), random.random(records)
         is_monitored = codes < self.monitored
         own = (merit < self._bars(codes, 1, random)[:, 0]).astype(np.int64)
@@ -76,7 +76,7 @@ class World:
 
 
 def worlds(effects: list[str]) -> Iterator[tuple[str, World]]:
-    """Every world by what it is called in the table."""
+    """Yields every world with its name in the table."""
     for effect, (monitored, reference), draws, uneven in product(effects, SIDES, DRAWS, (False, True)):
         weights = np.linspace(1, 3, reference) if uneven else np.ones(reference)
         share = 0.15 if uneven else 0.5
@@ -89,12 +89,12 @@ def worlds(effects: list[str]) -> Iterator[tuple[str, World]]:
 
 
 def simulate(world: World, records: int, rounds: int, seed: int) -> Counter[tuple[str, bool]]:
-    """How often each metric's interval held the truth; of a model that does not look, how often the figure was exactly equality."""
+    """Counts how often each metric's interval held the truth; for a model that ignores the attribute, how often it was exact equality."""
     found: Counter[tuple[str, bool]] = Counter()
     for number in range(rounds):
         random = np.random.default_rng([seed, number, records, world.draws, len(world.shares), world.monitored])
         for result in measure_balanced(world.window(records, random), metrics=METRICS):
-            if isinstance(result.number, Value) and "caution" not in result.details and result.scope in {"group", "pooled"}:
+            if isinstance(result.number, Value) and result.details.caution is None and result.scope in {"group", "pooled"}:
                 is_rate = result.metric == "favourable_rate"
                 if is_rate and (world.chances is None or str(result.group).startswith("r")):
                     continue
@@ -109,7 +109,7 @@ def simulate(world: World, records: int, rounds: int, seed: int) -> Counter[tupl
 
 
 def main() -> None:
-    """Simulates, and prints one row a world, one column a window and metric; figures with a caution are left out."""
+    """Simulates, and prints one row per world, one column per window and metric; figures with a caution are left out."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=500, help="windows of each size and world")
     parser.add_argument("--windows", type=int, nargs="+", default=[100, 1000], help="records in a window")

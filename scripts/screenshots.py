@@ -1,17 +1,21 @@
-"""Pictures of every page of the worked example, wide and narrow, light and dark; and what is wrong on them."""
+"""Takes pictures of every page of the worked example, wide and narrow, light and dark, and reports faults on them."""
 
 import argparse
 import shutil
 from pathlib import Path
 from typing import get_args
 
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, ViewportSize
 
 from tests.browsing import DESKTOP, PHONE, Scheme, Visit, running_browser, visiting
 from tests.example_run import Example, running_example
 from tests.page_list import pages
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+README_PICTURE = REPOSITORY / "docs" / "screenshot.png"
+README_PAGE = "fairness"
+README_WINDOW: ViewportSize = {"width": 1140, "height": 640}
+"""CSS pixels. The whole page would take 700 kB."""
 
 
 def main() -> None:
@@ -20,14 +24,27 @@ def main() -> None:
     parser.add_argument("--hours", type=int, default=72, help="hours of history (72)")
     parser.add_argument("--to", type=Path, default=REPOSITORY / "build" / "screenshots", help="the folder (build/screenshots)")
     parser.add_argument("--only", action="append", help="the name of a page; may be given several times")
+    parser.add_argument("--readme", action="store_true", help="only the picture in the README")
     chosen = parser.parse_args()
+    if chosen.readme:
+        _take_for_readme(chosen.hours)
+        return
     shutil.rmtree(chosen.to, ignore_errors=True)
     chosen.to.mkdir(parents=True)
-    with running_browser() as browser, running_example(hours=chosen.hours, seconds=300) as example:
+    with running_browser() as browser, running_example(hours=chosen.hours) as example:
         for width in (DESKTOP, PHONE):
             for scheme in get_args(Scheme):
                 _take(browser, example, chosen.to, width, scheme, chosen.only)
     print(f"The pictures are in {chosen.to}.")
+
+
+def _take_for_readme(hours: int) -> None:
+    with running_browser() as browser, running_example(hours=hours) as example, visiting(browser, example.base_url) as visit:
+        visit.page.set_viewport_size(README_WINDOW)
+        visit.log_in(example.key)
+        visit.go(pages(example.client)[README_PAGE])
+        visit.page.screenshot(path=README_PICTURE)
+    print(f"The picture is {README_PICTURE}.")
 
 
 def _take(browser: Browser, example: Example, folder: Path, width: int, scheme: Scheme, only: list[str] | None) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, expect, sync_playwright
 
 DESKTOP, PHONE = 1280, 390
 """Widths in CSS pixels at which every page is looked at."""
@@ -30,6 +30,9 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+
+FOR_EVER = 2**31 - 1
+"""Milliseconds; `expect()` takes 0 for its usual 5 seconds."""
 
 Scheme = Literal["light", "dark"]
 
@@ -123,10 +126,12 @@ class Visit:
 
 @contextmanager
 def visiting(browser: Browser, base_url: str, *, width: int = DESKTOP, scheme: Scheme = "light") -> Iterator[Visit]:
-    """A fresh tab at that service: no cookies, everything watched."""
+    """A fresh tab at that service: no cookies, everything watched. It waits without limit, as every test does."""
     context: BrowserContext = browser.new_context(
         viewport={"width": width, "height": HEIGHTS[width]}, color_scheme=scheme, reduced_motion="reduce"
     )
+    context.set_default_timeout(0)
+    expect.set_options(timeout=FOR_EVER)
     try:
         visit = Visit(context.new_page(), base_url)
         visit.watch()

@@ -1,25 +1,73 @@
 """Fixtures that every tier shares. Tests talk to a real Postgres: an embedded one, or EVENHAND_TEST_DATABASE_URL."""
 
+import logging
 import os
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
-import psycopg
 import pytest
-from sqlalchemy.engine import make_url
+import structlog
 
-from app.embedded import embedded_postgres
-from app.store.engine import Database
-from app.store.migrate import upgrade
-from app.store.partitions import ensure_coming_months
+from app.embedded import EmbeddedPostgres
+from app.embedded.configuration import TUNING
+from app.store.database.engine import Database
+from app.store.database.migrate import upgrade
+from app.store.database.partitions import ensure_coming_months
+from tests.cheap import hash_passwords_cheaply, trust_one_authority
+from tests.databases import UNSAFE, Databases, address_of, execute
+from tests.progress import Watch, lift_limits
+
+lift_limits()
+hash_passwords_cheaply()
+
+LOGGING: dict[str, Any] = {
+    "processors": [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        # The default renders the local variables of every frame of an error, which takes seconds of processor time.
+        structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+    ],
+    "wrapper_class": structlog.make_filtering_bound_logger(0),
+    "logger_factory": structlog.PrintLoggerFactory(),
+}
+"""What tests print. Loggers are never cached: a cached one would not see what another test configures or captures."""
+
+structlog.configure = partial(structlog.configure, cache_logger_on_first_use=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """The only limit of a test: that something moves. Fixtures are watched, too."""
+    with Watch().looking():
+        return (yield)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_authority(tmp_path_factory: pytest.TempPathFactory) -> None:
+    trust_one_authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(autouse=True)
+def _own_logging() -> Iterator[None]:
+    """Undoes what a command that a test calls in this process configures."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    structlog.configure(**LOGGING)
+    yield
+    structlog.configure(**LOGGING)
+    root.handlers[:], root.level = handlers, level
 
 
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
-    """The address of a running Postgres that tests may create databases in."""
+    """The address of a running Postgres that tests may create databases in. The embedded one keeps nothing across a power cut."""
     given = os.environ.get("EVENHAND_TEST_DATABASE_URL")
     if given:
         yield given
@@ -27,45 +75,45 @@ def postgres_url() -> Iterator[str]:
     # Not pytest's own folder: it is closed to all but its owner, and as root the server runs as another account.
     with tempfile.TemporaryDirectory(prefix="evenhand-test-") as folder:
         Path(folder).chmod(0o711)
-        with embedded_postgres(Path(folder) / "data") as url:
-            yield url
+        server = EmbeddedPostgres(Path(folder) / "data")
+        with patch.dict(TUNING, UNSAFE):
+            server.start()
+        yield server.url
+        server.stop()
 
 
 @pytest.fixture(scope="session")
 def template_database(postgres_url: str) -> Iterator[str]:
     """The name of a migrated database that others are copied from (a copy takes a tenth of a migration)."""
     name = f"template_{uuid.uuid4().hex}"
-    _execute(postgres_url, f"CREATE DATABASE {name}")
-    database = Database(_named(postgres_url, name))
+    execute(postgres_url, f"CREATE DATABASE {name}")
+    database = Database(address_of(postgres_url, name))
     upgrade(database)
     with database.transaction() as session:
         ensure_coming_months(session, datetime.now(UTC))
     database.close()
     yield name
-    _execute(postgres_url, f"DROP DATABASE {name} WITH (FORCE)")
+    execute(postgres_url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def databases(postgres_url: str, template_database: str) -> Iterator[Databases]:
+    """Empty, migrated databases, lent to one test after another."""
+    databases = Databases(postgres_url, template_database)
+    yield databases
+    databases.drop()
 
 
 @pytest.fixture
-def database_url(postgres_url: str, template_database: str) -> Iterator[str]:
-    """The address of a fresh, migrated database of this test's own."""
-    name = f"test_{uuid.uuid4().hex}"
-    _execute(postgres_url, f"CREATE DATABASE {name} TEMPLATE {template_database}")
-    yield _named(postgres_url, name)
-    _execute(postgres_url, f"DROP DATABASE {name} WITH (FORCE)")
+def database_url(databases: Databases) -> Iterator[str]:
+    """The address of an empty, migrated database that no other test uses meanwhile."""
+    with databases.lent() as url:
+        yield url
 
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
-    """A pool on a fresh, migrated database."""
+    """A pool on an empty, migrated database."""
     database = Database(database_url)
     yield database
     database.close()
-
-
-def _named(url: str, database: str) -> str:
-    return make_url(url).set(database=database).render_as_string(hide_password=False)
-
-
-def _execute(url: str, statement: str) -> None:
-    with psycopg.connect(make_url(url).set(drivername="postgresql").render_as_string(hide_password=False), autocommit=True) as connection:
-        connection.execute(statement)

@@ -17,6 +17,7 @@ from pathlib import Path
 import httpx
 
 from app.embedded.postmaster import postmaster_of
+from tests.progress import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 KEY = re.compile(r"evk_[a-z2-7]{8}_[A-Za-z0-9_-]{43}")
@@ -26,19 +27,20 @@ TOLD = "A series, day by day"
 
 @dataclass(frozen=True)
 class Example:
-    """Where it is, a key for it, and a client that holds the key."""
+    """Where it is, its data folder, a key for it, and a client that holds the key."""
 
     base_url: str
+    data_dir: Path
     key: str
     client: httpx.Client
 
 
 @contextlib.contextmanager
-def running_example(*, hours: int, seconds: float) -> Iterator[Example]:
+def running_example(*, hours: int) -> Iterator[Example]:
     """The example with its results shown, until the block ends; nothing of it is left then.
 
     Raises:
-        TimeoutError: it did not come to its results in that many seconds.
+        RuntimeError: it ended before it came to its results.
     """
     # Not pytest's own folder: it is closed to the account that stands in for root.
     folder = Path(tempfile.mkdtemp(prefix="evenhand-pages-"))
@@ -55,16 +57,16 @@ def running_example(*, hours: int, seconds: float) -> Iterator[Example]:
             subprocess.Popen(command, env=environment, cwd=REPOSITORY, stdout=output, stderr=output) as process,
         ):
             try:
-                key = _key_when_told(printed, process, seconds)
+                key = _key_when_told(printed, process)
                 base_url = f"http://127.0.0.1:{port}"
                 headers = {"Authorization": f"Bearer {key}"}
-                with httpx.Client(base_url=base_url, headers=headers, timeout=20, trust_env=False) as client:
-                    yield Example(base_url, key, client)
+                with httpx.Client(base_url=base_url, headers=headers, trust_env=False) as client:
+                    # Rules are judged some time after the checks that the example itself waits for.
+                    wait_until(lambda: client.get("/v1/alerts?state=open").json()["alerts"], "an alert is open")
+                    yield Example(base_url, folder / "data", key, client)
             finally:
                 process.send_signal(signal.SIGINT)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(30)
-                process.kill()
+                process.wait()
     finally:
         running = postmaster_of(folder / "data" / "postgres")
         if running is not None:
@@ -73,10 +75,9 @@ def running_example(*, hours: int, seconds: float) -> Iterator[Example]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _key_when_told(printed: Path, process: "subprocess.Popen[bytes]", seconds: float) -> str:
-    deadline = time.monotonic() + seconds
+def _key_when_told(printed: Path, process: "subprocess.Popen[bytes]") -> str:
     while TOLD not in printed.read_text():
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise TimeoutError(f"The example did not come to its results:\n{printed.read_text()}")
+        if process.poll() is not None:
+            raise RuntimeError(f"The example did not come to its results:\n{printed.read_text()}")
         time.sleep(0.2)
     return KEY.findall(printed.read_text())[0]

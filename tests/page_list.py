@@ -1,20 +1,20 @@
 """Every page of the worked example, for the tests of the pages and for screenshots of them."""
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
 import httpx
 
+from tests.progress import wait_until
+
 DEPLOYMENT = "/deployments/credit-risk"
-SECONDS = 60
 
 
 def pages(client: httpx.Client) -> Mapping[str, str]:
     """The pages' names and paths at the example that the client asks."""
     api = "/v1/deployments/credit-risk"
     check = _first(client, f"{api}/checks?state=succeeded&limit=1", "checks")["id"]
-    record = _first(client, f"{api}/payload-records?limit=1", "payload_records")["id"]
+    record = _first(client, f"{api}/payload-records?limit=1&outcome=unfavourable", "payload_records")["id"]  # the longest badge
     alert = _first(client, "/v1/alerts?limit=1", "alerts")["id"]
     views = {
         f"check-{view}": f"{DEPLOYMENT}/checks/{check}?view={view}" for view in ("payload_perturbed", "payload", "training", "debiased")
@@ -41,8 +41,11 @@ def pages(client: httpx.Client) -> Mapping[str, str]:
 
 def _first(client: httpx.Client, path: str, member: str) -> Any:  # noqa: ANN401 - any JSON
     """The first that is listed; alerts are worked out some seconds after the check that they are about."""
-    deadline = time.monotonic() + SECONDS
-    while not (listed := client.get(path).raise_for_status().json()[member]):
-        assert time.monotonic() < deadline, f"nothing is listed at {path}"
-        time.sleep(0.5)
+    listed: list[Any] = []
+
+    def is_listed() -> bool:
+        listed[:] = client.get(path).raise_for_status().json()[member]
+        return bool(listed)
+
+    wait_until(is_listed, f"something is listed at {path}")
     return listed[0]

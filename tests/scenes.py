@@ -17,13 +17,13 @@ from app.domain.checks import CheckRun, CheckState, Measurement, Progress, Span,
 from app.domain.definitions import Definition
 from app.domain.deployments import Column, Deployment, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
 from app.domain.monitors import Monitor
-from app.mitigation.passive import mitigate_window
-from app.store.check_runs import read_run
-from app.store.deployments import Deployments
-from app.store.engine import Database
-from app.store.monitors import monitor_of, put_monitor
-from app.store.partitions import ensure_months
-from app.store.results import StoredTable, measurements_of, tables_of
+from app.mitigation.window.mitigating import mitigate_window
+from app.store.checks.check_runs import read_run
+from app.store.checks.results import StoredTable, measurements_of, tables_of
+from app.store.database.engine import Database
+from app.store.database.partitions import ensure_months
+from app.store.deployments.deployments import Deployments
+from app.store.deployments.monitors import monitor_of, put_monitor
 from app.store.tables import CheckRow
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -146,7 +146,7 @@ class Scene:
     def perform(self, run: CheckRun) -> None:
         """Runs a queued check in this thread."""
         report = self.report or self.reported.append
-        perform_check(run, database=self.database, sealer=PlainSealer(), allowlist=(), report=report, further=mitigate_window)
+        perform_check(run, database=self.database, sealer=PlainSealer(), report=report, further=mitigate_window)
 
     def result(self, run: CheckRun) -> "Result":
         """What is stored of a check."""
@@ -207,7 +207,7 @@ class Result:
         return found.value
 
 
-def scene(
+def scene(  # noqa: PLR0913 - one name for each thing that tests choose
     database: Database,
     columns: Sequence[Column],
     monitor: Monitor,
@@ -216,6 +216,7 @@ def scene(
     meta: Sequence[Column] = (),
     problem_type: ProblemType = ProblemType.BINARY,
     probability: str | None = "probability",
+    deployment_id: str = "a-model",
 ) -> Scene:
     """A deployment with these features and meta columns, watched by the monitor."""
     definition = Definition(
@@ -228,7 +229,7 @@ def scene(
         endpoint=endpoint,
     )
     with database.transaction() as session:
-        deployment, _ = Deployments(session, PlainSealer()).create("a-model", definition)
+        deployment, _ = Deployments(session, PlainSealer()).create(deployment_id, definition)
         put_monitor(session, deployment.no, monitor)
     return Scene(database, deployment)
 

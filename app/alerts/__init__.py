@@ -1,1 +1,1 @@
-"""Tell people: rules over ended checks, alerts with a life of their own, and their delivery."""
+"""Alerts to people: rules over ended checks, alerts from opening to resolution, and their delivery."""

@@ -1,19 +1,19 @@
-"""Sending open alerts to a channel that was added after they were opened."""
+"""Sends open alerts to a channel that was added after they were opened."""
 
 from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from app.domain.alerts import Event
-from app.domain.channels import Channel
-from app.errors import NotFound
-from app.store.alert_channels import find_channel
-from app.store.alert_rules import lock_alerts
-from app.store.notifications import queue_notification
-from app.store.open_alerts import concerned_deployments, count_open, hold_open
+from ..domain.alerts import Event
+from ..domain.channels import Channel
+from ..errors import NotFound
+from ..store.alerts.alert_channels import find_channel
+from ..store.alerts.alert_rules import lock_alerts
+from ..store.alerts.notifications import queue_notification
+from ..store.alerts.open_alerts import concerned_deployments, count_open, lock_open_alerts
 
 MOST_AT_ONCE = 500
-"""Alerts that one request queues for a channel, the oldest; asking again goes on with the next."""
+"""Max alerts that one request queues for a channel, the oldest first; the next request continues with the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,19 +26,19 @@ class CaughtUp:
 
 
 def send_open_alerts(session: Session, channel: Channel, *, rule_no: int | None = None, again: bool = False) -> CaughtUp:
-    """Queues for the channel each open alert of the rules that name it, or of that rule alone; `again` also those it was sent before.
+    """Queues for the channel each open alert of the rules that name it, or of that rule alone; `again` includes alerts sent before.
 
     Doing it twice, also at the same time, sends nothing twice. An alert that is resolved meanwhile is not sent.
 
     Raises:
         NotFound: the channel was deleted in this moment.
     """
-    # In the order in which everybody takes them: the alerts of deployments, then channels.
+    # Locks in the order that all code uses: the alerts of deployments, then channels.
     for deployment_no in concerned_deployments(session, channel, rule_no):
         lock_alerts(session, deployment_no)
     if find_channel(session, channel.id, for_change=True) is None:
         raise NotFound("alert channel", channel.id)
-    waiting = hold_open(session, channel, rule_no, with_sent=again)
+    waiting = lock_open_alerts(session, channel, rule_no, with_sent=again)
     for alert in waiting[:MOST_AT_ONCE]:
         queue_notification(session, channel, alert, Event.OPENED)
     queued = min(len(waiting), MOST_AT_ONCE)

@@ -1,4 +1,4 @@
-"""E-mail: plain text, handed to the operator's mail server."""
+"""E-mail in plain text, handed to the operator's mail server."""
 
 import smtplib
 import socket
@@ -14,15 +14,15 @@ from typing import Any
 
 import httpx
 
-from app.alerts.attempts import Delivered, Undelivered
-from app.alerts.mail_server import MailServer
-from app.alerts.wording import facts, headline, sentence
-from app.clock import monotonic_seconds
-from app.domain.deployments import Credentials, CredentialsKind
-from app.scoring.credentials import redacted
+from ..clock import monotonic_seconds
+from ..domain.deployments import Credentials, CredentialsKind
+from ..outbound.credentials import redacted
+from .attempts import Delivered, Undelivered
+from .mail_server import MailServer
+from .wording import facts, headline, sentence
 
 TIMEOUT_SECONDS = 20.0
-"""For connecting, and again for the whole conversation after it."""
+"""Max seconds to connect, and again for the whole conversation after it."""
 
 _MOST_PARTS = 5
 _LEAST_SECONDS = 0.1
@@ -31,7 +31,10 @@ _SHOWN_CHARACTERS = 200
 
 
 def alert_mail(body: Mapping[str, Any], *, sender: str, to: Sequence[str]) -> EmailMessage:
-    """The e-mail of a notification. Its id is the notification's, so a second copy can be told; all of one alert refer to one thread."""
+    """Returns the e-mail of a notification.
+
+    Its id is the notification's, so that a second copy can be recognised; all e-mails of one alert refer to one thread.
+    """
     domain = sender.rpartition("@")[2]
     mail = EmailMessage(policy=MAIL_POLICY)
     mail["Subject"] = f"[Evenhand] {headline(body)}"
@@ -48,11 +51,11 @@ def alert_mail(body: Mapping[str, Any], *, sender: str, to: Sequence[str]) -> Em
 
 
 def send_mail(mail: EmailMessage, server: MailServer) -> Delivered | Undelivered:
-    """Hands the e-mail over and says how that ended. It counts as delivered if the server takes it for one of the addresses."""
+    """Hands the e-mail over and returns how that ended. It counts as delivered if the server takes it for one of the addresses."""
     try:
         with _connected(server) as connection:
             refused = connection.send_message(mail)
-            with suppress(smtplib.SMTPException, OSError):  # it has the mail, whatever becomes of the farewell
+            with suppress(smtplib.SMTPException, OSError):  # the server has the mail, however the farewell ends
                 connection.quit()
     except (smtplib.SMTPException, OSError) as error:
         reason = redacted(_reason(error), Credentials(kind=CredentialsKind.BASIC, name=server.user or "", secret=server.password or ""))
@@ -65,12 +68,12 @@ def send_mail(mail: EmailMessage, server: MailServer) -> Delivered | Undelivered
 
 
 def seconds_to_connect(addresses: int) -> float:
-    """The time for each of a server's addresses: smtplib tries one after the other, and a large service has many."""
+    """Returns the time for each of a server's addresses: smtplib tries one after the other, and a large service has many."""
     return TIMEOUT_SECONDS / max(1, min(addresses, _MOST_PARTS))
 
 
 class _Bounded(smtplib.SMTP):
-    """A conversation that ends in time: each command may take only what is left of it."""
+    """SMTP conversation that ends in time: each command may take only what is left of it."""
 
     ends_at: float | None = None
 
@@ -81,12 +84,12 @@ class _Bounded(smtplib.SMTP):
 
 
 class _BoundedTls(_Bounded, smtplib.SMTP_SSL):
-    """The same under TLS from the first byte."""
+    """Bounded SMTP conversation under TLS from the first byte."""
 
 
 @contextmanager
 def _connected(server: MailServer) -> Iterator[smtplib.SMTP]:
-    # Its own name for the greeting: smtplib would ask name servers for this machine's, which may take long.
+    # A fixed name for the greeting: smtplib would ask name servers for this machine's, which may take long.
     name = server.sender.rpartition("@")[2]
     seconds = seconds_to_connect(len(socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)))
     connection: _Bounded
@@ -107,7 +110,7 @@ def _connected(server: MailServer) -> Iterator[smtplib.SMTP]:
 
 
 def _reason(error: smtplib.SMTPException | OSError) -> str:
-    """Continues "The mail server HOST …"."""
+    """Returns the rest of a sentence that begins "The mail server HOST …"."""
     match error:
         case smtplib.SMTPAuthenticationError():
             reason = f"refused the user or the password: {error.smtp_code} {_said(error.smtp_error)}"
@@ -136,6 +139,6 @@ def _said(words: bytes | str) -> str:
 
 @lru_cache(maxsize=1)
 def tls_context() -> ssl.SSLContext:
-    """What mail servers are verified by."""
-    # The authorities that model endpoints are verified by, SSL_CERT_FILE and SSL_CERT_DIR included.
+    """Returns the TLS context that verifies mail servers."""
+    # The same authorities as for model endpoints, SSL_CERT_FILE and SSL_CERT_DIR included.
     return httpx.create_ssl_context(trust_env=True)

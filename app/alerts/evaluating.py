@@ -1,7 +1,7 @@
-"""Working out alerts: after checks, and as time passes.
+"""Evaluates alerts: after checks, and as time passes.
 
-Each ended check is looked at once: that it was is noted in the transaction that changes its alerts, so that a process may die at any
-point. Any number of processes may do this beside each other; a lock makes them take turns for each deployment. No check waits for it.
+Each ended check is evaluated once: this is noted in the transaction that changes its alerts, so that a process may die at any
+point. Any number of processes may do this in parallel; a lock makes them take turns for each deployment. No check waits for it.
 """
 
 import random
@@ -11,102 +11,88 @@ from functools import partial
 
 import structlog
 from psycopg import Error as PostgresError
-from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session
 
-from app.alerts.conditions import apply_rule
-from app.alerts.facts import facts_of_news, facts_of_silence
-from app.alerts.lifecycle import end, remind, uphold
-from app.alerts.watching import Watch, is_watched
-from app.domain.alerts import WHOLE_DEPLOYMENT, Resolution, RuleKind, StaleDataCondition
-from app.errors import Unavailable
-from app.store.alert_rules import hold_deployment, rule_by_no, rule_nos, try_lock_alerts
-from app.store.alerts import passing_time_matters, unresolved_of_rule
-from app.store.check_runs import read_run
-from app.store.checks import current_time
-from app.store.ended_checks import deployments_with_ended_checks, newest_record_at, take_ended_check
-from app.store.engine import Database
-from app.store.mitigation import settings_of
-from app.store.monitors import monitor_of
-from app.store.tables import DeploymentRow
+from ..domain.alerts import WHOLE_DEPLOYMENT, Resolution, RuleKind, StaleDataCondition
+from ..errors import Unavailable
+from ..store.alerts.alert_rules import hold_deployment, rule_by_no, rule_nos, try_lock_alerts
+from ..store.alerts.alerts import deployments_to_revisit, unresolved_of_rule
+from ..store.checks.check_runs import read_run
+from ..store.checks.checks import current_time
+from ..store.checks.ended_checks import deployments_with_ended_checks, newest_record_at, take_ended_check
+from ..store.database.engine import Database
+from ..store.deployments.monitors import monitor_of
+from ..store.mitigation.mitigation import settings_of
+from ..store.tables import DeploymentRow
+from .conditions import apply_rule
+from .facts import facts_of_news, facts_of_silence
+from .lifecycle import confirm, end, remind
+from .watching import Watch, is_watched
 
 AFTER_CHECKS = (RuleKind.VERDICT, RuleKind.FAILED_CHECKS, RuleKind.ENDPOINT_ERRORS)
 
 _PASSING = ("08", "40", "53", "57")
-"""Classes of Postgres' errors that say nothing against the statement: connection, rollback, resources, operator."""
+"""Classes of Postgres errors that are not the statement's fault: connection, rollback, resources, operator."""
 
 log = structlog.get_logger(__name__)
 
 
 def evaluate_ended_checks(database: Database) -> int:
-    """Works out the alerts of all ended checks, those of a deployment in the order of their spans, and says how many checks that were.
+    """Updates the alerts for all ended checks, those of a deployment in the order of their spans, and returns the number of checks.
 
     Raises:
-        Unavailable: the database went away; what is left over is done next time.
+        Unavailable: the database went away; the next call does the rest.
     """
     with database.transaction() as session:
         waiting = deployments_with_ended_checks(session)
     done = 0
     for deployment_no in _in_turn(waiting):
-        while _evaluate_next(database, deployment_no):
+        while True:
+            with database.transaction() as session:
+                if not try_lock_alerts(session, deployment_no):
+                    break  # another process evaluates them
+                with session.begin_nested() as attempt:
+                    check_no = take_ended_check(session, deployment_no)
+                    if check_no is not None and not hold_deployment(session, deployment_no):
+                        attempt.rollback()  # it is being deleted; should that fail, the check is still to be evaluated
+                        check_no = None
+                if check_no is None:
+                    break
+                for no in rule_nos(session, deployment_no, AFTER_CHECKS):
+                    _run_guarded(session, partial(_apply_rule_to_check, session, no, check_no), rule_no=no, check_no=check_no)
             done += 1
     return done
 
 
 def evaluate_passing_time(database: Database) -> None:
-    """Reminds people, and works out what no check is needed for: missing records, and what is no longer watched.
+    """Sends reminders, and updates the alerts that need no check: on missing records, and on subjects that are no longer watched.
 
     Raises:
-        Unavailable: the database went away; what is left over is done next time.
+        Unavailable: the database went away; the next call does the rest.
     """
     with database.transaction() as session:
-        concerned = passing_time_matters(session)
+        concerned = deployments_to_revisit(session)
     for deployment_no in _in_turn(concerned):
         with database.transaction() as session:
             if try_lock_alerts(session, deployment_no) and hold_deployment(session, deployment_no):
-                _look_at_the_clock(session, deployment_no)
+                for no in rule_nos(session, deployment_no, [RuleKind.STALE_DATA]):
+                    _run_guarded(session, partial(_judge_silence, session, no), rule_no=no)
+                for no in rule_nos(session, deployment_no, AFTER_CHECKS):
+                    _run_guarded(session, partial(_resolve_unwatched, session, no, deployment_no), rule_no=no)
+                _run_guarded(session, partial(remind, session, deployment_no), deployment_no=deployment_no)
 
 
 def _in_turn(deployment_nos: list[int]) -> list[int]:
-    """In another order each time: one that the database gives up on ends the round, and the same ones must not always be behind it."""
+    """Returns the deployments in a new random order: an error of the database ends the round, and must not always cut off the same ones."""
     return random.sample(deployment_nos, len(deployment_nos))
 
 
-def _evaluate_next(database: Database, deployment_no: int) -> bool:
-    """Whether there was a check to look at, and nobody else is at it."""
-    with database.transaction() as session:
-        if not try_lock_alerts(session, deployment_no):
-            return False
-        check_no = _taken(session, deployment_no)
-        if check_no is None:
-            return False
-        for no in rule_nos(session, deployment_no, AFTER_CHECKS):
-            _guarded(session, partial(_apply, session, no, check_no), rule_no=no, check_no=check_no)
-    return True
-
-
-def _taken(session: Session, deployment_no: int) -> int | None:
-    with session.begin_nested() as attempt:
-        check_no = take_ended_check(session, deployment_no)
-        if check_no is None or hold_deployment(session, deployment_no):
-            return check_no
-        attempt.rollback()  # it is being deleted; should that fail, the check is still to be looked at
-    return None
-
-
-def _look_at_the_clock(session: Session, deployment_no: int) -> None:
-    for no in rule_nos(session, deployment_no, [RuleKind.STALE_DATA]):
-        _guarded(session, partial(_look_for_records, session, no), rule_no=no)
-    for no in rule_nos(session, deployment_no, AFTER_CHECKS):
-        _guarded(session, partial(_let_go, session, no, deployment_no), rule_no=no)
-    _guarded(session, partial(remind, session, deployment_no), deployment_no=deployment_no)
-
-
-def _apply(session: Session, rule_no: int, check_no: int) -> None:
+def _apply_rule_to_check(session: Session, rule_no: int, check_no: int) -> None:
     apply_rule(session, rule_by_no(session, rule_no), read_run(session, check_no))
 
 
-def _look_for_records(session: Session, rule_no: int) -> None:
+def _judge_silence(session: Session, rule_no: int) -> None:
     rule = rule_by_no(session, rule_no)
     condition = rule.content.condition
     if not isinstance(condition, StaleDataCondition):
@@ -116,12 +102,12 @@ def _look_for_records(session: Session, rule_no: int) -> None:
     alert = next(iter(unresolved_of_rule(session, rule.no)), None)
     if now - since >= timedelta(hours=condition.hours):
         facts = facts_of_silence(newest, since=since, now=now)
-        uphold(session, rule, WHOLE_DEPLOYMENT, facts, alert=alert, check=None)
+        confirm(session, rule, WHOLE_DEPLOYMENT, facts, alert=alert, check=None)
     elif alert is not None:
         end(session, alert, Resolution.RECOVERED, None if newest is None else facts_of_news(newest, now=now))
 
 
-def _let_go(session: Session, rule_no: int, deployment_no: int) -> None:
+def _resolve_unwatched(session: Session, rule_no: int, deployment_no: int) -> None:
     watch = Watch(
         monitor=monitor_of(session, deployment_no),
         has_endpoint=session.get_one(DeploymentRow, deployment_no).endpoint is not None,
@@ -132,25 +118,21 @@ def _let_go(session: Session, rule_no: int, deployment_no: int) -> None:
             end(session, alert, Resolution.NO_LONGER_WATCHED)
 
 
-def _guarded(session: Session, step: Callable[[], None], **about: object) -> None:
-    """Does one step; if a fault of ours breaks it, nothing of it is kept, and the others are done all the same.
+def _run_guarded(session: Session, step: Callable[[], None], **about: object) -> None:
+    """Does one step; if a bug breaks it, the step is rolled back, and the other steps are done all the same.
 
-    So neither a check nor a rule can hold up all alerts for ever. What was missed is made up for by the next check, which judges anew.
+    So neither a check nor a rule can block all alerts permanently. The next check makes up for a missed step, because it judges again.
     """
     try:
         with session.begin_nested():
             step()
     except Unavailable:
         raise
-    except Exception as error:  # whatever nobody foresaw in one step must not end the others: logged with its traceback
-        if isinstance(error, SQLAlchemyError) and _may_pass(error):
-            raise
+    except Exception as error:  # an unforeseen error in one step must not end the others: logged with its traceback
+        # The database's own fault, not the statement's: the same step may succeed the next time.
+        if isinstance(error, DBAPIError):
+            state = error.orig.sqlstate if isinstance(error.orig, PostgresError) else None
+            may_pass = isinstance(error, OperationalError) and (state is None or state.startswith(_PASSING))
+            if error.connection_invalidated or may_pass:
+                raise
         log.exception("alerts_broke", **about)
-
-
-def _may_pass(error: SQLAlchemyError) -> bool:
-    """Whether the database itself was in the way, so that the same step may succeed the next time."""
-    if not isinstance(error, DBAPIError):
-        return False
-    state = error.orig.sqlstate if isinstance(error.orig, PostgresError) else None
-    return error.connection_invalidated or (isinstance(error, OperationalError) and (state is None or state.startswith(_PASSING)))

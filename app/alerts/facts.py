@@ -1,16 +1,16 @@
-"""What an alert rests on, as JSON: enough to trace it without the database. Nothing here decides anything."""
+"""Facts of an alert as JSON: enough to trace it without the database. Nothing here decides anything."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from app.domain.checks import CheckRun, Measurement
-from app.views.figures import judged_figure, sentence_of, statements_of
+from ..domain.checks import CheckRun, Measurement
+from ..views.figures import judged_figure, sentence_of, statements_of
 
 Facts = dict[str, object]
 
 
 def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int, since: datetime) -> Facts:
-    """A figure that was judged, for the last `in_a_row` checks as the rule says, beginning with the one at `since`."""
+    """Returns the facts of a figure that was judged, for the last `in_a_row` checks as the rule says, beginning with the one at `since`."""
     judged = judged_figure(measurement)
     figures = {name: getattr(measurement, name) for name in ("value", "lower", "upper", "lower_limit", "upper_limit")}
     return {
@@ -24,12 +24,12 @@ def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int,
         "interval_method": measurement.interval_method,
         "n": measurement.n,
         "scope": measurement.scope.value,
-        "details": measurement.details,
+        "details": measurement.details.to_json(),
     }
 
 
 def facts_of_failures(failed: Sequence[CheckRun], *, in_a_row: int, since: datetime) -> Facts:
-    """Checks that failed one after the other, the newest first."""
+    """Returns the facts of checks that failed one after the other, the newest first."""
     newest = failed[0]
     count = "The last check failed." if in_a_row == 1 else f"The last {in_a_row} checks failed."
     return {
@@ -42,12 +42,12 @@ def facts_of_failures(failed: Sequence[CheckRun], *, in_a_row: int, since: datet
 
 
 def facts_of_success(check: CheckRun) -> Facts:
-    """A check that went through."""
+    """Returns the facts of a check that succeeded."""
     return {"sentence": "Checks go through again.", "at": check.span.end.isoformat(), "check_id": check.id}
 
 
 def facts_of_silence(newest: datetime | None, *, since: datetime, now: datetime) -> Facts:
-    """The time since a record was logged; `since` is when the wait began where none ever was (`newest` None)."""
+    """Returns the time since a record was logged; `since` is when the wait began where there never was one (`newest` None)."""
     hours = int((now - since) / timedelta(hours=1))
     last = "No record was ever logged." if newest is None else f"The last record was logged at {newest:%Y-%m-%d %H:%M} UTC."
     return {
@@ -60,7 +60,7 @@ def facts_of_silence(newest: datetime | None, *, since: datetime, now: datetime)
 
 
 def facts_of_news(newest: datetime, *, now: datetime) -> Facts:
-    """Records are logged again."""
+    """Returns the fact that records are logged again."""
     return {"sentence": "Records are logged again.", "at": now.isoformat(), "newest_record_at": newest.isoformat()}
 
 

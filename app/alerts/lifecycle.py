@@ -1,23 +1,32 @@
-"""The life of an alert: opened, seen again, reminded of, acknowledged, resolved. Each step queues its notifications with itself."""
+"""Life of an alert: opened, seen again, reminded of, acknowledged, resolved. Each step queues its own notifications."""
 
 import structlog
 from sqlalchemy.orm import Session
 
-from app.alerts.facts import Facts
-from app.domain.alerts import Alert, AlertState, Condition, Event, Resolution, Rule, Subject, VerdictCondition
-from app.domain.checks import CheckRun, Scope
-from app.errors import Conflict
-from app.store.alert_rules import delete_rule, lock_alerts
-from app.store.alerts import acknowledge, get_alert, note_reminder, open_alert, resolve, see_again, to_be_reminded, unresolved_of_rule
-from app.store.notifications import queue_notifications
+from ..domain.alerts import Alert, AlertState, Event, Resolution, Rule, Subject, VerdictCondition
+from ..domain.checks import CheckRun, Scope
+from ..errors import Conflict
+from ..store.alerts.alert_rules import delete_rule, lock_alerts
+from ..store.alerts.alerts import (
+    acknowledge,
+    alerts_to_remind,
+    get_alert,
+    note_reminder,
+    note_seen_again,
+    open_alert,
+    resolve,
+    unresolved_of_rule,
+)
+from ..store.alerts.notifications import queue_notifications
+from .facts import Facts
 
 log = structlog.get_logger(__name__)
 
 
-def uphold(session: Session, rule: Rule, subject: Subject, facts: Facts, *, alert: Alert | None, check: CheckRun | None) -> None:
+def confirm(session: Session, rule: Rule, subject: Subject, facts: Facts, *, alert: Alert | None, check: CheckRun | None) -> None:
     """Opens the rule's alert about the subject or, where `alert` is open already, notes that it still holds."""
     if alert is not None:
-        see_again(session, alert, facts, check)
+        note_seen_again(session, alert, facts, check)
         return
     opened = open_alert(session, rule, subject, facts, check)
     if opened is not None:
@@ -26,7 +35,7 @@ def uphold(session: Session, rule: Rule, subject: Subject, facts: Facts, *, aler
 
 
 def end(session: Session, alert: Alert, resolution: Resolution, recovery: Facts | None = None) -> None:
-    """Resolves the alert. `recovery` is what shows that it has passed, kept beside what it was about."""
+    """Resolves the alert. `recovery` are the facts that show the end of its cause; they are added to the facts of the alert."""
     facts = alert.facts if recovery is None else {**alert.facts, "sentence": recovery["sentence"], "recovery": recovery}
     resolved = resolve(session, alert, resolution, facts)
     if resolved is not None:
@@ -35,18 +44,18 @@ def end(session: Session, alert: Alert, resolution: Resolution, recovery: Facts 
 
 
 def remind(session: Session, deployment_no: int) -> None:
-    """Reminds people of the deployment's alerts that are open for long and that nobody took on."""
-    for alert in to_be_reminded(session, deployment_no):
+    """Queues the reminders that are due: of the deployment's open alerts that nobody has acknowledged."""
+    for alert in alerts_to_remind(session, deployment_no):
         reminded = note_reminder(session, alert)
         if reminded is not None:
             queue_notifications(session, reminded, Event.REMINDED)
 
 
-def take_on(session: Session, alert: Alert, *, by: str, note: str | None) -> tuple[Alert, bool]:
-    """The alert, acknowledged by that person, and whether it was not before: the first one who takes it on counts.
+def record_acknowledgement(session: Session, alert: Alert, *, by: str, note: str | None) -> tuple[Alert, bool]:
+    """Returns the acknowledged alert, and whether this call acknowledged it: the first person who does so counts.
 
     Raises:
-        Conflict: it is resolved, so there is nothing left to take on.
+        Conflict: it is resolved, so there is nothing left to acknowledge.
     """
     taken = acknowledge(session, alert, by=by, note=note)
     if taken is None:
@@ -59,32 +68,30 @@ def take_on(session: Session, alert: Alert, *, by: str, note: str | None) -> tup
 
 
 def settle(session: Session, before: Rule, after: Rule) -> None:
-    """Resolves the alerts that the rule, as it is now, would not open. Hold the lock on the deployment's alerts."""
+    """Resolves the alerts that the changed rule no longer covers. The caller must hold the lock on the deployment's alerts."""
+    condition = after.content.condition
     for alert in unresolved_of_rule(session, after.no):
         if not after.content.enabled:
             end(session, alert, Resolution.RULE_DISABLED)
-        elif before.content.condition != after.content.condition and not _is_covered(alert, after.content.condition, after):
+            continue
+        if condition == before.content.condition:
+            continue
+        subject = alert.subject
+        is_covered = alert.kind is after.content.kind
+        if is_covered and isinstance(condition, VerdictCondition):
+            is_covered = (
+                condition.scope is (Scope.WORST if subject.group is None else Scope.GROUP)
+                and subject.data in condition.data
+                and subject.metric in condition.metrics
+                and (condition.attributes is None or subject.attribute in condition.attributes)
+            )
+        if not is_covered:
             end(session, alert, Resolution.RULE_CHANGED)
 
 
 def withdraw(session: Session, rule: Rule) -> None:
-    """Deletes the rule; its alerts are resolved and stay."""
+    """Deletes the rule; its alerts are resolved and kept."""
     lock_alerts(session, rule.deployment_no)
     for alert in unresolved_of_rule(session, rule.no):
         end(session, alert, Resolution.RULE_DELETED)
     delete_rule(session, rule)
-
-
-def _is_covered(alert: Alert, condition: Condition, rule: Rule) -> bool:
-    if alert.kind is not rule.content.kind:
-        return False
-    if not isinstance(condition, VerdictCondition):
-        return True
-    subject = alert.subject
-    scope = Scope.WORST if subject.group is None else Scope.GROUP
-    return (
-        scope is condition.scope
-        and subject.data in condition.data
-        and subject.metric in condition.metrics
-        and (condition.attributes is None or subject.attribute in condition.attributes)
-    )

@@ -1,18 +1,18 @@
-"""The operator's mail server, read from the settings. Connects to nothing."""
+"""Reads the operator's mail server from the settings. Connects to nothing."""
 
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
-from app.domain.channels import is_mail_address
-from app.errors import SetupError
-from app.settings import Settings
+from ..domain.channels import is_mail_address
+from ..errors import SetupError
+from ..settings import Settings
 
 _PORTS = {"smtp": 587, "smtps": 465}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailServer:
-    """Where e-mail is handed over. `is_tls` from the first byte; otherwise STARTTLS where the server offers it."""
+    """The server that takes e-mail. `is_tls` means TLS from the first byte; otherwise STARTTLS where the server offers it."""
 
     host: str
     port: int
@@ -23,7 +23,7 @@ class MailServer:
 
 
 def mail_server_of(settings: Settings) -> MailServer | None:
-    """The mail server, or None where none is set.
+    """Returns the mail server, or None where none is set.
 
     Raises:
         SetupError: its address or the sender cannot be used.

@@ -1,21 +1,21 @@
-"""One claimed notification to its receiver. Stores nothing and opens no transaction."""
+"""Sends one claimed notification to its receiver. Stores nothing and opens no transaction."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from app.alerts.attempts import Delivered, Undelivered
-from app.alerts.email import alert_mail, send_mail
-from app.alerts.mail_server import MailServer, mail_server_of
-from app.alerts.posting import post_json
-from app.alerts.slack import slack_body
-from app.alerts.webhooks import webhook_body, webhook_headers
-from app.domain.channels import Channel, ChannelKind
-from app.errors import SetupError
-from app.scoring.egress import EgressPolicy
-from app.settings import Settings
-from app.store.deployments import Sealer
-from app.store.notifications import ClaimedNotification
+from ..domain.channels import ChannelKind
+from ..errors import SetupError
+from ..outbound.egress import EgressPolicy
+from ..settings import Settings
+from ..store.alerts.notifications import ClaimedNotification
+from ..store.database.sealer import Sealer
+from .attempts import Delivered, Undelivered
+from .email import alert_mail, send_mail
+from .mail_server import MailServer, mail_server_of
+from .posting import post_json
+from .slack import slack_body
+from .webhooks import webhook_body, webhook_headers
 
 _WRONG_KEY = Undelivered(
     reason=(
@@ -28,37 +28,34 @@ _NO_MAIL_SERVER = Undelivered(reason="This worker has no mail server: set EVENHA
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Sends by each kind of channel, with what this installation is allowed and set up for."""
+    """Sender for each kind of channel, within the settings and permissions of this installation."""
 
-    policy: EgressPolicy
+    egress: Callable[[], EgressPolicy]
     sealer: Sealer
     mail_server: MailServer | None
 
     @classmethod
-    def of(cls, settings: Settings, sealer: Sealer) -> "Sender":
-        """The sender of these settings.
+    def of(cls, settings: Settings, sealer: Sealer, egress: Callable[[], EgressPolicy]) -> "Sender":
+        """Returns the sender of these settings; `egress` returns at every attempt which addresses may be called.
 
         Raises:
-            SetupError: the allow-list or the mail server cannot be used.
+            SetupError: the mail server cannot be used.
         """
-        return cls(EgressPolicy.of(settings.allowed_endpoints), sealer, mail_server_of(settings))
+        return cls(egress, sealer, mail_server_of(settings))
 
     def send(self, claimed: ClaimedNotification, *, now: datetime) -> Delivered | Undelivered:
-        """Makes one attempt and says how it ended."""
+        """Makes one attempt and returns how it ended."""
         channel, body = claimed.channel, claimed.notification.body
         if channel.kind is ChannelKind.EMAIL:
-            return self._mail(channel, body)
+            if self.mail_server is None:
+                return _NO_MAIL_SERVER
+            return send_mail(alert_mail(body, sender=self.mail_server.sender, to=channel.to), self.mail_server)
         try:
             secret = self.sealer.unseal(channel.sealed or b"").decode()
         except SetupError:
             return _WRONG_KEY
         if channel.kind is ChannelKind.SLACK:
-            return post_json(secret, slack_body(body), [], self.policy)
+            return post_json(secret, slack_body(body), [], self.egress())
         content = webhook_body(body)
         headers = webhook_headers(claimed.notification.id, content, secret=secret, now=now)
-        return post_json(channel.url or "", content, headers, self.policy)
-
-    def _mail(self, channel: Channel, body: dict[str, Any]) -> Delivered | Undelivered:
-        if self.mail_server is None:
-            return _NO_MAIL_SERVER
-        return send_mail(alert_mail(body, sender=self.mail_server.sender, to=channel.to), self.mail_server)
+        return post_json(channel.url or "", content, headers, self.egress())

@@ -1,4 +1,4 @@
-"""The body of a Slack-compatible webhook: blocks for Slack, and the same as text for what knows no blocks (Mattermost)."""
+"""Body of a Slack-compatible webhook: blocks for Slack, and the same as text for receivers without blocks (Mattermost)."""
 
 import re
 from collections.abc import Mapping
@@ -6,21 +6,21 @@ from typing import Any
 
 import msgspec
 
-from app.alerts.wording import facts, headline, sentence
+from .wording import facts, headline, sentence
 
 _FIELDS_PER_SECTION = 10
 _MOST_TEXT = 2900
-"""Slack takes 3,000 characters of a section, escapes counted."""
+"""Max characters of a section's text: Slack takes 3,000, escapes counted."""
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _ACTIVE = re.compile(r"@(?=\w)|\](?=\()")
-"""What Mattermost makes a mention or a link of: @all, and [text](address)."""
+"""Text that Mattermost turns into a mention or a link: @all, and [text](address)."""
 
 _ZERO_WIDTH_SPACE = "\u200b"
 
 
 def slack_body(body: Mapping[str, Any]) -> bytes:
-    """The bytes that are sent."""
+    """Returns the bytes to send."""
     said = [f"*{_escaped(headline(body))}*", _escaped(sentence(body))]
     lines = [(name, _escaped(value)) for name, value in facts(body)]
     fields = [_markdown(f"*{name}*\n{value}") for name, value in lines]
@@ -33,12 +33,12 @@ def slack_body(body: Mapping[str, Any]) -> bytes:
 
 
 def _markdown(text: str) -> dict[str, Any]:
-    # Verbatim: what looks like an address, a channel or a person in a group's name stays text.
+    # Verbatim: text like an address, a channel or a person in a group's name stays text.
     return {"type": "mrkdwn", "text": text, "verbatim": True}
 
 
 def _escaped(text: str) -> str:
-    """The text without links and mentions in it."""
+    """Returns the text without links and mentions in it."""
     escaped = _ACTIVE.sub(lambda found: found.group() + _ZERO_WIDTH_SPACE, text).translate(_ESCAPES)
     # A cut escape would show as text, so it goes as a whole.
     return escaped if len(escaped) <= _MOST_TEXT else re.sub(r"&\w*$", "", escaped[:_MOST_TEXT]) + "…"

@@ -1,4 +1,4 @@
-"""Webhooks, signed as Standard Webhooks says (https://www.standardwebhooks.com): the receiver can use any of its libraries."""
+"""Webhooks signed by Standard Webhooks (https://www.standardwebhooks.com): the receiver can use any of its libraries."""
 
 import base64
 import hmac
@@ -8,16 +8,16 @@ from typing import Any
 
 import msgspec
 
-from app.domain.channels import secret_bytes
+from ..domain.channels import secret_bytes
 
 
 def webhook_body(body: Mapping[str, Any]) -> bytes:
-    """The bytes that are sent and signed, the same for each attempt."""
+    """Returns the bytes to send and sign, the same for each attempt."""
     return msgspec.json.encode(body, order="deterministic")
 
 
 def webhook_headers(message_id: str, body: bytes, *, secret: str, now: datetime) -> list[tuple[str, str]]:
-    """The headers by which the receiver knows whom it is from, when it was sent, and whether it has it already."""
+    """Returns the headers that tell the receiver who sent the message, when, and whether it has it already."""
     timestamp = int(now.timestamp())
     return [
         ("Idempotency-Key", message_id),
@@ -28,6 +28,6 @@ def webhook_headers(message_id: str, body: bytes, *, secret: str, now: datetime)
 
 
 def signature(message_id: str, timestamp: int, body: bytes, *, secret: str) -> str:
-    """The signature, version 1: HMAC-SHA256 over id, time and body."""
+    """Returns the signature, version 1: HMAC-SHA256 over id, time and body."""
     digest = hmac.digest(secret_bytes(secret), f"{message_id}.{timestamp}.".encode() + body, "sha256")
     return f"v1,{base64.b64encode(digest).decode()}"

@@ -1,29 +1,29 @@
-"""Routes of activity: who changed what. Written by the routes that change something, in the same transaction."""
+"""Routes of activities, the record of who changed what. The routes that change something write it, in the same transaction."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from app.api.answers import problems, problems_of_deployment
-from app.api.schemas.activities import ActivityOut, ActivityPage
-from app.security.principals import Permission
-from app.store.activities import ActivityFilter, page
-from app.web.access import ReadableDeployment, Reader, SessionIn
-from app.web.paging import Limit, cut, number_behind
-from app.web.texts import ID_PATTERN
+from ..security.principals import Permission
+from ..store.people.activities import ActivityFilter, page
+from ..web.access import ReadableDeployment, Reader, SessionIn
+from ..web.paging import Limit, cut, read_number_cursor
+from ..web.texts import ID_PATTERN
+from .answers import problems, problems_of_deployment
+from .schemas.activities import ActivityOut, ActivityPage
 
 router = APIRouter(prefix="/v1", tags=["activity"])
 
 _TEXT = r"^[^\x00]*$"
 
 OfActor = Annotated[
-    str | None, Query(max_length=300, pattern=_TEXT, description="Only what this one did: a key's id, or `user:` and a name.")
+    str | None, Query(max_length=300, pattern=_TEXT, description="Only changes by this actor: a key's id, or `user:` and a name.")
 ]
-OfAction = Annotated[str | None, Query(max_length=100, pattern=_TEXT, description="Only such deeds.", examples=["monitor.changed"])]
+OfAction = Annotated[str | None, Query(max_length=100, pattern=_TEXT, description="Only this action.", examples=["monitor.changed"])]
 OfDeployment = Annotated[
     str | None, Query(alias="deployment", pattern=ID_PATTERN, description="Only of deployments of this id, deleted ones too.")
 ]
-Before = Annotated[int, Depends(number_behind)]
+Before = Annotated[int, Depends(read_number_cursor)]
 
 
 @router.get("/activities", operation_id="listActivities", responses=problems())
@@ -36,9 +36,9 @@ def list_activities(
     action: OfAction = None,
     limit: Limit = 100,
 ) -> ActivityPage:
-    """Who changed what, newest first; also of deployments that were deleted. Not for callers that are bound to one deployment (403)."""
+    """Returns who changed what, newest first; also of deployments that were deleted. Not for callers bound to one deployment (403)."""
     principal.require(Permission.READ)
-    return _page(session, ActivityFilter(deployment_id=deployment_id, actor=actor, action=action), before_no, limit)
+    return _list_activities(session, ActivityFilter(deployment_id=deployment_id, actor=actor, action=action), before_no, limit)
 
 
 @router.get("/deployments/{deployment_id}/activities", operation_id="listDeploymentActivities", responses=problems_of_deployment())
@@ -50,10 +50,10 @@ def list_deployment_activities(
     action: OfAction = None,
     limit: Limit = 100,
 ) -> ActivityPage:
-    """Who changed what of this deployment, newest first."""
-    return _page(session, ActivityFilter(deployment_no=deployment.no, actor=actor, action=action), before_no, limit)
+    """Returns who changed what of this deployment, newest first."""
+    return _list_activities(session, ActivityFilter(deployment_no=deployment.no, actor=actor, action=action), before_no, limit)
 
 
-def _page(session: SessionIn, wanted: ActivityFilter, before_no: int, limit: int) -> ActivityPage:
+def _list_activities(session: SessionIn, wanted: ActivityFilter, before_no: int, limit: int) -> ActivityPage:
     found, next_cursor = cut(page(session, wanted, limit=limit + 1, before_no=before_no or None), limit, lambda activity: activity.no)
-    return ActivityPage(activities=[ActivityOut.of(activity) for activity in found], next_cursor=next_cursor)
+    return ActivityPage(activities=[ActivityOut.from_object(activity) for activity in found], next_cursor=next_cursor)

@@ -1,13 +1,24 @@
-"""Routes of alert channels: set, list, read, delete, test, and what was sent. The worker sends; these only write to its queue."""
+"""Routes of alert channels: set, list, read, delete, test, and the notifications. The worker sends; these only write to its queue."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Response
 
-from app.alerts.catching_up import send_open_alerts
-from app.alerts.mail_server import mail_server_of
-from app.api.answers import Answers, problems, problems_with_body
-from app.api.schemas.alert_channels import (
+from ..alerts.catching_up import send_open_alerts
+from ..alerts.mail_server import mail_server_of
+from ..domain.channels import Channel, ChannelContent, ChannelKind, content_problems, with_secret
+from ..errors import Conflict, EndpointRefused, FieldProblem, InvalidInput, NotFound
+from ..outbound.egress import check_url
+from ..services import Services
+from ..store.alerts.alert_channels import change_channel, channel_page, create_channel, delete_channel, find_channel, get_channel
+from ..store.alerts.notifications import end_pauses, get_notification, notification_page, queue_test
+from ..store.alerts.open_alerts import unsent
+from ..store.people.activities import record_activity
+from ..web.access import ServicesIn, SessionIn, WholeManager
+from ..web.paging import Limit, cut, read_number_cursor, read_short_number_cursor
+from ..web.texts import ID_PATTERN
+from .answers import Answers, problems, problems_with_body
+from .schemas.alert_channels import (
     AlertChannelIn,
     AlertChannelOut,
     AlertChannelPage,
@@ -17,18 +28,6 @@ from app.api.schemas.alert_channels import (
     OpenAlertsSentOut,
     StoredAlertChannelOut,
 )
-from app.domain.channels import Channel, ChannelContent, ChannelKind, content_problems
-from app.errors import Conflict, EndpointRefused, FieldProblem, InvalidInput, NotFound
-from app.scoring.egress import check_url
-from app.security.principals import Permission, Principal
-from app.services import Services
-from app.store.activities import record_activity
-from app.store.alert_channels import change_channel, channel_page, create_channel, delete_channel, find_channel, get_channel
-from app.store.notifications import get_notification, notification_page, queue_test, try_at_once
-from app.store.open_alerts import unsent
-from app.web.access import Manager, ServicesIn, SessionIn
-from app.web.paging import Limit, cut, number_behind
-from app.web.texts import ID_PATTERN
 
 router = APIRouter(prefix="/v1/alert-channels", tags=["alerts"])
 
@@ -43,24 +42,12 @@ NotificationId = Annotated[
 ]
 
 
-def whole_manager(principal: Manager) -> Principal:
-    """A caller who may change what belongs to the whole installation."""
-    principal.require(Permission.MANAGE)
-    return principal
-
-
-WholeManager = Annotated[Principal, Depends(whole_manager)]
-
-
 def channel_of(_principal: WholeManager, session: SessionIn, channel_id: ChannelId) -> Channel:
-    """The channel in the address."""
+    """Returns the channel in the address."""
     return get_channel(session, channel_id)
 
 
 ChannelIn = Annotated[Channel, Depends(channel_of)]
-
-_HIGHEST_NO = 2**31 - 1
-"""Of a channel's number, which a made-up cursor may exceed."""
 
 _NEW: Answers = {201: {"model": StoredAlertChannelOut, "description": "Created"}}
 _SENT: Answers = {202: {"model": OpenAlertsSentOut, "description": "Queued; the list of notifications says how far they are"}}
@@ -76,55 +63,59 @@ _QUEUED: Answers = {
 def put_alert_channel(
     body: AlertChannelIn, channel_id: ChannelId, principal: WholeManager, session: SessionIn, services: ServicesIn, response: Response
 ) -> StoredAlertChannelOut:
-    """Sets a channel. What waits for it is tried again at once.
+    """Sets a channel. Notifications that wait for it are tried again at once.
 
     Secrets that are left out stay, but a webhook that moves to another host gets a new one.
     """
+    # Locked, so that of two requests at once the second sees what the first stored.
     before = find_channel(session, channel_id, for_change=True)
-    content = _checked(body.to_domain(), services, is_new=before is None)
+    content = _require_sound(body.to_domain(), services, is_new=before is None)
+    with_any = with_secret(content, before)
     if before is None:
-        stored, secret = create_channel(session, channel_id, content, services.secret_box)
+        stored = create_channel(session, channel_id, with_any, services.secret_box)
         response.status_code = 201
     else:
-        stored, secret = change_channel(session, before, content, services.secret_box)
-        try_at_once(session, stored)
+        stored = change_channel(session, before, with_any, services.secret_box)
+        end_pauses(session, stored)
     if stored != before:
         action = "alert_channel.created" if before is None else "alert_channel.changed"
         details = {"name": stored.name, "kind": stored.kind.value, "host": stored.host, "to": list(stored.to)}
         record_activity(session, principal.actor, action, subject=channel_id, details=details)
+    # A secret is shown once, and only if it was made here.
+    secret = with_any.secret if content.secret is None else None
     not_sent = sum(one.alerts for one in unsent(session) if one.channel_id == channel_id)
-    return StoredAlertChannelOut.with_secret(stored, secret, not_sent=not_sent)
+    return StoredAlertChannelOut.from_object(stored, secret=secret, open_alerts_not_sent=not_sent)
 
 
 @router.get("", operation_id="listAlertChannels", responses=problems())
 def list_alert_channels(
-    _principal: WholeManager, session: SessionIn, after_no: Annotated[int, Depends(number_behind)], limit: Limit = 100
+    _principal: WholeManager, session: SessionIn, after_no: Annotated[int, Depends(read_short_number_cursor)], limit: Limit = 100
 ) -> AlertChannelPage:
-    """The channels, oldest first."""
-    page, next_cursor = cut(channel_page(session, after_no=min(after_no, _HIGHEST_NO), limit=limit + 1), limit, lambda channel: channel.no)
-    return AlertChannelPage(channels=[AlertChannelOut.of(channel) for channel in page], next_cursor=next_cursor)
+    """Returns the channels, oldest first."""
+    page, next_cursor = cut(channel_page(session, after_no=after_no, limit=limit + 1), limit, lambda channel: channel.no)
+    return AlertChannelPage(channels=[AlertChannelOut.from_object(channel) for channel in page], next_cursor=next_cursor)
 
 
 @router.get("/{channel_id}", operation_id="readAlertChannel", responses=problems(NotFound))
 def read_alert_channel(channel: ChannelIn) -> AlertChannelOut:
-    """One channel."""
-    return AlertChannelOut.of(channel)
+    """Returns one channel."""
+    return AlertChannelOut.from_object(channel)
 
 
 @router.delete("/{channel_id}", status_code=204, operation_id="deleteAlertChannel", responses=problems(NotFound))
 def delete_alert_channel(channel: ChannelIn, principal: WholeManager, session: SessionIn) -> None:
-    """Deletes a channel, with what waits for it and the list of what it was sent. Rules that named it go on without it."""
+    """Deletes a channel, with its waiting and its past notifications. Rules that named it go on without it."""
     delete_channel(session, channel.id)
     record_activity(session, principal.actor, "alert_channel.deleted", subject=channel.id)
 
 
 @router.post("/{channel_id}/tests", status_code=202, operation_id="testAlertChannel", responses=_QUEUED | problems(NotFound))
 def test_alert_channel(channel: ChannelIn, principal: WholeManager, session: SessionIn, response: Response) -> NotificationOut:
-    """Sends a test notification, in one attempt. If it is sent, what waits for the channel is tried again at once."""
+    """Sends a test notification, in one attempt. If it is sent, notifications that wait for the channel are tried again at once."""
     notification = queue_test(session, channel)
     record_activity(session, principal.actor, "alert_channel.tested", subject=channel.id)
     response.headers["Location"] = f"/v1/alert-channels/{channel.id}/notifications/{notification.id}"
-    return NotificationOut.of(notification)
+    return NotificationOut.from_object(notification)
 
 
 @router.post("/{channel_id}/notifications", status_code=202, operation_id="sendOpenAlerts", responses=_SENT | problems_with_body(NotFound))
@@ -145,25 +136,26 @@ def send_open_alerts_to_channel(
 
 @router.get("/{channel_id}/notifications", operation_id="listNotifications", responses=problems(NotFound))
 def list_notifications(
-    channel: ChannelIn, session: SessionIn, before_no: Annotated[int, Depends(number_behind)], limit: Limit = 100
+    channel: ChannelIn, session: SessionIn, before_no: Annotated[int, Depends(read_number_cursor)], limit: Limit = 100
 ) -> NotificationPage:
-    """What was and is to be sent to the channel, newest first."""
+    """Returns the notifications of the channel, sent and waiting, newest first."""
     found = notification_page(session, channel, limit=limit + 1, before_no=before_no or None)
     page, next_cursor = cut(found, limit, lambda notification: notification.no)
-    return NotificationPage(notifications=[NotificationOut.of(notification) for notification in page], next_cursor=next_cursor)
+    return NotificationPage(notifications=[NotificationOut.from_object(notification) for notification in page], next_cursor=next_cursor)
 
 
 @router.get("/{channel_id}/notifications/{notification_id}", operation_id="readNotification", responses=problems(NotFound))
 def read_notification(channel: ChannelIn, notification_id: NotificationId, session: SessionIn) -> NotificationOut:
-    """One notification and how far its delivery is."""
-    return NotificationOut.of(get_notification(session, channel, notification_id))
+    """Returns one notification and the state of its delivery."""
+    return NotificationOut.from_object(get_notification(session, channel, notification_id))
 
 
-def _checked(content: ChannelContent, services: Services, *, is_new: bool) -> ChannelContent:
+def _require_sound(content: ChannelContent, services: Services, *, is_new: bool) -> ChannelContent:
     found = content_problems(content, is_new=is_new)
+    # A URL that breaks a rule already would be reported twice.
     if content.url is not None and not found:
         try:
-            check_url(content.url, services.settings.allowed_endpoints)
+            check_url(content.url, services.policy)
         except EndpointRefused as error:
             found.append(FieldProblem("url", str(error)))
     if content.kind is ChannelKind.EMAIL and mail_server_of(services.settings) is None:

@@ -1,24 +1,24 @@
-"""The alerts that are not over as a gauge, with a bound on how many series that may be."""
+"""A gauge of the alerts that are not over, with a bound on the number of its series."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 from prometheus_client.core import GaugeMetricFamily
 
-from app.domain.alerts import AlertState, RuleKind
-from app.store.alerts import OpenAlerts
+from ..domain.alerts import AlertState, RuleKind
+from ..store.alerts.alerts import OpenAlerts
 
 MOST_DEPLOYMENTS = 500
-"""Deployments with a series of their own: those with the most alerts. The others are added up."""
+"""Max deployments with a series of their own: those with the most alerts. The others are added up."""
 
 OTHERS = "(others)"
-"""No id of a deployment looks like this."""
+"""The label of all other deployments. No id of a deployment looks like this."""
 
 _STATES = {AlertState.OPEN: "unacknowledged", AlertState.ACKNOWLEDGED: "acknowledged"}
 
 
 def alert_gauge(alerts: Sequence[OpenAlerts]) -> GaugeMetricFamily:
-    """At most `MOST_DEPLOYMENTS` + 1 deployments, times the kinds of rules, times two states.
+    """Returns at most `MOST_DEPLOYMENTS` + 1 deployments, times the kinds of rules, times two states.
 
     A deployment without an alert has no series. The others always have, even of 0, so that the name is never absent.
     """

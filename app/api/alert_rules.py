@@ -4,26 +4,24 @@ from collections.abc import Collection
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path
-from sqlalchemy.orm import Session
 
-from app.alerts.catching_up import send_open_alerts
-from app.alerts.lifecycle import settle, withdraw
-from app.api.answers import Answers, problems_of_deployment, problems_with_body
-from app.api.schemas.alert_channels import OpenAlertsIn, OpenAlertsSentOut
-from app.api.schemas.alert_rules import AlertRuleIn, AlertRuleOut, AlertRulePage, rule_json
-from app.domain.alert_rules import MAX_RULES, rule_problems
-from app.domain.alerts import Rule, RuleContent
-from app.domain.changes import changes_between
-from app.domain.checks import DataSet
-from app.domain.deployments import Deployment
-from app.errors import Conflict, FieldProblem, InvalidInput, NotFound
-from app.metrics.catalogue import CATALOGUE
-from app.store.activities import record_activity
-from app.store.alert_channels import get_channel
-from app.store.alert_rules import find_rule, get_rule, lock_alerts, put_rule, rules_page, unknown_channels
-from app.web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
-from app.web.paging import Limit, cut, number_behind
-from app.web.texts import ID_PATTERN
+from ..alerts.catching_up import send_open_alerts
+from ..alerts.lifecycle import settle, withdraw
+from ..domain.alert_rules import MAX_RULES, rule_problems
+from ..domain.alerts import Rule
+from ..domain.changes import changes_between
+from ..domain.checks import DataSet
+from ..errors import Conflict, FieldProblem, InvalidInput, NotFound
+from ..metrics.catalogue import CATALOGUE
+from ..store.alerts.alert_channels import get_channel
+from ..store.alerts.alert_rules import find_rule, get_rule, lock_alerts, put_rule, rules_page, unknown_channels
+from ..store.people.activities import record_activity
+from ..web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
+from ..web.paging import Limit, cut, read_short_number_cursor
+from ..web.texts import ID_PATTERN
+from .answers import Answers, problems_of_deployment, problems_with_body
+from .schemas.alert_channels import OpenAlertsIn, OpenAlertsSentOut
+from .schemas.alert_rules import AlertRuleIn, AlertRuleOut, AlertRulePage, rule_json
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/alert-rules", tags=["alerts"])
 
@@ -34,10 +32,10 @@ RuleId = Annotated[str, Path(description="The rule's id, which you choose.", pat
 
 @router.get("", operation_id="listAlertRules", responses=problems_of_deployment())
 def list_alert_rules(
-    deployment: ReadableDeployment, session: SessionIn, after_no: Annotated[int, Depends(number_behind)], limit: Limit = 100
+    deployment: ReadableDeployment, session: SessionIn, after_no: Annotated[int, Depends(read_short_number_cursor)], limit: Limit = 100
 ) -> AlertRulePage:
-    """The deployment's alert rules, oldest first. Each deployment starts with the rule `unfair`."""
-    found = rules_page(session, deployment.no, after_no=min(after_no, 2**31 - 1), limit=limit + 1)
+    """Returns the deployment's alert rules, oldest first. Each deployment starts with the rule `unfair`."""
+    found = rules_page(session, deployment.no, after_no=after_no, limit=limit + 1)
     page, next_cursor = cut(found, limit, lambda rule: rule.no)
     return AlertRulePage(alert_rules=[AlertRuleOut.of(rule) for rule in page], next_cursor=next_cursor)
 
@@ -51,21 +49,31 @@ def put_alert_rule(
     Alerts that the rule would not open as it is now are resolved. A new rule looks at the next check, not at those before it.
     """
     content = body.to_domain()
-    _require_sound(session, deployment, content)
+    problems = rule_problems(content, schema=deployment.schema, known_metrics=CATALOGUE.keys(), scopes_of=_list_scopes)
+    unknown = set(unknown_channels(session, content.channels))
+    problems += [
+        FieldProblem(f"channels[{index}]", f"there is no channel {channel}")
+        for index, channel in enumerate(content.channels)
+        if channel in unknown
+    ]
+    if problems:
+        raise InvalidInput(problems)
+
+    # Before the rule is read: a check that ends meanwhile must not open alerts of the rule as it was.
     lock_alerts(session, deployment.no)
     before = find_rule(session, deployment.no, rule_id)
     after = put_rule(session, deployment.no, rule_id, content, most=MAX_RULES)
     if before is not None:
         settle(session, before, after)
     if before != after:
-        changes = changes_between(_json(before), _json(after))
+        changes = changes_between(_rule_facts(before), _rule_facts(after))
         record_activity(session, principal.actor, "alert_rule.changed", deployment=deployment, subject=rule_id, details=changes)
     return AlertRuleOut.of(after)
 
 
 @router.get("/{rule_id}", operation_id="readAlertRule", responses=problems_of_deployment())
 def read_alert_rule(deployment: ReadableDeployment, rule_id: RuleId, session: SessionIn) -> AlertRuleOut:
-    """One alert rule."""
+    """Returns one alert rule."""
     return AlertRuleOut.of(get_rule(session, deployment.no, rule_id))
 
 
@@ -74,7 +82,7 @@ def delete_alert_rule(deployment: LockedDeployment, rule_id: RuleId, session: Se
     """Deletes an alert rule. Its open alerts are resolved; all of them stay in the list."""
     rule = get_rule(session, deployment.no, rule_id)
     withdraw(session, rule)
-    changes = changes_between(_json(rule), None)
+    changes = changes_between(_rule_facts(rule), None)
     record_activity(session, principal.actor, "alert_rule.deleted", deployment=deployment, subject=rule_id, details=changes)
 
 
@@ -98,22 +106,10 @@ def send_open_alerts_of_rule(
     return OpenAlertsSentOut.of(found)
 
 
-def _require_sound(session: Session, deployment: Deployment, content: RuleContent) -> None:
-    found = rule_problems(content, schema=deployment.schema, known_metrics=CATALOGUE.keys(), scopes_of=_scopes_of)
-    unknown = set(unknown_channels(session, content.channels))
-    found += [
-        FieldProblem(f"channels[{index}]", f"there is no channel {channel}")
-        for index, channel in enumerate(content.channels)
-        if channel in unknown
-    ]
-    if found:
-        raise InvalidInput(found)
-
-
-def _scopes_of(metric: str, data: DataSet) -> Collection[str]:
+def _list_scopes(metric: str, data: DataSet) -> Collection[str]:
     row = CATALOGUE[metric]
     return row.scopes_on(data.value) if data.value in row.data else ()
 
 
-def _json(rule: Rule | None) -> dict[str, Any]:
+def _rule_facts(rule: Rule | None) -> dict[str, Any]:
     return {} if rule is None else {"version": rule.version, **rule_json(rule.content)}

@@ -1,22 +1,22 @@
-"""Routes of alerts: of all deployments, of one, and taking one on."""
+"""Routes of alerts: of all deployments, of one, and acknowledging one."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
 from sqlalchemy.orm import Session
 
-from app.alerts.lifecycle import take_on
-from app.api.answers import problems, problems_of_deployment, problems_with_body
-from app.api.schemas.alerts import AcknowledgementIn, AlertOut, AlertPage
-from app.domain.alerts import Alert, AlertState
-from app.domain.texts import character_problem
-from app.errors import Conflict, InvalidInput, NotFound
-from app.security.principals import Principal
-from app.store.activities import record_activity
-from app.store.alerts import AlertFilter, alerts_page, get_alert
-from app.web.access import DeploymentsIn, Manager, ReadableDeployment, Reader, SessionIn
-from app.web.paging import Limit, cut, number_behind
-from app.web.texts import ID_PATTERN
+from ..alerts.lifecycle import record_acknowledgement
+from ..domain.alerts import Alert, AlertState
+from ..domain.texts import character_problem
+from ..errors import Conflict, InvalidInput, NotFound
+from ..security.principals import Principal
+from ..store.alerts.alerts import AlertFilter, alerts_page, get_alert
+from ..store.people.activities import record_activity
+from ..web.access import DeploymentsIn, Manager, ReadableDeployment, Reader, SessionIn
+from ..web.paging import Limit, cut, read_number_cursor
+from ..web.texts import ID_PATTERN
+from .answers import problems, problems_of_deployment, problems_with_body
+from .schemas.alerts import AcknowledgementIn, AlertOut, AlertPage
 
 router = APIRouter(tags=["alerts"])
 
@@ -38,15 +38,15 @@ def list_alerts(
     *,
     principal: Reader,
     session: SessionIn,
-    before_no: Annotated[int, Depends(number_behind)],
+    before_no: Annotated[int, Depends(read_number_cursor)],
     state: StateIn = None,
     deployment: DeploymentIn = None,
     attribute: AttributeIn = None,
     limit: Limit = 100,
 ) -> AlertPage:
-    """The alerts of all deployments that the caller sees, newest first."""
+    """Returns the alerts of all deployments that the caller sees, newest first."""
     wanted = AlertFilter(deployment_no=principal.deployment_no, deployment_id=deployment, state=state, attribute=attribute)
-    return _page(session, wanted, before_no, limit)
+    return _list_alerts(session, wanted, before_no, limit)
 
 
 @router.get("/v1/deployments/{deployment_id}/alerts", operation_id="listAlertsOfDeployment", responses=problems_of_deployment())
@@ -54,55 +54,53 @@ def list_alerts_of_deployment(
     *,
     deployment: ReadableDeployment,
     session: SessionIn,
-    before_no: Annotated[int, Depends(number_behind)],
+    before_no: Annotated[int, Depends(read_number_cursor)],
     state: StateIn = None,
     attribute: AttributeIn = None,
     limit: Limit = 100,
 ) -> AlertPage:
-    """The deployment's alerts, newest first."""
-    return _page(session, AlertFilter(deployment_no=deployment.no, state=state, attribute=attribute), before_no, limit)
+    """Returns the deployment's alerts, newest first."""
+    return _list_alerts(session, AlertFilter(deployment_no=deployment.no, state=state, attribute=attribute), before_no, limit)
 
 
 @router.get("/v1/alerts/{alert_id}", operation_id="readAlert", responses=problems(NotFound))
 def read_alert(principal: Reader, alert_id: AlertId, session: SessionIn) -> AlertOut:
-    """One alert."""
-    return AlertOut.of(_seen(principal, session, alert_id))
+    """Returns one alert."""
+    return AlertOut.from_object(_require_seen(principal, session, alert_id))
 
 
 @router.post("/v1/alerts/{alert_id}/acknowledgement", operation_id="acknowledgeAlert", responses=problems_with_body(NotFound, Conflict))
 def acknowledge_alert(
     principal: Manager, deployments: DeploymentsIn, alert_id: AlertId, session: SessionIn, body: AcknowledgementIn | None = None
 ) -> AlertOut:
-    """Takes an alert on: it stays open, but nobody is reminded of it any more. The first one who does it counts; again changes nothing.
+    """Acknowledges an alert: it stays open, without further reminders. The first acknowledgement counts; again changes nothing.
 
     409 if it is resolved.
     """
-    alert = _seen(principal, session, alert_id)
-    note = _checked_note(body)
-    taken, is_new = take_on(session, alert, by=principal.actor, note=note)
-    if is_new:
-        deployment = deployments.by_no(alert.deployment_no)
-        record_activity(session, principal.actor, "alert.acknowledged", deployment=deployment, subject=alert.id, details={"note": note})
-    return AlertOut.of(taken)
-
-
-def _checked_note(body: AcknowledgementIn | None) -> str | None:
-    """The note; line breaks are for people, other control characters are not."""
+    alert = _require_seen(principal, session, alert_id)
     note = None if body is None or body.note is None else body.note.strip()
+    # Line breaks are allowed, other control characters are refused.
     wrong = None if note is None else character_problem(note.replace("\n", " ").replace("\r", " ").replace("\t", " "))
     if wrong is not None:
         raise InvalidInput.of("note", wrong)
-    return note or None
+    note = note or None
+
+    taken, is_new = record_acknowledgement(session, alert, by=principal.actor, note=note)
+    if is_new:
+        deployment = deployments.by_no(alert.deployment_no)
+        record_activity(session, principal.actor, "alert.acknowledged", deployment=deployment, subject=alert.id, details={"note": note})
+    return AlertOut.from_object(taken)
 
 
-def _page(session: Session, wanted: AlertFilter, before_no: int, limit: int) -> AlertPage:
+def _list_alerts(session: Session, wanted: AlertFilter, before_no: int, limit: int) -> AlertPage:
     page, next_cursor = cut(alerts_page(session, wanted, limit=limit + 1, before_no=before_no or None), limit, lambda alert: alert.no)
-    return AlertPage(alerts=[AlertOut.of(alert) for alert in page], next_cursor=next_cursor)
+    return AlertPage(alerts=[AlertOut.from_object(alert) for alert in page], next_cursor=next_cursor)
 
 
-def _seen(principal: Principal, session: Session, alert_id: str) -> Alert:
-    """The alert, if the caller sees its deployment; if not, in the same words as where there is none."""
+def _require_seen(principal: Principal, session: Session, alert_id: str) -> Alert:
+    """Returns the alert if the caller sees its deployment; if not, the error is the same as for an alert that does not exist."""
     alert = get_alert(session, alert_id)
+    # The same words as for an id that does not exist: a bound key must not distinguish the two.
     if not principal.sees(alert.deployment_no):
         raise NotFound("alert", alert_id)
     return alert

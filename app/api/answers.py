@@ -1,8 +1,8 @@
-"""The problem answers of a route, as its OpenAPI entry states them."""
+"""The problem answers of a route, for its OpenAPI entry."""
 
 from typing import Any
 
-from app.errors import (
+from ..errors import (
     EvenhandError,
     Forbidden,
     InvalidInput,
@@ -12,7 +12,7 @@ from app.errors import (
     Unavailable,
     UnsupportedMediaType,
 )
-from app.web.problems import KINDS, MEDIA_TYPE
+from ..web.problems import KINDS, MEDIA_TYPE
 
 Answers = dict[int | str, dict[str, Any]]
 
@@ -20,29 +20,29 @@ PROBLEM_SCHEMA = "#/components/schemas/Problem"
 
 
 def problems(*errors: type[EvenhandError]) -> Answers:
-    """The answers every route with a key can give (401, 403, 422, 503), and those of `errors`."""
+    """Returns the answers that every route with a key can give (401, 403, 422, 503), and those of `errors`."""
     return answers(Unauthenticated, Forbidden, InvalidInput, Unavailable, *errors)
 
 
 def problems_with_body(*errors: type[EvenhandError]) -> Answers:
-    """The same for a route that takes a JSON body (413, 415)."""
+    """Returns the answers of `problems` for a route that takes a JSON body (413, 415)."""
     return problems(TooLarge, UnsupportedMediaType, *errors)
 
 
 def problems_of_deployment(*errors: type[EvenhandError]) -> Answers:
-    """The same for a route beneath one deployment (404)."""
+    """Returns the answers of `problems` for a route beneath one deployment (404)."""
     return problems(NotFound, *errors)
 
 
 def answers(*errors: type[EvenhandError]) -> Answers:
-    """One entry of `responses` per error."""
-    return {KINDS[error].status: _answer(error) for error in errors}
-
-
-def _answer(error: type[EvenhandError]) -> dict[str, Any]:
-    kind = KINDS[error]
-    example: dict[str, Any] = {"type": kind.type, "title": kind.title, "status": kind.status, "detail": f"{error.__doc__}"}
-    if error is InvalidInput:
-        example |= {"detail": "name: must not be blank", "errors": [{"field": "name", "message": "must not be blank"}]}
-    example["request_id"] = "0f8c1d9e5b7a4c3e9d2f6a1b8c4e7d05"
-    return {"description": kind.title, "content": {MEDIA_TYPE: {"schema": {"$ref": PROBLEM_SCHEMA}, "example": example}}}
+    """Returns one entry of `responses` per error."""
+    entries: Answers = {}
+    for error in errors:
+        kind = KINDS[error]
+        example: dict[str, Any] = {"type": kind.type, "title": kind.title, "status": kind.status, "detail": f"{error.__doc__}"}
+        if error is InvalidInput:
+            example |= {"detail": "name: must not be blank", "errors": [{"field": "name", "message": "must not be blank"}]}
+        example["request_id"] = "0f8c1d9e5b7a4c3e9d2f6a1b8c4e7d05"
+        content = {MEDIA_TYPE: {"schema": {"$ref": PROBLEM_SCHEMA}, "example": example}}
+        entries[kind.status] = {"description": kind.title, "content": content}
+    return entries

@@ -1,45 +1,46 @@
-"""What a change of a deployment or of its settings is remembered by: what was and what is, never a secret."""
+"""The changes of a deployment or of its settings, as activities keep them: old and new values, never a secret."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from app.api.schemas.deployments import definition_json
-from app.api.schemas.mitigation import MitigationIn, MitigationOut
-from app.api.schemas.monitors import MonitorIn, MonitorOut
-from app.domain.changes import changes_between
-from app.domain.definitions import Definition
-from app.domain.mitigation import MitigationSettings
-from app.domain.monitors import Monitor
-from app.domain.training_data import TrainingSummary
+from ..domain.changes import changes_between
+from ..domain.definitions import Definition
+from ..domain.mitigation import MitigationSettings
+from ..domain.monitors import Monitor
+from ..domain.training_data import TrainingSummary
+from .schemas.deployments import definition_json
+from .schemas.mitigation import MitigationIn, MitigationOut
+from .schemas.monitors import MonitorIn, MonitorOut
 
 _OF_SETTINGS = {"version", *MitigationIn.model_fields}
 _OF_MONITOR = {"version", *MonitorIn.model_fields}
 
 
 def definition_changes(before: Definition | None, after: Definition | None) -> dict[str, Any]:
-    """What differs between two definitions of a deployment; of its credentials only that they were set or changed."""
-    old, new = _definition(before), _definition(after)
-    if old and new and new["endpoint"] and new["endpoint"]["credentials"] and _credentials(before) != _credentials(after):
+    """Returns the differences between two definitions of a deployment; of its credentials only that they were set or changed."""
+    old, new = _definition_facts(before), _definition_facts(after)
+    if old and new and new["endpoint"] and new["endpoint"]["credentials"] and _find_credentials(before) != _find_credentials(after):
+        # Both sides say "set" otherwise, and a new password would be no change.
         new["endpoint"]["credentials"] = "changed"
     return changes_between(old, new)
 
 
 def monitor_changes(before: Monitor | None, after: Monitor | None) -> dict[str, Any]:
-    """What differs between two configurations of a fairness monitor, their versions among it."""
-    return changes_between(_monitor(before), _monitor(after))
+    """Returns the differences between two configurations of a fairness monitor, their versions included."""
+    return changes_between(_monitor_facts(before), _monitor_facts(after))
 
 
 def settings_changes(before: MitigationSettings, after: MitigationSettings) -> dict[str, Any]:
-    """What differs between two settings of mitigation, their versions among it."""
-    return changes_between(_settings(before), _settings(after))
+    """Returns the differences between two settings of mitigation, their versions included."""
+    return changes_between(_settings_facts(before), _settings_facts(after))
 
 
 def training_data_changes(before: TrainingSummary | None, after: TrainingSummary | None) -> dict[str, Any]:
-    """What differs between two uploads, as far as it can be told in a few words."""
-    return changes_between(_summary(before), _summary(after))
+    """Returns the differences between two uploads, as far as a few words can give them."""
+    return changes_between(_summary_facts(before), _summary_facts(after))
 
 
-def _definition(definition: Definition | None) -> dict[str, Any]:
+def _definition_facts(definition: Definition | None) -> dict[str, Any]:
     if definition is None:
         return {}
     document = definition_json(definition)
@@ -48,19 +49,19 @@ def _definition(definition: Definition | None) -> dict[str, Any]:
     return document
 
 
-def _credentials(definition: Definition | None) -> object:
+def _find_credentials(definition: Definition | None) -> object:
     return definition and definition.endpoint and definition.endpoint.credentials
 
 
-def _monitor(monitor: Monitor | None) -> Mapping[str, Any]:
+def _monitor_facts(monitor: Monitor | None) -> Mapping[str, Any]:
     return {} if monitor is None else MonitorOut.of(monitor).model_dump(mode="json", include=_OF_MONITOR)
 
 
-def _settings(settings: MitigationSettings) -> Mapping[str, Any]:
+def _settings_facts(settings: MitigationSettings) -> Mapping[str, Any]:
     return MitigationOut.of(settings, None).model_dump(mode="json", include=_OF_SETTINGS)
 
 
-def _summary(summary: TrainingSummary | None) -> Mapping[str, Any]:
+def _summary_facts(summary: TrainingSummary | None) -> Mapping[str, Any]:
     if summary is None:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""Routes of charts: the picture, the specification it is drawn from, and the figures in it."""
+"""Routes of charts: the picture, the specification it is drawn from, and its figures."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -7,33 +7,34 @@ from typing import Annotated, Any, Literal, TypeAlias
 from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import JSONResponse
 
-from app.api.answers import Answers, problems_of_deployment
-from app.api.checks import CheckId
-from app.api.figures_csv import csv_file
-from app.api.measurements import Text
-from app.charts.rendering import Spec, render_png, render_svg
-from app.charts.series import AlertMark, series_chart
-from app.charts.shares import ranges_chart, shares_chart
-from app.charts.theme import Theme
-from app.charts.twins import Twin, ranges_twin, series_twin, shares_twin, volume_twin
-from app.charts.volume import volume_chart
-from app.checks.rollups import Period
-from app.domain.checks import DataSet, Span
-from app.domain.monitor_rules import unknown_metric
-from app.errors import Conflict, InvalidInput, NotFound
-from app.metrics.catalogue import CATALOGUE
-from app.store.alerts import alerts_between
-from app.store.checks import get
-from app.views.check_views import AttributeView, CheckView, ViewKind
-from app.views.series import Series, SeriesWanted, Volume, series_of, volume_of
-from app.views.viewing import check_view
-from app.web.access import NowIn, ReadableDeployment, SessionIn
-from app.web.times import Moment, in_utc
+from ..charts.rendering import Spec, render_png, render_svg
+from ..charts.series import AlertMark, series_chart
+from ..charts.shares import ranges_chart, shares_chart
+from ..charts.theme import Theme
+from ..charts.twins import Twin, ranges_twin, series_twin, shares_twin, volume_twin
+from ..charts.volume import volume_chart
+from ..checks.rollups import Period
+from ..domain.checks import DataSet, Span
+from ..domain.monitor_rules import unknown_metric
+from ..errors import Conflict, InvalidInput, NotFound
+from ..metrics.catalogue import CATALOGUE
+from ..store.alerts.alerts import alerts_between
+from ..store.checks.checks import get
+from ..views.check_views import CheckView, ViewKind
+from ..views.series import Series, SeriesWanted, Volume, series_of, volume_of
+from ..views.viewing import check_view
+from ..web.access import NowIn, ReadableDeployment, SessionIn
+from ..web.times import Moment, in_utc
+from .answers import Answers, problems_of_deployment
+from .checks import CheckId
+from .exports import exported
+from .figures_csv import csv_file
+from .measurements import Text
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["charts"])
 
 LONGEST = timedelta(days=366)
-"""Of a series without a roll-up: a year of hourly points."""
+"""Max range of a series without a roll-up: a year of hourly points."""
 
 Form: TypeAlias = Literal["svg", "png", "vl.json", "csv"]
 Part: TypeAlias = Literal["groups", "sub_ranges", "with_copies"]
@@ -66,7 +67,7 @@ class Picture(Response):
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A time range as it was asked for, in UTC."""
+    """A requested time range, in UTC."""
 
     since: datetime | None
     until: datetime | None
@@ -74,7 +75,7 @@ class Range:
 
 
 def wanted_range(now: NowIn, *, since: Moment = None, until: Moment = None, rollup: Rollup = None) -> Range:
-    """The range, at most a year unless it is rolled up; without `since`, the year before `until`.
+    """Returns the range, at most a year unless it is rolled up; without `since`, the year before `until`.
 
     Raises:
         InvalidInput: it is longer, or a time cannot be expressed in UTC.
@@ -100,7 +101,7 @@ def chosen_series(
     data: DataSet = DataSet.PAYLOAD,
     attribute: Annotated[Text, Query(description="Left out: the series of everybody, such as accuracy.")] = None,
 ) -> Series:
-    """The series that an address asks for.
+    """Returns the series that an address asks for.
 
     Raises:
         InvalidInput: an unknown metric.
@@ -112,12 +113,12 @@ def chosen_series(
 
 
 def chosen_volume(deployment: ReadableDeployment, session: SessionIn, wanted: RangeIn) -> tuple[Volume, ...]:
-    """The volumes that an address asks for."""
+    """Returns the volumes that an address asks for."""
     return volume_of(session, deployment.no, wanted.since, wanted.until, wanted.rollup)
 
 
 def chosen_view(deployment: ReadableDeployment, session: SessionIn, check_id: CheckId, view: ViewKind) -> CheckView:
-    """The view of the check.
+    """Returns the view of the check.
 
     Raises:
         NotFound: the deployment has no such check.
@@ -137,7 +138,7 @@ AttributeIn = Annotated[Text, Query(description="Left out: the first one.")]
 def alerts_of_series(
     deployment: ReadableDeployment, session: SessionIn, series: Annotated[Series, Depends(chosen_series)], wanted: RangeIn, now: NowIn
 ) -> list[AlertMark]:
-    """The alerts about that series that were opened in the range."""
+    """Returns the alerts about that series that were opened in the range."""
     since = wanted.since or datetime.min.replace(tzinfo=UTC)
     found = alerts_between(session, deployment.no, Span(start=since, end=wanted.until or now), metric=series.metric, data=series.data)
     return [
@@ -147,7 +148,13 @@ def alerts_of_series(
     ]
 
 
-@router.get("/charts/series.{form}", operation_id="chartSeries", response_class=Picture, responses=FORMS | problems_of_deployment())
+@router.get(
+    "/charts/series.{form}",
+    operation_id="chartSeries",
+    response_class=Picture,
+    responses=FORMS | problems_of_deployment(),
+    dependencies=[exported("figures")],
+)
 def chart_series(
     deployment: ReadableDeployment,
     form: Form,
@@ -155,23 +162,29 @@ def chart_series(
     alerts: Annotated[list[AlertMark], Depends(alerts_of_series)],
     theme: ThemeIn = Theme.LIGHT,
 ) -> Response:
-    """A metric over time, with limits, intervals and alerts. The range is at most a year unless it is rolled up."""
+    """Returns a metric over time, with limits, intervals and alerts. The range is at most a year unless it is rolled up."""
     if form == "csv":
         return csv_file(series_twin(series), f"{deployment.id}-{series.metric}")
-    return _drawn(series_chart(series, theme=theme, alerts=alerts), form)
+    return _draw(series_chart(series, theme=theme, alerts=alerts), form)
 
 
-@router.get("/charts/volume.{form}", operation_id="chartVolume", response_class=Picture, responses=FORMS | problems_of_deployment())
+@router.get(
+    "/charts/volume.{form}",
+    operation_id="chartVolume",
+    response_class=Picture,
+    responses=FORMS | problems_of_deployment(),
+    dependencies=[exported("figures")],
+)
 def chart_volume(
     deployment: ReadableDeployment, form: Form, volumes: Annotated[tuple[Volume, ...], Depends(chosen_volume)], theme: ThemeIn = Theme.LIGHT
 ) -> Response:
-    """How many records were logged, as the checks counted them."""
+    """Returns the number of logged records over time, as the checks counted them."""
     if form == "csv":
         return csv_file(volume_twin(volumes), f"{deployment.id}-volume")
-    return _drawn(volume_chart(volumes, theme=theme), form)
+    return _draw(volume_chart(volumes, theme=theme), form)
 
 
-# Before the next one, which would take `payload.vl` for the view.
+# Must come before the next route, which would take `payload.vl` for the view.
 @router.get(
     "/checks/{check_id}/charts/{view}.vl.json",
     operation_id="specifyCheckChart",
@@ -179,8 +192,8 @@ def chart_volume(
     responses=_SPECIFICATION | problems_of_deployment(Conflict),
 )
 def specify_check_chart(view: ViewIn, *, attribute: AttributeIn = None, part: PartIn = "groups", theme: ThemeIn = Theme.LIGHT) -> Response:
-    """The Vega-Lite specification of the same chart."""
-    return _drawn(_of_view(view, attribute, part, theme)[0], "vl.json")
+    """Returns the Vega-Lite specification of the same chart."""
+    return _draw(_chart_of_view(view, attribute, part, theme)[0], "vl.json")
 
 
 @router.get(
@@ -188,6 +201,7 @@ def specify_check_chart(view: ViewIn, *, attribute: AttributeIn = None, part: Pa
     operation_id="chartCheck",
     response_class=Picture,
     responses=FORMS | problems_of_deployment(Conflict),
+    dependencies=[exported("figures")],
 )
 def chart_check(
     view: ViewIn,
@@ -197,27 +211,22 @@ def chart_check(
     part: PartIn = "groups",
     theme: ThemeIn = Theme.LIGHT,
 ) -> Response:
-    """Favourable shares of an attribute's groups in one view of a check. 409 where the check has no such view."""
-    spec, twin = _of_view(view, attribute, part, theme)
-    return csv_file(twin, f"{view.check.id}-{view.kind.value}") if form == "csv" else _drawn(spec, form)
+    """Returns the favourable shares of an attribute's groups in one view of a check. 409 where the check has no such view."""
+    spec, twin = _chart_of_view(view, attribute, part, theme)
+    return csv_file(twin, f"{view.check.id}-{view.kind.value}") if form == "csv" else _draw(spec, form)
 
 
-def _of_view(view: CheckView, attribute: str | None, part: Part, theme: Theme) -> tuple[Spec, Twin]:
+def _chart_of_view(view: CheckView, attribute: str | None, part: Part, theme: Theme) -> tuple[Spec, Twin]:
     among = view.balanced if part == "with_copies" else view.attributes
-    found = _attribute(among, attribute)
+    found = next((one for one in among if attribute in (None, one.attribute)), None)
+    if found is None:
+        raise NotFound("attribute of this view", attribute or "with copies")
     if part == "sub_ranges":
         return ranges_chart(view.kind, found, theme=theme), ranges_twin(found)
     return shares_chart(view.kind, found, theme=theme, with_copies=part == "with_copies"), shares_twin(found)
 
 
-def _attribute(among: tuple[AttributeView, ...], wanted: str | None) -> AttributeView:
-    found = next((one for one in among if wanted in (None, one.attribute)), None)
-    if found is None:
-        raise NotFound("attribute of this view", wanted or "with copies")
-    return found
-
-
-def _drawn(spec: dict[str, Any], form: Form) -> Response:
+def _draw(spec: dict[str, Any], form: Form) -> Response:
     safe = {"Content-Security-Policy": _POLICY}
     match form:
         case "svg":

@@ -1,20 +1,20 @@
-"""Routes of checks: ask for one, list, read, cancel. They only write to the queue; the worker runs what is in it."""
+"""Routes of checks: request, list, read, cancel. They only write to the queue; the worker runs the checks in it."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
-from app.api.answers import Answers, problems_of_deployment, problems_with_body
-from app.api.schemas.checks import CheckDetailsOut, CheckIn, CheckOut, CheckPage
-from app.checks.requests import request_check, request_check_of
-from app.domain.checks import CheckState
-from app.errors import Conflict, NotFound
-from app.store.activities import record_activity
-from app.store.checks import current_time, get, page, request_cancel
-from app.store.results import measurements_of, tables_of
-from app.views.check_advice import outlook_of
-from app.web.access import LockedDeployment, ManagedDeployment, Manager, ReadableDeployment, SessionIn
-from app.web.paging import Limit, cut, number_behind
+from ..checks.requests import request_check, request_check_of
+from ..domain.checks import CheckState
+from ..errors import Conflict, NotFound
+from ..store.checks.checks import current_time, get, page, request_cancel
+from ..store.checks.results import measurements_of, tables_of
+from ..store.people.activities import record_activity
+from ..views.check_advice import outlook_of
+from ..web.access import LockedDeployment, ManagedDeployment, Manager, ReadableDeployment, SessionIn
+from ..web.paging import Limit, cut, read_number_cursor
+from .answers import Answers, problems_of_deployment, problems_with_body
+from .schemas.checks import CheckDetailsOut, CheckIn, CheckOut, CheckPage
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=["checks"])
 
@@ -39,17 +39,17 @@ _QUEUED: Answers = {
 def post_check(
     deployment: LockedDeployment, session: SessionIn, principal: Manager, response: Response, body: CheckIn | None = None
 ) -> CheckOut:
-    """Checks fairness now, or over a range of logging times. A check takes place as soon as a worker is free.
+    """Checks fairness now, or over a range of logging times. The check starts as soon as a worker is free.
 
-    Without a range, the records of the present hour up to now are checked; while such a check waits, asking again brings it up to
-    now and answers with the same one. Needs a fairness monitor (409).
+    Without a range, the records of the present hour up to now are checked. While such a check waits, asking again extends it up to
+    now and returns the same one. Needs a fairness monitor (409).
     """
     span = body.span() if body else None
     if span is None:
         check = request_check(session, deployment.no, requested_by=principal.actor)
     else:
         check = request_check_of(session, deployment.no, span, requested_by=principal.actor)
-    if check.created_at == current_time(session):  # one that waited already was asked for before
+    if check.created_at == current_time(session):  # a check that was waiting already was requested before
         wanted = {"from": [None, check.span.start.isoformat()], "to": [None, check.span.end.isoformat()]}
         record_activity(session, principal.actor, "check.requested", deployment=deployment, subject=check.id, details=wanted)
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/checks/{check.id}"
@@ -60,11 +60,11 @@ def post_check(
 def list_checks(
     deployment: ReadableDeployment,
     session: SessionIn,
-    before_no: Annotated[int, Depends(number_behind)],
+    before_no: Annotated[int, Depends(read_number_cursor)],
     state: Annotated[CheckState | None, Query(description="Only checks in this state.")] = None,
     limit: Limit = 100,
 ) -> CheckPage:
-    """The deployment's checks, newest first. Tables and measurements are in the single check."""
+    """Returns the deployment's checks, newest first. Tables and measurements are in the single check."""
     found = page(session, deployment.no, limit=limit + 1, state=state, before_no=before_no or None)
     checks, next_cursor = cut(found, limit, lambda check: check.no)
     outlook = outlook_of(session, deployment.no)
@@ -73,7 +73,7 @@ def list_checks(
 
 @router.get("/{check_id}", operation_id="readCheck", responses=problems_of_deployment())
 def read_check(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> CheckDetailsOut:
-    """One check: how far it is or how it ended, which records it read, its count tables and measurements."""
+    """Returns one check: its state or result, the records it read, its count tables and measurements."""
     check = get(session, deployment.no, check_id)
     tables, measurements = tables_of(session, check.no), measurements_of(session, check.no)
     return CheckDetailsOut.with_results(check, outlook_of(session, deployment.no), tables=tables, measurements=measurements)

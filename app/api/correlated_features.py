@@ -1,17 +1,16 @@
-"""The route of correlated features: what the model could know a meta field by."""
+"""The route of correlated features: those from which the model could infer a meta field."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from app.api.answers import problems_of_deployment
-from app.api.schemas.correlated_features import CorrelatedFeaturesOut, correlated_feature
-from app.domain.deployments import RecordSchema
-from app.domain.training_data import RECOMMENDED_ABOVE, Association, TrainingForm, TrainingSummary
-from app.errors import InvalidInput, NotFound
-from app.store.correlations import associations_of, donor_features_of
-from app.store.training_data import training_summary_of
-from app.web.access import ReadableDeployment, SessionIn
+from ..domain.training_data import RECOMMENDED_ABOVE, TrainingForm
+from ..errors import InvalidInput, NotFound
+from ..store.training.correlations import associations_of, donor_features_of
+from ..store.training.training_data import training_summary_of
+from ..web.access import ReadableDeployment, SessionIn
+from .answers import problems_of_deployment
+from .schemas.correlated_features import CorrelatedFeaturesOut, correlated_feature
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/correlated-features", tags=["training data"])
 
@@ -28,44 +27,36 @@ def list_correlated_features(
         float, Query(ge=0, le=1, description="Above which strength a feature that is above chance is recommended.")
     ] = RECOMMENDED_ABOVE,
 ) -> CorrelatedFeaturesOut:
-    """Every feature of the model by how strongly it goes together with a meta field in the training data, the strongest first.
+    """Returns every feature of the model with its strength of association with a meta field in the training data, strongest first.
 
     Strengths are corrected for chance. Look here before you list features under `correlated_features` of a monitored attribute, and list
-    all that are `recommended`, together. Nothing is switched on by looking.
+    all that are `recommended`, together. Looking switches nothing on.
     """
-    _require_meta(attribute, deployment.schema)
+    if any(column.name == attribute for column in deployment.schema.features):
+        raise InvalidInput.of("attribute", f"{attribute!r:.210} is a feature, which the model sees itself; only meta fields are compared")
+    if deployment.schema.column(attribute) is None:
+        raise InvalidInput.of("attribute", f"{attribute!r:.210} is not a meta field of the deployment")
     summary = training_summary_of(session, deployment.no)
     if summary is None:
         raise NotFound("training data of the deployment", deployment.id)
+
     found = associations_of(session, deployment.no, [attribute]).get(attribute)
+    reason = None
+    if found is None and summary.form is TrainingForm.DISTRIBUTION:
+        reason = NO_ROWS
+    elif found is None:
+        reason = f"the training data have no column {attribute}; upload them with it" if attribute in summary.absent else EARLIER
+
     donated = donor_features_of(session, deployment.no).get(attribute, {})
+    # A column that was given another type since the upload has no values of the present type to draw from.
     pickable = {column.name for column in deployment.schema.features if donated.get(column.name) is column.type}
-    strongest_first = sorted(found or (), key=_order)
+    # Of those without a strength, first those that an earlier version found to be strongest.
+    strongest_first = sorted(found or (), key=lambda one: (one.strength is None, -(one.strength or 0), -(one.uncorrected or 0)))
     return CorrelatedFeaturesOut(
         attribute=attribute,
         threshold=threshold,
-        reason=_absent(attribute, summary) if found is None else None,
+        reason=reason,
         features=[
             correlated_feature(attribute, one, threshold=threshold, can_be_picked=one.feature in pickable) for one in strongest_first
         ],
     )
-
-
-def _order(one: Association) -> tuple[bool, float, float]:
-    """The strongest first; of those without a strength the ones that an earlier version found to be strongest."""
-    return one.strength is None, -(one.strength or 0), -(one.uncorrected or 0)
-
-
-def _require_meta(attribute: str, schema: RecordSchema) -> None:
-    if any(column.name == attribute for column in schema.features):
-        raise InvalidInput.of("attribute", f"{attribute!r:.210} is a feature, which the model sees itself; only meta fields are compared")
-    if schema.column(attribute) is None:
-        raise InvalidInput.of("attribute", f"{attribute!r:.210} is not a meta field of the deployment")
-
-
-def _absent(attribute: str, summary: TrainingSummary) -> str:
-    if summary.form is TrainingForm.DISTRIBUTION:
-        return NO_ROWS
-    if attribute in summary.absent:
-        return f"the training data have no column {attribute}; upload them with it"
-    return EARLIER

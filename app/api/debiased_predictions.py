@@ -1,4 +1,4 @@
-"""The route that scores records by the deployment's own model and gives debiased predictions beside its answers."""
+"""The route that scores records by the deployment's own model and adds debiased predictions to its answers."""
 
 import re
 from typing import Annotated
@@ -9,13 +9,14 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Scope
 
-from app.api.answers import problems_of_deployment, problems_with_body
-from app.api.debiased_predictions_openapi import ANSWER, BODY, ENCODING
-from app.api.ingestion_bodies import Bodies, ClientGone
-from app.clock import monotonic_seconds
-from app.errors import Conflict, InvalidInput, ScoringFailed
-from app.mitigation.active import LiveRequest
-from app.web.access import DeploymentId, Logger, NowIn, ServicesIn
+from ..clock import monotonic_seconds
+from ..errors import Conflict, InvalidInput, ScoringFailed
+from ..mitigation.live.service import LiveRequest
+from ..web.access import DeploymentId, Logger, NowIn, ServicesIn
+from ..web.media import reads_body
+from .answers import problems_of_deployment, problems_with_body
+from .debiased_predictions_openapi import ANSWER, BODY, ENCODING
+from .ingestion_bodies import Bodies, ClientGone
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"])
 
@@ -29,7 +30,7 @@ _bodies = Bodies()
 
 
 def is_live_request(scope: Scope) -> bool:
-    """Whether the request's body is read here, with the limits of the ingestion routes."""
+    """Returns whether the request's body is read here, with the limits of the ingestion routes."""
     return scope["method"] == "POST" and _LIVE.fullmatch(scope["path"]) is not None
 
 
@@ -40,6 +41,7 @@ def is_live_request(scope: Scope) -> bool:
     responses={200: ANSWER} | problems_with_body(Conflict, ScoringFailed) | problems_of_deployment(),
     openapi_extra={"requestBody": BODY, "parameters": [ENCODING]},
 )
+@reads_body
 async def predict_debiased(
     request: Request,
     principal: Logger,
@@ -50,16 +52,17 @@ async def predict_debiased(
         float, Query(gt=0, le=MOST_SECONDS, allow_inf_nan=False, description="How long the whole answer may take.")
     ] = DEFAULT_SECONDS,
 ) -> Response:
-    """Scores records by the deployment's own model, and gives what mitigation makes of each answer beside it.
+    """Scores records by the deployment's own model, and adds the debiased prediction to each answer.
 
     The model is asked once for the records and once for all their copies: each record that may be treated unfairly, with reference
-    values in place of its own. `debiasing` says of every record what became of it. If the copies cannot be scored within the time,
-    the model's own answers come back, marked `not_scored`, with the reason in `warning`. Both answers are logged as payload before
-    this one is sent. One bad value refuses the whole request, and nothing is asked or stored.
+    values in place of its own. `debiasing` says of every record what mitigation did with it. If the copies cannot be scored within the
+    time, the model's own answers come back, marked `not_scored`, with the reason in `warning`. Both answers are logged as payload before
+    this one is sent. One bad value refuses the whole request: the model is not asked, and nothing is stored.
     """
+    # Before the body is read: the time that the caller allows includes its arrival.
     began = monotonic_seconds()
     try:
-        body = await _bodies.read(request.receive, request.headers.get("content-length", "").encode("latin-1"))
+        body = await _bodies.read(request.receive, request.headers.get("content-length", "").encode("latin-1"), principal.actor)
     except (ClientGone, ClientDisconnect) as error:
         raise InvalidInput.of("body", "did not arrive completely") from error
     try:
@@ -67,5 +70,6 @@ async def predict_debiased(
         live = LiveRequest(body=body, encoding=encoding, began=began, timeout_seconds=timeout_seconds)
         answer = await services.mitigation.answer(deployment_id, live, caller=principal, now=now)
     finally:
-        _bodies.done(body)
+        # Only now: the body is in memory until the answer is computed.
+        _bodies.done(body, principal.actor)
     return Response(_encode(answer), media_type="application/json")

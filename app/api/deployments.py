@@ -8,28 +8,27 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Response
 from pydantic import ValidationError
 
-from app.api.answers import Answers, problems, problems_of_deployment, problems_with_body
-from app.api.changes import definition_changes
-from app.api.schemas.deployments import DeploymentIn, DeploymentOut, DeploymentPage, DeploymentPatch, definition_json
-from app.api.validating import ValidateOnly, kept_unless
-from app.checks.picking import problems_of
-from app.domain.definitions import Definition, definition_of
-from app.domain.deployment_rules import definition_problems
-from app.domain.deployments import Deployment, Endpoint
-from app.errors import Conflict, EndpointRefused, FieldProblem, InvalidInput, NotFound
-from app.scoring.egress import check_url, parse_url
-from app.security.principals import Permission
-from app.services import Services
-from app.store.activities import record_activity
-from app.store.deployments import Deployments
-from app.store.monitors import monitor_of
-from app.web.access import DeploymentsIn, LockedDeployment, Manager, ReadableDeployment, Reader, ServicesIn, SessionIn
-from app.web.paging import Limit, cut, number_behind
-from app.web.problems import field_problems
+from ..checks.picking import problems_of
+from ..domain.definitions import Definition, definition_of
+from ..domain.deployment_rules import definition_problems
+from ..domain.deployments import Endpoint
+from ..errors import Conflict, EndpointRefused, FieldProblem, InvalidInput, NotFound
+from ..outbound.egress import check_url, parse_url
+from ..services import Services
+from ..store.deployments.deployments import Deployments
+from ..store.deployments.monitors import monitor_of
+from ..store.people.activities import record_activity
+from ..web.access import DeploymentsIn, LockedDeployment, Manager, ReadableDeployment, Reader, ServicesIn, SessionIn, WholeManager
+from ..web.paging import Limit, cut, read_short_number_cursor
+from ..web.problems import field_problems
+from .answers import Answers, problems, problems_of_deployment, problems_with_body
+from .changes import definition_changes
+from .schemas.deployments import DeploymentIn, DeploymentOut, DeploymentPage, DeploymentPatch, definition_json
+from .validating import ValidateOnly, kept_unless
 
 router = APIRouter(prefix="/v1/deployments", tags=["deployments"])
 
-_THERE_ALREADY: Answers = {
+_UNCHANGED: Answers = {
     200: {"model": DeploymentOut, "description": "There already, with the same content; or, where it is only checked, what would be stored"}
 }
 
@@ -38,22 +37,21 @@ _THERE_ALREADY: Answers = {
     "",
     status_code=201,
     operation_id="createDeployment",
-    responses=_THERE_ALREADY | problems_with_body(Conflict),
+    responses=_UNCHANGED | problems_with_body(Conflict),
 )
 def create_deployment(
     *,
     body: DeploymentIn,
-    principal: Manager,
+    principal: WholeManager,
     session: SessionIn,
     services: ServicesIn,
     response: Response,
     validate_only: ValidateOnly,
 ) -> DeploymentOut:
     """Creates a deployment. The same id with the same content again changes nothing, so a request may be repeated."""
-    principal.require(Permission.MANAGE)
     definition = checked_definition(body.to_domain(), services)
     with kept_unless(session, validate_only):
-        stored, is_new = Deployments(session, services.secret_box).create(body.id or _id_from(body.name), definition)
+        stored, is_new = Deployments(session, services.secret_box).create(body.id or _make_id(body.name), definition)
         if is_new:
             changes = definition_changes(None, definition)
             record_activity(session, principal.actor, "deployment.created", deployment=stored, details=changes)
@@ -63,9 +61,9 @@ def create_deployment(
 
 @router.get("", operation_id="listDeployments", responses=problems())
 def list_deployments(
-    principal: Reader, deployments: DeploymentsIn, after_no: Annotated[int, Depends(number_behind)], limit: Limit = 100
+    principal: Reader, deployments: DeploymentsIn, after_no: Annotated[int, Depends(read_short_number_cursor)], limit: Limit = 100
 ) -> DeploymentPage:
-    """Deployments, oldest first. A key that is bound to one deployment sees that one."""
+    """Returns the deployments, oldest first. A key that is bound to one deployment sees that one."""
     found = deployments.page(after_no=after_no, limit=limit + 1, only_no=principal.deployment_no)
     page, next_cursor = cut(found, limit, lambda deployment: deployment.no)
     return DeploymentPage(deployments=[DeploymentOut.of(deployment) for deployment in page], next_cursor=next_cursor)
@@ -73,7 +71,7 @@ def list_deployments(
 
 @router.get("/{deployment_id}", operation_id="readDeployment", responses=problems_of_deployment())
 def read_deployment(deployment: ReadableDeployment) -> DeploymentOut:
-    """One deployment. Credentials of its endpoint are never returned."""
+    """Returns one deployment. Credentials of its endpoint are never returned."""
     return DeploymentOut.of(deployment)
 
 
@@ -87,19 +85,24 @@ def change_deployment(
     services: ServicesIn,
     validate_only: ValidateOnly,
 ) -> DeploymentOut:
-    """Changes a deployment by a JSON merge patch: what is left out stays. Other columns make a new schema version.
+    """Changes a deployment by a JSON merge patch: members that are left out stay. Other columns make a new schema version.
 
-    Pointing the endpoint at another host needs its credentials again, so that nobody can have the stored ones sent to himself.
+    Pointing the endpoint at another host needs its credentials again, so that no caller can send the stored ones to their own host.
     """
-    patched = _patched(deployment, body)
-    changed = checked_definition(patched, services, _secret_problems(deployment.endpoint, patched.endpoint, body))
+    before = definition_of(deployment)
+    try:
+        # Checked as if it had been sent whole.
+        patched = DeploymentIn.model_validate(body.merged_into(definition_json(before))).to_domain()
+    except ValidationError as error:
+        raise InvalidInput(field_problems(error.errors())) from error
+    changed = checked_definition(patched, services, _find_secret_problems(deployment.endpoint, patched.endpoint, body))
+
     with kept_unless(session, validate_only):
         stored = Deployments(session, services.secret_box).change(deployment, changed)
         monitor = monitor_of(session, stored.no)
         broken = monitor and problems_of(monitor, stored.schema, stored.problem_type)
         if broken:
             raise Conflict(f"The fairness monitor would no longer fit: {InvalidInput(broken)}. Change or delete the monitor first.")
-        before = definition_of(deployment)
         if before != changed:
             changes = definition_changes(before, changed)
             record_activity(session, principal.actor, "deployment.changed", deployment=stored, details=changes)
@@ -108,59 +111,50 @@ def change_deployment(
 
 @router.delete("/{deployment_id}", status_code=204, operation_id="deleteDeployment", responses=problems_of_deployment())
 def delete_deployment(deployment: LockedDeployment, deployments: DeploymentsIn, session: SessionIn, principal: Manager) -> None:
-    """Deletes a deployment and all that belongs to it: records, feedback, monitor, checks, measurements, bound keys."""
+    """Deletes a deployment and everything that belongs to it: records, feedback, monitor, checks, measurements, bound keys."""
     record_activity(session, principal.actor, "deployment.deleted", deployment=deployment, details={"name": [deployment.name, None]})
     deployments.delete(deployment.id)
 
 
-def _id_from(name: str) -> str:
-    """An id made of the name and a few random characters."""
+def _make_id(name: str) -> str:
+    """Returns an id made of the name and a few random characters."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:48].strip("-")
+    # Random, so that two deployments of one name get two ids; a name of other scripts leaves no slug.
     return f"{slug or 'deployment'}-{secrets.token_hex(4)}"
 
 
 def checked_definition(definition: Definition, services: Services, others: Sequence[FieldProblem] = ()) -> Definition:
-    """The definition, if it may be stored.
+    """Returns the definition, if it may be stored.
 
     Raises:
-        InvalidInput: it may not; names everything wrong with it, and `others`, which were found before.
+        InvalidInput: it may not; names everything wrong with it, and `others`, the problems found before.
     """
-    found = [*definition_problems(definition), *_address_problems(definition.endpoint, services), *others]
+    found = definition_problems(definition)
+    if definition.endpoint is not None:
+        try:
+            check_url(definition.endpoint.url, services.policy)
+        except EndpointRefused as error:
+            found.append(FieldProblem("endpoint.url", str(error)))
+    found += others
     if found:
         raise InvalidInput(found)
     return definition
 
 
-def _address_problems(endpoint: Endpoint | None, services: Services) -> list[FieldProblem]:
-    if endpoint is not None:
-        try:
-            check_url(endpoint.url, services.settings.allowed_endpoints)
-        except EndpointRefused as error:
-            return [FieldProblem("endpoint.url", str(error))]
-    return []
-
-
-def _patched(deployment: Deployment, patch: DeploymentPatch) -> Definition:
-    """The definition after the merge, checked as if it had been sent whole."""
-    try:
-        return DeploymentIn.model_validate(patch.merged_into(definition_json(definition_of(deployment)))).to_domain()
-    except ValidationError as error:
-        raise InvalidInput(field_problems(error.errors())) from error
-
-
-def _secret_problems(before: Endpoint | None, after: Endpoint | None, patch: DeploymentPatch) -> list[FieldProblem]:
-    """Refuses to send kept credentials to another origin: whoever may change the address would get to know them."""
+def _find_secret_problems(before: Endpoint | None, after: Endpoint | None, patch: DeploymentPatch) -> list[FieldProblem]:
+    """Refuses to send stored credentials to another origin: a caller who may change the address would get to know them."""
     if before is None or after is None or after.credentials is None or before.url == after.url:
         return []
     if patch.endpoint is not None and "credentials" in patch.endpoint.model_fields_set:
         return []
-    if _origin(after.url) in (None, _origin(before.url)):
+    # Scheme and port count: the stored secret must not go from https to http, nor to another service of the host.
+    if _parse_origin(after.url) in (None, _parse_origin(before.url)):
         return []
     return [FieldProblem("endpoint.credentials", "must be sent again (or null) when the endpoint moves to another scheme, host or port")]
 
 
-def _origin(url: str) -> tuple[str, str, int | None] | None:
-    """None where the URL cannot be read, which is a problem by itself."""
+def _parse_origin(url: str) -> tuple[str, str, int | None] | None:
+    """Returns the origin of a URL; None where the URL cannot be read, which is a problem by itself."""
     try:
         parsed = parse_url(url)
     except EndpointRefused:

@@ -1,6 +1,6 @@
 """The API's documentation page: Swagger UI from an installed package, so that it works without any network but this service.
 
-Every file of it needs a key, which a browser asks for by its own log-in prompt (see `gate.py`).
+Every file of it needs a key; a browser asks for the key in its own log-in prompt (see `gate.py`).
 """
 
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from types import MappingProxyType
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
 
-from app.errors import NotFound
-from app.web.access import AnyKey
+from ..errors import NotFound
+from ..web.access import AnyKey
 
 router = APIRouter(include_in_schema=False)
 
@@ -59,13 +59,13 @@ _ASSETS: Mapping[str, tuple[bytes, str]] = MappingProxyType(
 
 @router.get("/docs")
 async def docs(_principal: AnyKey) -> HTMLResponse:
-    """The page."""
+    """Returns the page."""
     return HTMLResponse(_PAGE, headers={"Content-Security-Policy": _CONTENT_POLICY})
 
 
 @router.get("/docs/{name}")
 async def docs_asset(name: str, _principal: AnyKey) -> Response:
-    """A file of the page."""
+    """Returns a file of the page."""
     if name not in _ASSETS:
         raise NotFound("file of the documentation", name)
     content, media_type = _ASSETS[name]
@@ -74,5 +74,5 @@ async def docs_asset(name: str, _principal: AnyKey) -> Response:
 
 @router.get("/openapi.json")
 def openapi(request: Request, _principal: AnyKey) -> JSONResponse:
-    """The OpenAPI document."""
+    """Returns the OpenAPI document."""
     return JSONResponse(request.app.openapi())

@@ -1,17 +1,13 @@
-"""Figures as CSV for people, who open it in a spreadsheet: a text that one would take for a formula gets an apostrophe before it.
-
-Records that are to come back as they went are written by `flagged_csv`, without one.
-"""
+"""Figures as CSV for people, who open it in a spreadsheet: a text that looks like a formula gets an apostrophe before it."""
 
 from collections.abc import Iterable
 from datetime import datetime
 
 from fastapi import Response
 
-from app.api.flagged_csv import csv_lines
-from app.charts.twins import Cell, Twin
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+from ..charts.twins import Cell, Twin
+from ..domain.spreadsheets import harmless
+from .flagged_csv import csv_lines
 
 
 class CsvFile(Response):
@@ -21,17 +17,17 @@ class CsvFile(Response):
 
 
 def csv_file(twin: Twin, name: str) -> CsvFile:
-    """The table as an answer that browsers store under `name`, which is made of ids and fixed words only."""
-    content = csv_lines([list(twin.columns), *text_rows(twin.rows)])
+    """Returns the table as an answer that browsers store under `name`, which is made of ids and fixed words only."""
+    content = csv_lines([list(map(harmless, twin.columns)), *text_rows(twin.rows)])
     return CsvFile(content, headers={"Content-Disposition": f'attachment; filename="{name}.csv"'})
 
 
 def text_rows(rows: Iterable[tuple[Cell, ...]]) -> Iterable[list[str]]:
-    """The rows as texts, none of which a spreadsheet takes for a formula; an absent cell is empty."""
-    return ([_text(cell) for cell in row] for row in rows)
+    """Returns the rows as texts, none of which a spreadsheet takes for a formula; an absent cell is empty."""
+    return ([_write_cell(cell) for cell in row] for row in rows)
 
 
-def _text(cell: Cell) -> str:
+def _write_cell(cell: Cell) -> str:
     match cell:
         case None:
             return ""
@@ -40,6 +36,6 @@ def _text(cell: Cell) -> str:
         case datetime():
             return cell.isoformat()
         case str():
-            return f"'{cell}" if cell.startswith(_FORMULA) else cell
+            return harmless(cell)
         case _:
             return repr(cell)

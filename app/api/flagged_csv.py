@@ -1,7 +1,7 @@
-"""Flagged records as the lines of a CSV that comes back as feedback: one line a flag, and an empty column for the label.
+"""Flagged records as lines of a CSV that comes back as feedback: one line per flag, and an empty column for the label.
 
-Values stand there as they were logged. Nothing is put in front of texts that begin with `=`, `+`, `-` or `@`, which a spreadsheet may
-take for formulas: the file would no longer say what was logged, and would not come back as it went.
+A text that a spreadsheet would take for a formula gets an apostrophe before it, unless the caller asks for the texts as they were
+logged. The id never gets one, because feedback finds its record by it.
 """
 
 import csv
@@ -11,10 +11,11 @@ from typing import Any
 
 import msgspec
 
-from app.api.schemas.flagged_records import known_gap
-from app.domain.deployments import RecordSchema
-from app.domain.values import canonical
-from app.store.flagged_records import FlaggedPayload
+from ..domain.deployments import RecordSchema
+from ..domain.spreadsheets import harmless
+from ..domain.values import canonical
+from ..store.records.flagged_records import FlaggedPayload
+from .schemas.flagged_records import known_gap
 
 _FLAG_COLUMNS = (
     *("logged_at", "attribute", "group", "kind", "direction"),
@@ -22,41 +23,45 @@ _FLAG_COLUMNS = (
 )
 
 
-def csv_header(schema: RecordSchema) -> list[str]:
-    """The names of the columns. Those of the record keep theirs; one of ours that is taken gets another.
+def csv_header(schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
+    """Returns the names of the columns. Those of the record keep theirs; if one of ours is taken, it gets another name.
 
-    The id is called as `POST …/feedback-records` reads it.
+    The id is called as `POST …/feedback-records` reads it. `is_raw` keeps names that a spreadsheet would take for formulas.
     """
     columns = [column.name for column in (*schema.features, *schema.meta)]
     taken = set(columns)
-    header = [_free(taken, "id", "record_id"), *(_free(taken, name) for name in _FLAG_COLUMNS)]
-    return [*header, *columns, _free(taken, "label", "observed_label")]
+    header = [_take_free_name(taken, "id", "record_id"), *(_take_free_name(taken, name) for name in _FLAG_COLUMNS)]
+    names = [*header, *columns, _take_free_name(taken, "label", "observed_label")]
+    return names if is_raw else list(map(harmless, names))
 
 
 def csv_lines(rows: Iterable[Sequence[str]]) -> bytes:
-    """The rows as CSV in UTF-8."""
+    """Returns the rows as CSV in UTF-8."""
     text = io.StringIO(newline="")
     csv.writer(text).writerows(rows)
     return text.getvalue().encode()
 
 
-def csv_row(found: FlaggedPayload, schema: RecordSchema) -> list[str]:
-    """The cells of one flag, in the columns of `schema`; a column that the record was logged without is empty."""
+def csv_row(found: FlaggedPayload, schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
+    """Returns the cells of one flag, in the columns of `schema`; a column that the record was logged without is empty.
+
+    `is_raw` keeps texts that a spreadsheet would take for formulas.
+    """
     flag = found.flag
     values = dict(zip((column.name for column in found.schema.features), found.features, strict=True))
     values |= dict(zip((column.name for column in found.schema.meta), found.meta, strict=True))
     cells = [
-        *(found.record_id, flag.logged_at.isoformat(), flag.attribute, flag.group, flag.kind, flag.direction),
-        # In the spelling of the monitor's outcomes, in which the label is to be written.
+        *(flag.logged_at.isoformat(), flag.attribute, flag.group, flag.kind, flag.direction),
+        # In the spelling of the monitor's outcomes, in which people write the label.
         *(found.prediction if found.label is None else found.label, found.probability),
         *(flag.own_score, flag.reference_score, known_gap(flag)),
         *(values.get(column.name) for column in (*schema.features, *schema.meta)),
     ]
-    return [*(_cell(cell) for cell in cells), ""]
+    return [found.record_id, *(_write_cell(cell, is_raw=is_raw) for cell in cells), ""]
 
 
-def _free(taken: set[str], *names: str) -> str:
-    """The first of the names that is free, or else one made of the first; it is taken from then on."""
+def _take_free_name(taken: set[str], *names: str) -> str:
+    """Returns the first of the names that is free, or else one made of the first, and adds it to those taken."""
     name = next((name for name in names if name not in taken), f"flagged_{names[0]}")
     while name in taken:
         name = f"flagged_{name}"
@@ -64,7 +69,9 @@ def _free(taken: set[str], *names: str) -> str:
     return name
 
 
-def _cell(value: Any) -> str:  # noqa: ANN401 - whatever a record holds
+def _write_cell(value: Any, *, is_raw: bool) -> str:  # noqa: ANN401 - whatever a record holds
     if value is None:
         return ""
+    if isinstance(value, str):
+        return value if is_raw else harmless(value)
     return msgspec.json.encode(value).decode() if isinstance(value, list | dict) else canonical(value)

@@ -1,29 +1,26 @@
-"""Routes of the records most in need of a second look: a list in pages, and a CSV to be labelled anew."""
+"""Routes of the records most in need of a second look: a list in pages, and a CSV for adding labels."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
 from fastapi import APIRouter, Depends, Query
-from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import StreamingResponse
 
-from app.api.answers import problems_of_deployment
-from app.api.flagged_csv import csv_header, csv_lines, csv_row
-from app.api.schemas.flagged_records import Direction, FlaggedOut, FlaggedPage, Kind
-from app.domain.deployments import Deployment
-from app.domain.mitigation import ONLY_DIRECT
-from app.services import Services
-from app.store.flagged_records import FlaggedFilter, FlaggedPayload, FlagPlace, flagged_page
-from app.web.access import ReadableDeployment, ServicesIn, SessionIn
-from app.web.paging import Limit, PlaceCursor, cut_at_place, place_behind
-from app.web.times import Moment, in_utc
+from ..domain.deployments import Deployment
+from ..domain.mitigation import ONLY_DIRECT
+from ..services import Services
+from ..store.records.flagged_records import FlaggedFilter, FlaggedPayload, FlagPlace, flagged_page
+from ..web.access import ReadableDeployment, ServicesIn, SessionIn
+from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
+from ..web.times import Moment, in_utc
+from .answers import problems_of_deployment
+from .csv_streams import PIECE, CsvAnswer, CsvExport, stream_csv
+from .exports import exported
+from .flagged_csv import csv_header, csv_row
+from .schemas.flagged_records import Direction, FlaggedOut, FlaggedPage, Kind
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"])
-
-PIECE = 1000
-"""Rows of a CSV that are read and sent at once."""
 
 Text = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$")]
 
@@ -31,24 +28,30 @@ Text = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$")]
 class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     """A `FlagPlace` as a cursor holds it."""
 
+    # JSON keeps every digit of a float, so that the place compares equal to the stored one.
     gap: Annotated[float, msgspec.Meta(ge=0)]
     record_no: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
     attribute: Annotated[str, msgspec.Meta(pattern=r"\A[^\x00]*\Z")]
 
 
-class CsvAnswer(StreamingResponse):
-    """A CSV that is sent while it is read."""
-
-    media_type = "text/csv"
-
-
 @dataclass(frozen=True, slots=True)
-class _Export:
-    """What a CSV is made of."""
+class _FlagExport(CsvExport[FlaggedPayload]):
+    """The flagged records that a filter lets through."""
 
     services: Services
     deployment: Deployment
     wanted: FlaggedFilter
+    is_raw: bool
+
+    def header(self) -> Sequence[str]:
+        return csv_header(self.deployment.schema, is_raw=self.is_raw)
+
+    def rows(self, items: Sequence[FlaggedPayload]) -> Iterable[Sequence[str]]:
+        return (csv_row(one, self.deployment.schema, is_raw=self.is_raw) for one in items)
+
+    def read_after(self, last: FlaggedPayload, limit: int) -> list[FlaggedPayload]:
+        with self.services.database.transaction() as session:
+            return flagged_page(session, self.deployment.no, self.wanted, after=last.place, limit=limit).items
 
 
 def wanted_flags(
@@ -63,7 +66,7 @@ def wanted_flags(
         Text, Query(description="What this revision of the model said when it was asked again. Left out: the deployment's present one.")
     ] = None,
 ) -> FlaggedFilter:
-    """The filter that an address asks for. A new model treats the same records otherwise, so one revision is asked for at a time.
+    """Returns the filter of an address, for one model revision at a time: a new model treats the same records differently.
 
     Raises:
         InvalidInput: a time that cannot be expressed in UTC.
@@ -78,13 +81,13 @@ def wanted_flags(
     )
 
 
-def flag_behind(cursor: PlaceCursor = None) -> FlagPlace | None:
-    """The place behind which the page begins; None for the first page.
+def read_flag_cursor(cursor: PlaceCursor = None) -> FlagPlace | None:
+    """Returns the place after which the page begins; None for the first page.
 
     Raises:
-        InvalidInput: the cursor is none of ours.
+        InvalidInput: the cursor was not made by this service.
     """
-    place = place_behind(cursor, _Place)
+    place = read_place_cursor(cursor, _Place)
     return None if place is None else FlagPlace(place.gap, place.record_no, place.attribute)
 
 
@@ -96,15 +99,17 @@ def list_flagged_records(
     deployment: ReadableDeployment,
     session: SessionIn,
     wanted: Wanted,
-    behind: Annotated[FlagPlace | None, Depends(flag_behind)],
+    after: Annotated[FlagPlace | None, Depends(read_flag_cursor)],
     limit: Limit = 100,
 ) -> FlaggedPage:
-    """Records whose outcome would be another with a reference value, or probably: largest gap of the scores first.
+    """Returns records whose outcome would, or would probably, differ with a reference value: largest gap of the scores first.
 
     `since` <= `logged_at` < `until`. Checks flag records; each record and attribute is listed once.
     """
-    found = flagged_page(session, deployment.no, wanted, behind=behind, limit=limit + 1)
-    page, next_cursor = cut_at_place(found, limit, lambda one: _Place(one.place.gap, one.place.record_no, one.place.attribute))
+    found = flagged_page(session, deployment.no, wanted, after=after, limit=limit + 1)
+    page, next_cursor = cut_at_place(
+        found.items, limit, lambda one: _Place(one.place.gap, one.place.record_no, one.place.attribute), is_cut=found.is_cut
+    )
     return FlaggedPage(
         model_revision=wanted.model_revision,
         flagged_records=[FlaggedOut.with_record(one) for one in page],
@@ -113,43 +118,29 @@ def list_flagged_records(
     )
 
 
-@router.get("/flagged-records.csv", operation_id="exportFlaggedRecords", response_class=CsvAnswer, responses=problems_of_deployment())
+@router.get(
+    "/flagged-records.csv",
+    operation_id="exportFlaggedRecords",
+    response_class=CsvAnswer,
+    responses=problems_of_deployment(),
+    dependencies=[exported("flagged_records")],
+)
 def export_flagged_records(
     deployment: ReadableDeployment,
     session: SessionIn,
     services: ServicesIn,
     wanted: Wanted,
     limit: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="How many rows at most. Left out: all.")] = None,
+    *,
+    raw: Annotated[bool, Query(description="Texts as they were logged, also those that a spreadsheet would take for formulas.")] = False,
 ) -> CsvAnswer:
-    """The same list, whole, as CSV with an empty column `label`: fill it in and send it to `POST …/feedback-records`.
+    """Returns the same list, whole, as CSV with an empty column `label`: fill it in and send it to `POST …/feedback-records`.
 
-    Rows whose label is left empty are refused there one by one, and the others stored. At most 10,000 are taken at once. Values stand
-    as they were logged, those that a spreadsheet may take for formulas too.
+    There, rows with an empty label are refused one by one, and the others stored. One request takes at most 10,000 rows. A text that
+    a spreadsheet would take for a formula has an apostrophe before it, unless `raw` is set; the id never has.
     """
-    first = flagged_page(session, deployment.no, wanted, behind=None, limit=PIECE if limit is None else min(limit, PIECE))
-    export = _Export(services, deployment, wanted)
+    # Read before the answer begins: a fault is still a problem document and no broken CSV.
+    first = flagged_page(session, deployment.no, wanted, after=None, limit=PIECE if limit is None else min(limit, PIECE))
+    export = _FlagExport(services, deployment, wanted, raw)
     name = f'attachment; filename="{deployment.id}-flagged-records.csv"'
-    return CsvAnswer(_pieces(export, first, limit), headers={"Content-Disposition": name})
-
-
-async def _pieces(export: _Export, first: list[FlaggedPayload], limit: int | None) -> AsyncIterator[bytes]:
-    """The CSV, piece by piece, each read by itself: a slow reader holds neither a connection nor a snapshot of the database."""
-    schema, piece, sent = export.deployment.schema, first, 0
-    yield csv_lines([csv_header(schema)])
-    while piece:
-        yield await run_in_threadpool(_lines, export, piece)
-        sent += len(piece)
-        most = PIECE if limit is None else min(PIECE, limit - sent)
-        if len(piece) < PIECE or not most:
-            return
-        async with export.services.turns:
-            piece = await run_in_threadpool(_next_piece, export, piece[-1].place, most)
-
-
-def _lines(export: _Export, piece: Iterable[FlaggedPayload]) -> bytes:
-    return csv_lines(csv_row(one, export.deployment.schema) for one in piece)
-
-
-def _next_piece(export: _Export, behind: FlagPlace, limit: int) -> list[FlaggedPayload]:
-    with export.services.database.transaction() as session:
-        return flagged_page(session, export.deployment.no, export.wanted, behind=behind, limit=limit)
+    return CsvAnswer(stream_csv(export, first.items, turns=services.turns, limit=limit), headers={"Content-Disposition": name})

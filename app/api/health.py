@@ -1,4 +1,4 @@
-"""Is it alive, is it ready, and its operations numbers."""
+"""Routes of the service's health: liveness, readiness, and its operations numbers."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -9,14 +9,14 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from pydantic import Field
 
-from app.api.alert_gauge import alert_gauge
-from app.api.answers import Answers, answers, problems
-from app.api.schemas.base import Out
-from app.errors import InvalidInput, Unavailable
-from app.security.principals import Permission, Principal
-from app.store.vitals import Vitals, is_migrated, vitals
-from app.telemetry.metrics import exposition
-from app.web.access import NowIn, Reader, ServicesIn, SessionIn
+from ..errors import InvalidInput, Unavailable
+from ..security.principals import Permission, Principal
+from ..store.overviews.vitals import Vitals, is_migrated, vitals
+from ..telemetry.metrics import exposition
+from ..web.access import NowIn, Reader, ServicesIn, SessionIn
+from .alert_gauge import alert_gauge
+from .answers import Answers, answers, problems
+from .schemas.base import Out
 
 router = APIRouter()
 
@@ -30,20 +30,21 @@ class HealthOut(Out):
 
 
 class PrometheusText(Response):
-    """Prometheus' text form; its version stands in the content type."""
+    """Prometheus' text form; the content type carries its version."""
 
     media_type = "text/plain"
 
 
 @router.get("/health/live", tags=["health"], operation_id="live", responses=answers(InvalidInput))
 async def live() -> HealthOut:
-    """The process answers. Asks nothing else; needs no key."""
+    """Answers as long as the process does. Checks nothing else; needs no key."""
     return HealthOut(status="ok")
 
 
 @router.get("/health/ready", tags=["health"], operation_id="ready", responses=answers(InvalidInput, Unavailable))
 def ready(services: ServicesIn) -> HealthOut:
-    """The database answers and is migrated, so requests can be served. Needs no key, and waits behind no other request."""
+    """Answers if the database does and is migrated, so requests can be served. Needs no key, and waits for no other request."""
+    # Not the transaction of a request, which would wait for its turn after requests that hang.
     with services.database.transaction() as session:
         migrated = is_migrated(session)
     if not migrated:
@@ -52,7 +53,7 @@ def ready(services: ServicesIn) -> HealthOut:
 
 
 def whole_reader(principal: Reader) -> Principal:
-    """A caller who may read about the whole installation."""
+    """Returns a caller who may read about the whole installation."""
     principal.require(Permission.READ)
     return principal
 
@@ -65,15 +66,16 @@ def whole_reader(principal: Reader) -> Principal:
     responses=_TEXT | problems(),
 )
 def metrics(_principal: Annotated[Principal, Depends(whole_reader)], session: SessionIn, now: NowIn) -> Response:
-    """Operations numbers in Prometheus' text form: requests, records, checks, model calls, and the queue as it is now."""
+    """Returns operations numbers in Prometheus' text form: requests, records, checks, model calls, and the present queue."""
     text, content_type = exposition()
+    # A registry of this request: the global one would keep the numbers of the first.
     gauges = CollectorRegistry(auto_describe=False)
     gauges.register(_Gauges(vitals(session, now)))
     return Response(text + generate_latest(gauges), media_type=content_type)
 
 
 class _Gauges(Collector):
-    """What the database says now, which no process can count for itself."""
+    """Gauges read from the database, which no process can count for itself."""
 
     def __init__(self, found: Vitals) -> None:
         self._found = found

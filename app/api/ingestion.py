@@ -1,7 +1,7 @@
 """The two hot routes: payload and feedback records, straight from the server's bytes to the ingestion service.
 
-Plain ASGI in front of the rest of the API, because a framework's route costs more than the durable write behind it. What a
-client sees of them (keys, request ids, problem documents, headers) is as everywhere else. They log failures of ours only: a line
+Plain ASGI in front of the rest of the API, because a framework's route costs more than the durable write that follows. Clients
+see the same (keys, request ids, problem documents, headers) as everywhere else. These routes log failures of ours only: a line
 per request would cost as much as storing its record.
 """
 
@@ -9,7 +9,7 @@ import itertools
 import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any
@@ -20,26 +20,27 @@ import structlog
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api.ingestion_bodies import Bodies, ClientGone
-from app.clock import monotonic_seconds, utc_now
-from app.domain.records import Receipt
-from app.errors import Conflict, EvenhandError, InvalidInput, NotFound, UnsupportedMediaType
-from app.ingest import Ingestion, LogRequest
-from app.security.authenticator import Authenticator
-from app.security.principals import Permission
-from app.telemetry.metrics import http_requests, http_seconds
-from app.web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
-from app.web.parameters import require_parameters
-from app.web.problems import KINDS, MEDIA_TYPE, Kind, problem_response, response_of, unexpected_response
+from ..clock import monotonic_seconds, utc_now
+from ..domain.records import Receipt
+from ..errors import Conflict, EvenhandError, InvalidInput, NotFound, UnsupportedMediaType
+from ..ingest import Ingestion, LogRequest
+from ..security.authenticator import Authenticator
+from ..security.principals import Permission
+from ..telemetry.metrics import http_requests, http_seconds
+from ..web.gate import require_own_page
+from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
+from ..web.parameters import require_parameters
+from ..web.problems import KINDS, MEDIA_TYPE, Kind, problem_response, response_of, unexpected_response
+from .ingestion_bodies import Bodies, ClientGone
 
 PREFIX = "/v1/deployments/"
 PAYLOAD, FEEDBACK = "payload-records", "feedback-records"
 
 PARAMETERS: Mapping[str, Mapping[str, bool]] = {PAYLOAD: {"historical": False}, FEEDBACK: {"historical": False, "label": False}}
-"""The query parameters of each; True would mean that it may be repeated."""
+"""The query parameters of each route; True would mean that it may be repeated."""
 
 _MOST_ERRORS = 100
-"""Of the rejections, in the `errors` of a problem document; the receipt beside them has all."""
+"""Max rejections in the `errors` of a problem document; the receipt in the same document has all."""
 
 _JSON = ("", "application/json")
 _CSV = "text/csv"
@@ -49,14 +50,14 @@ log = structlog.get_logger("evenhand.http")
 
 _PROCESS = os.urandom(8).hex()
 _requests = itertools.count()
-"""Together the ids of this process' requests: unique as random ones are, and without a call to the system for each."""
+"""Counter for the ids of this process' requests: as unique as random ones, without a system call for each."""
 
 _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
 class _Route:
-    """One of the two. `parameters` are those of its query; none may be repeated."""
+    """One of the two routes. `parameters` are those of its query; none may be repeated."""
 
     name: str
     template: str
@@ -102,45 +103,59 @@ class IngestionRoutes:
 
     async def _respond(self, route: _Route, deployment_id: str, scope: Scope, receive: Receive, send: Send) -> None:
         began = monotonic_seconds()
+        # Of a header that is sent twice the last counts; names are lower-case by the ASGI standard.
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        request_id = _request_id(headers)
+        sent_id = headers.get(b"x-request-id", b"").decode("latin-1")
+        request_id = sent_id if SANE_REQUEST_ID.fullmatch(sent_id) else f"{_PROCESS}{next(_requests):016x}"
         try:
             answer = await self._answer(route, deployment_id, scope, headers, receive, request_id)
         except EvenhandError as error:
-            answer = _of_response(problem_response(error, request_id))
+            answer = _adopt(problem_response(error, request_id))
         except ClientGone:
             return
-        except Exception:  # the last line of defence: whatever nobody foresaw is logged once, and answered
-            log.exception("request failed", method=scope["method"], path=scope["path"], request_id=request_id)
-            answer = _of_response(unexpected_response(request_id))
-        await _send(answer, request_id, send)
-        _account(route, scope["method"], answer.status, monotonic_seconds() - began)
+        except Exception:  # the last line of defence: an unforeseen error is logged once, and answered
+            log.exception("request failed", method=scope["method"], route=route.template, request_id=request_id)
+            answer = _adopt(unexpected_response(request_id))
+        answer_headers = [
+            (b"content-type", answer.media_type),
+            (b"content-length", b"%d" % len(answer.body)),
+            (b"x-request-id", request_id.encode("latin-1")),
+            *answer.headers,
+        ]
+        if answer.status != HTTPStatus.OK:
+            answer_headers += _FIXED_HEADERS  # a receipt holds nothing that a browser could misread, and each header costs time
+        await send({"type": "http.response.start", "status": answer.status, "headers": answer_headers})
+        await send({"type": "http.response.body", "body": answer.body})
+        _count_request(route, scope["method"], answer.status, monotonic_seconds() - began)
 
     async def _answer(
         self, route: _Route, deployment_id: str, scope: Scope, headers: dict[bytes, bytes], receive: Receive, request_id: str
     ) -> _Answer:
         if scope["method"] != "POST":
-            return _method_not_allowed(request_id)
-        authorization = headers.get(b"authorization")
-        principal = await self._authenticator.authenticate_async(authorization.decode("latin-1") if authorization else None)
+            kind = Kind(405, "http-405", HTTPStatus.METHOD_NOT_ALLOWED.phrase)
+            return replace(_adopt(response_of(kind, "Records are sent with POST.", request_id)), headers=((b"allow", b"POST"),))
+        sent = headers.get(b"authorization")
+        authorization = sent.decode("latin-1") if sent else None
+        require_own_page(scope, authorization)
+        principal = await self._authenticator.authenticate_async(authorization)
         principal.require_role(Permission.LOG)
         plan = await self._ingestion.plan(deployment_id)
         if not principal.sees(plan.target.no):
             raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
         is_csv = _is_csv(route, headers)
-        options = _options(scope["query_string"], route.parameters)
-        encoding = _text(headers, b"content-encoding")
-        body = await self._bodies.read(receive, headers.get(b"content-length", b""))
+        options = _read_options(scope["query_string"], route.parameters)
+        encoding = _read_header(headers, b"content-encoding")
+        body = await self._bodies.read(receive, headers.get(b"content-length", b""), principal.actor)
         try:
-            request = LogRequest(body=body, encoding=encoding, is_csv=is_csv, **options)
+            request = LogRequest(body=body, encoding=encoding, is_csv=is_csv, actor=principal.actor, **options)
             receipt = await route.log(deployment_id, request, now=self._clock())
         finally:
-            self._bodies.done(body)
-        return _receipt_answer(receipt, request_id)
+            self._bodies.done(body, principal.actor)
+        return _write_receipt(receipt, request_id)
 
 
 def receipt_members(receipt: Receipt) -> dict[str, Any]:
-    """A receipt as the JSON object that clients get."""
+    """Returns a receipt as the JSON object that clients get."""
     return {
         "sent": receipt.accepted + receipt.duplicate + receipt.rejected,
         "accepted": receipt.accepted,
@@ -154,8 +169,8 @@ def receipt_members(receipt: Receipt) -> dict[str, Any]:
 _ALL_ACCEPTED = b'{"sent":%d,"accepted":%d,"duplicate":0,"rejected":0,"rejections":[],"conflicts":[]}'
 
 
-def _receipt_answer(receipt: Receipt, request_id: str) -> _Answer:
-    """200 where anything is stored now; a problem where nothing is, so that nobody takes a wholly refused request for a success."""
+def _write_receipt(receipt: Receipt, request_id: str) -> _Answer:
+    """Returns 200 if anything is stored now; if nothing is, a problem, so that a wholly refused request never looks like a success."""
     if receipt.accepted and not receipt.duplicate and not receipt.rejected:
         return _Answer(200, _ALL_ACCEPTED % (receipt.accepted, receipt.accepted))
     members = receipt_members(receipt)
@@ -164,6 +179,7 @@ def _receipt_answer(receipt: Receipt, request_id: str) -> _Answer:
     kind = KINDS[InvalidInput if receipt.rejections else Conflict]
     faults = [(f"records[{r.index}].{r.field}", r.reason) for r in receipt.rejections]
     faults += [(f"records[{c.index}].id", c.reason) for c in receipt.conflicts]
+    # ASCII below, because ids and values may hold lone surrogates, which UTF-8 cannot carry.
     document = {
         "type": kind.type,
         "title": kind.title,
@@ -176,17 +192,11 @@ def _receipt_answer(receipt: Receipt, request_id: str) -> _Answer:
     return _Answer(kind.status, json.dumps(document).encode("ascii"), MEDIA_TYPE.encode())
 
 
-def _method_not_allowed(request_id: str) -> _Answer:
-    response = response_of(Kind(405, "http-405", HTTPStatus.METHOD_NOT_ALLOWED.phrase), "Records are sent with POST.", request_id)
-    answer = _of_response(response)
-    return _Answer(answer.status, answer.body, answer.media_type, ((b"allow", b"POST"),))
-
-
 def _is_csv(route: _Route, headers: Mapping[bytes, bytes]) -> bool:
     sent = headers.get(b"content-type")
     if sent == b"application/json":
         return False
-    media_type = _text(headers, b"content-type").partition(";")[0].strip()
+    media_type = _read_header(headers, b"content-type").partition(";")[0].strip()
     if route.takes_csv and media_type == _CSV:
         return True
     if media_type not in _JSON and not (media_type.startswith("application/") and media_type.endswith("+json")):
@@ -195,7 +205,7 @@ def _is_csv(route: _Route, headers: Mapping[bytes, bytes]) -> bool:
     return False
 
 
-def _options(query: bytes, known: Mapping[str, bool]) -> dict[str, Any]:
+def _read_options(query: bytes, known: Mapping[str, bool]) -> dict[str, Any]:
     if not query:
         return {}
     sent = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
@@ -209,14 +219,7 @@ def _options(query: bytes, known: Mapping[str, bool]) -> dict[str, Any]:
     return options
 
 
-def _request_id(headers: Mapping[bytes, bytes]) -> str:
-    sent = headers.get(b"x-request-id")
-    if sent is not None and SANE_REQUEST_ID.fullmatch(text := sent.decode("latin-1")):
-        return text
-    return f"{_PROCESS}{next(_requests):016x}"
-
-
-def _text(headers: Mapping[bytes, bytes], name: bytes) -> str:
+def _read_header(headers: Mapping[bytes, bytes], name: bytes) -> str:
     sent = headers.get(name)
     return sent.decode("latin-1").strip().lower() if sent else ""
 
@@ -224,20 +227,7 @@ def _text(headers: Mapping[bytes, bytes], name: bytes) -> str:
 _FIXED_HEADERS = tuple((name.encode(), value.encode()) for name, value in SAFE_HEADERS.items())
 
 
-async def _send(answer: _Answer, request_id: str, send: Send) -> None:
-    headers = [
-        (b"content-type", answer.media_type),
-        (b"content-length", b"%d" % len(answer.body)),
-        (b"x-request-id", request_id.encode("latin-1")),
-        *answer.headers,
-    ]
-    if answer.status != HTTPStatus.OK:
-        headers += _FIXED_HEADERS  # a receipt holds nothing that a browser could be made to misread, and each header costs its time
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": answer.body})
-
-
-def _of_response(response: Response) -> _Answer:
+def _adopt(response: Response) -> _Answer:
     extra = tuple((name, value) for name, value in response.raw_headers if name not in (b"content-length", b"content-type"))
     return _Answer(response.status_code, bytes(response.body), MEDIA_TYPE.encode(), extra)
 
@@ -246,7 +236,7 @@ _counters: dict[tuple[str, str, int], Any] = {}
 _timers: dict[str, Any] = {}
 
 
-def _account(route: _Route, method: str, status: int, seconds: float) -> None:
+def _count_request(route: _Route, method: str, status: int, seconds: float) -> None:
     # Looking up a labelled counter costs more than counting, so each is looked up once.
     counter = _counters.get((route.name, method, status))
     if counter is None:

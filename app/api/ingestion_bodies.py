@@ -1,47 +1,50 @@
-"""Reads the bodies of ingestion requests, within bounds: of one body, and of all that are in memory together."""
+"""Bounded reading of the bodies of ingestion requests: of one body, of those of one key, and of all that are in memory together."""
 
 from starlette.types import Message, Receive
 
-from app.errors import Unavailable
-from app.ingest.bodies import too_large
-from app.ingest.limits import MAX_BODY_BYTES
+from ..ingest.bodies import too_large
+from ..ingest.limits import MAX_BODY_BYTES
+from ..turns import Room
 
 BYTES_AT_ONCE = 8 * MAX_BODY_BYTES
-"""Of bodies that are being received or worked on; more are turned away."""
+"""Max bytes of bodies that are being received or processed; more are refused."""
+
+BYTES_OF_KEY = 2 * MAX_BODY_BYTES
+"""Max bytes of such bodies of one key: however slowly it sends, the others have room."""
 
 
 class ClientGone(Exception):
-    """The client closed the connection before its body was complete; there is nobody to answer."""
+    """The client closed the connection before its body was complete; there is no client left to answer."""
 
 
 class Bodies:
-    """Counts what is in memory."""
+    """Counts the bytes in memory, by the actor whose key sent them."""
 
-    def __init__(self, bytes_at_once: int = BYTES_AT_ONCE) -> None:
-        self._room = bytes_at_once
+    def __init__(self, bytes_at_once: int = BYTES_AT_ONCE, bytes_of_key: int = BYTES_OF_KEY) -> None:
+        self._room = Room(
+            bytes_at_once,
+            each=bytes_of_key,
+            busy="Too much is being received already. Send the records again in a moment.",
+            busy_each=f"This key is sending more than {bytes_of_key // 2**20} MiB at once. Wait for answers, then send the records again.",
+        )
 
-    async def read(self, receive: Receive, announced: bytes) -> bytes:
-        """The whole body, still compressed if it was sent so; it counts until it is given to `done`. `announced` is its Content-Length.
+    async def read(self, receive: Receive, announced: bytes, actor: str) -> bytes:
+        """Returns the whole body, still compressed if sent so. It counts until it is given to `done`; `announced` is its Content-Length.
 
         Raises:
             TooLarge: it is larger than a body may be.
-            Unavailable: too much is in memory already.
+            Unavailable: too much is in memory already, of this key or in total.
             ClientGone: it never became complete.
         """
         if announced.isdigit() and int(announced) > MAX_BODY_BYTES:
             raise too_large()
+        # Nearly every body comes in one message, and is not copied then.
         message = await receive()
         if message["type"] == "http.request" and not message.get("more_body", False):
             body: bytes = message.get("body", b"")
-            self._room -= len(body)
+            self._room.take(actor, len(body))
             return body
-        return await self._read_on(receive, message)
 
-    def done(self, body: bytes) -> None:
-        """The body is of no more use."""
-        self._room += len(body)
-
-    async def _read_on(self, receive: Receive, message: Message) -> bytes:
         parts: list[bytes] = []
         size, more = 0, True
         try:
@@ -49,20 +52,24 @@ class Bodies:
                 part = message.get("body", b"")
                 parts.append(part)
                 size += len(part)
-                self._room -= len(part)
-                self._require_room(message, size)
+                self._room.take(actor, len(part))
+                self._require_room(message, size, actor)
                 more = message.get("more_body", False)
                 if more:
                     message = await receive()
+        # Cancellation as well: bytes that are never given back would shut the key out until a restart.
         except BaseException:
-            self._room += size
+            self._room.give_back(actor, size)
             raise
         return b"".join(parts)
 
-    def _require_room(self, message: Message, size: int) -> None:
+    def done(self, body: bytes, actor: str) -> None:
+        """Releases the body's bytes."""
+        self._room.give_back(actor, len(body))
+
+    def _require_room(self, message: Message, size: int, actor: str) -> None:
         if message["type"] == "http.disconnect":
             raise ClientGone
         if size > MAX_BODY_BYTES:
             raise too_large()
-        if self._room < 0:
-            raise Unavailable("Too much is being received already. Send the records again in a moment.")
+        self._room.require(actor)

@@ -4,16 +4,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path
 
-from app.api.answers import problems, problems_with_body
-from app.api.schemas.keys import KeyIn, KeyOut, KeyPage, NewKeyOut
-from app.domain.changes import changes_between
-from app.domain.texts import name_problem
-from app.errors import InvalidInput, NotFound
-from app.security.keys import create_key, key_id_of
-from app.store.activities import record_activity
-from app.store.api_keys import ApiKeys
-from app.web.access import Admin, DeploymentsIn, SessionIn
-from app.web.paging import Limit, cut, number_behind
+from ..domain.changes import changes_between
+from ..domain.texts import name_problem
+from ..errors import InvalidInput, NotFound
+from ..security.keys import create_key, key_id_of
+from ..store.people.activities import record_activity
+from ..store.people.api_keys import ApiKeys
+from ..web.access import Admin, DeploymentsIn, SessionIn
+from ..web.paging import Limit, cut, read_short_number_cursor
+from .answers import problems, problems_with_body
+from .schemas.keys import KeyIn, KeyOut, KeyPage, NewKeyOut
 
 router = APIRouter(prefix="/v1/api-keys", tags=["API keys"])
 
@@ -22,22 +22,25 @@ KeyId = Annotated[str, Path(description="The key's id: the public part of its te
 
 @router.post("", status_code=201, operation_id="createApiKey", responses=problems_with_body())
 def create_api_key(body: KeyIn, admin: Admin, session: SessionIn, deployments: DeploymentsIn) -> NewKeyOut:
-    """Creates a key. Its text is in this answer only; just a hash is stored."""
+    """Creates a key. Its text is in this answer only; Evenhand stores just a hash."""
     problem = name_problem(body.name)
     if problem:
         raise InvalidInput.of("name", problem)
+    # The only place that has the text; the database gets its hash.
     text = create_key(session, role=body.role, name=body.name, deployment_no=bound_to(body.deployment_id, deployments))
     stored = ApiKeys(session).get(str(key_id_of(text)))
     about = {"name": stored.name, "role": stored.role, "deployment": stored.deployment_id}
     record_activity(session, admin.actor, "api_key.created", subject=stored.id, details=changes_between(None, about))
-    return NewKeyOut(key=text, **KeyOut.of(stored).model_dump())
+    return NewKeyOut.from_object(stored, key=text)
 
 
 @router.get("", operation_id="listApiKeys", responses=problems())
-def list_api_keys(_admin: Admin, session: SessionIn, after_no: Annotated[int, Depends(number_behind)], limit: Limit = 100) -> KeyPage:
-    """All keys, revoked ones too, oldest first."""
+def list_api_keys(
+    _admin: Admin, session: SessionIn, after_no: Annotated[int, Depends(read_short_number_cursor)], limit: Limit = 100
+) -> KeyPage:
+    """Returns all keys, revoked ones too, oldest first."""
     page, next_cursor = cut(ApiKeys(session).page(after_no=after_no, limit=limit + 1), limit, lambda key: key.no)
-    return KeyPage(keys=[KeyOut.of(key) for key in page], next_cursor=next_cursor)
+    return KeyPage(keys=[KeyOut.from_object(key) for key in page], next_cursor=next_cursor)
 
 
 @router.delete("/{key_id}", status_code=204, operation_id="revokeApiKey", responses=problems(NotFound))
@@ -48,7 +51,7 @@ def revoke_api_key(key_id: KeyId, admin: Admin, session: SessionIn) -> None:
 
 
 def bound_to(deployment_id: str | None, deployments: DeploymentsIn) -> int | None:
-    """The number of the deployment that a new key or user is bound to; None for all.
+    """Returns the number of the deployment that a new key or user is bound to; None for all.
 
     Raises:
         InvalidInput: there is no such deployment.

@@ -4,20 +4,20 @@ from dataclasses import asdict
 
 from fastapi import APIRouter, Request
 
-from app.api.answers import problems_of_deployment
-from app.api.schemas.logging_snippets import SnippetOut, SnippetsOut
-from app.api.snippets import KEY, snippets_of
-from app.store.monitors import monitor_of
-from app.web.access import ReadableDeployment, SessionIn
+from ..store.deployments.monitors import monitor_of
+from ..web.access import ReadableDeployment, SessionIn
+from .answers import problems_of_deployment
+from .schemas.logging_snippets import SnippetOut, SnippetsOut
+from .snippets import KEY, snippets_of
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/logging-snippets", tags=["deployments"])
 
 
 @router.get("", operation_id="listLoggingSnippets", responses=problems_of_deployment())
 def list_logging_snippets(deployment: ReadableDeployment, session: SessionIn, request: Request) -> SnippetsOut:
-    """Code to log payload and feedback of this deployment, with its id and columns and the address that this request was sent to.
+    """Returns code to log payload and feedback of this deployment, with its id and columns and the address that this request was sent to.
 
-    The values are made up, of the right types, so what the code logs as it stands counts in the next check: put in your own first.
+    The values are made up, of the right types. Records logged with them count in the next check, so put in your own values first.
     """
     found = snippets_of(deployment, monitor_of(session, deployment.no), base_url=str(request.base_url))
     return SnippetsOut(snippets=[SnippetOut(**asdict(one)) for one in found], key_variable=KEY)

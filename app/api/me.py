@@ -1,18 +1,18 @@
-"""The route that tells callers who they are."""
+"""The route that returns the caller's identity."""
 
 from fastapi import APIRouter
 
-from app.api.answers import problems
-from app.api.schemas.me import MeOut
-from app.errors import NotFound
-from app.web.access import AnyKey, DeploymentsIn
+from ..errors import NotFound
+from ..web.access import AnyKey, DeploymentsIn
+from .answers import problems
+from .schemas.me import MeOut
 
 router = APIRouter(prefix="/v1/me", tags=["API keys"])
 
 
 @router.get("", operation_id="readMe", responses=problems(NotFound))
 def read_me(principal: AnyKey, deployments: DeploymentsIn) -> MeOut:
-    """Who is calling and what they may do. Any key may read it."""
+    """Returns the caller and the caller's permissions. Any key may read it."""
     bound_to = principal.deployment_no
     return MeOut(
         actor=principal.actor,

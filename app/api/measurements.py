@@ -5,26 +5,26 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from app.api.answers import problems_of_deployment
-from app.api.schemas.measurements import MeasurementOut, MeasurementPage
-from app.checks.rollups import Period, RolledUp, roll_up
-from app.checks.tabulation import table_data
-from app.domain.checks import DataSet, Scope
-from app.domain.deployments import Deployment
-from app.domain.monitor_rules import unknown_metric
-from app.errors import Conflict, InvalidInput
-from app.metrics.catalogue import CATALOGUE
-from app.store.measurements import SeriesFilter, hour_tables, series
-from app.store.mitigation import settings_of
-from app.store.monitors import monitor_of
-from app.web.access import ReadableDeployment, SessionIn
-from app.web.paging import Limit, cut, number_behind
-from app.web.times import Moment, in_utc
+from ..checks.rollups import Period, RolledUp, roll_up
+from ..checks.tabulation import table_data
+from ..domain.checks import DataSet, Scope
+from ..domain.deployments import Deployment
+from ..domain.monitor_rules import unknown_metric
+from ..errors import Conflict, InvalidInput
+from ..metrics.catalogue import CATALOGUE
+from ..store.checks.measurements import SeriesFilter, hour_tables, series
+from ..store.deployments.monitors import monitor_of
+from ..store.mitigation.mitigation import settings_of
+from ..web.access import ReadableDeployment, SessionIn
+from ..web.paging import Limit, cut, read_number_cursor
+from ..web.times import Moment, in_utc
+from .answers import problems_of_deployment
+from .schemas.measurements import MeasurementPage, SeriesMeasurementOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/measurements", tags=["measurements"])
 
 MOST_TABLES = 20_000
-"""Hours times tables that one roll-up reads: a year of hourly checks of two attributes with some room."""
+"""Max hours times tables that one roll-up reads: a year of hourly checks of two attributes with some room."""
 
 Text = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$")]
 
@@ -39,7 +39,7 @@ def wanted_series(
     since: Moment = None,
     until: Moment = None,
 ) -> SeriesFilter:
-    """The filter that an address asks for.
+    """Returns the filter that an address asks for.
 
     Raises:
         InvalidInput: an unknown metric, or a time that cannot be expressed in UTC.
@@ -58,31 +58,31 @@ def list_measurements(
     deployment: ReadableDeployment,
     session: SessionIn,
     wanted: Wanted,
-    after_no: Annotated[int, Depends(number_behind)],
+    after_no: Annotated[int, Depends(read_number_cursor)],
     rollup: Annotated[
         Period | None, Query(description="Sum up checked hours by day, week or month (UTC), from their stored counts.")
     ] = None,
     limit: Limit = 100,
 ) -> MeasurementPage:
-    """Measurements oldest first, `since` <= `at` < `until`; `value` is null with its `reason` where undefined.
+    """Returns measurements oldest first, `since` <= `at` < `until`; `value` is null with its `reason` where undefined.
 
-    A roll-up is computed anew from the count tables of the hours, so its intervals are right too. It takes one check per hour
-    (the newest) and leaves out records that were added from earlier hours: nothing is counted twice. Hours that were counted
-    under other favourable outcomes than the monitor's present ones are left out. Metrics that read the records themselves are in
-    no roll-up.
+    A roll-up is computed again from the count tables of the hours, so its intervals are right too. It takes one check per hour
+    (the newest) and leaves out records that were added from earlier hours: nothing is counted twice. It leaves out hours that were
+    counted under other favourable outcomes than the monitor's present ones, and metrics that read the records themselves.
     """
     if rollup is None:
         page, next_cursor = cut(series(session, deployment.no, wanted, after_no=after_no, limit=limit + 1), limit, lambda point: point.no)
-        found = [MeasurementOut.of(point.measurement, check_id=point.check_id) for point in page]
+        found = [SeriesMeasurementOut.of(point.measurement, check_id=point.check_id) for point in page]
         return MeasurementPage(measurements=found, next_cursor=next_cursor)
-    results = _rolled_up(session, deployment, wanted, rollup)
-    return MeasurementPage(measurements=[MeasurementOut.of(r.measurement, hours=r.hours) for r in results], next_cursor=None)
+    results = _roll_up_series(session, deployment, wanted, rollup)
+    return MeasurementPage(measurements=[SeriesMeasurementOut.of(r.measurement, hours=r.hours) for r in results], next_cursor=None)
 
 
-def _rolled_up(session: SessionIn, deployment: Deployment, wanted: SeriesFilter, period: Period) -> list[RolledUp]:
+def _roll_up_series(session: SessionIn, deployment: Deployment, wanted: SeriesFilter, period: Period) -> list[RolledUp]:
     monitor = monitor_of(session, deployment.no)
     if monitor is None:
-        raise Conflict(f"Deployment {deployment.id} has no fairness monitor, whose limits a roll-up is held against; put one first.")
+        raise Conflict(f"Deployment {deployment.id} has no fairness monitor, with whose limits a roll-up is compared; set one first.")
+    # Figures of several data sets are computed from the tables of one.
     of_tables = replace(wanted, data=None if wanted.data is None else table_data(wanted.data))
     tables = hour_tables(session, deployment.no, of_tables, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
     if len(tables) > MOST_TABLES:

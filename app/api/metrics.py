@@ -1,14 +1,14 @@
-"""Routes of the catalogue of metrics: what can be measured, the same for every deployment."""
+"""Routes of the catalogue of metrics, the same for every deployment."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from app.api.answers import problems
-from app.api.schemas.metrics import MetricOut, MetricsOut
-from app.errors import NotFound
-from app.metrics.catalogue import CATALOGUE
-from app.web.access import AnyKey
+from ..errors import NotFound
+from ..metrics.catalogue import CATALOGUE
+from ..web.access import AnyKey
+from .answers import problems
+from .schemas.metrics import MetricOut, MetricsOut
 
 router = APIRouter(prefix="/v1/metrics", tags=["metrics"])
 
@@ -17,13 +17,13 @@ MetricKey = Annotated[str, Path(description="The metric's key.", max_length=100,
 
 @router.get("", operation_id="listMetrics", responses=problems())
 async def list_metrics(_key: AnyKey) -> MetricsOut:
-    """Every metric, in the order in which they are shown. Any key may read it."""
+    """Returns every metric, in the order in which they are shown. Any key may read it."""
     return MetricsOut(metrics=[MetricOut.of(metric) for metric in CATALOGUE.values()])
 
 
 @router.get("/{metric_key}", operation_id="readMetric", responses=problems(NotFound))
 async def read_metric(_key: AnyKey, metric_key: MetricKey) -> MetricOut:
-    """One metric. Any key may read it."""
+    """Returns one metric. Any key may read it."""
     if metric_key not in CATALOGUE:
         raise NotFound("metric", metric_key)
     return MetricOut.of(CATALOGUE[metric_key])

@@ -1,23 +1,19 @@
-"""Routes of a deployment's mitigation: its settings, and the profiles of what was learnt for it."""
+"""Routes of a deployment's mitigation: its settings, and the profiles learned for it."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Response
 
-from app.api.answers import Answers, problems_of_deployment, problems_with_body
-from app.api.changes import settings_changes
-from app.api.schemas.mitigation import MitigationIn, MitigationOut
-from app.api.schemas.mitigation_profiles import ProfileOut, ProfilePage
-from app.domain.deployments import Deployment
-from app.domain.mitigation_rules import mitigation_problems
-from app.domain.monitors import Monitor
-from app.errors import Conflict, InvalidInput, NotFound
-from app.mitigation.profiles import fit_anew, stored_profile
-from app.store.activities import record_activity
-from app.store.deployments import Deployments
-from app.store.mitigation import profiles_of, put_settings, settings_of
-from app.store.monitors import monitor_of
-from app.web.access import (
+from ..domain.deployments import Deployment
+from ..domain.mitigation_rules import mitigation_problems
+from ..domain.monitors import Monitor
+from ..errors import Conflict, InvalidInput, NotFound
+from ..mitigation.profiles import fit_again, stored_profile
+from ..store.deployments.deployments import Deployments
+from ..store.deployments.monitors import monitor_of
+from ..store.mitigation.mitigation import profiles_of, put_settings, settings_of
+from ..store.people.activities import record_activity
+from ..web.access import (
     DeploymentId,
     LockedDeployment,
     Manager,
@@ -28,7 +24,11 @@ from app.web.access import (
     managed,
     turn,
 )
-from app.web.paging import Limit, cut, number_behind
+from ..web.paging import Limit, cut, read_short_number_cursor
+from .answers import Answers, problems_of_deployment, problems_with_body
+from .changes import settings_changes
+from .schemas.mitigation import MitigationIn, MitigationOut
+from .schemas.mitigation_profiles import ProfileOut, ProfilePage
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"])
 
@@ -44,7 +44,7 @@ _FITTED: Answers = {
 
 @router.get("/mitigation", operation_id="readMitigation", responses=problems_of_deployment())
 def read_mitigation(deployment: ReadableDeployment, session: SessionIn) -> MitigationOut:
-    """The settings, or the defaults (version 0) where none were set, and which attributes they come to."""
+    """Returns the settings, or the defaults (version 0) where none were set, and the attributes they apply to."""
     return MitigationOut.of(settings_of(session, deployment.no), monitor_of(session, deployment.no))
 
 
@@ -52,10 +52,10 @@ def read_mitigation(deployment: ReadableDeployment, session: SessionIn) -> Mitig
 def put_mitigation(body: MitigationIn, deployment: LockedDeployment, session: SessionIn, principal: Manager) -> MitigationOut:
     """Sets how outcomes are mitigated. The same content again changes nothing; other content makes the next version.
 
-    Needs a fairness monitor (409), whose attributes they are. If the monitor is changed later, the settings stay and apply to what is
-    left: see `mitigated_attributes`, `unused_attributes` and `attributes_without_goal`.
+    Needs a fairness monitor (409) that has the attributes. If the monitor is changed later, the settings stay and apply to the
+    attributes that are left: see `mitigated_attributes`, `unused_attributes` and `attributes_without_goal`.
     """
-    monitor = _required_monitor(monitor_of(session, deployment.no), deployment)
+    monitor = _require_monitor(monitor_of(session, deployment.no), deployment)
     settings = body.to_domain()
     found = mitigation_problems(settings, monitor, deployment.problem_type)
     if found:
@@ -71,14 +71,14 @@ def put_mitigation(body: MitigationIn, deployment: LockedDeployment, session: Se
 def list_mitigation_profiles(
     deployment: ReadableDeployment,
     session: SessionIn,
-    before_version: Annotated[int, Depends(number_behind)],
+    before_version: Annotated[int, Depends(read_short_number_cursor)],
     limit: Limit = 100,
 ) -> ProfilePage:
-    """What was learnt from payload for mitigation, newest version first."""
-    found = profiles_of(session, deployment.no, before_version=min(before_version, 2**31 - 1) or None, limit=limit + 1)
+    """Returns the profiles learned from payload for mitigation, newest version first."""
+    found = profiles_of(session, deployment.no, before_version=before_version or None, limit=limit + 1)
     profiles, next_cursor = cut(found, limit, lambda profile: profile.version)
-    used = _version_in_use(session, deployment)
-    return ProfilePage(profiles=[ProfileOut.of(one, in_use=one.version == used) for one in profiles], next_cursor=next_cursor)
+    used = _find_version_in_use(session, deployment)
+    return ProfilePage(profiles=[ProfileOut.from_object(one, in_use=one.version == used) for one in profiles], next_cursor=next_cursor)
 
 
 @router.post(
@@ -97,33 +97,34 @@ def fit_mitigation_profile(
 ) -> ProfileOut:
     """Learns a further version from the newest payload, at most the monitor's `max_records`. Needs a fairness monitor (409).
 
-    Debiased answers and checks rest on it from then on. Reads predictions and groups, never labels.
+    Debiased answers and checks use it from then on. It reads predictions and groups, never labels.
     """
+    # A transaction of its own, over before the fit: it takes seconds and needs its own connection.
     with services.database.transaction() as session:
         deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)
-        monitor = _required_monitor(monitor_of(session, deployment.no), deployment)
+        monitor = _require_monitor(monitor_of(session, deployment.no), deployment)
         settings = settings_of(session, deployment.no)
-    profile = fit_anew(services.database, deployment, monitor, settings, actor=principal.actor, now=now)
+    profile = fit_again(services.database, deployment, monitor, settings, actor=principal.actor, now=now)
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/mitigation-profiles/{profile.version}"
-    return ProfileOut.of(profile, in_use=True)
+    return ProfileOut.from_object(profile, in_use=True)
 
 
 @router.get("/mitigation-profiles/{version}", operation_id="readMitigationProfile", responses=problems_of_deployment())
 def read_mitigation_profile(deployment: ReadableDeployment, version: ProfileVersion, session: SessionIn) -> ProfileOut:
-    """One version: whom copies stand for, how the model's probability is read, its cut-off, and parity's thresholds."""
+    """Returns one version: the records that its copies represent, the reading of the probability, the cut-off, parity's thresholds."""
     found = [one for one in profiles_of(session, deployment.no, before_version=version + 1, limit=1) if one.version == version]
     if not found:
         raise NotFound("mitigation profile", version)
-    return ProfileOut.of(found[0], in_use=version == _version_in_use(session, deployment))
+    return ProfileOut.from_object(found[0], in_use=version == _find_version_in_use(session, deployment))
 
 
-def _required_monitor(monitor: Monitor | None, deployment: Deployment) -> Monitor:
+def _require_monitor(monitor: Monitor | None, deployment: Deployment) -> Monitor:
     if monitor is None:
-        raise Conflict(f"Deployment {deployment.id} has no fairness monitor, which says whose outcomes are mitigated; put one first.")
+        raise Conflict(f"Deployment {deployment.id} has no fairness monitor, which says which groups are mitigated; set one first.")
     return monitor
 
 
-def _version_in_use(session: SessionIn, deployment: Deployment) -> int | None:
+def _find_version_in_use(session: SessionIn, deployment: Deployment) -> int | None:
     monitor = monitor_of(session, deployment.no)
     used = None if monitor is None else stored_profile(session, deployment, monitor, settings_of(session, deployment.no))
     return None if used is None else used.version

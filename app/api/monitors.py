@@ -3,20 +3,20 @@
 from fastapi import APIRouter
 from sqlalchemy.orm import Session
 
-from app.api.answers import problems_of_deployment, problems_with_body
-from app.api.changes import monitor_changes
-from app.api.schemas.monitors import BothSidesIn, MonitorIn, MonitorOut
-from app.api.validating import ValidateOnly, kept_unless
-from app.checks.fitting import fitting_problems
-from app.checks.sides import watching_both_sides
-from app.domain.deployments import Deployment
-from app.domain.monitors import Monitor
-from app.errors import Conflict, InvalidInput, NotFound
-from app.security.principals import Principal
-from app.store.activities import record_activity
-from app.store.monitors import delete_monitor, monitor_of, put_monitor
-from app.views.monitor_warnings import monitor_warnings
-from app.web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
+from ..checks.fitting import fitting_problems
+from ..checks.sides import watching_both_sides
+from ..domain.deployments import Deployment
+from ..domain.monitors import Monitor
+from ..errors import Conflict, InvalidInput, NotFound
+from ..security.principals import Principal
+from ..store.deployments.monitors import delete_monitor, monitor_of, put_monitor
+from ..store.people.activities import record_activity
+from ..views.monitor_warnings import monitor_warnings
+from ..web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
+from .answers import problems_of_deployment, problems_with_body
+from .changes import monitor_changes
+from .schemas.monitors import BothSidesIn, MonitorIn, MonitorOut
+from .validating import ValidateOnly, kept_unless
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/fairness-monitor", tags=["fairness monitor"])
 
@@ -27,30 +27,31 @@ def put_fairness_monitor(
 ) -> MonitorOut:
     """Sets the monitor. The same content again changes nothing; other content makes the next version.
 
-    `warnings` name what is stored but doubtful: outcomes and groups that nothing seen is, for a typing error would look like this, and
-    correlated features that are no stronger than chance.
+    `warnings` name what is stored but doubtful: outcomes and groups that match nothing seen so far, because a typing error would look
+    like this, and correlated features that are no stronger than chance.
     """
     with kept_unless(session, validate_only):
-        return _changed(session, principal, deployment, body.to_domain(), before=monitor_of(session, deployment.no))
+        return _put_monitor(session, principal, deployment, body.to_domain(), before=monitor_of(session, deployment.no))
 
 
 @router.post("/both-sides", operation_id="watchBothSides", responses=problems_with_body(NotFound, Conflict))
 def watch_both_sides(body: BothSidesIn, deployment: LockedDeployment, session: SessionIn, principal: Manager) -> MonitorOut:
     """Adds the mirror image of each lone limit, 1/limit of a ratio and -limit of a difference, so that both sides are watched.
 
-    Limits that are set stay. Where there is nothing to add nothing changes.
+    Limits that are set stay. Where there is nothing to add, nothing changes.
     """
     before = monitor_of(session, deployment.no)
     if before is None:
         raise NotFound("fairness monitor of the deployment", deployment.id)
+    # Otherwise limits would be added to attributes that the caller never saw.
     if before.version != body.version:
         raise Conflict(f"The monitor is at version {before.version}, not {body.version}: it was changed meanwhile. Load it again.")
-    return _changed(session, principal, deployment, watching_both_sides(before), before=before)
+    return _put_monitor(session, principal, deployment, watching_both_sides(before), before=before)
 
 
 @router.get("", operation_id="readFairnessMonitor", responses=problems_of_deployment())
 def read_fairness_monitor(deployment: ReadableDeployment, session: SessionIn) -> MonitorOut:
-    """The monitor, with the same warnings."""
+    """Returns the monitor, with the same warnings."""
     monitor = monitor_of(session, deployment.no)
     if monitor is None:
         raise NotFound("fairness monitor of the deployment", deployment.id)
@@ -59,14 +60,14 @@ def read_fairness_monitor(deployment: ReadableDeployment, session: SessionIn) ->
 
 @router.delete("", status_code=204, operation_id="deleteFairnessMonitor", responses=problems_of_deployment())
 def delete_fairness_monitor(deployment: LockedDeployment, session: SessionIn, principal: Manager) -> None:
-    """Deletes the monitor: no more checks. What was measured stays."""
+    """Deletes the monitor: no more checks. Its measurements stay."""
     changes = monitor_changes(monitor_of(session, deployment.no), None)
     if not delete_monitor(session, deployment.no):
         raise NotFound("fairness monitor of the deployment", deployment.id)
     record_activity(session, principal.actor, "monitor.deleted", deployment=deployment, details=changes)
 
 
-def _changed(session: Session, principal: Principal, deployment: Deployment, monitor: Monitor, *, before: Monitor | None) -> MonitorOut:
+def _put_monitor(session: Session, principal: Principal, deployment: Deployment, monitor: Monitor, *, before: Monitor | None) -> MonitorOut:
     found = fitting_problems(session, deployment, monitor)
     if found:
         raise InvalidInput(found)

@@ -1,4 +1,4 @@
-"""The OpenAPI document: what FastAPI knows of its routes, and what it does not (ingestion routes, keys, the problem schema)."""
+"""The OpenAPI document: the routes that FastAPI knows, and the rest (ingestion routes, keys, the problem schema)."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
@@ -9,32 +9,36 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from app.api.schemas.base import Problem
-from app.api.schemas.training_data import TrainingDistributionsIn
+from .debiased_predictions_openapi import ANSWER, DEBIASED
+from .schemas.base import In, Out, Problem
+from .schemas.training_data import TrainingDistributionsIn
 
 API_VERSION = "1"
 
-_DESCRIPTION = """Watches deployed models for unfairness: log what a model is asked and answers, log what came of it,
+_DESCRIPTION = """Watches deployed models for unfairness: log what a model is asked and answers, log the ground-truth labels,
 check every hour or now, and read the series.
 
 Every request needs an API key (`Authorization: Bearer evk_…`, or HTTP Basic with the key as the password), but for
-`/health/live` and `/health/ready`. Errors are problem documents (RFC 9457) with a `request_id` that also stands in the log."""
+`/health/live` and `/health/ready`. Errors are problem documents (RFC 9457) with a `request_id` that is in the log as well."""
 
 _TAGS = [
-    {"name": "deployments", "description": "The watched models, the columns of their records, and where they can be asked again."},
-    {"name": "fairness monitor", "description": "Which outcomes are favourable, and who is compared with whom."},
+    {
+        "name": "deployments",
+        "description": "The watched models, the columns of their records, and the endpoints at which they can be asked again.",
+    },
+    {"name": "fairness monitor", "description": "Which outcomes are favourable, and which groups are compared."},
     {"name": "training data", "description": "What the model was trained on: how values and labels are distributed, before any model."},
-    {"name": "records", "description": "Logging what a model was asked and answered, and what came of it."},
+    {"name": "records", "description": "Requests to a model with its answers, and the ground-truth labels."},
     {"name": "checks", "description": "Evaluations of a deployment's fairness, scheduled or asked for."},
-    {"name": "measurements", "description": "The series that checks leave."},
+    {"name": "measurements", "description": "The series that checks produce."},
     {"name": "charts", "description": "Series and views as pictures, as their Vega-Lite specification, and as CSV."},
     {"name": "reports", "description": "One check or a period as a file for people, and all measurements as CSV."},
     {
         "name": "mitigation",
-        "description": "How unfair outcomes are mitigated, what was learnt for it, and which records need a second look.",
+        "description": "How unfair outcomes are mitigated, what was learned for it, and which records need a second look.",
     },
     {"name": "metrics", "description": "What can be measured, and what each figure means."},
-    {"name": "alerts", "description": "What people are told of: rules, alerts and where they are sent to."},
+    {"name": "alerts", "description": "Rules, the alerts that they open, and the channels that alerts are sent to."},
     {"name": "API keys", "description": "For admins."},
     {"name": "health", "description": "For operators."},
 ]
@@ -50,12 +54,12 @@ _METHODS = frozenset({"get", "put", "post", "patch", "delete"})
 def install(app: FastAPI, more_paths: Mapping[str, Any]) -> None:
     """Makes the application give the whole document. `more_paths` are the path items of routes that FastAPI does not know.
 
-    It is put together when somebody asks for it, since it takes most of a second, and then kept.
+    It is put together at the first request for it, since it takes most of a second, and then kept.
     """
-    app.openapi = cache(partial(_document, app, more_paths))  # type: ignore[method-assign]
+    app.openapi = cache(partial(_build_document, app, more_paths))  # type: ignore[method-assign]
 
 
-def _document(app: FastAPI, more_paths: Mapping[str, Any]) -> dict[str, Any]:
+def _build_document(app: FastAPI, more_paths: Mapping[str, Any]) -> dict[str, Any]:
     document = get_openapi(title="Evenhand", version=API_VERSION, description=_DESCRIPTION, tags=_TAGS, routes=app.routes)
     for path, operations in more_paths.items():
         document["paths"].setdefault(path, {}).update(operations)
@@ -63,13 +67,20 @@ def _document(app: FastAPI, more_paths: Mapping[str, Any]) -> dict[str, Any]:
     unknown: list[tuple[type[BaseModel], JsonSchemaMode]] = [(Problem, "serialization"), (TrainingDistributionsIn, "validation")]
     _, schemas = models_json_schema(unknown, ref_template="#/components/schemas/{model}")
     components.setdefault("schemas", {}).update(schemas["$defs"])
+    # FastAPI leaves out members that are null, in examples too, which would then lack members that every answer has.
+    for model in [*_list_models(In), *_list_models(Out)]:
+        extra = model.model_config.get("json_schema_extra")
+        if isinstance(extra, dict) and model.__name__ in components["schemas"]:
+            components["schemas"][model.__name__]["examples"] = extra["examples"]
+    document["paths"][DEBIASED]["post"]["responses"]["200"] = ANSWER
     components["securitySchemes"] = _SECURITY_SCHEMES
-    for path, operation in _operations(document):
-        operation["security"] = [] if path in _OPEN_PATHS else [{name: []} for name in _SECURITY_SCHEMES]
+    for path, item in document["paths"].items():
+        for method in _METHODS.intersection(item):
+            item[method]["security"] = [] if path in _OPEN_PATHS else [{name: []} for name in _SECURITY_SCHEMES]
     return document
 
 
-def _operations(document: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for path, item in document["paths"].items():
-        for method in _METHODS.intersection(item):
-            yield path, item[method]
+def _list_models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    for inner in model.__subclasses__():
+        yield inner
+        yield from _list_models(inner)

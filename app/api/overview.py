@@ -1,17 +1,17 @@
 """The overview: every deployment the caller may see, the most urgent first."""
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Annotated
 
 import msgspec
 from fastapi import APIRouter, Depends, Query
 
-from app.api.answers import problems
-from app.api.schemas.overview import OverviewEntryOut, OverviewOut
-from app.errors import InvalidInput
-from app.views.overview import DeploymentState, OverviewPlace, OverviewSort, OverviewWanted, overview, place_of
-from app.web.access import NowIn, Reader, SessionIn
-from app.web.paging import Limit, PlaceCursor, cut_at_place, place_behind
+from ..errors import InvalidInput
+from ..views.overview import DeploymentState, OverviewPlace, OverviewSort, OverviewWanted, overview, place_of
+from ..web.access import NowIn, Reader, SessionIn
+from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
+from .answers import problems
+from .schemas.overview import OverviewEntryOut, OverviewOut
 
 router = APIRouter(prefix="/v1/overview", tags=["deployments"])
 
@@ -25,40 +25,41 @@ class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     rank: float
     nearness: float
     name: str
-    no: int
+    no: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 
 def place_in_overview(sort: Sort = OverviewSort.SEVERITY, cursor: PlaceCursor = None) -> OverviewPlace | None:
-    """The place behind which the page begins; None for the first page.
+    """Returns the place after which the page begins; None for the first page.
 
     Raises:
-        InvalidInput: the cursor is none of ours, or of another sort.
+        InvalidInput: the cursor was not made by this service, or belongs to another sort.
     """
-    place = place_behind(cursor, _Place)
+    place = read_place_cursor(cursor, _Place)
     if place is None:
         return None
+    # Ranks of two sorts cannot be compared: the next page would leave deployments out.
     if place.sort is not sort:
-        raise InvalidInput.of("cursor", f"belongs to the sort {place.sort.value}; send that one, or begin anew")
+        raise InvalidInput.of("cursor", f"belongs to the sort {place.sort.value}; send that one, or begin again without a cursor")
     return OverviewPlace(rank=place.rank, nearness=place.nearness, name=place.name, no=place.no)
 
 
 def wanted_overview(
     principal: Reader,
-    behind: Annotated[OverviewPlace | None, Depends(place_in_overview)],
+    after: Annotated[OverviewPlace | None, Depends(place_in_overview)],
     *,
     sort: Sort = OverviewSort.SEVERITY,
     state: Annotated[list[DeploymentState] | None, Query(description="Only deployments in one of these states.", max_length=8)] = None,
     text: Annotated[str, Query(max_length=200, description="Only deployments whose name or id contains it.")] = "",
 ) -> OverviewWanted:
-    """What an address asks for, of what the caller may see."""
-    return OverviewWanted(sort=sort, states=frozenset(state or ()), text=text, only_no=principal.deployment_no, behind=behind)
+    """Returns the part of the overview that an address asks for, of the deployments the caller may see."""
+    return OverviewWanted(sort=sort, states=frozenset(state or ()), text=text, only_no=principal.deployment_no, after=after)
 
 
 @router.get("", operation_id="readOverview", responses=problems())
 def read_overview(
     session: SessionIn, now: NowIn, wanted: Annotated[OverviewWanted, Depends(wanted_overview)], limit: Limit = 100
 ) -> OverviewOut:
-    """Where every deployment stands: who is at a disadvantage, since when, and how sure that is.
+    """Returns the state of every deployment: the group at a disadvantage, since when, and how sure that is.
 
     `worst` is the group with the gravest verdict on its disparate impact, on payload or balanced data; of several, the one furthest
     out. It may be favoured: `disadvantaged` says who is not. A key that is bound to one deployment sees that one.
@@ -66,14 +67,10 @@ def read_overview(
     A check that ends between two pages may move a deployment from one to the other; with `sort=name` each comes exactly once.
     """
     found = overview(session, replace(wanted, limit=limit + 1), now=now)
-    page, next_cursor = cut_at_place(found.deployments, limit, lambda one: _cursor_of(place_of(one, wanted.sort), wanted.sort))
+    page, next_cursor = cut_at_place(found.deployments, limit, lambda one: _Place(wanted.sort, *astuple(place_of(one, wanted.sort))))
     return OverviewOut(
         deployments=[OverviewEntryOut.of(one) for one in page],
         states={one.value: count for one, count in found.counts.items()},
         next_step=found.next_step,
         next_cursor=next_cursor,
     )
-
-
-def _cursor_of(place: OverviewPlace, sort: OverviewSort) -> _Place:
-    return _Place(sort, place.rank, place.nearness, place.name, place.no)

@@ -5,17 +5,17 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query
 
-from app.api.answers import problems_of_deployment
-from app.api.schemas.payload_records import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
-from app.errors import Conflict
-from app.store.record_conditions import RecordPlace
-from app.views.one_record import record_details
-from app.views.record_lens import OutcomeWord
-from app.views.transactions import ChangedFilter, RecordsWanted, records_of
-from app.web.access import ReadableDeployment, SessionIn
-from app.web.paging import Limit
-from app.web.record_places import cursor_behind, record_behind
-from app.web.times import Moment, in_utc
+from ..errors import Conflict
+from ..store.records.record_conditions import RecordPlace
+from ..views.one_record import record_details
+from ..views.record_lens import OutcomeWord
+from ..views.transactions import ChangedFilter, RecordsWanted, records_of
+from ..web.access import ReadableDeployment, SessionIn
+from ..web.paging import Limit
+from ..web.record_places import read_record_cursor, write_record_cursor
+from ..web.times import Moment, in_utc
+from .answers import problems_of_deployment
+from .schemas.payload_records import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/payload-records", tags=["records"])
 
@@ -24,7 +24,7 @@ CheckId = Annotated[
     str | None,
     Query(
         alias="check",
-        description="Only the records that this check read: those of its span and the additional ones of before.",
+        description="Only the records that this check read: those of its span and the additional earlier ones.",
         pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
     ),
 ]
@@ -33,7 +33,7 @@ RecordId = Annotated[str, Path(description="The record's id, percent-encoded.", 
 
 def filters(
     *,
-    attribute: Annotated[Text, Query(description="Of which attribute, or intersection, `group` and `changed` speak.")] = None,
+    attribute: Annotated[Text, Query(description="The attribute, or intersection, that `group` and `changed` are about.")] = None,
     group: Annotated[Text, Query(description="Only records of this value or range of the attribute.")] = None,
     outcome: OutcomeWord | None = None,
     changed: Annotated[
@@ -44,40 +44,40 @@ def filters(
         Query(description="Only records that the debiased endpoint answered otherwise, or of which a check found that it would."),
     ] = None,
 ) -> RecordsWanted:
-    """What an address filters by, in the words of the present monitor."""
+    """Returns the filters of an address, in the words of the present monitor."""
     return RecordsWanted(attribute=attribute, group=group, outcome=outcome, changed=changed, debiased=debiased is not None)
 
 
 def wanted_records(
     filtered: Annotated[RecordsWanted, Depends(filters)],
-    behind: Annotated[RecordPlace | None, Depends(record_behind)],
+    after: Annotated[RecordPlace | None, Depends(read_record_cursor)],
     *,
     check: CheckId = None,
     since: Moment = None,
     until: Moment = None,
     limit: Limit = 100,
 ) -> RecordsWanted:
-    """What an address asks for.
+    """Returns the records that an address asks for.
 
     Raises:
         InvalidInput: a time that cannot be expressed in UTC.
     """
     earliest, latest = in_utc("since", since), in_utc("until", until)
-    return replace(filtered, check_id=check, since=earliest, until=latest, behind=behind, limit=limit)
+    return replace(filtered, check_id=check, since=earliest, until=latest, after=after, limit=limit)
 
 
 @router.get("", operation_id="listPayloadRecords", responses=problems_of_deployment(Conflict))
 def list_payload_records(
     deployment: ReadableDeployment, session: SessionIn, wanted: Annotated[RecordsWanted, Depends(wanted_records)]
 ) -> PayloadRecordPage:
-    """Logged records, newest first, `since` <= `logged_at` < `until`, in the words of the present fairness monitor.
+    """Returns logged records, newest first, `since` <= `logged_at` < `until`, in the words of the present fairness monitor.
 
-    One request looks through a bounded number of records: a filter that leaves few gives short pages, even empty ones, with a
+    One request looks through a bounded number of records: a filter that matches few gives short pages, even empty ones, with a
     `next_cursor` to go on. The records of a check are found by times and counts: those placed into past hours afterwards are among them.
     """
     found = records_of(session, deployment.no, wanted)
     return PayloadRecordPage(
-        payload_records=[PayloadRecordOut.of(one) for one in found.records], next_cursor=cursor_behind(found.next_place)
+        payload_records=[PayloadRecordOut.of(one) for one in found.records], next_cursor=write_record_cursor(found.next_place)
     )
 
 
@@ -85,5 +85,5 @@ def list_payload_records(
 def read_payload_record(
     deployment: ReadableDeployment, session: SessionIn, record_id: RecordId, check: CheckId = None
 ) -> PayloadRecordDetailsOut:
-    """One record with what came of it and its counterfactuals: what the model answers where one attribute is another."""
+    """Returns one record with its label and mitigation, and its counterfactuals: the model's answers where one attribute is another."""
     return PayloadRecordDetailsOut.with_details(record_details(session, deployment.no, record_id, check_id=check))

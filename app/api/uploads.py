@@ -1,4 +1,4 @@
-"""Bodies too large for memory: written to a temporary file as they come in, within bounds."""
+"""Bodies too large for memory: written to a temporary file as they arrive, within bounds."""
 
 import asyncio
 import re
@@ -14,13 +14,14 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
-from app.errors import InvalidInput, TooLarge, Unavailable, UnsupportedMediaType
+from ..errors import InvalidInput, TooLarge, Unavailable, UnsupportedMediaType
+from ..turns import Room
 
 IN_MEMORY = 4 * 1024 * 1024
-"""Bytes of a body before it moves to the disk."""
+"""Max bytes of a body in memory; larger ones move to the disk."""
 
 SILENCE_SECONDS = 30
-"""How long a client may send nothing before its place is given to others."""
+"""Max seconds in which a client may send nothing before its place is given to others."""
 
 UTF_8 = frozenset({"utf-8", "utf8"})
 TEXTS = frozenset({"text/csv", "application/json"})
@@ -29,12 +30,12 @@ _UPLOADS = re.compile(r"/v1/deployments/[^/]+/training-data")
 
 
 def is_upload(scope: Scope) -> bool:
-    """Whether the request's body is read by `spooled`, with a limit of its own."""
+    """Returns whether the request's body is read by `spooled`, with a limit of its own."""
     return scope["method"] == "PUT" and _UPLOADS.fullmatch(scope["path"]) is not None
 
 
 def media_type_of(request: Request) -> str:
-    """The content type that was sent, without its parameters; `` where none was.
+    """Returns the content type that was sent, without its parameters; `` where none was.
 
     Raises:
         UnsupportedMediaType: the body is compressed, or text in another encoding than UTF-8.
@@ -53,31 +54,30 @@ def media_type_of(request: Request) -> str:
 
 
 @asynccontextmanager
-async def spooled(request: Request, *, places: asyncio.Semaphore, max_bytes: int) -> AsyncIterator[BinaryIO]:
-    """The body as a file, from its beginning, until the block ends.
+async def spooled(request: Request, *, places: Room, actor: str, max_bytes: int) -> AsyncIterator[BinaryIO]:
+    """Yields the body as a file, from its beginning, until the block ends.
 
     Raises:
         TooLarge: it is larger than `max_bytes`.
         InvalidInput: it never became complete.
-        Unavailable: all places are taken, or the disk is full.
+        Unavailable: all places are taken, or those of the actor, or the disk is full.
     """
+    # Refused before a byte is read where the length is announced; chunked bodies are counted as they arrive.
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > max_bytes:
         raise _too_large(max_bytes)
-    if places.locked():
-        raise Unavailable("Too many uploads are being received already. Send it again in a moment.")
-    async with places:
-        with SpooledTemporaryFile(max_size=IN_MEMORY) as file:
-            await _receive(request, file.write, max_bytes)
-            await run_in_threadpool(file.seek, 0)
-            yield cast("BinaryIO", file)
+    with places.place(actor), SpooledTemporaryFile(max_size=IN_MEMORY) as file:
+        await _receive_body(request, file.write, max_bytes)
+        await run_in_threadpool(file.seek, 0)
+        yield cast("BinaryIO", file)
 
 
-async def _receive(request: Request, write: Callable[[bytes], int], max_bytes: int) -> None:
+async def _receive_body(request: Request, write: Callable[[bytes], int], max_bytes: int) -> None:
     received = 0
     stream = request.stream()
     try:
         while True:
+            # The limit is on silence, not on the whole: a slow line may take an hour.
             async with asyncio.timeout(SILENCE_SECONDS):
                 part = await anext(stream, None)
             if part is None:

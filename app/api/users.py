@@ -4,18 +4,17 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path
 
-from app.api.answers import problems, problems_with_body
-from app.api.keys import bound_to
-from app.api.schemas.users import UserIn, UserOut, UserPage, UserPatch
-from app.domain.changes import changes_between
-from app.errors import Conflict, InvalidInput, NotFound
-from app.security.principals import Principal
-from app.security.users import change_password, change_role, create_user
-from app.store import users
-from app.store.activities import record_activity
-from app.store.users import User
-from app.web.access import Admin, DeploymentsIn, SessionIn
-from app.web.paging import Limit, cut, number_behind
+from ..domain.changes import changes_between
+from ..errors import Conflict, InvalidInput, NotFound
+from ..security.users import change_password, change_role, create_user
+from ..store.people import users
+from ..store.people.activities import record_activity
+from ..store.people.users import User
+from ..web.access import Admin, DeploymentsIn, SessionIn
+from ..web.paging import Limit, cut, read_short_number_cursor
+from .answers import problems, problems_with_body
+from .keys import bound_to
+from .schemas.users import UserIn, UserOut, UserPage, UserPatch
 
 router = APIRouter(prefix="/v1/users", tags=["users"])
 
@@ -29,39 +28,39 @@ def post_user(body: UserIn, admin: Admin, session: SessionIn, deployments: Deplo
     """Creates a user, who logs in to the pages with the name and the password."""
     bound = bound_to(body.deployment_id, deployments)
     user = create_user(session, body.name, password=body.password.get_secret_value(), role=body.role, deployment_no=bound)
-    record_activity(session, admin.actor, "user.created", subject=user.name, details=changes_between(None, _recorded(user)))
-    return UserOut.of(user)
+    record_activity(session, admin.actor, "user.created", subject=user.name, details=changes_between(None, _user_facts(user)))
+    return UserOut.from_object(user)
 
 
 @router.get("", operation_id="listUsers", responses=problems())
-def list_users(_admin: Admin, session: SessionIn, after_no: Annotated[int, Depends(number_behind)], limit: Limit = 100) -> UserPage:
-    """All users, disabled ones too, oldest first."""
+def list_users(
+    _admin: Admin, session: SessionIn, after_no: Annotated[int, Depends(read_short_number_cursor)], limit: Limit = 100
+) -> UserPage:
+    """Returns all users, disabled ones too, oldest first."""
     page, next_cursor = cut(users.page(session, after_no=after_no, limit=limit + 1), limit, lambda user: user.no)
-    return UserPage(users=[UserOut.of(user) for user in page], next_cursor=next_cursor)
+    return UserPage(users=[UserOut.from_object(user) for user in page], next_cursor=next_cursor)
 
 
 @router.patch("/{name}", operation_id="changeUser", responses=problems_with_body(NotFound))
 def change_user(name: UserName, body: UserPatch, admin: Admin, session: SessionIn) -> UserOut:
-    """Changes a user's password or role, or shuts the user out. Processes that have just seen the user learn it in 5 seconds."""
+    """Changes a user's password or role, or disables the user. Processes that have just seen the user notice within 5 seconds."""
     user = users.get(session, name)
-    _refuse_for_oneself(admin, body, name)
+    # An admin who locks themselves out could not undo it.
+    if admin.actor == f"user:{name}" and (body.disabled or body.role is not None):
+        raise InvalidInput.of("disabled" if body.disabled else "role", "cannot be changed by the user it is about; ask another admin")
     if body.password is not None:
         change_password(session, user, body.password.get_secret_value())
     if body.role is not None:
         change_role(session, user, body.role)
     if body.disabled is not None:
         users.set_disabled(session, user, disabled=body.disabled)
+    # Read again: `user` is as it was before the changes.
     changed = users.get(session, name)
-    details = changes_between(_recorded(user), _recorded(changed)) | ({} if body.password is None else {"password": "changed"})
+    details = changes_between(_user_facts(user), _user_facts(changed)) | ({} if body.password is None else {"password": "changed"})
     if details:
         record_activity(session, admin.actor, "user.changed", subject=name, details=details)
-    return UserOut.of(changed)
+    return UserOut.from_object(changed)
 
 
-def _recorded(user: User) -> dict[str, Any]:
+def _user_facts(user: User) -> dict[str, Any]:
     return {"role": user.role, "deployment": user.deployment_id, "disabled": user.disabled_at is not None}
-
-
-def _refuse_for_oneself(admin: Principal, body: UserPatch, name: str) -> None:
-    if admin.actor == f"user:{name}" and (body.disabled or body.role is not None):
-        raise InvalidInput.of("disabled" if body.disabled else "role", "cannot be changed by the user it is about; ask another admin")

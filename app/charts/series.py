@@ -1,4 +1,4 @@
-"""A metric over time: one line for each group with its interval, the limits, and what is absent and why."""
+"""Chart of a metric over time: one line for each group with its interval, the limits, and absent values with their reasons."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,28 +8,28 @@ from typing import Any
 
 import altair as alt
 
-from app.charts.nothing import nothing
-from app.charts.numbers import NumberAxis, number_axis
-from app.charts.points import Drawn, LimitRun, Row, drawn, limit_runs, milliseconds, when
-from app.charts.rendering import Spec
-from app.charts.theme import DASHES, LOOKS, Look, Theme, clipped, config
-from app.domain.checks import DataSet, Span
-from app.metrics.catalogue import CATALOGUE
-from app.views.series import Series
+from ..domain.checks import DataSet, Span
+from ..metrics.catalogue import CATALOGUE
+from ..views.series import Series
+from .empty import empty_chart
+from .numbers import NumberAxis, number_axis
+from .points import ChartRows, LimitRun, Row, collect_rows, format_moment, limit_runs, milliseconds
+from .rendering import Spec
+from .theme import DASHES, LOOKS, Look, Theme, clip_name, config
 
 HEIGHT = 280
 TITLE_WIDTH = 50
-"""Characters of a line of the title, so that it fits on a telephone."""
+"""Max characters of a line of the title, so that it fits on a telephone."""
 
 MOST_ALERTS = 200
-"""Alerts that are marked: the newest."""
+"""Max alerts that are marked: the newest."""
 
 REDEFINED = "From here every record counts once on each side; before, every copy counted as a record (release 0.1)."
 
 _BAND = 0.16
 _FAINT_BAND = 0.06
 _FEW_GROUPS = 3
-"""With more groups than this the bands are faint, or they would hide each other."""
+"""Max groups whose bands are drawn in full; with more, the bands are faint, because they would hide each other."""
 
 DATA_TITLES = {
     DataSet.PAYLOAD: "logged records",
@@ -51,38 +51,42 @@ class AlertMark:
 
 
 def series_chart(series: Series, *, theme: Theme = Theme.LIGHT, alerts: Sequence[AlertMark] = (), span: Span | None = None) -> Spec:
-    """The chart of a series. `span` is the time that the axis shows; left out, that of the points."""
+    """Returns the chart of a series. `span` is the time that the axis shows; left out, that of the points."""
     look = LOOKS[theme]
     points = [point for group in series.groups for point in group.points if point.value is not None]
     limits = _limits(series)
-    axis = number_axis(
-        series.metric, [point.value for point in points if point.value is not None], [one.level for runs in limits.values() for one in runs]
-    )
-    rows = drawn(series, shades=look.groups, low=axis.low, high=axis.high)
+    levels = [one.level for runs in limits.values() for one in runs]
+    axis = number_axis(series.metric, [point.value for point in points if point.value is not None], levels)
+    rows = collect_rows(series, shades=look.groups, low=axis.low, high=axis.high)
     marks = sorted(alerts, key=lambda mark: mark.at)[-MOST_ALERTS:]
     x = time_axis()
-    rules, labels = _levels(limits, axis, look)
+    rules, labels = _limit_layers(limits, axis, look)
     layers = [
         *([] if span is None else [whole_span(span)]),
         *rules,
-        *_lines(rows, axis, x),
-        *_points(rows, axis, look, x),
-        *_absent(rows, look, x),
-        *_alerts(marks, look, x),
-        *_redefinition(series.redefined_at, look, x),
+        *_line_layers(rows, axis, x),
+        *_point_layers(rows, axis, look, x),
+        *_event_layers(rows, marks, series.redefined_at, look, x),
         *labels,
-        *([] if points or rows.absent or rows.gaps else [nothing("No measurements in this time.", height=HEIGHT, look=look)]),
+        *([] if points or rows.absent or rows.gaps else [empty_chart("No measurements in this time.", height=HEIGHT, look=look)]),
     ]
     chart = alt.layer(*layers).properties(width="container", height=HEIGHT, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
+    # Checking against the schema takes longer than drawing; the tests do it.
     spec: Spec = chart.to_dict(validate=False)
-    named = {"lines": rows.lines, "absent": rows.absent, "gaps": rows.gaps, "alerts": [_alert(mark) for mark in marks]}
+    named = {
+        "lines": rows.lines,
+        "absent": rows.absent,
+        "gaps": rows.gaps,
+        "alerts": [{"t": milliseconds(mark.at), "text": mark.text, "when": format_moment(mark.at)} for mark in marks],
+    }
     named |= {"measured": rows.measured, "carried": rows.carried, "uncertain": rows.uncertain}
     described = {"title": _title(series, rows, marks), "description": description(series), "config": config(look)}
+    # Altair has named datasets of its own, of the inline data, which must stay.
     return spec | described | {"datasets": spec.get("datasets", {}) | {name: found for name, found in named.items() if found}}
 
 
 def description(series: Series) -> str:
-    """The chart in a sentence, for those who do not see it."""
+    """Returns the chart in a sentence, for people who do not see it."""
     count = sum(len(group.points) for group in series.groups)
     lacking = sum(point.value is None for group in series.groups for point in group.points)
     limits = [f"{name} {', then '.join(f'{one.level:g}' for one in runs)}" for name, runs in _limits(series).items() if runs]
@@ -92,18 +96,18 @@ def description(series: Series) -> str:
         *limits,
         *([f"{lacking} points without a value"] if lacking else []),
         *([f"{len(series.gaps)} checks without measurements"] if series.gaps else []),
-        *([] if series.redefined_at is None else [f"from {when(series.redefined_at)} on another definition than before"]),
+        *([] if series.redefined_at is None else [f"from {format_moment(series.redefined_at)} on another definition than before"]),
     ]
-    return "; ".join(parts) + ". The table beside it has the same figures."
+    return "; ".join(parts) + ". The table next to it has the same figures."
 
 
 def heading(series: Series) -> str:
-    """What the series is of."""
+    """Returns the title of the series."""
     title = CATALOGUE[series.metric].title
-    return title if series.attribute is None else f"{title} by {clipped(series.attribute)}"
+    return title if series.attribute is None else f"{title} by {clip_name(series.attribute)}"
 
 
-def _title(series: Series, rows: Drawn, marks: Sequence[AlertMark]) -> dict[str, Any]:
+def _title(series: Series, rows: ChartRows, marks: Sequence[AlertMark]) -> dict[str, Any]:
     known = DATA_TITLES[series.data]
     per = "one point a check" if series.rollup is None else f"by {series.rollup.value}"
     only = f", {rows.names[0]}" if len(rows.names) == 1 else ""
@@ -122,18 +126,18 @@ def _title(series: Series, rows: Drawn, marks: Sequence[AlertMark]) -> dict[str,
     if marks:
         notes.append("Dotted with a triangle: alert opened.")
     if series.redefined_at is not None:
-        notes.append(f"Grey line, {when(series.redefined_at)}: {REDEFINED[0].lower()}{REDEFINED[1:]}")
+        notes.append(f"Grey line, {format_moment(series.redefined_at)}: {REDEFINED[0].lower()}{REDEFINED[1:]}")
     return {"text": wrap(heading(series), TITLE_WIDTH), "subtitle": wrap(" ".join(notes), TITLE_WIDTH)}
 
 
 def time_axis() -> alt.X:
-    """The axis of time, in UTC."""
+    """Returns the axis of time, in UTC."""
     axis = alt.Axis(title="Time (UTC)", format=_TIME_FORMATS, grid=False, labelOverlap="greedy", labelFlush=True, tickCount=6)
     return alt.X("t:T", scale=alt.Scale(type="utc"), axis=axis)
 
 
 def whole_span(span: Span) -> alt.Chart:
-    """A layer that shows nothing and makes the axis reach over all of the range."""
+    """Returns a layer that shows empty_chart and makes the axis reach over all of the range."""
     ends = alt.InlineData([{"t": milliseconds(end)} for end in (span.start, span.end)])
     mark: alt.Chart = alt.Chart(ends).mark_rule(opacity=0, aria=False)
     return mark.encode(x=time_axis())
@@ -145,7 +149,7 @@ _TIME_FORMATS = {
     **dict.fromkeys(("hours", "minutes"), "%H:%M"),
     "seconds": "%H:%M:%S",
 }
-"""Of a tick, by the unit that it is the start of."""
+"""Format of a tick, by the unit that it is the start of."""
 
 
 def _value_axis(field: str, axis: NumberAxis) -> alt.Y:
@@ -153,41 +157,43 @@ def _value_axis(field: str, axis: NumberAxis) -> alt.Y:
     return alt.Y(f"{field}:Q", scale=scale, axis=alt.Axis(title=None, format=axis.format, tickCount=6))
 
 
-def _colour(rows: Drawn) -> alt.Color:
-    return alt.Color("g:N", scale=alt.Scale(domain=list(rows.names), range=list(rows.shades)), legend=_legend(rows))
-
-
-def _dash(rows: Drawn) -> alt.StrokeDash:
-    # Eight colours and five dashes have no common divisor, so a pair comes again only after all others.
-    dashes = [list(DASHES[place % len(DASHES)]) for place in range(len(rows.names))]
-    return alt.StrokeDash("g:N", scale=alt.Scale(domain=list(rows.names), range=dashes), legend=_legend(rows))
-
-
-def _legend(rows: Drawn) -> alt.Legend | None:
-    """The same in every layer, which makes it one; none where the subtitle names the only group."""
-    if len(rows.names) == 1:
-        return None
-    columns = 2 if max((len(name) for name in rows.names), default=0) * 2 <= TITLE_WIDTH else 1
-    return alt.Legend(title=None, orient="bottom", columns=columns, symbolType="stroke", symbolSize=400, symbolStrokeWidth=2)
-
-
-def _lines(rows: Drawn, axis: NumberAxis, x: alt.X) -> list[alt.Chart]:
+def _line_layers(rows: ChartRows, axis: NumberAxis, x: alt.X) -> list[alt.Chart]:
+    """Returns the lines of the groups over the bands of their intervals."""
     if not rows.lines:
         return []
+    legend = None
+    if len(rows.names) != 1:  # the subtitle names the only group
+        columns = 2 if max((len(name) for name in rows.names), default=0) * 2 <= TITLE_WIDTH else 1
+        legend = alt.Legend(title=None, orient="bottom", columns=columns, symbolType="stroke", symbolSize=400, symbolStrokeWidth=2)
+    # Eight colours and five dashes have no common divisor, so a pair comes again only after all others.
+    dashes = [list(DASHES[place % len(DASHES)]) for place in range(len(rows.names))]
+    # Both have the same legend: Vega-Lite makes one of equal legends.
+    colour = alt.Color("g:N", scale=alt.Scale(domain=list(rows.names), range=list(rows.shades)), legend=legend)
+    dash = alt.StrokeDash("g:N", scale=alt.Scale(domain=list(rows.names), range=dashes), legend=legend)
+
     base = alt.Chart(alt.NamedData("lines")).encode(x=x, detail=["g:N", "k:O"])
     opacity = _BAND if len(rows.names) <= _FEW_GROUPS else _FAINT_BAND
     band = base.mark_area(opacity=opacity, clip=True).encode(y=_value_axis("l", axis), y2="u:Q", fill=_SHADE)
-    line = base.mark_line(strokeWidth=2, clip=True).encode(y=_value_axis("v", axis), color=_colour(rows), strokeDash=_dash(rows))
+    line = base.mark_line(strokeWidth=2, clip=True).encode(y=_value_axis("v", axis), color=colour, strokeDash=dash)
     return [band, line]
 
 
 _SHADE = alt.Fill("c:N", scale=None, legend=None)
-"""The colour that a row carries. A scale would be shared with the lines, and their legend would show bands instead of dashes."""
+"""Colour that a row carries. A scale would be shared with the lines, and their legend would show bands instead of dashes."""
 
 _SHADE_OF_STROKE = alt.Stroke("c:N", scale=None, legend=None)
 
 
-def _points(rows: Drawn, axis: NumberAxis, look: Look, x: alt.X) -> list[alt.Chart]:
+def _point_layers(rows: ChartRows, axis: NumberAxis, look: Look, x: alt.X) -> list[alt.Chart]:
+    """Returns the points by kind; where they are few, with whiskers."""
+    tooltip = [
+        alt.Tooltip("g:N", title="Group"),
+        alt.Tooltip("when:N", title="Time"),
+        alt.Tooltip("v:Q", title="Value", format=".1%" if axis.format.endswith("%") else ".3~g"),
+        alt.Tooltip("interval:N", title="95 % interval"),
+        alt.Tooltip("n:Q", title="Records", format=","),
+        alt.Tooltip("verdict:N", title="Verdict"),
+    ]
     hollow: dict[str, Any] = {"filled": False, "fill": look.surface, "strokeWidth": 1.5}
     looks: list[tuple[str, list[Row], dict[str, Any]]] = [
         ("measured", rows.measured, {"filled": True, "size": 30}),
@@ -201,97 +207,74 @@ def _points(rows: Drawn, axis: NumberAxis, look: Look, x: alt.X) -> list[alt.Cha
         base = alt.Chart(alt.NamedData(name)).encode(x=x)
         whisker = base.mark_rule(strokeWidth=1, opacity=0.5, clip=True).encode(y=_value_axis("l", axis), y2="u:Q", stroke=_SHADE_OF_STROKE)
         shade = {"fill": _SHADE} if mark["filled"] else {"stroke": _SHADE_OF_STROKE}
-        point = base.mark_point(**mark, opacity=1, clip=True).encode(y=_value_axis("v", axis), tooltip=_tooltip(axis), **shade)
+        point = base.mark_point(**mark, opacity=1, clip=True).encode(y=_value_axis("v", axis), tooltip=tooltip, **shade)
         layers += [whisker, point] if len(found) <= len(rows.names) * _FEW_GROUPS else [point]
     return layers
 
 
-def _tooltip(axis: NumberAxis) -> list[alt.Tooltip]:
-    return [
-        alt.Tooltip("g:N", title="Group"),
-        alt.Tooltip("when:N", title="Time"),
-        alt.Tooltip("v:Q", title="Value", format=".1%" if axis.format.endswith("%") else ".3~g"),
-        alt.Tooltip("interval:N", title="95 % interval"),
-        alt.Tooltip("n:Q", title="Records", format=","),
-        alt.Tooltip("verdict:N", title="Verdict"),
-    ]
-
-
-def _absent(rows: Drawn, look: Look, x: alt.X) -> list[alt.Chart]:
-    told = [alt.Tooltip(f"{field}:N", title=title) for field, title in _ABSENT_TITLES.items()]
+def _event_layers(rows: ChartRows, marks: Sequence[AlertMark], redefined_at: datetime | None, look: Look, x: alt.X) -> list[alt.Chart]:
+    """Returns the marks of absent values, of checks without measurements, of alerts, and of the time of another definition."""
+    titles = {"g": "What", "why": "Why", "when": "From", "until": "To", "count": "How many"}
+    tooltip = [alt.Tooltip(f"{field}:N", title=title) for field, title in titles.items()]
     layers: list[alt.Chart] = []
     if rows.absent:
         runs = alt.Chart(alt.NamedData("absent")).mark_rule(strokeWidth=6, strokeCap="square", color=look.muted)
-        layers.append(runs.encode(x=x, x2="b:T", y=alt.value(HEIGHT - 4), tooltip=told))
+        layers.append(runs.encode(x=x, x2="b:T", y=alt.value(HEIGHT - 4), tooltip=tooltip))
     if rows.gaps:
-        base = alt.Chart(alt.NamedData("gaps")).encode(x=x, y=alt.value(HEIGHT - 14), tooltip=told)
+        base = alt.Chart(alt.NamedData("gaps")).encode(x=x, y=alt.value(HEIGHT - 14), tooltip=tooltip)
         layers += [
             base.mark_rule(strokeWidth=3, color=look.limit).encode(x2="b:T"),
             base.mark_point(shape="M-1,-1L1,1M-1,1L1,-1", size=60, strokeWidth=2, color=look.limit, filled=False, opacity=1),
         ]
+
+    if marks:
+        tooltip = [alt.Tooltip("text:N", title="Alert"), alt.Tooltip("when:N", title="Opened")]
+        base = alt.Chart(alt.NamedData("alerts")).encode(x=x, tooltip=tooltip)
+        layers += [
+            base.mark_rule(color=look.alert, strokeDash=[1, 3], strokeWidth=1.5),
+            base.mark_point(shape="triangle-down", filled=True, size=90, color=look.alert, opacity=1).encode(y=alt.value(6)),
+        ]
+
+    if redefined_at is not None:
+        tooltip = [alt.Tooltip("text:N", title="Definition"), alt.Tooltip("when:N", title="From")]
+        row = {"t": milliseconds(redefined_at), "text": REDEFINED, "when": format_moment(redefined_at)}
+        base = alt.Chart(alt.InlineData([row])).encode(x=x, tooltip=tooltip)
+        label = base.mark_text(align="right", baseline="top", dx=-4, fontSize=11, color=look.muted)
+        layers += [
+            base.mark_rule(color=look.muted, strokeWidth=2),
+            label.encode(y=alt.value(HEIGHT - 32), text=alt.value("earlier definition")),
+        ]
     return layers
 
 
-_ABSENT_TITLES = {"g": "What", "why": "Why", "when": "From", "until": "To", "count": "How many"}
-
-
-def _alerts(marks: Sequence[AlertMark], look: Look, x: alt.X) -> list[alt.Chart]:
-    if not marks:
-        return []
-    told = [alt.Tooltip("text:N", title="Alert"), alt.Tooltip("when:N", title="Opened")]
-    base = alt.Chart(alt.NamedData("alerts")).encode(x=x, tooltip=told)
-    return [
-        base.mark_rule(color=look.alert, strokeDash=[1, 3], strokeWidth=1.5),
-        base.mark_point(shape="triangle-down", filled=True, size=90, color=look.alert, opacity=1).encode(y=alt.value(6)),
-    ]
-
-
-def _alert(mark: AlertMark) -> Row:
-    return {"t": milliseconds(mark.at), "text": mark.text, "when": when(mark.at)}
-
-
-def _redefinition(at: datetime | None, look: Look, x: alt.X) -> list[alt.Chart]:
-    """A line from which on the points follow another definition."""
-    if at is None:
-        return []
-    told = [alt.Tooltip("text:N", title="Definition"), alt.Tooltip("when:N", title="From")]
-    row = {"t": milliseconds(at), "text": REDEFINED, "when": when(at)}
-    base = alt.Chart(alt.InlineData([row])).encode(x=x, tooltip=told)
-    label = base.mark_text(align="right", baseline="top", dx=-4, fontSize=11, color=look.muted)
-    return [
-        base.mark_rule(color=look.muted, strokeWidth=2),
-        label.encode(y=alt.value(HEIGHT - 32), text=alt.value("earlier definition")),
-    ]
-
-
 def _limits(series: Series) -> dict[str, list[LimitRun]]:
-    """The limits by their names: as they held over time."""
+    """Returns the limits by their names, with the times in which they applied."""
     return {"lower limit": limit_runs(series, "lower"), "upper limit": limit_runs(series, "upper")}
 
 
-def _levels(limits: Mapping[str, list[LimitRun]], axis: NumberAxis, look: Look) -> tuple[list[alt.Chart], list[alt.Chart]]:
-    """The ideal and the limits as lines, to lie under the points, and their names, to lie over them.
+def _limit_layers(limits: Mapping[str, list[LimitRun]], axis: NumberAxis, look: Look) -> tuple[list[alt.Chart], list[alt.Chart]]:
+    """Returns the ideal and the limits as lines, to lie under the points, and their names, to lie over them.
 
-    A limit that was changed is a line for each time that it held; one that was not goes all the way.
+    A limit that was changed is a line for each time in which it applied; one that was not changed spans the whole chart.
     """
     rules: list[alt.Chart] = []
     labels: list[alt.Chart] = []
     if axis.ideal is not None and axis.low < axis.ideal < axis.high:
-        rules, labels = _level([{"v": axis.ideal, "name": f"{axis.equal} {axis.ideal:g}"}], look.muted, [1, 0], axis, look)
+        rules, labels = _level_lines([{"v": axis.ideal, "name": f"{axis.equal} {axis.ideal:g}"}], look.muted, [1, 0], axis, look)
     for name, runs in limits.items():
-        rows: list[Row] = [{"v": one.level, "name": f"{name} {one.level:g}", **_ends(one)} for one in runs]
-        ruled, named = _level(rows, look.limit, [7, 4], axis, look) if rows else ([], [])
-        rules += ruled
-        labels += named
+        rows: list[Row] = []
+        for one in runs:
+            ends = {} if one.always else {"t": milliseconds(one.start), "b": milliseconds(one.end)}
+            rows.append({"v": one.level, "name": f"{name} {one.level:g}", **ends})
+        if rows:
+            of_limit, names = _level_lines(rows, look.limit, [7, 4], axis, look)
+            rules += of_limit
+            labels += names
     return rules, labels
 
 
-def _ends(run: LimitRun) -> Row:
-    return {} if run.always else {"t": milliseconds(run.start), "b": milliseconds(run.end)}
-
-
-def _level(rows: list[Row], colour: str, dash: list[int], axis: NumberAxis, look: Look) -> tuple[list[alt.Chart], list[alt.Chart]]:
-    """Lines at some heights, from `t` to `b` where a row has them, and their names."""
+def _level_lines(rows: list[Row], colour: str, dash: list[int], axis: NumberAxis, look: Look) -> tuple[list[alt.Chart], list[alt.Chart]]:
+    """Returns lines at some heights, from `t` to `b` where a row has them, and their names."""
     base = alt.Chart(alt.InlineData(rows)).encode(y=_value_axis("v", axis))
     is_part = "t" in rows[0]
     rule = base.mark_rule(color=colour, strokeDash=dash, strokeWidth=1.5)

@@ -1,4 +1,4 @@
-"""How charts look: light, dark and printed. Colours are told apart by the colour-blind too, and never carry a meaning alone."""
+"""Looks of charts: light, dark and printed. Colour-blind readers can distinguish the colours, which never carry a meaning alone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import altair as alt
 
 
 class Theme(StrEnum):
-    """For what background a chart is drawn; its own is transparent. `print` is light with the fonts of the PDF report."""
+    """Background that a chart is drawn for; its own is transparent. `print` is light with the fonts of the PDF report."""
 
     LIGHT = "light"
     DARK = "dark"
@@ -20,7 +20,7 @@ class Theme(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """The colours and the font of one theme. `surface` is the page behind the chart, with which hollow points are filled."""
+    """The colours and the font of one theme. `surface` is the page under the chart, with which hollow points are filled."""
 
     text: str
     muted: str
@@ -36,7 +36,7 @@ DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (12
 """Strokes of lines: with eight colours and these five, forty groups differ in one of the two."""
 
 MOST_TEXT = 60
-"""Characters of a name that is drawn; the table twin and the tooltip have it whole."""
+"""Max characters of a name that is drawn; the table twin and the tooltip have it whole."""
 
 _SCREEN = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 _LIGHT = Look(
@@ -72,15 +72,15 @@ LOOKS: Mapping[Theme, Look] = MappingProxyType(
 )
 
 
-def clipped(name: str) -> str:
-    """A name as a chart draws it: on one line, and cut where it is too long."""
+def clip_name(name: str) -> str:
+    """Returns a name as a chart draws it: on one line, and cut where it is too long."""
     line = " ".join(name.split())
     return line if len(line) <= MOST_TEXT else f"{line[: MOST_TEXT - 1]}…"
 
 
 @cache
 def config(look: Look) -> dict[str, Any]:
-    """The configuration that every chart of this look carries; shared, so nobody changes it."""
+    """Returns the configuration that every chart of this look carries. It is shared: do not change it."""
     lettering: dict[str, Any] = {
         "labelFont": look.font,
         "titleFont": look.font,
@@ -106,7 +106,7 @@ def config(look: Look) -> dict[str, Any]:
         background="transparent",
         font=look.font,
         view=alt.ViewConfig(stroke=None),
-        # A screen reader is told of the chart as a whole and reads the figures in the table; a thousand marks by themselves help nobody.
+        # A screen reader reads the chart as one image and the figures from the table; a thousand single marks help no reader.
         mark=alt.MarkConfig(aria=False),
         axis=alt.AxisConfig(**lettering, gridColor=look.grid, domainColor=look.muted, tickColor=look.muted),
         legend=alt.LegendConfig(**lettering, symbolLimit=0, labelLimit=220),

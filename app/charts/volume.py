@@ -1,33 +1,33 @@
-"""How many records each check, or each period of a roll-up, was given."""
+"""Chart of the records that each check, or each period of a roll-up, was given."""
 
 from collections.abc import Sequence
 from textwrap import wrap
 
 import altair as alt
 
-from app.charts.nothing import nothing
-from app.charts.points import milliseconds, when
-from app.charts.rendering import Spec
-from app.charts.series import TITLE_WIDTH, time_axis, whole_span
-from app.charts.theme import LOOKS, Theme, config
-from app.domain.checks import Span
-from app.views.series import Volume
+from ..domain.checks import Span
+from ..views.series import Volume
+from .empty import empty_chart
+from .points import format_moment, milliseconds
+from .rendering import Spec
+from .series import TITLE_WIDTH, time_axis, whole_span
+from .theme import LOOKS, Theme, config
 
 HEIGHT = 140
 MOST_COLUMNS = 240
-"""With more columns than this, only their outline is drawn: columns would be thinner than a pixel."""
+"""Max columns that are drawn; with more, only their outline is drawn: columns would be thinner than a pixel."""
 
 _WIDEST = 14
 
 
 def volume_chart(volumes: Sequence[Volume], *, theme: Theme = Theme.LIGHT, span: Span | None = None) -> Spec:
-    """The records over time. `span` is the time that the axis shows; left out, that of the points."""
+    """Returns the records over time. `span` is the time that the axis shows; left out, that of the points."""
     look = LOOKS[theme]
     rows = [
-        {"t": milliseconds(one.at), "n": one.records, "more": one.additional, "when": when(one.at)}
+        {"t": milliseconds(one.at), "n": one.records, "more": one.additional, "when": format_moment(one.at)}
         for one in sorted(volumes, key=lambda one: one.at)
     ]
-    told = [
+    tips = [
         alt.Tooltip("when:N", title="Time"),
         alt.Tooltip("n:Q", title="Records", format=","),
         alt.Tooltip("more:Q", title="Added from earlier hours", format=","),
@@ -37,19 +37,19 @@ def volume_chart(volumes: Sequence[Volume], *, theme: Theme = Theme.LIGHT, span:
     chart = alt.Chart(alt.InlineData(rows)).encode(x=time_axis(), y=y)
     drawn: alt.Chart
     if not rows:
-        drawn = nothing("No hour of this time was checked.", height=HEIGHT, look=look)
+        drawn = empty_chart("No hour of this time was checked.", height=HEIGHT, look=look)
     elif len(rows) > MOST_COLUMNS:
         drawn = chart.mark_area(color=look.groups[0], opacity=0.5, interpolate="step")
     else:
-        # A bar on a time axis has the width that it is told; the step between the points is not known to the chart.
-        drawn = chart.mark_bar(color=look.groups[0], opacity=0.8, width=min(_WIDEST, max(2, 480 // max(len(rows), 1)))).encode(tooltip=told)
+        # A bar on a time axis needs an explicit width: the chart does not know the step between the points.
+        drawn = chart.mark_bar(color=look.groups[0], opacity=0.8, width=min(_WIDEST, max(2, 480 // max(len(rows), 1)))).encode(tooltip=tips)
     sized = alt.layer(*([] if span is None or not rows else [whole_span(span)]), drawn).properties(
         width="container", height=HEIGHT, autosize=alt.AutoSizeParams(type="fit-x", contains="padding")
     )
     spec: Spec = sized.to_dict(validate=False)
     total = sum(one.records for one in volumes)
     described = (
-        f"Column chart of records logged over time: {len(rows)} points, {total:,} records in all. The table beside it has the figures."
+        f"Column chart of records logged over time: {len(rows)} points, {total:,} records in all. The table next to it has the figures."
     )
     title = {"text": ["Records logged"], "subtitle": wrap("As the checks counted them. Time in UTC.", TITLE_WIDTH)}
     return spec | {"title": title, "description": described, "config": config(look)}

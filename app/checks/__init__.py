@@ -1,1 +1,1 @@
-"""One fairness check, from window to stored result; `check.py` is the story."""
+"""One fairness check, from window to stored result; `check.py` holds its order."""

@@ -1,6 +1,6 @@
-"""What stands in the correlated features of a copy: the values that records of the target group had together in the training data.
+"""Values of a copy's correlated features: those that records of the target group had together in the training data.
 
-A donor's features are taken as a whole. Drawn one by one they would make people who are nobody: a husband who never married.
+A donor's features are used as a whole. Drawn one by one they would describe impossible people: a husband who never married.
 """
 
 import json
@@ -11,24 +11,24 @@ from itertools import accumulate
 
 from sqlalchemy.orm import Session
 
-from app.checks.grouping import NEITHER, Group, typed_value
-from app.domain.deployments import Column, Deployment, FieldType, RecordSchema
-from app.domain.groups import positions
-from app.domain.monitors import Monitor
-from app.domain.training_data import Donor, Donors
-from app.domain.values import Scalar, label_of
-from app.errors import FieldProblem, InvalidInput
-from app.store.correlations import donor_features_of
+from ..domain.deployments import Column, Deployment, RecordSchema
+from ..domain.groups import positions
+from ..domain.monitors import Monitor
+from ..domain.training_data import Donor, Donors
+from ..domain.values import Scalar, label_of
+from ..errors import FieldProblem, InvalidInput
+from ..records.grouping import NEITHER, Group, typed_value
+from ..store.training.correlations import donor_features_of
 
 MOST_REPRESENTATIVES = 20
 
 Values = Mapping[str, Scalar | None]
-"""What stands in each of the correlated features."""
+"""The value of each correlated feature."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupDonors:
-    """The donors of one group: their values of `features`, and how many training records each stands for."""
+    """The donors of one group: their values of `features`, and the number of training records of each."""
 
     features: tuple[str, ...]
     rows: tuple[tuple[Scalar | None, ...], ...]
@@ -40,7 +40,8 @@ class GroupDonors:
         object.__setattr__(self, "_reach", tuple(accumulate(self.records)))
 
     def at(self, share: float) -> Values:
-        """The donor that stands at that share, in [0, 1), of the group's training records."""
+        """Returns the donor at that share, in [0, 1), of the group's training records."""
+        # Rounded, a share just below 1 can reach the end of the last donor.
         place = min(bisect_right(self._reach, share * self._reach[-1]), len(self.rows) - 1)
         return dict(zip(self.features, self.rows[place], strict=True))
 
@@ -59,7 +60,7 @@ class Representatives:
 def donors_of_groups(
     donors: Donors, groups: Sequence[Group], column: Column, schema: RecordSchema, features: Sequence[str]
 ) -> list[GroupDonors]:
-    """The donors of each group of a meta field, restricted to these features; a group may have none.
+    """Returns the donors of each group of a meta field, restricted to these features; a group may have none.
 
     Raises:
         InvalidInput: the training data have no donors with one of the features, or the schema gives it another type than they do.
@@ -68,7 +69,7 @@ def donors_of_groups(
     for name in features:
         now = schema.column(name)
         if now is None or (name, now.type) not in donors.features:
-            raise InvalidInput.of(f"attributes.{column.name}.correlated_features", without_feature(name))
+            raise InvalidInput.of(f"attributes.{column.name}.correlated_features", describe_missing_feature(name))
     columns = [(kept.index(name), kind) for name, kind in donors.features if name in features]
     of_group: list[list[Donor]] = [[] for _ in groups]
     for donor, place in zip(donors.donors, positions(groups, column, (donor.value for donor in donors.donors)), strict=True):
@@ -78,7 +79,10 @@ def donors_of_groups(
     return [
         GroupDonors(
             names,
-            tuple(tuple(_typed(donor.features[place], kind) for place, kind in columns) for donor in mine),
+            tuple(
+                tuple(None if (value := donor.features[place]) is None else typed_value(value, kind) for place, kind in columns)
+                for donor in mine
+            ),
             tuple(donor.records for donor in mine),
             donors.digest,
         )
@@ -87,26 +91,26 @@ def donors_of_groups(
 
 
 def representative_donors(donors: GroupDonors, most: int = MOST_REPRESENTATIVES) -> Representatives:
-    """The combinations that stand for a group where it cannot be asked about each of its donors; none where it has no donor."""
+    """Returns the combinations that represent a group where scoring each of its donors is too much; none where it has no donor."""
     counted: dict[str, float] = {}
-    for row, stands_for in zip(donors.rows, donors.records, strict=True):
-        spelt = json.dumps(row)
-        counted[spelt] = counted.get(spelt, 0.0) + stands_for
+    for row, records in zip(donors.rows, donors.records, strict=True):
+        text = json.dumps(row)
+        counted[text] = counted.get(text, 0.0) + records
     if not counted:
         return Representatives((), 0.0)
+    # Equally frequent ones by their text, so that every check chooses the same.
     chosen = sorted(counted.items(), key=lambda found: (-found[1], found[0]))[:most]
-    together = sum(stands_for for _, stands_for in chosen)
-    combinations = tuple(
-        (stands_for / together, dict(zip(donors.features, json.loads(spelt), strict=True))) for spelt, stands_for in chosen
-    )
+    together = sum(records for _, records in chosen)
+    combinations = tuple((records / together, dict(zip(donors.features, json.loads(text), strict=True))) for text, records in chosen)
+    # The parts, added up in another order than the whole, can come out slightly above it.
     return Representatives(combinations, min(together / sum(donors.records), 1.0))
 
 
 def require_donors(donors: GroupDonors, group: Group, column: Column) -> None:
-    """Returns if the group has a donor.
+    """Requires a donor for the group.
 
     Raises:
-        InvalidInput: it has none, so that nothing could be put into copies of it.
+        InvalidInput: it has none, so that copies into it would have no values.
     """
     if not donors.rows:
         raise InvalidInput.of(
@@ -118,7 +122,7 @@ def require_donors(donors: GroupDonors, group: Group, column: Column) -> None:
 
 
 def donor_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    """The correlated features of a monitor that the deployment's training data have no donors for, or donors of another type."""
+    """Returns a problem for each correlated feature of a monitor without donors in the training data, or with donors of another type."""
     if not any(attribute.correlated_features for attribute in monitor.attributes):
         return []
     there = donor_features_of(session, deployment.no)
@@ -126,7 +130,7 @@ def donor_problems(session: Session, deployment: Deployment, monitor: Monitor) -
     return [
         FieldProblem(
             f"attributes[{index}].correlated_features[{place}]",
-            without_feature(name) if attribute.feature in there else without_field(attribute.feature),
+            describe_missing_feature(name) if attribute.feature in there else describe_missing_field(attribute.feature),
         )
         for index, attribute in enumerate(monitor.attributes)
         for place, name in enumerate(attribute.correlated_features)
@@ -134,18 +138,14 @@ def donor_problems(session: Session, deployment: Deployment, monitor: Monitor) -
     ]
 
 
-def without_feature(name: str) -> str:
-    """What is said of a feature that has no donors."""
+def describe_missing_feature(name: str) -> str:
+    """Returns the message for a feature that has no donors."""
     return (
         f"the training data keep no values of {name!r:.100}: its association with the meta field is weaker than is kept, or could not be"
         " measured, or its type was changed since; GET …/correlated-features says which can be picked"
     )
 
 
-def without_field(name: str) -> str:
-    """What is said of a meta field that the training data do not hold."""
+def describe_missing_field(name: str) -> str:
+    """Returns the message for a meta field that the training data do not hold."""
     return f"no training data hold both {name!r:.100} and the features; upload them as a file with that column"
-
-
-def _typed(value: Scalar | None, kind: FieldType) -> Scalar | None:
-    return None if value is None else typed_value(value, kind)

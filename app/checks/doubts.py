@@ -6,17 +6,17 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from app.domain.deployments import Deployment
-from app.domain.monitors import Monitor
-from app.domain.training_data import Association
-from app.errors import FieldProblem
-from app.store.correlations import associations_of
+from ..domain.deployments import Deployment
+from ..domain.monitors import Monitor
+from ..domain.training_data import Association
+from ..errors import FieldProblem
+from ..store.training.correlations import associations_of
 
 CHANCE = "no_stronger_than_chance"
-"""The member of a check's window that lists such features, each with its strength and its level of chance."""
+"""Member of a check's window that lists such features, each with its strength and its level of chance."""
 
 NOT_CORRECTED = "not_corrected_for_chance"
-"""The member of a check's window that lists the features whose strength an earlier version measured."""
+"""Member of a check's window that lists the features whose strength an earlier version measured."""
 
 _PICKED_CHANCE = (
     "{feature} goes together with {attribute} no more strongly than shuffled values do (strength {strength:.3f}, level of chance"
@@ -55,7 +55,7 @@ class Doubts:
         return {name: found for name, found in members.items() if found}
 
 
-def doubts_of(picked: Collection[str], associations: Sequence[Association]) -> Doubts:
+def find_doubts(picked: Collection[str], associations: Sequence[Association]) -> Doubts:
     """Returns the doubts about the picked features, in the order of the schema."""
     mine = [one for one in associations if one.feature in picked]
     return Doubts(
@@ -69,36 +69,36 @@ def chance_warnings(session: Session, deployment: Deployment, monitor: Monitor) 
     through = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
     found = associations_of(session, deployment.no, through) if through else {}
     return [
-        FieldProblem(f"attributes[{index}].correlated_features[{attribute.correlated_features.index(one.feature)}]", said)
+        FieldProblem(f"attributes[{index}].correlated_features[{attribute.correlated_features.index(one.feature)}]", warning)
         for index, attribute in enumerate(monitor.attributes)
-        for one, said in _said(attribute.feature, doubts_of(attribute.correlated_features, found.get(attribute.feature, ())))
+        for one, warning in _warn(attribute.feature, find_doubts(attribute.correlated_features, found.get(attribute.feature, ())))
     ]
 
 
 def warning_of(attribute: str, association: Association) -> str | None:
-    """Returns what should be known before the feature is picked for the meta field; None if nothing is in doubt."""
-    return next((said for _, said in _said(attribute, doubts_of([association.feature], [association]))), None)
+    """Returns the warning to read before the feature is picked for the meta field; None if nothing is in doubt."""
+    return next((warning for _, warning in _warn(attribute, find_doubts([association.feature], [association]))), None)
 
 
 def notes_on_doubts(attribute: str, through: Mapping[str, Any]) -> Iterator[str]:
-    """Yields what must be said beside figures with copies of a meta field. `through` is its `correlated_features` in the window."""
+    """Yields the notes on figures with copies of a meta field. `through` is its `correlated_features` in the window."""
     levels, unknown = through.get(CHANCE, {}), through.get(NOT_CORRECTED, [])
     if levels:
-        said = _ONLY_CHANCE if set(levels) == set(through["features"]) else _CHANCE_TOO
+        note = _ONLY_CHANCE if set(levels) == set(through["features"]) else _CHANCE_TOO
         each = [f"{name}: strength {one['strength']:.3f}, level of chance {one['chance_level']:.3f}" for name, one in levels.items()]
-        yield said.format(attribute=attribute, features=_listed(levels), strengths="; ".join(each))
+        yield note.format(attribute=attribute, features=_join(levels), strengths="; ".join(each))
     if unknown:
-        yield _UNKNOWN.format(attribute=attribute, features=_listed(unknown))
+        yield _UNKNOWN.format(attribute=attribute, features=_join(unknown))
 
 
-def _said(attribute: str, doubts: Doubts) -> Iterator[tuple[Association, str]]:
+def _warn(attribute: str, doubts: Doubts) -> Iterator[tuple[Association, str]]:
     for one in doubts.chance:
-        told = _PICKED_CHANCE.format(feature=one.feature, attribute=attribute, strength=one.strength, chance_level=one.chance_level)
-        yield one, told
+        level = one.chance_level
+        yield one, _PICKED_CHANCE.format(feature=one.feature, attribute=attribute, strength=one.strength, chance_level=level)
     for one in doubts.not_corrected:
         yield one, _PICKED_UNKNOWN.format(feature=one.feature, attribute=attribute)
 
 
-def _listed(names: Collection[str]) -> str:
+def _join(names: Collection[str]) -> str:
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last

@@ -1,91 +1,95 @@
-"""All that is read from the database for one check, at one moment of it."""
+"""Everything that one check reads from the database, at one moment of it."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from app.checks.classifying import outcome_codes
-from app.checks.grouping import NEITHER, Grouping, group_records
-from app.checks.outcomes_of_copies import CopyOutcomes, fill_stored, plan_copies, target_key
-from app.checks.picking import is_needed, picked_on
-from app.checks.subject import Subject
-from app.checks.window import PayloadWindow, Window, read_feedback_window, read_payload_window
-from app.domain.checks import DataSet
-from app.domain.mitigation import Mode
-from app.store.arrow import ArrowReader
-from app.store.counterfactuals import TargetKey, stored_outcomes, stored_targets
-from app.store.window import WindowQuery
+from ..domain.checks import DataSet
+from ..domain.mitigation import Mode
+from ..metrics.groups import IntArray
+from ..records.grouping import NEITHER, Grouping
+from ..records.reading import RecordColumns, RecordTable, read_table
+from ..store.database.arrow import ArrowReader
+from ..store.records.counterfactuals import TargetKey, stored_outcomes, stored_targets
+from ..store.records.window import WindowQuery
+from .outcomes_of_copies import CopyOutcomes, fill_stored, plan_copies, target_key
+from .picking import is_needed, picked_on
+from .subject import Subject
+from .window import PayloadWindow, Window, read_feedback_window, read_payload_window
 
 COPIED = (DataSet.PAYLOAD_PERTURBED, DataSet.BALANCED, DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK)
-"""The data sets that need the outcomes of copies."""
+"""Data sets that need the outcomes of copies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A check's records in their groups, their outcomes, and what is known already of their copies.
+    """A check's records as the monitor reads them, and the known outcomes of their copies.
 
     `copies` has one entry per attribute, or none where the deployment has no endpoint to score copies, or no picked metric is of
-    balanced data. Records of other model revisions than `model_revision`, the present one, are in no group there: what the present
-    model says of a copy cannot be held against what another said of the record.
+    balanced data. Records of other model revisions than `model_revision`, the present one, are in no group there: the present
+    model's answer to a copy cannot be compared with another model's answer to the record.
     """
 
     window: PayloadWindow
     feedback: Window
-    outcomes: npt.NDArray[np.int64]
-    groupings: tuple[Grouping, ...]
+    read: RecordTable
     copies: tuple[CopyOutcomes, ...]
     known_targets: dict[TargetKey, int]
     model_revision: str
+
+    @property
+    def outcomes(self) -> IntArray:
+        """Returns the outcome of each record."""
+        return self.read.outcomes
+
+    @property
+    def groupings(self) -> tuple[Grouping, ...]:
+        """Returns the groups of each attribute."""
+        return self.read.groupings
 
 
 def read_evidence(reader: ArrowReader, subject: Subject) -> Evidence:
     """Reads the window, groups it, and looks up which copies were scored before."""
     deployment, monitor, span = subject.deployment, subject.monitor, subject.check.span
-    query = WindowQuery(deployment.no, deployment.schema, _columns(subject))
+    # Required here, because a name that the schema no longer has could not be read at all.
+    names = [subject.column(attribute.feature).name for attribute in monitor.attributes]
+    names += [] if monitor.strata is None else [subject.column(monitor.strata, "strata").name]
+    names += subject.numeric_features() if is_needed(monitor, "rows") else []  # similarity metrics compare records by them
+    query = WindowQuery(deployment.no, deployment.schema, tuple(dict.fromkeys(names)))
     window = read_payload_window(reader, query, span, monitor)
-    outcomes = outcome_codes(window.rows["outcome"], monitor.outcomes)
-    groupings = tuple(
-        group_records(attribute, subject.column(attribute.feature), window.values(attribute.feature)) for attribute in monitor.attributes
-    )
+    read = read_table(RecordColumns(window.values(), window.rows["outcome"]), deployment.schema, monitor)
     of_present_model = np.array(window.rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision
-    comparable = [replace(grouping, codes=np.where(of_present_model, grouping.codes, NEITHER)) for grouping in groupings]
+    comparable = [replace(grouping, codes=np.where(of_present_model, grouping.codes, NEITHER)) for grouping in read.groupings]
     is_copied = deployment.endpoint is not None and any(picked_on(monitor, data) for data in COPIED)
-    copies = tuple(_planned(subject, grouping, outcomes) for grouping in comparable if is_copied)
-    has_scores = is_needed(monitor, "scores") or subject.mitigation.mode is Mode.PARITY
+    # Thresholds are compared with the probabilities of copies, too; the other modes need only the outcomes with a reference value.
+    with_thresholds = subject.mitigation.mode is Mode.PARITY
+    copies = tuple(
+        plan_copies(
+            grouping,
+            read.outcomes,
+            monitor,
+            seen_by_model=subject.is_feature(grouping.column.name),
+            donors=subject.donors_for(grouping),
+            keeps_all=with_thresholds,
+        )
+        for grouping in comparable
+        if is_copied
+    )
+    has_scores = is_needed(monitor, "scores") or with_thresholds
     evidence = Evidence(
         window,
         read_feedback_window(reader, replace(query, with_probabilities=has_scores), span, monitor),
-        outcomes,
-        groupings,
+        read,
         copies,
         stored_targets(reader, deployment.no),
         deployment.model_revision,
     )
     for attribute in evidence.copies:
-        _fill(reader, subject, evidence, attribute)
+        _fill_known(reader, subject, evidence, attribute)
     return evidence
 
 
-def _columns(subject: Subject) -> tuple[str, ...]:
-    """The columns that are read: the attributes, the strata, and for the metrics of records what says who is alike."""
-    names = [attribute.feature for attribute in subject.monitor.attributes]
-    if subject.monitor.strata is not None:
-        subject.column(subject.monitor.strata, "strata")
-        names.append(subject.monitor.strata)
-    if is_needed(subject.monitor, "rows"):
-        names += subject.numeric_features()
-    return tuple(dict.fromkeys(names))
-
-
-def _planned(subject: Subject, grouping: Grouping, outcomes: npt.NDArray[np.int64]) -> CopyOutcomes:
-    seen = subject.is_feature(grouping.column.name)
-    # Thresholds are held against the probabilities of copies, too; the other modes only ask what a reference value would do.
-    keeps_all = subject.mitigation.mode is Mode.PARITY
-    return plan_copies(grouping, outcomes, subject.monitor, seen_by_model=seen, donors=subject.donors_for(grouping), keeps_all=keeps_all)
-
-
-def _fill(reader: ArrowReader, subject: Subject, evidence: Evidence, copies: CopyOutcomes) -> None:
+def _fill_known(reader: ArrowReader, subject: Subject, evidence: Evidence, copies: CopyOutcomes) -> None:
     """Fills in the outcomes of copies that need no model call."""
     if not copies.needed.any():
         return

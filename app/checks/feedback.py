@@ -1,34 +1,45 @@
-"""The observed labels of a check's window, each with what the model said. Source: spec of the fairness check, section 9."""
+"""The observed labels of a check's window, each with the model's prediction. Source: spec of the fairness check, section 9."""
 
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import cast
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.checks.classifying import canonical_texts, json_text_of, outcome_codes
-from app.checks.rescoring import Report, Row
-from app.checks.window import Window
-from app.domain.checks import Progress
-from app.domain.deployments import Deployment, ProblemType
-from app.domain.outcomes import Outcome, OutcomeRule
-from app.domain.records import Prediction
-from app.scoring.client import ScoringClient
-from app.store.engine import Database
-from app.store.window import feedback_features
+from ..domain.checks import Progress
+from ..domain.deployments import Deployment, ProblemType
+from ..domain.outcomes import Outcome, OutcomeRule
+from ..domain.records import Prediction
+from ..records.cells import canonical_texts, format_value
+from ..records.outcomes import outcome_codes
+from ..scoring.refusals import Refusal
+from ..store.database.engine import Database
+from ..store.records.window import feedback_features
+from .asking import ModelOfCheck
+from .not_scored import RefusedRecord
+from .outcomes_of_copies import probability_text
+from .rescoring import Row
+from .window import Window
 
 CHUNK = 10_000
-"""Labels without a stored prediction that are read and scored at a time."""
+"""Max labels without a stored prediction that are read and scored at a time."""
 
 PROBABILITY = "probability"
-"""The column of the model's probabilities, where they were asked for."""
+"""Column of the model's probabilities, where a metric needs them."""
 
 LabelPredictions = dict[str, Prediction]
-"""What the model said of labels that came with features of their own, by feedback id."""
+"""The model's predictions for labels that came with features of their own, by feedback id."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Predicted:
+    """The labels of the window that have a prediction; those newly scored, and labelled records that the model did not take."""
+
+    window: Window
+    asked: LabelPredictions = field(default_factory=dict)
+    refused: tuple[RefusedRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +51,8 @@ class Comparison:
     correct: npt.NDArray[np.int64]
 
 
-def predict_unscored(
-    window: Window, database: Database, deployment: Deployment, client: ScoringClient, report: Report
-) -> tuple[Window, LabelPredictions]:
-    """The window with every prediction filled in, and those that had to be asked for.
+def predict_unscored(window: Window, database: Database, deployment: Deployment, model: ModelOfCheck) -> Predicted:
+    """Returns the window with every prediction filled in; labelled records that the model does not take are left out of it.
 
     Raises:
         ScoringFailed: the model gave no usable answer.
@@ -52,48 +61,48 @@ def predict_unscored(
     ids = window.rows["feedback_id"].to_pylist()
     unscored = [position for position, text in enumerate(predicted) if text is None]
     asked: LabelPredictions = {}
+    refused: list[RefusedRecord] = []
     for start in range(0, len(unscored), CHUNK):
         chunk = unscored[start : start + CHUNK]
-        progress = Progress(step="asking the model about labelled records", done=start, total=len(unscored))
-        report(progress)
         with database.transaction() as session:
             features = feedback_features(session, deployment.no, [ids[position] for position in chunk])
         rows = [cast("Row", features[ids[position]]) for position in chunk]
-        answers = client.score(rows, should_stop=partial(report, progress))
+        answers = model.score(rows, Progress(step="asking the model about labelled records", done=start, total=len(unscored)))
         for position, answer in zip(chunk, answers, strict=True):
-            asked[ids[position]] = answer
-            predicted[position] = json_text_of(answer.outcome_value)
-    rows = _filled(window.rows, "predicted", predicted)
+            if isinstance(answer, Refusal):
+                refused.append(RefusedRecord(ids[position], answer))
+            else:
+                asked[ids[position]] = answer
+                predicted[position] = format_value(answer.outcome_value)
+    rows = _replace_column(window.rows, "predicted", predicted)
     if PROBABILITY in rows.column_names:
         probabilities = rows[PROBABILITY].to_pylist()
         for position in unscored:
-            probabilities[position] = _json(asked[ids[position]].probability)
-        rows = _filled(rows, PROBABILITY, probabilities)
-    return replace(window, rows=rows), asked
+            scored = asked.get(ids[position])
+            probabilities[position] = None if scored is None else probability_text(scored)
+        rows = _replace_column(rows, PROBABILITY, probabilities)
+    return Predicted(keep_scored(replace(window, rows=rows)), asked, tuple(refused))
 
 
-def _filled(rows: pa.Table, name: str, texts: list[str | None]) -> pa.Table:
+def _replace_column(rows: pa.Table, name: str, texts: list[str | None]) -> pa.Table:
     return rows.set_column(rows.schema.get_field_index(name), name, pa.array(texts, pa.string()))
 
 
-def _json(probability: float | tuple[float, ...] | None) -> str | None:
-    return None if probability is None else msgspec.json.encode(probability).decode()
-
-
-def only_scored(window: Window) -> Window:
-    """The window without the labels that have no prediction, for a deployment that has no endpoint to ask."""
+def keep_scored(window: Window) -> Window:
+    """Returns the window without the labels that have no prediction: there is no model to call, or it does not take the record."""
     known = window.rows["predicted"].is_valid()
+    # The rows of the span are the first ones; only those of them that stay may count.
     own = int(np.count_nonzero(known.to_numpy()[: window.own]))
     return replace(window, rows=window.rows.filter(known), own=own)
 
 
-def compare(window: Window, rule: OutcomeRule, problem_type: ProblemType) -> Comparison:
-    """Each label against its prediction.
+def compare(window: Window, predicted: npt.NDArray[np.int64], rule: OutcomeRule, problem_type: ProblemType) -> Comparison:
+    """Compares each label with its prediction, whose outcomes are `predicted` [records].
 
     A classification is correct when the labels are the same, and count as the same outcome; a regression when both values have the
-    same outcome, for two real numbers are hardly ever equal.
+    same outcome, because two real numbers are hardly ever equal.
     """
-    actual, predicted = outcome_codes(window.rows["label"], rule), outcome_codes(window.rows["predicted"], rule)
+    actual = outcome_codes(window.rows["label"], rule)
     if problem_type is ProblemType.REGRESSION:
         correct = (actual == predicted) & (actual != Outcome.UNCLASSIFIED)
     else:

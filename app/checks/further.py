@@ -1,4 +1,4 @@
-"""What other rooms make of a check's window: measured on the same records, and stored in the same transaction."""
+"""Steps of other rooms on a check's window: measured on the same records, and stored in the same transaction."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,17 +6,17 @@ from typing import TypeAlias
 
 from sqlalchemy.orm import Session
 
-from app.checks.evidence import Evidence
-from app.checks.labelled import Labelled
-from app.checks.subject import Subject
-from app.checks.tabulation import Tabulated
-from app.domain.checks import Measurement
-from app.store.engine import Database
+from ..domain.checks import Measurement
+from ..store.database.engine import Database
+from .evidence import Evidence
+from .labelled import Labelled
+from .subject import Subject
+from .tabulation import Tabulated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Further:
-    """Tables, measurements and details beside the check's own. `store` writes what else there is, for the check of that number."""
+    """Tables, measurements and details in addition to the check's own. `store` writes the rest, for the check of that number."""
 
     tables: Sequence[Tabulated] = ()
     measurements: Sequence[Measurement] = ()
@@ -25,4 +25,4 @@ class Further:
 
 
 Step: TypeAlias = Callable[[Subject, Evidence, Labelled | None, Database], Further]
-"""Called once the outcomes of all copies are there; it must not ask the model."""
+"""Called once the outcomes of all copies are there; it must not call the model."""

@@ -1,33 +1,34 @@
 """The observed labels of a check's window with everything that is known of them, ready to be counted."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from app.checks.feedback import PROBABILITY, Comparison, compare
-from app.checks.grouping import Grouping, group_records
-from app.checks.scores import Scores, favourable_scores
-from app.checks.subject import Subject
-from app.checks.window import Window
+from ..records.grouping import Grouping
+from ..records.reading import RecordColumns, RecordTable, read_table
+from .feedback import PROBABILITY, Comparison, compare
+from .subject import Subject
+from .window import Window
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labelled:
-    """Labelled records: how each label compares with its prediction, each attribute's groups, and scores (None where not asked for)."""
+    """Labelled records as the monitor reads their predictions, and each label's comparison with its prediction."""
 
     window: Window
     comparison: Comparison
-    groupings: tuple[Grouping, ...]
-    scores: Scores | None
+    read: RecordTable
+
+    @property
+    def groupings(self) -> tuple[Grouping, ...]:
+        """Returns the groups of each attribute."""
+        return self.read.groupings
 
 
-def labelled(subject: Subject, groupings: Sequence[Grouping], window: Window) -> Labelled | None:
-    """The window's labels in the groups that the payload window showed; None where there is no label."""
+def read_labels(subject: Subject, groupings: Sequence[Grouping], window: Window) -> Labelled | None:
+    """Returns the window's labels in the groups that the payload window showed; None where there is no label."""
     if not len(window):
         return None
-    monitor = subject.monitor
-    comparison = compare(window, monitor.outcomes, subject.deployment.problem_type)
-    alike = tuple(group_records(subject.fixed(one), one.column, window.values(one.column.name)) for one in groupings)
-    scores = None
-    if PROBABILITY in window.rows.column_names:
-        scores = favourable_scores(window.rows[PROBABILITY], window.rows["predicted"], comparison.predicted, monitor.outcomes)
-    return Labelled(window, comparison, alike, scores)
+    monitor = replace(subject.monitor, attributes=tuple(map(subject.fixed, groupings)))
+    probabilities = window.rows[PROBABILITY] if PROBABILITY in window.rows.column_names else None
+    read = read_table(RecordColumns(window.values(), window.rows["predicted"], probabilities), subject.deployment.schema, monitor)
+    return Labelled(window, compare(window, read.outcomes, monitor.outcomes, subject.deployment.problem_type), read)

@@ -1,26 +1,26 @@
-"""From count tables to measurements: metrics with intervals, held against the monitor's limits."""
+"""Turns count tables into measurements: metrics with intervals, compared with the monitor's limits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from app.checks.gaps import NotMeasured
-from app.checks.picking import picked_on
-from app.checks.rows import MeasuredRows
-from app.checks.tabulation import EVERYBODY, Table
-from app.domain.checks import DataSet, Measurement, Scope
-from app.domain.monitors import Limits, Monitor, MonitoredAttribute
-from app.domain.texts import TOGETHER
-from app.metrics.balanced import measure_balanced
-from app.metrics.catalogue import CATALOGUE
-from app.metrics.debiased import measure_debiased, measure_debiased_feedback
-from app.metrics.feedback import measure_feedback
-from app.metrics.payload import measure_payload, measure_training
-from app.metrics.perturbed import measure_perturbed
-from app.metrics.sides import mirror_of
-from app.metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
-from app.metrics.values import Measured, Undefined, Value
-from app.metrics.verdicts import Verdict, verdict
+from ..domain.checks import DataSet, Measurement, Scope
+from ..domain.comparisons import find_comparison
+from ..domain.monitors import Limits, Monitor, MonitoredAttribute
+from ..metrics.balanced import measure_balanced
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.debiased import measure_debiased, measure_debiased_feedback
+from ..metrics.feedback import measure_feedback
+from ..metrics.payload import measure_payload, measure_training
+from ..metrics.perturbed import measure_perturbed
+from ..metrics.sides import mirror_of
+from ..metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
+from ..metrics.values import Measured, Undefined, Value
+from ..metrics.verdicts import Verdict, verdict
+from .gaps import NotMeasured
+from .picking import picked_on
+from .rows import MeasuredRows
+from .tabulation import EVERYBODY, Table
 
 DISPARATE_IMPACTS = frozenset(
     {
@@ -31,7 +31,7 @@ DISPARATE_IMPACTS = frozenset(
         "balanced_disparate_impact_after",
     }
 )
-"""The metrics that an attribute's thresholds are of."""
+"""The metrics that an attribute's thresholds apply to."""
 
 NO_LIMITS = Limits()
 NOTHING_LACKING: Mapping[str, str] = {}
@@ -40,36 +40,41 @@ NOTHING_LACKING: Mapping[str, str] = {}
 def measure_table(
     data: DataSet, attribute: str, table: Table, *, monitor: Monitor, at: datetime, lacking: Mapping[str, str] = NOTHING_LACKING
 ) -> list[Measurement]:
-    """The picked metrics of one table. `at` is the end of the time it speaks of, `lacking` why it has no strata or scores."""
+    """Returns the picked metrics of one table. `at` is the end of its time, `lacking` the reasons why it has no strata or scores."""
     members = _members(monitor, attribute)
-    # Figures of everybody are the same for every attribute: they are said once, by the table of everybody, which has no others.
+    # Figures of everybody are the same for every attribute: they appear once, in the table of everybody, which has no others.
     everybody = attribute == EVERYBODY
-    # What mitigation changes for everybody is another thing for each attribute.
+    # Mitigation's change for everybody differs by attribute.
     is_own = data is DataSet.DEBIASED_FEEDBACK
-    measured = [
-        _explained(result, lacking)
-        for result in _measured(data, table, members, monitor)
-        if is_own or (result.scope == "overall") == everybody
-    ]
-    return [_measurement(result, data, attribute or None, members=members, at=at) for result in measured]
+    found = []
+    for measured in _compute(data, table, members, monitor):
+        if not is_own and (measured.scope == "overall") != everybody:
+            continue
+        number = measured.number
+        reasons = [reason for need, reason in lacking.items() if need in CATALOGUE[measured.metric].needs]
+        if reasons and isinstance(number, Undefined):
+            number = Undefined(reasons[0], number.n)  # says why there are no strata or scores, not only that the metric needs them
+        result = replace(measured, number=number)
+        found.append(_measurement(result, data, attribute or None, members=members, at=at))
+    return found
 
 
-def measured_rows(found: MeasuredRows, *, monitor: Monitor, at: datetime) -> list[Measurement]:
-    """The metrics of records as measurements."""
+def convert_rows(found: MeasuredRows, *, monitor: Monitor, at: datetime) -> list[Measurement]:
+    """Returns the metrics of records as measurements."""
     members = _members(monitor, found.attribute)
     return [_measurement(result, found.data, found.attribute or None, members=members, at=at) for result in found.measured]
 
 
-def not_measured(absent: NotMeasured, *, monitor: Monitor, at: datetime) -> list[Measurement]:
-    """The headline of each metric as null, with the reason."""
+def convert_gap(absent: NotMeasured, *, monitor: Monitor, at: datetime) -> list[Measurement]:
+    """Returns the headline of each metric as null, with the reason."""
     members = _members(monitor, absent.attribute or EVERYBODY)
     return [_measurement(result, absent.data, absent.attribute, members=members, at=at) for result in absent.results()]
 
 
 def limits_of(attribute: MonitoredAttribute | None, metric: str) -> Limits:
-    """The limits a metric is held against: those set for it, else the attribute's thresholds, else those of the catalogue.
+    """Returns the limits of a metric: those set for it, else the attribute's thresholds, else those of the catalogue.
 
-    The thresholds are of disparate impact, which has no others. `attribute` None stands for everybody.
+    The thresholds are of disparate impact, which has no others. `attribute` None means everybody.
     """
     given = dict(attribute.metric_limits).get(metric) if attribute else None
     if given is not None:
@@ -80,10 +85,11 @@ def limits_of(attribute: MonitoredAttribute | None, metric: str) -> Limits:
     return Limits(lower=lower, upper=upper)
 
 
-def _measured(data: DataSet, table: Table, members: Sequence[MonitoredAttribute], monitor: Monitor) -> list[Measured]:
+def _compute(data: DataSet, table: Table, members: Sequence[MonitoredAttribute], monitor: Monitor) -> list[Measured]:
     picked = [metric.key for metric in picked_on(monitor, data)]
     strictest = {key: _strictest(members, key) for key in picked}
     limits = {key: (each.lower, each.upper) for key, each in strictest.items()}
+    # The monitor's seed is signed, numpy's is not.
     seed = monitor.seed % 2**64
     found: list[Measured]
     match table:
@@ -104,24 +110,16 @@ def _measured(data: DataSet, table: Table, members: Sequence[MonitoredAttribute]
     return found
 
 
-def _explained(result: Measured, lacking: Mapping[str, str]) -> Measured:
-    """A result that has no number for want of strata or scores with the reason why there are none."""
-    reasons = [reason for need, reason in lacking.items() if need in CATALOGUE[result.metric].needs]
-    if not reasons or not isinstance(result.number, Undefined):
-        return result
-    return replace(result, number=Undefined(reasons[0], result.number.n))
-
-
 def _members(monitor: Monitor, name: str) -> list[MonitoredAttribute]:
-    """The attribute of that name, or those of the intersection; of everybody, all."""
+    """Returns the attribute of that name, or those of the intersection; of everybody, all."""
     if name == EVERYBODY:
         return list(monitor.attributes)
-    together = {TOGETHER.join(features): features for features in monitor.intersections}
-    return [attribute for attribute in monitor.attributes if attribute.feature in together.get(name, (name,))]
+    comparison = find_comparison(monitor, name)
+    return [] if comparison is None else comparison.members(monitor)
 
 
 def _strictest(members: Sequence[MonitoredAttribute], metric: str) -> Limits:
-    """The limits of an attribute; an intersection is held against the strictest of its members'."""
+    """Returns the limits of an attribute; of an intersection, the strictest of its members'."""
     limits = [limits_of(member, metric) for member in members] or [limits_of(None, metric)]
     lowers = [limit.lower for limit in limits if limit.lower is not None]
     uppers = [limit.upper for limit in limits if limit.upper is not None]
@@ -133,7 +131,10 @@ def _measurement(
 ) -> Measurement:
     number, limits = result.number, _strictest(members, result.metric)
     value = number if isinstance(number, Value) else None
-    judged = _judged(result, limits)
+    mirror = mirror_of(CATALOGUE[result.metric], (limits.lower, limits.upper))
+    judged = verdict(number, lower_limit=limits.lower, upper_limit=limits.upper, smallest_group=result.smallest_group, mirror=mirror)
+    if judged is None and isinstance(number, Undefined):
+        judged = Verdict.NOT_COMPUTABLE  # without limits there is no verdict on fairness, but a missing number is still reported
     return Measurement(
         metric=result.metric,
         data=data,
@@ -153,10 +154,3 @@ def _measurement(
         definition=CATALOGUE[result.metric].definition_on(data.value),
         details=result.details,
     )
-
-
-def _judged(result: Measured, limits: Limits) -> Verdict | None:
-    mirror = mirror_of(CATALOGUE[result.metric], (limits.lower, limits.upper))
-    judged = verdict(result.number, lower_limit=limits.lower, upper_limit=limits.upper, smallest_group=result.smallest_group, mirror=mirror)
-    # Without limits there is no verdict on fairness, but a missing number still says so.
-    return Verdict.NOT_COMPUTABLE if judged is None and isinstance(result.number, Undefined) else judged

@@ -8,23 +8,24 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from app.checks.classifying import json_text_of, outcome_codes
-from app.checks.donors import GroupDonors, require_donors
-from app.checks.grouping import Grouping
-from app.checks.perturbation import CopyTarget, copies_needed, copy_target
-from app.domain.monitors import Monitor
-from app.domain.outcomes import Outcome, OutcomeRule
-from app.domain.records import Prediction
-from app.store.counterfactuals import TargetKey
+from ..domain.monitors import Monitor
+from ..domain.outcomes import Outcome, OutcomeRule
+from ..domain.records import Prediction
+from ..records.cells import format_value
+from ..records.grouping import NEITHER, Grouping
+from ..records.outcomes import outcome_codes
+from ..store.records.counterfactuals import TargetKey
+from .donors import GroupDonors, require_donors
+from .perturbation import CopyTarget, copies_needed, copy_target
 
 Matrix = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TargetAnswers:
-    """What was answered to copies into one target: the positions of their records, and the outcomes and probabilities as JSON texts.
+    """Answers to copies into one target: the positions of their records, and the outcomes and probabilities as JSON texts.
 
-    `are_new` says that the model was asked in this check.
+    `are_new` says that the model gave them in this check.
     """
 
     target: int
@@ -36,11 +37,11 @@ class TargetAnswers:
 
 @dataclass(slots=True)
 class CopyOutcomes:
-    """Per record of the window and target group [records, groups], what is known of its copies.
+    """Known outcomes of copies, per record of the window and target group [records, groups].
 
-    `needed` says where there are copies; `known`, `classified` and `favourable` count those whose outcome is known, and
-    grow as answers are added. The answers themselves are kept where mitigation may have to read them: of copies into reference
-    groups, and of all with `keeps_all`.
+    `needed` marks where there are copies; `known`, `classified` and `favourable` count those whose outcome is known, and
+    grow as answers are added; `refused` marks where the model did not take a copy. The answers themselves are kept where
+    mitigation may have to read them: of copies into reference groups, and of all with `keeps_all`.
     """
 
     grouping: Grouping
@@ -51,28 +52,53 @@ class CopyOutcomes:
     known: Matrix = field(init=False)
     classified: Matrix = field(init=False)
     favourable: Matrix = field(init=False)
+    refused: npt.NDArray[np.bool_] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.refused = np.zeros(self.needed.shape, dtype=np.bool_)
         self.known, self.classified, self.favourable = (np.zeros(self.needed.shape, dtype=np.int64) for _ in range(3))
 
     def add(self, target: int, records: npt.NDArray[np.int64], outcomes: npt.NDArray[np.int64]) -> None:
-        """Counts outcomes of copies into `target` of the records at these positions, one entry a copy."""
+        """Counts outcomes of copies into `target` of the records at these positions, one entry per copy."""
+        # A record with several copies comes several times: a plain `+=` would count it once.
         np.add.at(self.known[:, target], records, 1)
         np.add.at(self.classified[:, target], records, outcomes != Outcome.UNCLASSIFIED)
         np.add.at(self.favourable[:, target], records, outcomes == Outcome.FAVOURABLE)
 
     def keeps(self, target: int) -> bool:
-        """Whether the answers to copies into the target are kept."""
+        """Returns whether the answers to copies into the target are kept."""
         return self.keeps_all or self.grouping.groups[target].role == "reference"
 
+    def refuse(self, target: int, records: npt.NDArray[np.int64]) -> None:
+        """Notes that the model did not take copies into `target` of the records at these positions."""
+        self.refused[records, target] = True
+
+    @property
+    def not_scored(self) -> npt.NDArray[np.bool_]:
+        """Returns whether the model did not take a copy of the record [records]."""
+        return np.asarray(self.refused.any(axis=1), dtype=np.bool_)
+
+    @property
+    def codes(self) -> npt.NDArray[np.int64]:
+        """Returns per record the position of its group [records]; NEITHER where the model did not take one of its copies.
+
+        Such a record is in no figure with copies, on neither side: the copies that were taken would count it on one side only.
+        """
+        return np.where(self.not_scored, NEITHER, self.grouping.codes)
+
+    def leave_out_refused(self) -> None:
+        """Forgets the copies of records of which the model did not take one; call it once all answers are there."""
+        self.classified[self.not_scored] = 0
+        self.favourable[self.not_scored] = 0
+
     def missing(self) -> list[tuple[int, npt.NDArray[np.int64]]]:
-        """Per target with any, the positions of the records whose copies must still be scored."""
+        """Returns, per target with any, the positions of the records whose copies must still be scored."""
         found = [(no, np.flatnonzero(self.needed[:, no] & (self.known[:, no] < target.draws))) for no, target in enumerate(self.targets)]
         return [(no, records) for no, records in found if len(records)]
 
     @property
     def copies(self) -> int:
-        """How many copies the window's records have in all."""
+        """Returns the number of all copies of the window's records."""
         return int(sum(self.needed[:, no].sum() * target.draws for no, target in enumerate(self.targets)))
 
 
@@ -85,7 +111,7 @@ def plan_copies(
     donors: Sequence[GroupDonors] | None = None,
     keeps_all: bool = False,
 ) -> CopyOutcomes:
-    """The copies an attribute asks for, none of them known yet.
+    """Returns the copies that an attribute needs, none of them known yet.
 
     A column that the model never sees has none: changing it changes no answer, so its balanced data is its payload. Unless it has
     `donors`, one entry a group, of the features that are correlated with it.
@@ -96,10 +122,10 @@ def plan_copies(
     needed = copies_needed(grouping, outcomes)
     of_group: Sequence[GroupDonors | None] = [None] * len(grouping.groups) if donors is None else donors
     targets = []
-    for place, (group, lent) in enumerate(zip(grouping.groups, of_group, strict=True)):
-        if lent is not None and needed[:, place].any():
-            require_donors(lent, group, grouping.column)
-        targets.append(copy_target(group, grouping.column, draws=monitor.draws, seed=monitor.seed, donors=lent))
+    for place, (group, own) in enumerate(zip(grouping.groups, of_group, strict=True)):
+        if own is not None and needed[:, place].any():
+            require_donors(own, group, grouping.column)
+        targets.append(copy_target(group, grouping.column, draws=monitor.draws, seed=monitor.seed, donors=own))
     is_copied = seen_by_model or donors is not None
     return CopyOutcomes(grouping, tuple(targets), needed if is_copied else np.zeros_like(needed), keeps_all)
 
@@ -109,6 +135,7 @@ def fill_stored(copies: CopyOutcomes, target: int, stored: pa.Table, *, record_n
     order = np.argsort(record_nos)
     wanted = stored["record_no"].to_numpy()
     places = np.searchsorted(record_nos, wanted, sorter=order)
+    # A number above all of the window would point past the end; it then differs from the last one.
     positions = order[np.minimum(places, len(order) - 1)]
     inside = (record_nos[positions] == wanted) & copies.needed[positions, target]
     copies.add(target, positions[inside], outcome_codes(stored["outcome"], rule)[inside])
@@ -117,13 +144,18 @@ def fill_stored(copies: CopyOutcomes, target: int, stored: pa.Table, *, record_n
         copies.answers.append(TargetAnswers(target, positions[inside], rows["outcome"], rows["probability"]))
 
 
-def as_texts(answers: Sequence[Prediction]) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
-    """Outcomes and probabilities of the model's answers as stored ones are read: JSON texts, of probabilities null where there is none."""
-    outcomes = [json_text_of(answer.outcome_value) for answer in answers]
-    probabilities = [None if answer.probability is None else msgspec.json.encode(answer.probability).decode() for answer in answers]
+def encode_answers(answers: Sequence[Prediction]) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+    """Returns the answers' outcomes and probabilities in the form of stored ones: JSON texts, null where there is no probability."""
+    outcomes = [format_value(answer.outcome_value) for answer in answers]
+    probabilities = [probability_text(answer) for answer in answers]
     return pa.chunked_array([pa.array(outcomes, pa.string())]), pa.chunked_array([pa.array(probabilities, pa.string())])
 
 
+def probability_text(answer: Prediction) -> str | None:
+    """Returns the answer's probability, a number or a list, as JSON text; None if it has none."""
+    return None if answer.probability is None else msgspec.json.encode(answer.probability).decode()
+
+
 def target_key(target: CopyTarget, *, model_revision: str, schema_version: int) -> TargetKey:
-    """Under what the answers to these copies are stored. Another revision or schema has its own."""
+    """Returns the key of the stored answers to these copies. Another revision or schema has its own."""
     return TargetKey(model_revision, schema_version, target.column.name, target.text, target.draws, target.seed)

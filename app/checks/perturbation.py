@@ -1,7 +1,7 @@
-"""Which perturbed copies a record needs, and what stands in them. Source: spec of the fairness check, section 4.
+"""Perturbed copies of a record, and their values. Source: spec of the fairness check, section 4.
 
-One attribute at a time, all other features unchanged. The model does not see a meta field: in its stead the features that are
-correlated with it change, to what a record of the other group had in the training data. The same record is copied the same way in
+One attribute at a time, all other features unchanged. The model does not see a meta field: instead the features that are
+correlated with it change, to the values of a record of the other group in the training data. The same record is copied the same way in
 every check.
 """
 
@@ -14,18 +14,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.checks.donors import GroupDonors
-from app.checks.grouping import Group, Grouping, typed_value
-from app.domain.deployments import Column, FieldType
-from app.domain.outcomes import Outcome
-from app.domain.values import Range, Scalar, canonical
+from ..domain.deployments import Column, FieldType
+from ..domain.outcomes import Outcome
+from ..domain.values import Range, Scalar, canonical
+from ..records.grouping import Group, Grouping, typed_value
+from .donors import GroupDonors
 
 
 @dataclass(frozen=True, slots=True)
 class CopyTarget:
     """One kind of copy: the column set to a group's value, or to `draws` values drawn from its range.
 
-    With donors it is a meta field: the correlated features are set to what a donor of the group had.
+    With donors it is a meta field: the correlated features are set to the values of a donor of the group.
     """
 
     column: Column
@@ -36,7 +36,7 @@ class CopyTarget:
 
     @property
     def text(self) -> str:
-        """The target as it is stored: a value's canonical text, or `[lo, hi]`; with the features and from which donors, if it has any."""
+        """Returns the target as stored: a value's canonical text, or `[lo, hi]`; with the features and donors, if it has any."""
         if self.donors is None:
             return self._group
         return json.dumps({"target": self._group, "features": self.donors.features, "donors": self.donors.digest}, ensure_ascii=False)
@@ -46,26 +46,28 @@ class CopyTarget:
         return json.dumps([self.value.lo, self.value.hi]) if isinstance(self.value, Range) else canonical(self.value)
 
     def changes(self, record_id: str, draw: int) -> Mapping[str, Scalar | None]:
-        """What stands in the changed features in that copy of that record."""
-        if self.donors is None:
-            return {self.column.name: self._value(record_id, draw)}
-        return self.donors.at(uniform(json.dumps([self.seed, record_id, self.column.name, self._group, draw])))
+        """Returns the new values of the changed features in that copy of that record."""
+        name, value = self.column.name, self.value
+        if self.donors is not None:
+            return self.donors.at(uniform(json.dumps([self.seed, record_id, name, self._group, draw])))
+        if not isinstance(value, Range):
+            return {name: typed_value(value, self.column.type)}
 
-    def _value(self, record_id: str, draw: int) -> Scalar:
-        if not isinstance(self.value, Range):
-            return typed_value(self.value, self.column.type)
-        share = uniform(json.dumps([self.seed, record_id, self.column.name, self.value.lo, self.value.hi, draw]))
+        share = uniform(json.dumps([self.seed, record_id, name, value.lo, value.hi, draw]))
         if self.column.type is FieldType.INTEGER:
-            lo, hi = math.ceil(self.value.lo), math.floor(self.value.hi)
-            return lo + int(share * (hi - lo + 1))
-        return self.value.lo + share * (self.value.hi - self.value.lo)
+            lo, hi = math.ceil(value.lo), math.floor(value.hi)
+            # Both ends are in a range; the share is below 1.
+            return {name: lo + int(share * (hi - lo + 1))}
+        if math.isinf(value.hi - value.lo):  # of a range as wide as doubles go; otherwise draws keep their digits
+            return {name: (1 - share) * value.lo + share * value.hi}
+        return {name: value.lo + share * (value.hi - value.lo)}
 
 
 def copy_target(group: Group, column: Column, *, draws: int, seed: int, donors: GroupDonors | None = None) -> CopyTarget:
-    """The copies that change a record into `group`. Only ranges and donors are drawn, so only they depend on draws and seed.
+    """Returns the copies that change a record into `group`. Only ranges and donors are drawn, so only they depend on draws and seed.
 
-    With donors there is one copy, whatever the draws: it stands for the record in the other group. With two, what the model makes of
-    the features that stay would count twice as much in the other group as in the record's own, and look like an effect of the group.
+    With donors there is one copy, whatever the draws: the record in the other group. With two, the model's answers to
+    the unchanged features would count twice as much in the other group as in the record's own, and look like an effect of the group.
     """
     if donors is not None:
         return CopyTarget(column, group.value, 1, seed, donors)
@@ -75,7 +77,7 @@ def copy_target(group: Group, column: Column, *, draws: int, seed: int, donors: 
 
 
 def copies_needed(grouping: Grouping, outcomes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Whether each record is copied into each group [records, groups].
+    """Returns whether each record is copied into each group [records, groups].
 
     Each monitored record is copied once per reference value, each reference record once per monitored value. A record in
     neither group, or with an unclassified outcome, has no copies: it takes no part in any rate.
@@ -90,7 +92,7 @@ def copies_needed(grouping: Grouping, outcomes: npt.NDArray[np.int64]) -> npt.ND
 
 
 def uniform(key: str) -> float:
-    """A number in [0, 1) that depends on `key` alone."""
+    """Returns a number in [0, 1) that depends on `key` alone."""
     digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
-    # 53 bits are what a float can hold; one more and the largest would round up to 1.
+    # 53 bits are the precision of a float; with one more, the largest would round up to 1.
     return (int.from_bytes(digest, "big") >> 11) / 2**53

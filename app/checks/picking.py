@@ -1,28 +1,28 @@
-"""Which metrics a monitor measures, and what they need to be read."""
+"""Metrics that a monitor measures, and the data that they need."""
 
-from app.domain.checks import DataSet
-from app.domain.deployments import ProblemType, RecordSchema
-from app.domain.monitor_rules import monitor_problems
-from app.domain.monitors import Monitor
-from app.errors import FieldProblem
-from app.metrics.catalogue import CATALOGUE, DEFAULT_METRICS, Metric, metrics_on
-from app.metrics.catalogue.metric import Needs
+from ..domain.checks import DataSet
+from ..domain.deployments import ProblemType, RecordSchema
+from ..domain.monitor_rules import monitor_problems
+from ..domain.monitors import Monitor
+from ..errors import FieldProblem
+from ..metrics.catalogue import CATALOGUE, DEFAULT_METRICS, Metric, metrics_on
+from ..metrics.catalogue.metric import Needs
 
 CONDITIONAL = tuple(key for key, metric in CATALOGUE.items() if "strata" in metric.needs)
-"""The metrics that compare within the values of a column."""
+"""Metrics that compare within the values of a column."""
 
 
 def problems_of(monitor: Monitor, schema: RecordSchema, problem_type: ProblemType) -> list[FieldProblem]:
-    """Everything wrong with the configuration for a deployment of that schema and type, beside the metrics there are."""
+    """Returns every problem of the configuration for a deployment of that schema and type, except unknown metrics."""
     return monitor_problems(
         monitor, schema=schema, problem_type=problem_type, known_metrics=CATALOGUE.keys(), conditional_metrics=CONDITIONAL
     )
 
 
 def picked_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
-    """The metrics that the monitor measures on the data set, in catalogue order.
+    """Returns the metrics that the monitor measures on the data set, in catalogue order.
 
-    Where it picks none they are the usual ones and, if it names strata, those that the strata are for.
+    If it picks none, they are the usual ones and, if it names strata, those that use strata.
     """
     if monitor.metrics is not None:
         wanted = frozenset(monitor.metrics)
@@ -32,5 +32,5 @@ def picked_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
 
 
 def is_needed(monitor: Monitor, need: Needs) -> bool:
-    """Whether a picked metric needs it."""
+    """Returns whether a picked metric needs it."""
     return any(need in metric.needs for data in DataSet for metric in picked_on(monitor, data))

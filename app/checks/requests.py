@@ -1,18 +1,18 @@
-"""Asking for a check: by a person or program, of an explicit range or of the hour so far."""
+"""Requests for a check: by a person or program, of an explicit range or of the hour so far."""
 
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from app.clock import hour_of
-from app.domain.checks import CheckRun, Span, Trigger
-from app.errors import Conflict, InvalidInput
-from app.store.checks import current_time, queue_requested, renew_waiting
-from app.store.monitors import monitor_of
-from app.store.tables import DeploymentRow
+from ..clock import hour_of
+from ..domain.checks import CheckRun, Span, Trigger
+from ..errors import Conflict, InvalidInput
+from ..store.checks.checks import current_time, queue_requested, renew_waiting
+from ..store.deployments.monitors import monitor_of
+from ..store.tables import DeploymentRow
 
 CLOCK_TOLERANCE = timedelta(minutes=1)
-"""How far ahead of ours a client's clock may be: a range that ends in between is taken to end now."""
+"""Max lead of a client's clock over ours: a range that ends within it is cut to end now."""
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -20,13 +20,14 @@ EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 def request_check(session: Session, deployment_no: int, *, requested_by: str) -> CheckRun:
     """Queues a check of the present hour up to now, on the database's clock: all that was acknowledged before is in it.
 
-    If the same was asked for before and has not begun, that check is brought up to now instead of queuing another.
+    If the same was requested before and has not begun, that check is brought up to now instead of queuing another.
 
     Raises:
         Conflict: the deployment has no monitor.
     """
     _require_monitor(session, deployment_no)
     now = current_time(session)
+    # At a full hour exactly, the hour that has just ended.
     start = hour_of(now - timedelta.resolution)
     waiting = renew_waiting(session, deployment_no, start=start)
     return waiting or queue_requested(

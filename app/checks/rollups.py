@@ -1,22 +1,23 @@
 """Days, weeks and months, computed from the hours' count tables and never from averages of ratios."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from itertools import groupby, product
+from itertools import groupby
 from typing import cast
 
-from app.checks.measuring import measure_table
-from app.checks.revisions import explained
-from app.checks.tabulation import EVERYBODY, MITIGATED, STRATA_OF, TABLE_TYPES, Table, data_measured_on, merged, stored_revisions
-from app.domain.checks import Measurement
-from app.domain.mitigation import MitigationSettings
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.texts import TOGETHER
-from app.domain.values import label_of
-from app.metrics.tables import FeedbackCells, GroupCounts
-from app.store.measurements import HourTable
+from ..domain.checks import DataSet, Measurement
+from ..domain.comparisons import find_comparison, split_group
+from ..domain.groups import NamedGroup, list_combinations
+from ..domain.mitigation import MitigationSettings
+from ..domain.monitors import Monitor
+from ..domain.values import label_of
+from ..metrics.tables import FeedbackCells, GroupCounts
+from ..store.checks.measurements import HourTable
+from .measuring import measure_table
+from .revisions import explain_nulls
+from .tabulation import EVERYBODY, MITIGATED, STRATA_OF, TABLE_TYPES, data_measured_on, merge_revisions, merged
 
 OTHER_STRATA = "none of the hours was checked with {column} as the column of the strata; ask for checks of them again"
 
@@ -31,30 +32,50 @@ class Period(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RolledUp:
-    """One measurement of a period, and how many checked hours it sums up. Its moment is the period's start."""
+    """One measurement of a period, and the number of checked hours that it sums up. Its moment is the period's start."""
 
     hours: int
     measurement: Measurement
 
 
 def roll_up(tables: Sequence[HourTable], period: Period, monitor: Monitor, settings: MitigationSettings) -> list[RolledUp]:
-    """Every metric of every period that has a checked hour, oldest period first, under the monitor's present limits.
+    """Returns every metric of every period that has a checked hour, oldest period first, under the monitor's present limits.
 
     Tables of attributes that are watched no more, or were divided into other groups, are left out: their sum with the present
-    ones would compare nobody with anybody. So are tables of outcomes that were mitigated in another way than the present one.
+    ones would compare unlike groups. So are tables of outcomes that were mitigated in another way than the present one.
     """
     present = [
         table
         for table in tables
         if _is_of_present_groups(table, monitor) and table.cells.get(MITIGATED) in (None, settings.way_of(table.attribute))
     ]
-    ordered = sorted(present, key=lambda table: (period_start(table.hour, period), table.data, table.attribute))
-    groups = groupby(ordered, key=lambda table: (period_start(table.hour, period), table.data, table.attribute))
-    return [result for (start, _data, _attribute), members in groups for result in _measured(start, list(members), monitor)]
+
+    def of_point(table: HourTable) -> tuple[datetime, DataSet, str]:
+        return period_start(table.hour, period), table.data, table.attribute
+
+    found = []
+    for (start, source, attribute), members in groupby(sorted(present, key=of_point), key=of_point):
+        hourly, parts = list(members), []
+        for table in hourly:
+            # Strata by another column than the monitor's present one are left out.
+            is_alike = monitor.strata is not None and table.cells.get(STRATA_OF) == monitor.strata
+            cells = {name: part for name, part in table.cells.items() if name != "strata" or is_alike}
+            parts.append(TABLE_TYPES[source].from_json(cells))
+        whole = merged(source, parts)
+        hours = len({table.hour for table in hourly})
+
+        has_no_strata = monitor.strata is not None and isinstance(whole, GroupCounts | FeedbackCells) and whole.strata is None
+        lacking = {"strata": OTHER_STRATA.format(column=monitor.strata)} if has_no_strata else {}
+        others = merge_revisions(table.cells for table in hourly)
+        for data in data_measured_on(source):
+            measured = measure_table(data, attribute, whole, monitor=monitor, at=start, lacking=lacking)
+            found += [RolledUp(hours, measurement) for measurement in explain_nulls(measured, whole.groups, others)]
+    return found
 
 
 def period_start(hour: datetime, period: Period) -> datetime:
-    """The start of the period that an hour (aware, UTC) lies in."""
+    """Returns the start of the period that an hour (aware, UTC) lies in."""
+    # Hours are in UTC, where every day has 24 of them.
     day = hour.replace(hour=0)
     match period:
         case Period.DAY:
@@ -66,65 +87,36 @@ def period_start(hour: datetime, period: Period) -> datetime:
 
 
 def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
-    names = {TOGETHER.join(features): features for features in monitor.intersections}.get(table.attribute, (table.attribute,))
-    members = [attribute for name in names for attribute in monitor.attributes if attribute.feature == name]
+    """Returns whether the table's groups are those that the monitor divides its attribute into now.
+
+    Where a member lists no reference, every other value that was seen is one. Then every monitored value must be among the groups, and
+    a combination be reference exactly if none of its values is monitored.
+    """
     if table.attribute == EVERYBODY:
         return True
-    if len(members) != len(names):
+    comparison = find_comparison(monitor, table.attribute)
+    if comparison is None:
         return False
+    members = comparison.members(monitor)
     counted = {(label, role) for label, role in cast("list[tuple[str, str]]", table.cells["groups"])}
-    if any(member.reference is None for member in members):
-        return _fit(counted, members)
-    combinations = product(*(_named_groups(member) for member in members))
-    return counted == {
-        (TOGETHER.join(label for label, _ in groups), "reference" if all(role == "reference" for _, role in groups) else "monitored")
-        for groups in combinations
-    }
-
-
-def _of_present_strata(table: HourTable, monitor: Monitor) -> dict[str, object]:
-    """The cells, without strata by another column than the monitor's."""
-    is_alike = monitor.strata is not None and table.cells.get(STRATA_OF) == monitor.strata
-    return {name: part for name, part in table.cells.items() if name != "strata" or is_alike}
-
-
-def _fit(counted: set[tuple[str, str]], members: Sequence[MonitoredAttribute]) -> bool:
-    """Whether groups, some of whose reference is whatever was seen, are divided as the members divide them now.
-
-    Every monitored value stands among them, and a combination is reference exactly if none of its values is monitored.
-    """
     monitored = [{label_of(value) for value in member.monitored} for member in members]
+    reference = [None if member.reference is None else {label_of(value) for value in member.reference} for member in members]
+    if None not in reference:
+        groups: list[list[NamedGroup]] = [
+            [*((label, "monitored") for label in own), *((label, "reference") for label in others or ())]
+            for own, others in zip(monitored, reference, strict=True)
+        ]
+        return counted == set(list_combinations(groups))
+
     found: list[set[str]] = [set() for _ in members]
     for label, role in counted:
-        parts = label.split(TOGETHER) if len(members) > 1 else [label]
-        if len(parts) != len(members):
+        parts = next(iter(split_group(label, members)), None)
+        if parts is None:
             return False
         for seen, part in zip(found, parts, strict=True):
             seen.add(part)
         is_monitored = any(part in values for part, values in zip(parts, monitored, strict=True))
         if is_monitored != (role == "monitored"):
             return False
-    listed = [None if member.reference is None else {label_of(value) for value in member.reference} for member in members]
-    sides = zip(found, monitored, listed, strict=True)
+    sides = zip(found, monitored, reference, strict=True)
     return all(values <= seen and (others is None or seen == values | others) for seen, values, others in sides)
-
-
-def _named_groups(attribute: MonitoredAttribute) -> list[tuple[str, str]]:
-    monitored = [(label_of(value), "monitored") for value in attribute.monitored]
-    return [*monitored, *((label_of(value), "reference") for value in attribute.reference or ())]
-
-
-def _measured(start: datetime, tables: Sequence[HourTable], monitor: Monitor) -> Iterator[RolledUp]:
-    first = tables[0]
-    whole = merged(first.data, [TABLE_TYPES[table.data].from_json(_of_present_strata(table, monitor)) for table in tables])
-    hours = len({table.hour for table in tables})
-    lacking = {"strata": OTHER_STRATA.format(column=monitor.strata)} if _has_none_of_present_strata(whole, monitor) else {}
-    others = stored_revisions(table.cells for table in tables)
-    for data in data_measured_on(first.data):
-        measured = measure_table(data, first.attribute, whole, monitor=monitor, at=start, lacking=lacking)
-        for measurement in explained(measured, whole.groups, others):
-            yield RolledUp(hours, measurement)
-
-
-def _has_none_of_present_strata(table: Table, monitor: Monitor) -> bool:
-    return monitor.strata is not None and isinstance(table, GroupCounts | FeedbackCells) and table.strata is None

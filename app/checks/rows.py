@@ -1,33 +1,34 @@
-"""The metrics that read the records themselves: no count table holds them, so they are in no roll-up."""
+"""Metrics of the records themselves: no count table holds them, so they are in no roll-up."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from app.checks.evidence import Evidence
-from app.checks.grouping import Grouping
-from app.checks.labelled import Labelled
-from app.checks.picking import picked_on
-from app.checks.rescoring import Report
-from app.checks.subject import Subject
-from app.checks.tabulation import Sets, codes_of, name_of, sets_of
-from app.checks.window import Window
-from app.domain.checks import DataSet, Progress
-from app.errors import InvalidInput
-from app.metrics.catalogue import Metric
-from app.metrics.groups import FloatArray, IntArray, as_groups
-from app.metrics.rows import RowData, measure_rows
-from app.metrics.values import Measured
+from ..domain.checks import DataSet, Progress
+from ..domain.comparisons import Comparison, comparisons_of
+from ..errors import InvalidInput
+from ..metrics.catalogue import Metric
+from ..metrics.groups import FloatArray, IntArray, as_groups
+from ..metrics.rows import RowData, measure_rows
+from ..metrics.values import Measured
+from ..records.reading import RecordTable
+from .asking import Report
+from .evidence import Evidence
+from .labelled import Labelled
+from .picking import picked_on
+from .subject import Subject
+from .tabulation import WITHOUT_GROUPS
 
 COMPARES_GROUPS = "pooled"
-"""The scope by which metrics of two groups are told. The attribute that divides them says nothing about who of them are alike."""
+"""Scope of metrics of two groups. The attribute that divides the groups does not count towards the similarity of records."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRows:
-    """What was measured of the records of one data set, by one attribute or, with EVERYBODY, of all of them."""
+    """Metrics of the records of one data set, by one attribute or, with EVERYBODY, of all of them."""
 
     data: DataSet
     attribute: str
@@ -39,85 +40,72 @@ class _Records:
     """The records of one data set."""
 
     data: DataSet
-    window: Window
-    groupings: tuple[Grouping, ...]
-    predicted: IntArray
+    read: RecordTable
     actual: IntArray | None
 
 
 def measure_records(subject: Subject, evidence: Evidence, labels: Labelled | None, report: Report) -> Iterator[MeasuredRows]:
-    """The picked metrics of records, for everybody and for each attribute and intersection; `report` may end it in between."""
-    payload = _Records(DataSet.PAYLOAD, evidence.window, evidence.groupings, evidence.outcomes, None)
-    known = [payload]
+    """Yields the picked metrics of records, for everybody and for each attribute and intersection; `report` may end it in between."""
+    known = [_Records(DataSet.PAYLOAD, evidence.read, None)]
     if labels is not None:
-        comparison = labels.comparison
-        known.append(_Records(DataSet.FEEDBACK, labels.window, labels.groupings, comparison.predicted, comparison.actual))
+        known.append(_Records(DataSet.FEEDBACK, labels.read, labels.comparison.actual))
     for records in known:
-        yield from _measure(subject, records, report)
+        wanted = [metric for metric in picked_on(subject.monitor, records.data) if "rows" in metric.needs]
+        comparisons = [WITHOUT_GROUPS, *comparisons_of(subject.monitor)] if wanted else []
+        for done, comparison in enumerate(comparisons):
+            report(Progress(step=f"comparing {records.data} records with those most like them", done=done, total=len(comparisons)))
+            yield MeasuredRows(records.data, comparison.label, _measure_groups(subject, records, comparison, wanted))
 
 
-def _measure(subject: Subject, records: _Records, report: Report) -> Iterator[MeasuredRows]:
-    wanted = [metric for metric in picked_on(subject.monitor, records.data) if "rows" in metric.needs]
-    sets: Sets = [(), *sets_of(records.groupings, subject.monitor)] if wanted else []
-    for done, groupings in enumerate(sets):
-        report(Progress(step=f"comparing {records.data} records with those most like them", done=done, total=len(sets)))
-        yield MeasuredRows(records.data, name_of(groupings), _of_set(subject, records, groupings, wanted))
-
-
-def _of_set(subject: Subject, records: _Records, groupings: Sequence[Grouping], wanted: Sequence[Metric]) -> list[Measured]:
-    """The metrics of one set of groups; those of everybody come from the set without groups alone."""
+def _measure_groups(subject: Subject, records: _Records, comparison: Comparison, wanted: Sequence[Metric]) -> list[Measured]:
+    """Returns the metrics of one comparison; those of everybody come only from the one without groups."""
+    of_everybody = not comparison.features
     by_features: dict[tuple[str, ...], list[Metric]] = {}
     for metric in wanted:
-        if ("overall" in metric.scopes) if not groupings else set(metric.scopes) - {"overall"}:
-            by_features.setdefault(_features(metric, subject.numeric_features(), groupings), []).append(metric)
-    found = [result for features, metrics in by_features.items() for result in _found(records, groupings, features, metrics)]
-    return [result for result in found if (result.scope == "overall") == (not groupings)]
+        if not ("overall" in metric.scopes if of_everybody else set(metric.scopes) - {"overall"}):
+            continue
+        # Records are compared by all numeric features but those that divide the groups; rich subgroups are made of protected features.
+        compares_none = set(metric.scopes) == {"overall"}
+        own = comparison.features if COMPARES_GROUPS in metric.scopes else ()
+        features = () if compares_none else tuple(name for name in subject.numeric_features() if name not in own)
+        by_features.setdefault(features, []).append(metric)
+    found = [result for features, metrics in by_features.items() for result in _measure_by(features, records, comparison, metrics)]
+    return [result for result in found if (result.scope == "overall") == of_everybody]
 
 
-def _features(metric: Metric, numeric: Sequence[str], groupings: Sequence[Grouping]) -> tuple[str, ...]:
-    """The features by which the metric tells who is alike."""
-    if set(metric.scopes) == {"overall"}:
-        return ()  # rich subgroups are told by what is protected
-    own = {grouping.column.name for grouping in groupings} if COMPARES_GROUPS in metric.scopes else set()
-    return tuple(name for name in numeric if name not in own)
+def _measure_by(features: Sequence[str], records: _Records, comparison: Comparison, wanted: Sequence[Metric]) -> list[Measured]:
+    """Returns the metrics that compare records by these features."""
+    read = records.read
+    numbers = _stack([np.asarray(read.values(name).to_numpy(), dtype=np.float64) for name in features], len(read))
+    complete = np.isfinite(numbers).all(axis=1)  # NaN where a value is missing
 
-
-def _found(records: _Records, groupings: Sequence[Grouping], features: Sequence[str], wanted: Sequence[Metric]) -> list[Measured]:
-    numbers = _numbers(records.window, features)
-    complete = np.isfinite(numbers).all(axis=1)
-    # Rich subgroups are found among everybody; the combinations of all attributes only name who is in them.
-    named, codes = codes_of(groupings, len(records.window)) if groupings else _combinations(records)
+    protected = None
+    if comparison.features:
+        named, codes = read.compare(comparison)
+    else:
+        try:
+            # Rich subgroups are found among everybody; the combinations of all attributes only name their members.
+            named, codes = read.compare(Comparison(tuple(grouping.column.name for grouping in read.groupings)))
+        except InvalidInput:  # too many combinations, or two of one label
+            named, codes = read.compare(WITHOUT_GROUPS)
+        memberships = [grouping.codes == place for grouping in read.groupings for place in range(len(grouping.groups))]
+        protected = _stack(memberships, len(read))[complete]
     rows = RowData(
         groups=as_groups(named),
         codes=codes[complete],
         features=numbers[complete],
         feature_names=tuple(features),
-        predicted=records.predicted[complete],
+        predicted=read.outcomes[complete],
         actual=None if records.actual is None else records.actual[complete],
-        protected=None if groupings else _memberships(records.groupings, len(records.window))[complete],
+        protected=protected,
     )
     results = measure_rows(records.data.value, rows, {metric.key: metric.formula for metric in wanted})
     left_out = int((~complete).sum())
-    return (
-        [replace(result, details={**result.details, "records_without_a_feature": left_out}) for result in results] if left_out else results
-    )
+    if not left_out:
+        return results
+    return [replace(result, details=replace(result.details, records_without_a_feature=left_out)) for result in results]
 
 
-def _combinations(records: _Records) -> tuple[list[Any], IntArray]:
-    """The groups of all attributes together; none where they are too many or cannot be told apart."""
-    try:
-        return codes_of(records.groupings, len(records.window))
-    except InvalidInput:
-        return codes_of((), len(records.window))
-
-
-def _numbers(window: Window, features: Sequence[str]) -> FloatArray:
-    """The features [records, features]; NaN where a value is missing."""
-    columns = [np.asarray(window.values(name).to_numpy(), dtype=np.float64) for name in features]
-    return np.stack(columns, axis=1) if columns else np.empty((len(window), 0))
-
-
-def _memberships(groupings: Sequence[Grouping], records: int) -> FloatArray:
-    """Whether each record is in each group of each attribute [records, groups]: what rich subgroups are made of."""
-    columns = [grouping.codes == place for grouping in groupings for place in range(len(grouping.groups))]
-    return np.stack(columns, axis=1).astype(np.float64) if columns else np.empty((records, 0))
+def _stack(columns: Sequence[npt.NDArray[Any]], records: int) -> FloatArray:
+    """Returns the columns as [records, columns], of which there may be none."""
+    return np.stack(columns, axis=1).astype(np.float64, copy=False) if columns else np.empty((records, 0))

@@ -1,4 +1,4 @@
-"""Outcomes inside the ranges of a numeric attribute, in a few intervals of each: where in `26-75` the favourable outcomes are.
+"""Outcomes inside the ranges of a numeric attribute, in a few intervals of each: the place of favourable outcomes in `26-75`.
 
 The intervals follow from the range alone, so they are the same in every check and their counts may be added up.
 """
@@ -13,17 +13,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from app.checks.grouping import Grouping
-from app.domain.deployments import Column, FieldType
-from app.domain.values import Range, canonical
-from app.metrics.groups import IntArray
-from app.metrics.tables.group_counts import OUTCOMES
+from ..domain.deployments import FieldType
+from ..domain.values import Range, canonical
+from ..metrics.groups import IntArray
+from ..metrics.tables.group_counts import OUTCOMES
+from ..records.grouping import Grouping
 
 SUB_RANGES = "sub_ranges"
-"""The member of a stored payload table that holds the counts by interval."""
+"""Member of a stored payload table that holds the counts by interval."""
 
 FULL_STEPS = 6
-"""How many whole steps a range holds at most; cut at round numbers, one more interval may stand at its end."""
+"""Max whole steps in a range; cut at round numbers, one more interval may be at its end."""
 
 _ROUND_STEPS = (Decimal(1), Decimal(2), Decimal(5), Decimal(10))
 
@@ -43,42 +43,49 @@ class SubRanges:
 
     @property
     def labels(self) -> list[str]:
-        """What each interval is called: `20-21` of whole numbers, else `0.5 to <1`."""
-        pairs = list(zip(self.edges[:-1], self.edges[1:], strict=True))
-        inner = [_label(low, high, is_whole=self.is_whole) for low, high in pairs[:-1]]
-        low, high = pairs[-1]
-        last = f"{canonical(low)} to {canonical(high)}"
-        return [*inner, _whole_label(low, high) if self.is_whole else last]
+        """Returns the name of each interval: `20-21` of whole numbers, else `0.5 to <1`."""
+        *pairs, (low, high) = zip(self.edges[:-1], self.edges[1:], strict=True)
+        if self.is_whole:
+            return [*(_whole_label(start, end - 1) for start, end in pairs), _whole_label(low, high)]
+        return [*(f"{canonical(start)} to <{canonical(end)}" for start, end in pairs), f"{canonical(low)} to {canonical(high)}"]
 
     def plus(self, other: "SubRanges") -> "SubRanges":
-        """The sum of two parts of a window, which have the same intervals."""
+        """Returns the sum of two parts of a window, which have the same intervals."""
         return SubRanges(self.group, self.is_whole, self.edges, self.counts + other.counts)
 
     def to_json(self) -> dict[str, Any]:
-        """The counts as plain JSON values."""
+        """Returns the counts as plain JSON values."""
         return {"group": self.group, "whole": self.is_whole, "edges": list(self.edges), "counts": self.counts.tolist()}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The counts `to_json` wrote."""
+        """Returns the counts `to_json` wrote."""
         return cls(stored["group"], stored["whole"], tuple(stored["edges"]), np.asarray(stored["counts"], dtype=np.int64))
 
 
 def count_inside(grouping: Grouping, values: pa.ChunkedArray, outcomes: IntArray, part: npt.NDArray[np.bool_]) -> dict[str, Any]:
-    """The counts of that part of the window in the form they are stored in; empty where no group of the attribute is a range."""
+    """Returns the counts of that part of the window in the form they are stored in; empty where no group of the attribute is a range."""
     ranges = [(place, group, group.value) for place, group in enumerate(grouping.groups) if isinstance(group.value, Range)]
     if not ranges:
         return {}
     numbers = values.combine_chunks().to_numpy(zero_copy_only=False)
-    found = [
-        _counted(group.label, bounds, grouping.column, (numbers, outcomes, part & (grouping.codes == place)))
-        for place, group, bounds in ranges
-    ]
-    return {SUB_RANGES: [one.to_json() for one in found if one is not None]}
+    is_whole = grouping.column.type is FieldType.INTEGER
+    found = []
+    for place, group, bounds in ranges:
+        edges = edges_of(bounds, is_whole=is_whole)
+        intervals = len(edges) - 1
+        if intervals < 2:  # noqa: PLR2004 - one interval is the range itself
+            continue
+        chosen = part & (grouping.codes == place)
+        places = np.searchsorted(np.asarray(edges[1:-1], dtype=np.float64), numbers[chosen], side="right")
+        # One bin for each interval and outcome; a record in a range has a number, so that none is NaN here.
+        counts = np.bincount(places * OUTCOMES + outcomes[chosen], minlength=intervals * OUTCOMES).astype(np.int64)
+        found.append(SubRanges(group.label, is_whole, edges, counts.reshape(intervals, OUTCOMES)).to_json())
+    return {SUB_RANGES: found}
 
 
 def inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
-    """The counts by interval of each range, by its label, of the stored parts of a payload table together.
+    """Returns the counts by interval of each range, by its label, of the stored parts of a payload table together.
 
     A check from before they were counted has none.
     """
@@ -91,9 +98,9 @@ def inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
 
 
 def edges_of(bounds: Range, *, is_whole: bool) -> tuple[float, ...]:
-    """The ends of the intervals that a range is cut into, at round numbers: the range's own two where it is too narrow to cut."""
+    """Returns the ends of a range's intervals, at round numbers: the range's own two where it is too narrow to cut."""
     low, high = (ceil(bounds.lo), floor(bounds.hi)) if is_whole else (bounds.lo, bounds.hi)
-    # In decimals: the difference of two floats need not be a finite one.
+    # In decimals: the difference of two floats may be infinite.
     width = Decimal(high) - Decimal(low) + (1 if is_whole else 0)
     if width <= 0:
         return (low, high)
@@ -106,27 +113,10 @@ def edges_of(bounds: Range, *, is_whole: bool) -> tuple[float, ...]:
     return (low, *(cut for cut in cuts if low < cut < high or (by_one and low < cut == high)), high)
 
 
-def _counted(
-    label: str, bounds: Range, column: Column, records: tuple[npt.NDArray[np.float64], IntArray, npt.NDArray[np.bool_]]
-) -> SubRanges | None:
-    is_whole = column.type is FieldType.INTEGER
-    edges, (numbers, outcomes, chosen) = edges_of(bounds, is_whole=is_whole), records
-    intervals = len(edges) - 1
-    if intervals < 2:  # noqa: PLR2004 - one interval is the range itself
-        return None
-    places = np.searchsorted(np.asarray(edges[1:-1], dtype=np.float64), numbers[chosen], side="right")
-    counts = np.bincount(places * OUTCOMES + outcomes[chosen], minlength=intervals * OUTCOMES).astype(np.int64)
-    return SubRanges(label, is_whole, edges, counts.reshape(intervals, OUTCOMES))
-
-
 def _step(least: Decimal) -> Decimal:
-    """The smallest of 1, 2, 5, 10, 20, 50, … (and 0.5, 0.2, 0.1, …) that is not below `least`."""
+    """Returns the smallest of 1, 2, 5, 10, 20, 50, … (and 0.5, 0.2, 0.1, …) that is not below `least`."""
     power = Decimal(10) ** least.adjusted()
     return next(factor * power for factor in _ROUND_STEPS if factor * power >= least)
-
-
-def _label(low: float, high: float, *, is_whole: bool) -> str:
-    return _whole_label(low, high - 1) if is_whole else f"{canonical(low)} to <{canonical(high)}"
 
 
 def _whole_label(low: float, high: float) -> str:

@@ -1,23 +1,24 @@
-"""What a check is about: the deployment and its monitor, as they are when the check starts."""
+"""The subject of a check: the deployment and its monitor, as they are when the check starts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from app.checks.donors import GroupDonors, donors_of_groups, without_field
-from app.checks.doubts import Doubts, doubts_of
-from app.checks.grouping import Grouping
-from app.domain.checks import CheckRun
-from app.domain.deployments import Column, Deployment, FieldKind
-from app.domain.mitigation import MitigationSettings
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.training_data import Association, Donors
-from app.errors import InvalidInput, NotFound
-from app.store.correlations import associations_of, donors_of
-from app.store.deployments import Deployments, Sealer
-from app.store.engine import Database
-from app.store.mitigation import newest_profile, settings_of
-from app.store.monitors import monitor_of
+from ..domain.checks import CheckRun
+from ..domain.deployments import Column, Deployment, FieldKind
+from ..domain.mitigation import MitigationSettings
+from ..domain.monitors import Monitor, MonitoredAttribute
+from ..domain.training_data import Association, Donors
+from ..errors import InvalidInput, NotFound
+from ..records.grouping import Grouping
+from ..store.database.engine import Database
+from ..store.database.sealer import Sealer
+from ..store.deployments.deployments import Deployments
+from ..store.deployments.monitors import monitor_of
+from ..store.mitigation.mitigation import newest_profile, settings_of
+from ..store.training.correlations import associations_of, donors_of
+from .donors import GroupDonors, describe_missing_field, donors_of_groups
+from .doubts import Doubts, find_doubts
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,8 @@ class Subject:
     """A check with the deployment and monitor it evaluates.
 
     `donors` are those of the meta fields that are watched through correlated features, as far as the training data hold them, and
-    `associations` how strongly each feature goes together with them.
-    `mitigation` is what is set, `profile_version` the newest that was learnt for it (None where nothing was yet).
+    `associations` the strength of each feature's association with them.
+    `mitigation` is the setting, `profile_version` the newest fitted for it (None where there is none yet).
     """
 
     check: CheckRun
@@ -39,14 +40,14 @@ class Subject:
 
     @property
     def at(self) -> datetime:
-        """The moment its measurements stand at: the end of its span."""
+        """Returns the moment of its measurements: the end of its span."""
         return self.check.span.end
 
     def column(self, feature: str, member: str = "attributes") -> Column:
-        """The schema's column of that name, which that member of the monitor names.
+        """Returns the schema's column of that name, which that member of the monitor names.
 
         Raises:
-            InvalidInput: the schema was changed and has it no more.
+            InvalidInput: the changed schema no longer has it.
         """
         column = self.deployment.schema.column(feature)
         if column is None:
@@ -56,11 +57,11 @@ class Subject:
         return column
 
     def is_feature(self, name: str) -> bool:
-        """Whether the model sees the column; meta fields it does not."""
+        """Returns whether the model sees the column; it does not see meta fields."""
         return any(column.name == name for column in self.deployment.schema.features)
 
     def donors_for(self, grouping: Grouping) -> list[GroupDonors] | None:
-        """Per group of the attribute the donors of its correlated features; None where it has none of these.
+        """Returns per group of the attribute the donors of its correlated features; None where it has none of these.
 
         Raises:
             InvalidInput: the training data do not hold them.
@@ -70,25 +71,25 @@ class Subject:
         if not features:
             return None
         if name not in self.donors:
-            raise InvalidInput.of(f"attributes.{name}.correlated_features", without_field(name))
+            raise InvalidInput.of(f"attributes.{name}.correlated_features", describe_missing_field(name))
         return donors_of_groups(self.donors[name], grouping.groups, grouping.column, self.deployment.schema, features)
 
     def doubts_about(self, attribute: MonitoredAttribute) -> Doubts:
         """Returns the doubts about the correlated features of a meta field."""
-        return doubts_of(attribute.correlated_features, self.associations.get(attribute.feature, ()))
+        return find_doubts(attribute.correlated_features, self.associations.get(attribute.feature, ()))
 
     def numeric_features(self) -> list[str]:
-        """The features by which it can be told how alike two records are."""
+        """Returns the features by which the similarity of two records can be measured."""
         return [column.name for column in self.deployment.schema.features if column.kind is FieldKind.NUMERIC]
 
     def fixed(self, grouping: Grouping) -> MonitoredAttribute:
-        """The attribute with the reference values that the payload window showed, so that labels are grouped alike."""
+        """Returns the attribute with the reference values that the payload window showed, so that labels are grouped in the same way."""
         values = {role: tuple(group.value for group in grouping.groups if group.role == role) for role in ("monitored", "reference")}
         return MonitoredAttribute(feature=grouping.column.name, monitored=values["monitored"], reference=values["reference"])
 
 
 def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject:
-    """The check's deployment and monitor.
+    """Returns the check's deployment and monitor.
 
     Raises:
         NotFound: one of them was deleted meanwhile.
@@ -99,6 +100,7 @@ def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject
         if monitor is None:
             raise NotFound("fairness monitor of deployment", check.deployment_id)
         through = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
+        # Both read nothing unless the monitor names correlated features: most monitors have none.
         donors = donors_of(session, check.deployment_no, through) if through else {}
         associations = associations_of(session, check.deployment_no, through) if through else {}
         settings, profile = settings_of(session, check.deployment_no), newest_profile(session, check.deployment_no)

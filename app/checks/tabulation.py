@@ -1,7 +1,7 @@
 """Reduces a window to the small count tables that everything else reads. Source: spec of the fairness check, section 5.
 
 Each table is made twice: of the records of the span itself, and of the additional ones from before it. Metrics of the
-check read both together; roll-ups read the first alone, so that no record is counted twice.
+check read both together; roll-ups read only the table of the span, so that no record is counted twice.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,19 +11,18 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from app.checks.evidence import Evidence
-from app.checks.grouping import NEITHER, Grouping, intersect
-from app.checks.labelled import Labelled
-from app.checks.outcomes_of_copies import CopyOutcomes
-from app.checks.revisions import OtherRevisions
-from app.checks.strata import Divided, divide
-from app.checks.sub_ranges import count_inside
-from app.checks.window import Window
-from app.domain.checks import DataSet
-from app.domain.monitors import Monitor
-from app.domain.texts import TOGETHER
-from app.metrics.groups import FloatArray, IntArray
-from app.metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
+from ..domain.checks import DataSet
+from ..domain.comparisons import Comparison, comparisons_of
+from ..domain.monitors import Monitor
+from ..metrics.groups import as_groups
+from ..metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts, RecordStrata
+from ..records.strata import Divided
+from .evidence import Evidence
+from .labelled import Labelled
+from .outcomes_of_copies import CopyOutcomes
+from .revisions import OtherRevisions
+from .sub_ranges import count_inside
+from .window import Window
 
 Table: TypeAlias = GroupCounts | BalancedCells | FeedbackCells | DebiasedCells | DebiasedFeedback
 TABLE_TYPES: dict[DataSet, type[GroupCounts] | type[BalancedCells] | type[FeedbackCells] | type[DebiasedCells] | type[DebiasedFeedback]] = {
@@ -36,28 +35,31 @@ TABLE_TYPES: dict[DataSet, type[GroupCounts] | type[BalancedCells] | type[Feedba
 }
 
 COUNTED_AS: dict[DataSet, DataSet] = {DataSet.PAYLOAD_PERTURBED: DataSet.BALANCED}
-"""Data sets that are measured on another one's tables, and this one."""
+"""Data sets without tables of their own, each with the data set whose tables it is measured on."""
 
 OWN, ADDITIONAL = "span", "additional"
-EVERYBODY = ""
-"""The attribute of the table that has no groups: accuracy overall."""
-STRATA_OF = "strata_of"
-"""The member of a stored table that names the column whose values its strata are."""
-MITIGATED = "mitigated"
-"""The member of a stored table that says in which way its outcomes were mitigated."""
-OTHER_REVISIONS = "other_revisions"
-"""The member of a stored table that counts whose records it holds, and which it leaves out because other revisions answered them."""
+"""Names of a table's two parts: records of the span, and records from before it."""
 
-Sets: TypeAlias = list[tuple[Grouping, ...]]
+EVERYBODY = ""
+"""Attribute of the table without groups, from which accuracy overall is measured."""
+STRATA_OF = "strata_of"
+"""Member of a stored table that names the column whose values its strata are."""
+MITIGATED = "mitigated"
+"""Member of a stored table that names the way in which its outcomes were mitigated."""
+OTHER_REVISIONS = "other_revisions"
+"""Member of a stored table that counts its records by group, and those left out because other revisions answered them."""
+
+WITHOUT_GROUPS = Comparison(())
+"""The comparison of the table without groups: it has no attributes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tabulated:
     """One table in its two parts. `attribute` is a feature, several joined by ` × `, or EVERYBODY.
 
-    `strata` is the column by which it is divided. `lacking` says why the table has no strata or scores, where they are needed.
-    `mitigated` is the way in which outcomes were. `inside` is what is stored beside the two parts: outcomes by intervals of ranges.
-    `revisions` counts, part by part, whose records the table holds and whose it leaves out, where only the present model's can be used.
+    `strata` is the column by which the records are divided. `lacking` gives the reason if strata or scores are needed but missing.
+    `mitigated` is the way in which the outcomes were mitigated. `inside` counts outcomes by intervals of ranges, for each of the two
+    parts. `revisions` counts, for each part, the records in the table and those that another model revision answered, which are left out.
     """
 
     data: DataSet
@@ -72,17 +74,17 @@ class Tabulated:
 
     @property
     def other_revisions(self) -> OtherRevisions | None:
-        """The records left out of both parts; None where records of every revision are in."""
+        """Returns the records left out of both parts; None where records of every revision are in."""
         return OtherRevisions.merged(self.revisions)
 
     @property
     def whole(self) -> Table:
-        """Both parts together."""
+        """Returns both parts together."""
         return merged(self.data, [self.own, self.additional])
 
     def parts(self) -> list[tuple[str, dict[str, Any]]]:
-        """The parts by name, in the form in which they are stored."""
-        known = {name: said for name, said in ((STRATA_OF, self.strata), (MITIGATED, self.mitigated)) if said is not None}
+        """Returns the parts by name, in the form in which they are stored."""
+        known = {name: value for name, value in ((STRATA_OF, self.strata), (MITIGATED, self.mitigated)) if value is not None}
         counted = [{OTHER_REVISIONS: one.to_json()} for one in self.revisions] or [{}, {}]
         parts = zip((OWN, ADDITIONAL), (self.own, self.additional), self.inside, counted, strict=True)
         return [(name, part.to_json() | known | dict(inside) | revisions) for name, part, inside, revisions in parts]
@@ -99,73 +101,50 @@ def data_measured_on(tables: DataSet) -> tuple[DataSet, ...]:
 
 
 def merged(data: DataSet, tables: Sequence[Any]) -> Table:
-    """The sum of tables of one kind, groups aligned by label."""
+    """Returns the sum of tables of one kind, groups aligned by label."""
     return TABLE_TYPES[data].merged(tables)
 
 
-def stored_revisions(several: Iterable[Mapping[str, Any]]) -> OtherRevisions | None:
-    """What tables, as they are stored, leave out because another model revision answered it; None where one of them does not say."""
+def merge_revisions(several: Iterable[Mapping[str, Any]]) -> OtherRevisions | None:
+    """Returns the records left out of stored tables because another model revision answered them; None where a table has no count."""
     counted = [cells.get(OTHER_REVISIONS) for cells in several]
     return None if None in counted else OtherRevisions.merged([OtherRevisions.from_json(one) for one in counted if one is not None])
 
 
-def sets_of(groupings: Sequence[Grouping], monitor: Monitor) -> Sets:
-    """Each attribute by itself, and those that are watched together."""
-    of_feature = {grouping.column.name: grouping for grouping in groupings}
-    together = [tuple(of_feature[name] for name in names) for names in monitor.intersections]
-    return [*((grouping,) for grouping in groupings), *together]
-
-
-def name_of(groupings: Sequence[Grouping]) -> str:
-    """The attribute that the groupings together make up."""
-    return TOGETHER.join(grouping.column.name for grouping in groupings) or EVERYBODY
-
-
-def codes_of(groupings: Sequence[Grouping], records: int) -> tuple[list[Any], IntArray]:
-    """The groups (label, role) that the groupings together make up, and per record its group or NEITHER."""
-    return intersect(groupings) if groupings else ([], np.full(records, NEITHER, dtype=np.int64))
-
-
 def tabulate(evidence: Evidence, labels: Labelled | None, monitor: Monitor) -> list[Tabulated]:
-    """Every table of a check."""
-    strata = _strata(evidence.window, monitor)
-    tables = [_payload(evidence, groupings, strata) for groupings in sets_of(evidence.groupings, monitor)]
-    tables += [_balanced(evidence, copies) for copies in evidence.copies]
+    """Returns every table of a check."""
+    comparisons = comparisons_of(monitor)
+    tables = [_count_payload(evidence, comparison) for comparison in comparisons]
+    tables += [_count_balanced(evidence, copies) for copies in evidence.copies]
     if labels is not None:
-        strata = _strata(labels.window, monitor)
-        tables += [_feedback(labels, groupings, strata) for groupings in [(), *sets_of(labels.groupings, monitor)]]
+        tables += [_count_feedback(labels, comparison) for comparison in [WITHOUT_GROUPS, *comparisons]]
     return tables
 
 
-def _strata(window: Window, monitor: Monitor) -> Divided | None:
-    return None if monitor.strata is None else divide(monitor.strata, window.values(monitor.strata))
-
-
-def _payload(evidence: Evidence, groupings: Sequence[Grouping], strata: Divided | None) -> Tabulated:
-    """Outcomes by group: of one attribute, or of several together."""
-    named, codes = intersect(groupings)
+def _count_payload(evidence: Evidence, comparison: Comparison) -> Tabulated:
+    """Counts outcomes by group: of one attribute, or of several together; of one also by intervals inside its ranges."""
+    read, parts = evidence.read, _parts(evidence.window)
+    named, codes = read.compare(comparison)
+    groups = as_groups(named)
     own, additional = (
-        GroupCounts.from_records(named, codes[part], evidence.outcomes[part], strata=_of(strata, part)) for part in _parts(evidence.window)
+        GroupCounts.from_records(groups, codes[part], read.outcomes[part], strata=_select_strata(read.strata, part)) for part in parts
     )
-    return Tabulated(DataSet.PAYLOAD, name_of(groupings), own, additional, *_said(strata), inside=_inside(evidence, groupings))
+    inside: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {})
+    if not comparison.is_together:
+        (feature,) = comparison.features
+        grouping, values = read.grouping(feature), read.values(feature)
+        of_span, before = (count_inside(grouping, values, read.outcomes, part) for part in parts)
+        inside = (of_span, before)
+    return Tabulated(DataSet.PAYLOAD, comparison.label, own, additional, *_describe_strata(read.strata), inside=inside)
 
 
-def _inside(evidence: Evidence, groupings: Sequence[Grouping]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Outcomes by intervals inside the ranges of one attribute; of several together nothing."""
-    if len(groupings) != 1:
-        return {}, {}
-    (grouping,), window = groupings, evidence.window
-    own, additional = (count_inside(grouping, window.values(grouping.column.name), evidence.outcomes, part) for part in _parts(window))
-    return own, additional
-
-
-def _balanced(evidence: Evidence, copies: CopyOutcomes) -> Tabulated:
-    """Outcomes of records together with those of their copies."""
+def _count_balanced(evidence: Evidence, copies: CopyOutcomes) -> Tabulated:
+    """Counts outcomes of records together with those of their copies."""
     grouping, window = copies.grouping, evidence.window
     own, additional = (
         BalancedCells.from_records(
-            grouping.named,
-            grouping.codes[part],
+            as_groups(grouping.named),
+            copies.codes[part],
             evidence.outcomes[part],
             copies_favourable=copies.favourable[part],
             copies_classified=copies.classified[part],
@@ -176,44 +155,41 @@ def _balanced(evidence: Evidence, copies: CopyOutcomes) -> Tabulated:
 
 
 def revisions_of(evidence: Evidence, attribute: str) -> tuple[OtherRevisions, ...]:
-    """Who answered the window's records of each group of the attribute: those of the span, and the additional ones."""
-    grouping = next(one for one in evidence.groupings if one.column.name == attribute)
+    """Counts the window's records of each group of the attribute by model revision: those of the span, and the additional ones."""
+    grouping = evidence.read.grouping(attribute)
     made_by = evidence.window.rows["model_revision"]
     return tuple(OtherRevisions.of_records(grouping, made_by, evidence.model_revision, part) for part in _parts(evidence.window))
 
 
-def _feedback(labels: Labelled, groupings: Sequence[Grouping], strata: Divided | None) -> Tabulated:
-    """Labels against predictions by group; without groupings, of everybody."""
-    named, codes = codes_of(groupings, len(labels.window))
-    comparison, scores = labels.comparison, None if labels.scores is None else labels.scores.values
+def _count_feedback(labels: Labelled, comparison: Comparison) -> Tabulated:
+    """Counts labels against predictions by group; without groups, of everybody."""
+    read, compared = labels.read, labels.comparison
+    named, codes = read.compare(comparison)
+    scores = None if read.scores is None else read.scores.values
     own, additional = (
         FeedbackCells.from_records(
-            named,
+            as_groups(named),
             codes[part],
-            actual=comparison.actual[part],
-            predicted=comparison.predicted[part],
-            correct=comparison.correct[part],
-            strata=_of(strata, part) if groupings else None,
-            scores=_part_of(scores, part),
+            actual=compared.actual[part],
+            predicted=compared.predicted[part],
+            correct=compared.correct[part],
+            strata=_select_strata(read.strata, part) if comparison.features else None,
+            scores=None if scores is None else scores[part],
         )
         for part in _parts(labels.window)
     )
-    column, lacking = _said(strata)
-    if labels.scores is not None and labels.scores.values is None:
-        lacking |= {"scores": labels.scores.reason}
-    return Tabulated(DataSet.FEEDBACK, name_of(groupings), own, additional, column, lacking)
+    column, lacking = _describe_strata(read.strata)
+    if read.scores is not None and read.scores.values is None:
+        lacking |= {"scores": read.scores.reason}
+    return Tabulated(DataSet.FEEDBACK, comparison.label, own, additional, column, lacking)
 
 
-def _of(strata: Divided | None, part: npt.NDArray[np.bool_]) -> tuple[Sequence[str], IntArray] | None:
-    return None if strata is None or strata.reason else (strata.labels, strata.codes[part])
+def _select_strata(strata: Divided | None, part: npt.NDArray[np.bool_]) -> RecordStrata | None:
+    return None if strata is None or strata.reason else RecordStrata(strata.labels, strata.codes[part])
 
 
-def _part_of(scores: FloatArray | None, part: npt.NDArray[np.bool_]) -> FloatArray | None:
-    return None if scores is None else scores[part]
-
-
-def _said(strata: Divided | None) -> tuple[str | None, dict[str, str]]:
-    """The column of the strata, and why there are none."""
+def _describe_strata(strata: Divided | None) -> tuple[str | None, dict[str, str]]:
+    """Returns the column of the strata, and why there are none."""
     if strata is None:
         return None, {}
     return strata.column, {"strata": strata.reason} if strata.reason else {}

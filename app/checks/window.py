@@ -1,6 +1,6 @@
-"""Which records a check reads. Source: spec of the fairness check, section 2.
+"""The records that a check reads. Source: spec of the fairness check, section 2.
 
-The newest `max_records` logged in the check's span; where they are fewer than `min_records`, the newest of before are added.
+The newest `max_records` logged in the check's span; where they are fewer than `min_records`, the newest earlier ones are added.
 """
 
 from collections.abc import Callable
@@ -11,20 +11,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from app.domain.checks import Span
-from app.domain.monitors import Monitor
-from app.store.arrow import ArrowReader
-from app.store.window import VALUE_PREFIX, WindowQuery, count_payload, newest_feedback, newest_payload
+from ..domain.checks import Span
+from ..domain.monitors import Monitor
+from ..store.database.arrow import ArrowReader
+from ..store.records.window import VALUE_PREFIX, WindowQuery, count_payload, newest_feedback, newest_payload
 
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
-"""Before any record's time: ingestion refuses older ones."""
+"""Moment before any record's time: ingestion refuses older ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
     """The rows of a window, newest first; the first `own` lie in the span, the others were added from before it.
 
-    `columns` are the names of the columns that were asked for.
+    `columns` are the names of the columns that were read.
     """
 
     rows: pa.Table
@@ -36,16 +36,17 @@ class Window:
 
     @property
     def additional(self) -> int:
-        """How many rows were added from before the span."""
+        """Returns how many rows were added from before the span."""
         return len(self) - self.own
 
     def is_own(self) -> npt.NDArray[np.bool_]:
-        """Per row, whether it lies in the span."""
+        """Returns per row whether it lies in the span."""
         return np.arange(len(self)) < self.own
 
-    def values(self, column: str) -> pa.ChunkedArray:
-        """The values of a column that was asked for."""
-        return self.rows[f"{VALUE_PREFIX}{self.columns.index(column)}"]
+    def values(self) -> pa.Table:
+        """Returns the values that were read, by the names of their columns."""
+        stored = self.rows.select([f"{VALUE_PREFIX}{position}" for position in range(len(self.columns))])
+        return stored.rename_columns(list(self.columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,31 +56,31 @@ class PayloadWindow(Window):
     logged_in_span: int
 
     def record_nos(self) -> npt.NDArray[np.int64]:
-        """The records' numbers."""
+        """Returns the records' numbers."""
         numbers: npt.NDArray[np.int64] = self.rows["record_no"].to_numpy()
         return numbers
 
     def reach(self) -> Span:
-        """From the oldest to the newest record, both included."""
+        """Returns the span from the oldest to the newest record, both included."""
         times = self.rows["logged_at"]
         return Span(start=_utc(times[len(self) - 1]), end=_utc(times[0])) if len(self) else Span(start=BEGINNING, end=BEGINNING)
 
 
 def read_payload_window(reader: ArrowReader, query: WindowQuery, span: Span, monitor: Monitor) -> PayloadWindow:
-    """The scoring records the check reads."""
+    """Returns the scoring records the check reads."""
     rows, own = _topped_up(lambda part, limit: newest_payload(reader, query, part, limit), span, monitor)
     logged = count_payload(reader, query, span) if own == monitor.max_records else own
     return PayloadWindow(rows, own, query.columns, logged)
 
 
 def read_feedback_window(reader: ArrowReader, query: WindowQuery, span: Span, monitor: Monitor) -> Window:
-    """The observed labels the check reads, by when they became usable, under the same rule as scoring records."""
+    """Returns the observed labels the check reads, by when they became usable, under the same rule as scoring records."""
     rows, own = _topped_up(lambda part, limit: newest_feedback(reader, query, part, limit), span, monitor)
     return Window(rows, own, query.columns)
 
 
 def read_numbers(read: Callable[[Span, int], pa.Table], span: Span, monitor: Monitor) -> Window:
-    """Returns a window of which `read` gives no more than the rows' numbers: what a check of `span` would read, without reading it."""
+    """Returns a window of which `read` gives only the rows' numbers: the same rows as a check of `span`, without their values."""
     rows, own = _topped_up(read, span, monitor)
     return Window(rows, own, ())
 
@@ -89,10 +90,12 @@ def _topped_up(read: Callable[[Span, int], pa.Table], span: Span, monitor: Monit
     missing = monitor.min_records - own.num_rows
     if missing <= 0:
         return own, own.num_rows
+    # After the own ones, so that the whole stays newest first.
     earlier = read(Span(start=BEGINNING, end=span.start), missing)
     return pa.concat_tables([own, earlier]), own.num_rows
 
 
 def _utc(moment: pa.TimestampScalar) -> datetime:
+    # Aware, in whatever zone the driver names; all other times are in UTC.
     when: datetime = moment.as_py()
     return when.astimezone(UTC)

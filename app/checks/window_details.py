@@ -4,19 +4,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.checks.classifying import outcome_codes
-from app.checks.evidence import Evidence
-from app.checks.fingerprint import FINGERPRINT, fingerprint_of
-from app.checks.grouping import NEITHER
-from app.checks.outcomes_of_copies import CopyOutcomes
-from app.checks.subject import Subject
-from app.domain.outcomes import Outcome, outcome_texts
+from ..domain.outcomes import Outcome, outcome_texts
+from ..records.grouping import NEITHER
+from ..records.outcomes import outcome_codes
+from .evidence import Evidence
+from .fingerprint import FINGERPRINT, fingerprint_of
+from .not_scored import LABELS_NOT_SCORED, NOT_SCORED_BECAUSE, RECORDS_NOT_SCORED, RefusedRecord, list_reasons
+from .outcomes_of_copies import CopyOutcomes
+from .subject import Subject
 
 
 def describe_window(subject: Subject, evidence: Evidence) -> dict[str, object]:
-    """Counts and times of what a check read; JSON-safe."""
+    """Returns counts and times of the rows that a check read; JSON-safe."""
     window, reach = evidence.window, evidence.window.reach()
-    unclassified_labels = int((outcome_codes(evidence.feedback.rows["label"], subject.monitor.outcomes) == Outcome.UNCLASSIFIED).sum())
+    find_unclassified = int((outcome_codes(evidence.feedback.rows["label"], subject.monitor.outcomes) == Outcome.UNCLASSIFIED).sum())
     revisions = np.array(window.rows["model_revision"].to_pylist(), dtype=object)
     return {
         "records": window.own,
@@ -34,16 +35,16 @@ def describe_window(subject: Subject, evidence: Evidence) -> dict[str, object]:
         "additional_labelled_records": evidence.feedback.additional,
         "favourable": outcome_texts(subject.monitor.outcomes.favourable),
         "unfavourable": outcome_texts(subject.monitor.outcomes.unfavourable),
-        "unclassified_labels": unclassified_labels,
-        **described_setting(subject),
+        "find_unclassified": find_unclassified,
+        **describe_setting(subject),
         "min_records": subject.monitor.min_records,
         "max_records": subject.monitor.max_records,
         FINGERPRINT: fingerprint_of(subject, evidence.window, evidence.feedback),
     }
 
 
-def described_setting(subject: Subject) -> dict[str, object]:
-    """What the figures depend on beside the records, the monitor and the model."""
+def describe_setting(subject: Subject) -> dict[str, object]:
+    """Returns the settings that the figures depend on, in addition to the records, the monitor and the model."""
     setting: dict[str, object] = {
         "schema_version": subject.deployment.schema.version,
         "with_endpoint": subject.deployment.endpoint is not None,
@@ -63,5 +64,19 @@ def described_setting(subject: Subject) -> dict[str, object]:
 
 
 def describe_answers(copies: Sequence[CopyOutcomes]) -> dict[str, object]:
-    """What became of the copies, once all have been answered: how many are in neither outcome list, per attribute."""
+    """Describes the copies, once all have been answered: how many are in neither outcome list, per attribute."""
     return {"unclassified_copies": {one.grouping.column.name: int(one.known.sum() - one.classified.sum()) for one in copies}}
+
+
+def describe_not_scored(
+    subject: Subject, copies: Sequence[CopyOutcomes], refused: Sequence[RefusedRecord], refused_labels: Sequence[RefusedRecord]
+) -> dict[str, object]:
+    """Describes the records that the model did not take, per attribute, the labelled ones, and why; nothing where it took all."""
+    if not refused and not refused_labels:
+        return {}
+    reasons = list_reasons([*refused, *refused_labels], subject.deployment.schema.features)
+    return {
+        RECORDS_NOT_SCORED: {one.grouping.column.name: int(one.not_scored.sum()) for one in copies},
+        LABELS_NOT_SCORED: len(refused_labels),
+        NOT_SCORED_BECAUSE: [one.to_json() for one in reasons],
+    }

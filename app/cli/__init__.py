@@ -1,15 +1,16 @@
-"""The command line. One file per command, loaded when it is asked for: `keys` need not wait for what `example` imports."""
+"""The command line. One file per command, loaded on demand: `keys` need not wait for the imports of `example`."""
 
 import importlib
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from app.errors import EvenhandError
+from .. import VERSION
+from ..errors import EvenhandError
 
-COMMANDS = ("serve", "worker", "migrate", "check", "metrics", "keys", "users", "example")
+COMMANDS = ("serve", "worker", "migrate", "check", "metrics", "evidence", "keys", "users", "backup", "restore", "example", "example-model")
 
 
 class _Commands(TyperGroup):
@@ -19,19 +20,29 @@ class _Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - as above
         if cmd_name not in COMMANDS:
             return None
-        return typer.main.get_command(importlib.import_module(f"app.cli.{cmd_name}").command)
+        found = typer.main.get_command(importlib.import_module(f".{cmd_name.replace('-', '_')}", __package__).command)
+        found.name = cmd_name  # a group of commands has none of its own, and the help shows it
+        return found
 
 
 evenhand = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
+def _say_version(wanted: bool) -> None:  # noqa: FBT001 - typer's way to call it
+    if wanted:
+        typer.echo(f"evenhand {VERSION}")
+        raise typer.Exit
+
+
 @evenhand.callback()
-def _evenhand() -> None:
+def _evenhand(
+    version: Annotated[bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version and exit.")] = False,  # noqa: FBT002 - typer's way to declare a flag
+) -> None:
     """Watch deployed models for unfairness."""
 
 
 def main() -> None:
-    """Run one command; an error of ours ends it with a sentence and status 1, not with a traceback."""
+    """Run one command; one of our errors ends it with its message and status 1, not with a traceback."""
     try:
         evenhand(prog_name="evenhand")
     except EvenhandError as error:

@@ -1,5 +1,5 @@
 """`python -m app.cli` is the command `evenhand`."""
 
-from app.cli import main
+from . import main
 
 main()

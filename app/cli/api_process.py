@@ -1,38 +1,45 @@
-"""The process that answers HTTP. Started by the supervisor, with a listening socket that outlives it."""
+"""The process that answers HTTP. The supervisor starts it with a listening socket that outlives it."""
 
+import asyncio
 import gc
 import socket
 import sys
+from functools import partial
+from typing import cast
 
 import uvicorn
 
-from app.cli.http_protocol import HttpProtocol
-from app.cli.startup import service_settings
-from app.main import create_app
+from ..main import create_app
+from .http_bounds import Connections, HttpBounds, raise_open_file_limit
+from .http_protocol import HttpProtocol
+from .startup import service_settings
 
-STOP_SECONDS = 10  # less than the supervisor's patience
+STOP_SECONDS = 10  # less than the supervisor waits
 
 GARBAGE_THRESHOLD = 20_000
-"""New containers before the collector looks for cycles; a batch of records makes a few thousand, and none in cycles."""
+"""New containers before the garbage collector runs; a batch of records creates a few thousand, none of them in cycles."""
 
 
 def main() -> None:
     """Serve on the socket whose descriptor is the only argument, until SIGTERM."""
     settings = service_settings()
     listener = socket.socket(fileno=int(sys.argv[1]))
+    connections = Connections(HttpBounds.of(settings).within(raise_open_file_limit()))
     config = uvicorn.Config(
         create_app(settings),
         loop="uvloop",
-        http=HttpProtocol,
+        http=cast("type[asyncio.Protocol]", partial(HttpProtocol, connections=connections)),
+        ws="none",  # its protocol would take over a connection and drop our bounds
+        timeout_keep_alive=settings.keep_alive_seconds,
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # who is behind a proxy is not believed; the gate reads the scheme itself
+        proxy_headers=False,  # addresses reported by a proxy are not trusted here; the gate reads the scheme itself
         timeout_graceful_shutdown=STOP_SECONDS,
     )
     gc.set_threshold(GARBAGE_THRESHOLD)
-    gc.freeze()  # what is loaded by now stays: walking it again and again makes most of the slowest answers
+    gc.freeze()  # objects loaded by now stay: scanning them again and again causes most of the slowest answers
     uvicorn.Server(config).run(sockets=[listener])
 
 

@@ -1,4 +1,4 @@
-"""`evenhand check`: queue a check straight in the database and, if wanted, watch it to its end."""
+"""`evenhand check`: queues a check directly in the database and, on request, follows it to its end."""
 
 import time
 from datetime import UTC, datetime
@@ -11,18 +11,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from sqlalchemy import select
 
-from app.checks.requests import request_check, request_check_of
-from app.cli.database import ready_database
-from app.cli.startup import command_settings
-from app.domain.checks import CheckRun, CheckState, Measurement, Scope, Span
-from app.errors import InvalidInput, NotFound
-from app.store.checks import get
-from app.store.engine import Database
-from app.store.results import measurements_of
-from app.store.tables import DeploymentRow
-from app.views.advice import Advice
-from app.views.check_advice import advice_on_check, outlook_of
-from app.views.figures import judged_figure
+from ..checks.requests import request_check, request_check_of
+from ..domain.checks import CheckRun, CheckState, Measurement, Scope, Span
+from ..errors import InvalidInput, NotFound
+from ..store.checks.checks import get
+from ..store.checks.results import measurements_of
+from ..store.database.engine import Database
+from ..store.tables import DeploymentRow
+from ..views.advice import Advice
+from ..views.check_advice import advice_on_check, outlook_of
+from ..views.figures import judged_figure
+from .database import ready_database
+from .startup import command_settings
 
 POLL_SECONDS = 0.5
 
@@ -31,34 +31,34 @@ command = typer.Typer(add_completion=False)
 
 @command.command()
 def check(
-    deployment: Annotated[str, typer.Argument(help="The deployment's id.")],
-    start: Annotated[
-        str | None, typer.Option("--from", help="The beginning of a range of logging times, such as 2026-03-01T09:00Z.")
-    ] = None,
-    end: Annotated[str | None, typer.Option("--to", help="Its end, exclusive.")] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Show the progress, then the measurements; status 1 unless it succeeds.")] = False,  # noqa: FBT002 - typer's way to say a flag
+    deployment: Annotated[str, typer.Argument(help="Id of the deployment.")],
+    start: Annotated[str | None, typer.Option("--from", help="Start of a range of logging times, such as 2026-03-01T09:00Z.")] = None,
+    end: Annotated[str | None, typer.Option("--to", help="End of the range, exclusive.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Show the progress, then the figures. Status 1 unless the check succeeds.")] = False,  # noqa: FBT002 - typer's way to declare a flag
 ) -> None:
-    """Check a deployment's fairness: the present hour up to now, or the range --from --to."""
-    span = _span(start, end)
+    """Check a deployment's fairness: of the current hour up to now, or of the range from --from to --to."""
+    if (start is None) != (end is None):
+        raise InvalidInput.of("--from, --to", "must be given together")
+    span = None if start is None or end is None else Span(start=_parse_time("--from", start), end=_parse_time("--to", end))
     with ready_database(command_settings()) as database:
-        run = _request(database, deployment, span)
+        with database.transaction() as session:
+            # Locked, so that the deployment is not deleted before its check is stored.
+            no = session.scalar(select(DeploymentRow.no).where(DeploymentRow.id == deployment).with_for_update(key_share=True))
+            if no is None:
+                raise NotFound("deployment", deployment)
+            if span is None:
+                run = request_check(session, no, requested_by="evenhand check")
+            else:
+                run = request_check_of(session, no, span, requested_by="evenhand check")
         if not wait:
-            typer.echo(f"Check {run.id} is queued. {_what_it_waits_for(_advice(database, run))}")
+            typer.echo(f"Check {run.id} is queued. {_explain_wait(_read_advice(database, run))}")
             return
-        ended = _watched(database, run)
-        succeeded = _show(database, ended)
+        ended = _follow(database, run)
+        succeeded = _print_results(database, ended)
     raise typer.Exit(0 if succeeded else 1)
 
 
-def _span(start: str | None, end: str | None) -> Span | None:
-    if start is None and end is None:
-        return None
-    if start is None or end is None:
-        raise InvalidInput.of("--from, --to", "are needed together")
-    return Span(start=_moment("--from", start), end=_moment("--to", end))
-
-
-def _moment(option: str, text: str) -> datetime:
+def _parse_time(option: str, text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -66,18 +66,8 @@ def _moment(option: str, text: str) -> datetime:
         raise InvalidInput.of(option, f"must be a time such as 2026-03-01T09:00Z (UTC where no zone is given); found {text!r}") from error
 
 
-def _request(database: Database, deployment: str, span: Span | None) -> CheckRun:
-    with database.transaction() as session:
-        no = session.scalar(select(DeploymentRow.no).where(DeploymentRow.id == deployment).with_for_update(key_share=True))
-        if no is None:
-            raise NotFound("deployment", deployment)
-        if span is None:
-            return request_check(session, no, requested_by="evenhand check")
-        return request_check_of(session, no, span, requested_by="evenhand check")
-
-
-def _watched(database: Database, run: CheckRun) -> CheckRun:
-    """The check when it has ended; its progress is drawn on standard error meanwhile."""
+def _follow(database: Database, run: CheckRun) -> CheckRun:
+    """Returns the check when it has ended; shows its progress on standard error meanwhile."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         line = bar.add_task("queued", total=None)
@@ -88,54 +78,48 @@ def _watched(database: Database, run: CheckRun) -> CheckRun:
             if run.progress:
                 bar.update(line, description=run.progress.step, completed=run.progress.done, total=run.progress.total or None)
             elif run.state is CheckState.QUEUED:
-                bar.update(line, description=f"queued. {_what_it_waits_for(_advice(database, run))}")
+                bar.update(line, description=f"queued. {_explain_wait(_read_advice(database, run))}")
     return run
 
 
-def _advice(database: Database, run: CheckRun) -> Advice:
+def _read_advice(database: Database, run: CheckRun) -> Advice:
     with database.transaction() as session:
         return advice_on_check(run, outlook_of(session, run.deployment_no))
 
 
-def _what_it_waits_for(advice: Advice) -> str:
+def _explain_wait(advice: Advice) -> str:
     return " ".join(text for text in (advice.reason, advice.next_step) if text)
 
 
-def _show(database: Database, run: CheckRun) -> bool:
+def _print_results(database: Database, run: CheckRun) -> bool:
     console = Console()
     console.print(
         f"Check {run.id}: {run.state}, {run.span.start:%Y-%m-%d %H:%M} to {run.span.end:%Y-%m-%d %H:%M} UTC. {escape(run.reason or '')}",
         soft_wrap=True,
     )
-    advice = _advice(database, run)
+    advice = _read_advice(database, run)
     if advice.next_step:
         console.print(escape(advice.next_step), soft_wrap=True)
     with database.transaction() as session:
         measurements = measurements_of(session, run.no)
-    if measurements:
-        console.print(_table(measurements))
-    return run.state is CheckState.SUCCEEDED
-
-
-def _table(measurements: list[Measurement]) -> Table:
     table = Table("attribute", "group", "data", "metric", "value", "95 % interval", "n", "verdict", "at a disadvantage")
     for one in measurements:
         value = f"{one.value:.4f}" if one.value is not None else one.reason
+        ends = [f"{end:.4f}" if end is not None else "open" for end in (one.lower, one.upper)]
+        interval = "" if one.lower is None and one.upper is None else f"{ends[0]} to {ends[1]}"
         figure = judged_figure(one)
         side = figure.disadvantaged_group or figure.disadvantaged
-        texts = (one.attribute, _whom(one), one.data, one.metric, value, _interval(one), str(one.n), one.verdict, side)
-        table.add_row(*(escape(text or "") for text in texts))
-    return table
+        texts = (one.attribute, _name_group(one), one.data, one.metric, value, interval, str(one.n), one.verdict, side)
+        table.add_row(*(escape(text or "") for text in texts))  # names of groups come from records, and may hold markup
+    if measurements:
+        console.print(table)
+    return run.state is CheckState.SUCCEEDED
 
 
-def _whom(one: Measurement) -> str:
+def _name_group(one: Measurement) -> str:
     if one.scope is Scope.WORST_PAIR:
-        return f"{one.details.get('monitored', one.scope)} / {one.details.get('reference', '')}"
+        monitored, reference = one.details.monitored, one.details.reference
+        return f"{one.scope if monitored is None else monitored} / {reference or ''}"
     if one.scope is Scope.WORST:
-        return f"furthest out: {one.details.get('worst_group', '')}"
+        return f"furthest out: {one.details.worst_group or ''}"
     return one.group or one.scope
-
-
-def _interval(one: Measurement) -> str:
-    ends = [f"{end:.4f}" if end is not None else "open" for end in (one.lower, one.upper)]
-    return "" if one.lower is None and one.upper is None else f"{ends[0]} to {ends[1]}"

@@ -7,12 +7,12 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from app.embedded.spawn import tied_command
+from ..embedded.spawn import tied_command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildSpec:
-    """A process to keep running: its command (the first item a path), and what it needs beside our environment."""
+    """A process to keep running: its command (the first item a path), and additions to our environment."""
 
     name: str
     command: tuple[str, ...]
@@ -21,11 +21,11 @@ class ChildSpec:
     is_restarted: bool = True
     """False for a process that does its work once: its end is no failure."""
     stop_seconds: float = 15.0
-    """How long it may take to end in good order."""
+    """Max seconds to end in good order."""
 
 
 class Child:
-    """One run of a `ChildSpec`. In a session of its own, so that Ctrl-C reaches the supervisor alone."""
+    """One run of a `ChildSpec`, in its own session, so that Ctrl-C reaches only the supervisor."""
 
     def __init__(self, spec: ChildSpec) -> None:
         self.spec = spec
@@ -40,19 +40,19 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The process id, and that of its group."""
+        """The process id, which is also that of its group."""
         return self._process.pid
 
     def status(self) -> int | None:
-        """The exit status (negative: the signal that ended it), or None while it runs."""
+        """Returns the exit status (negative: the signal that ended it), or None while it runs."""
         return self._process.poll()
 
     def ask_to_end(self) -> None:
-        """Send SIGTERM, once."""
+        """Sends SIGTERM, once."""
         self._process.terminate()
 
     def wait_for_end(self) -> None:
-        """Return when it has ended: by itself within `stop_seconds`, else killed; and with it what it started."""
+        """Returns when it and the processes it started have ended: by themselves within `stop_seconds`, else killed."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(self.spec.stop_seconds)
         with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS answers "not permitted" for a group of zombies

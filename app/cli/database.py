@@ -1,45 +1,80 @@
-"""The database of a command: the operator's own, else the embedded one, running for as long as the command needs it."""
+"""The database of a command: the operator's own, else the embedded one, running while the command needs it."""
 
 import contextlib
 from collections.abc import Iterator
-from pathlib import Path
 
-from app.clock import utc_now
-from app.embedded import embedded_postgres
-from app.settings import Settings
-from app.store.engine import Database
-from app.store.migrate import upgrade
-from app.store.partitions import ensure_coming_months
+from ..clock import utc_now
+from ..embedded import embedded_postgres
+from ..errors import SetupError
+from ..settings import Settings
+from ..store.database.engine import Database, public_address
+from ..store.database.migrate import revision_of, upgrade
+from ..store.database.partitions import ensure_coming_months
 
 
 @contextlib.contextmanager
 def ready_database(settings: Settings) -> Iterator[Database]:
-    """A migrated database. An embedded one that runs is used; else it is started and, after the block, stopped.
+    """Yields the database of a service, migrated. An embedded one that runs is used; else it is started and, after the block, stopped.
 
     Raises:
-        SetupError: the embedded database does not start, or DATABASE_URL cannot be read.
-        Unavailable: the database does not answer.
+        SetupError: no service has created a database there, the embedded one does not start, or DATABASE_URL cannot be read.
+        Unavailable: the database cannot be used.
     """
-    with _url(settings) as url:
-        database = Database(url, pool_size=1)
-        try:
-            migrate(database)
-            yield database
-        finally:
-            database.close()
-
-
-def migrate(database: Database) -> None:
-    """Bring the schema up to date, with partitions for the coming months."""
-    upgrade(database)
-    with database.transaction() as session:
-        ensure_coming_months(session, utc_now())
+    with open_database(settings) as database, database.refusals_named():
+        require_tables(database)
+        migrate(database)
+        yield database
 
 
 @contextlib.contextmanager
-def _url(settings: Settings) -> Iterator[str]:
-    if settings.database_url is not None:
-        yield settings.database_url.get_secret_value()
-        return
-    with embedded_postgres(Path(settings.data_dir)) as url:
-        yield url
+def open_database(settings: Settings, *, creates: bool = False) -> Iterator[Database]:
+    """Yields the database as it is. An embedded one that does not exist yet is created only if the command `creates` one.
+
+    Raises:
+        SetupError: there is no embedded one, it does not start, or DATABASE_URL cannot be read.
+    """
+    with contextlib.ExitStack() as stack:
+        if settings.database_url is not None:
+            url = settings.database_url.get_secret_value()
+        else:
+            url = stack.enter_context(embedded_postgres(settings.data_dir, creates=creates))
+        # Closed before an embedded server is stopped.
+        database = stack.enter_context(contextlib.closing(Database(url, pool_size=1)))
+        yield database
+
+
+def require_tables(database: Database) -> None:
+    """Returns if the database holds an Evenhand, of this version or another.
+
+    Raises:
+        SetupError: it holds none: most likely the command was meant for another database.
+        Unavailable: the database cannot be used.
+    """
+    with database.operator_connection() as connection:
+        if revision_of(connection) is None:
+            raise SetupError(
+                f"The database {public_address(database.url)} holds no Evenhand yet. Name the one of the service in DATABASE_URL, or make "
+                "the tables with evenhand migrate (evenhand serve does it too)."
+            )
+
+
+def require_answer(url: str) -> None:
+    """Returns if the database at that URL lets us in.
+
+    Raises:
+        SetupError: the URL cannot be read.
+        Unavailable: the database does not answer, or does not let us in.
+    """
+    database = Database(url, pool_size=1)
+    try:
+        with database.operator_connection() as connection:
+            connection.exec_driver_sql("SELECT 1")
+    finally:
+        database.close()
+
+
+def migrate(database: Database) -> None:
+    """Brings the schema up to date, with partitions for the coming months."""
+    upgrade(database)
+    with database.transaction() as session:
+        ensure_coming_months(session, utc_now())

@@ -1,4 +1,4 @@
-"""`evenhand example`: the whole service, a model beside it, and a story told about the two."""
+"""`evenhand example`: the whole service, a model next to it, and a story about the two."""
 
 import contextlib
 import os
@@ -14,18 +14,18 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from app.cli.children import ChildSpec
-from app.cli.service import run_service
-from app.cli.startup import python_module, service_settings, stop_signal
-from app.errors import EvenhandError, SetupError
-from app.example.client import Stopped
-from app.example.keys import fresh_key
-from app.example.model_server import model_listener
-from app.example.performance import Performance
-from app.settings import Settings
+from ..errors import EvenhandError, SetupError
+from ..example.client import Stopped
+from ..example.keys import fresh_key
+from ..example.model_server import model_listener
+from ..example.performance import Performance
+from ..settings import Settings
+from .children import ChildSpec
+from .service import reachable_host, run_service
+from .startup import python_module, service_settings, stop_signal
 
 LOG_FILE = "example.log"
-EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - looked up, not bound
+MODEL_HOST = "127.0.0.1"
 
 command = typer.Typer(add_completion=False)
 
@@ -34,53 +34,67 @@ command = typer.Typer(add_completion=False)
 def example(
     *,
     once: Annotated[
-        bool, typer.Option("--once", help="Show the results, stop everything and end; status 1 if it did not come to that.")
+        bool, typer.Option("--once", help="Show the results, stop everything and exit, with status 1 if there are no results.")
     ] = False,
-    hours: Annotated[int, typer.Option(min=1, max=168, help="How many hours of history to make.")] = 72,
+    hours: Annotated[int, typer.Option(min=1, max=168, help="Hours of history to create.")] = 72,
 ) -> None:
-    """Run the service with a credit-risk model, its traffic and its checks. Ctrl-C stops everything; the next run goes on from there."""
+    """Run the service with an example: a credit-risk model, its traffic and its checks. Ctrl-C stops everything, the next run continues."""
     settings = service_settings()
     stop = stop_signal()
     console = Console(highlight=False)
-    with _log_file(settings.data_dir) as log, model_listener(settings.data_dir) as listener:
-        model_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        performance = Performance(console, stop, service_url=_service_url(settings), model_url=model_url, log=log)
+    host = reachable_host(settings.host)
+    service_url = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
+    with _log_to_file(settings.data_dir) as log, model_listener(settings.data_dir) as listener:
+        model_url = f"http://{MODEL_HOST}:{listener.getsockname()[1]}"
+        performance = Performance(console, stop, service_url=service_url, model_url=model_url, log=log)
         try:
-            told = _run(settings, stop, performance, listener, hours=hours, once=once)
+            finished = _run_story(settings, stop, performance, listener, hours=hours, once=once)
         except EvenhandError:
-            console.print(f"It did not work out. The log is {log}.")
+            console.print(f"The example failed. The log is {log}.")
             raise
     console.print("Everything has stopped.")
-    raise typer.Exit(1 if once and not told else 0)
+    raise typer.Exit(1 if once and not finished else 0)
 
 
-def _run(settings: Settings, stop: threading.Event, performance: Performance, listener: socket.socket, *, hours: int, once: bool) -> bool:
-    """Runs everything until it is stopped; whether the story was told to its end."""
+def _run_story(
+    settings: Settings, stop: threading.Event, performance: Performance, listener: socket.socket, *, hours: int, once: bool
+) -> bool:
+    """Runs everything until it is stopped; returns whether the story reached its end."""
     keys: queue.SimpleQueue[str] = queue.SimpleQueue()
     model = ChildSpec(
         name="model",
-        command=python_module("app.example.model_server", str(listener.fileno())),
+        command=python_module(model_listener.__module__, str(listener.fileno())),
         inherited_files=(listener.fileno(),),
     )
-    # The story is told from a thread: what the supervisor starts ends with the thread that starts it, so that must be the main one.
+    # Loopback has to be allowed by name where an allow-list, or a service that other machines reach, would refuse the model.
+    must_allow_model = settings.exposed_on is not None or settings.allowed_endpoints
+    environment = {"EVENHAND_ENDPOINT_ALLOWLIST": ",".join((*settings.allowed_endpoints, MODEL_HOST))} if must_allow_model else {}
+
+    # The story runs in a thread: the supervisor's children end with the thread that starts them, so that must be the main one.
     with ThreadPoolExecutor(max_workers=1) as pool:
-        told = pool.submit(performance.run, keys, hours, once=once)
-        told.add_done_callback(lambda _: stop.set())
+        finished = pool.submit(performance.run, keys, hours, once=once)
+        finished.add_done_callback(lambda _: stop.set())
         try:
-            run_service(settings, stop, companions=lambda _url: [model], say=lambda database: keys.put(fresh_key(database)))
+            run_service(
+                settings,
+                stop,
+                companions=lambda _url: [model],
+                prepare=lambda database: keys.put(fresh_key(database)),
+                environment=environment,
+            )
         finally:
             stop.set()
-            listener.close()  # whoever still waits to be let in is told that nobody will come
+            listener.close()  # clients still in the queue are refused instead of waiting for a server that will not come
     try:
-        told.result()
+        finished.result()
     except Stopped:
         return False
     return True
 
 
 @contextlib.contextmanager
-def _log_file(folder: Path) -> Iterator[Path]:
-    """Everything that is logged, here and in child processes, goes into a file: the terminal is for the story."""
+def _log_to_file(folder: Path) -> Iterator[Path]:
+    """Sends all log lines, of this process and its children, to a file: the terminal is for the story."""
     path = folder / LOG_FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -95,8 +109,3 @@ def _log_file(folder: Path) -> Iterator[Path]:
     finally:
         os.dup2(terminal, sys.stderr.fileno())
         os.close(terminal)
-
-
-def _service_url(settings: Settings) -> str:
-    host = EVERYWHERE.get(settings.host, settings.host)
-    return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"

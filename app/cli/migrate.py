@@ -1,15 +1,17 @@
-"""`evenhand migrate`: the database's schema, before a new version starts."""
+"""`evenhand migrate`: updates the database's schema, before a new version starts."""
 
 import typer
 
-from app.cli.database import ready_database
-from app.cli.startup import command_settings
+from .database import migrate as bring_up_to_date
+from .database import open_database
+from .startup import command_settings
 
 command = typer.Typer(add_completion=False)
 
 
 @command.command()
 def migrate() -> None:
-    """Bring the database to this version's schema. `serve` does it too; two at once wait for each other."""
-    with ready_database(command_settings()):
+    """Update the database's schema to this version. `evenhand serve` does it too; if both run at once, one waits."""
+    with open_database(command_settings()) as database, database.refusals_named():
+        bring_up_to_date(database)
         typer.echo("The database is up to date.")

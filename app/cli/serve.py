@@ -1,14 +1,17 @@
 """`evenhand serve`: everything in one command."""
 
+import shlex
+import sysconfig
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from app.cli.service import run_service
-from app.cli.startup import service_settings, stop_signal
-from app.settings import Settings
-from app.store.api_keys import ApiKeys
-from app.store.engine import Database
+from ..settings import Settings
+from ..store.database.engine import Database
+from ..store.people.api_keys import ApiKeys
+from .service import run_service
+from .startup import service_settings, stop_signal
 
 command = typer.Typer(add_completion=False)
 
@@ -16,22 +19,32 @@ command = typer.Typer(add_completion=False)
 @command.command()
 def serve(
     *,
-    without_worker: Annotated[bool, typer.Option("--without-worker", help="Run no checks here; run `evenhand worker` elsewhere.")] = False,
+    without_worker: Annotated[
+        bool, typer.Option("--without-worker", help="Run no checks here: start `evenhand worker` elsewhere.")
+    ] = False,
 ) -> None:
-    """Run the service, its scheduler and its worker; without DATABASE_URL also a Postgres of its own in the data folder."""
+    """Run the service with its scheduler and a worker. Without DATABASE_URL, also run a Postgres of its own in the data folder."""
     settings = service_settings()
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    data = "" if settings.database_url is not None else f" Its data folder is {settings.data_dir.absolute()}."
+    greeting = [f"Evenhand listens on http://{host}:{settings.port} (API documentation: /docs).{data} Ctrl-C stops it."]
     run_service(
         settings,
         stop_signal(),
         with_worker=not without_worker,
-        say=lambda database: _greet(settings, database),
+        prepare=lambda database: greeting.extend(_explain_first_key(settings, database)),
+        greet=lambda: typer.echo("\n".join(greeting)),
     )
 
 
-def _greet(settings: Settings, database: Database) -> None:
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    typer.echo(f"Evenhand listens on http://{host}:{settings.port} (API documentation: /docs). Ctrl-C stops it.")
+def _explain_first_key(settings: Settings, database: Database) -> list[str]:
+    """Says how to create the first key, where there is none: a line that can be pasted in any folder."""
     with database.transaction() as session:
-        has_keys = bool(ApiKeys(session).page(after_no=0, limit=1))
-    if not has_keys:
-        typer.echo("There is no API key yet. Make one in another terminal: evenhand keys create --role admin")
+        if ApiKeys(session).page(after_no=0, limit=1):
+            return []
+    launcher = Path(sysconfig.get_path("scripts"), "evenhand")
+    command_line = f"{shlex.quote(str(launcher)) if launcher.exists() else 'evenhand'} keys create --role admin"
+    if settings.database_url is not None:
+        return ["There is no API key yet. Create one in another terminal, with the same DATABASE_URL:", f"    {command_line}"]
+    data_dir = shlex.quote(str(settings.data_dir.absolute()))
+    return ["There is no API key yet. Create one in another terminal:", f"    EVENHAND_DATA_DIR={data_dir} {command_line}"]

@@ -1,26 +1,37 @@
-"""The whole service under one supervisor: database, API, worker and whatever a caller adds (the worked example does)."""
+"""The whole service under one supervisor: database, API, worker and the caller's own processes (as in the worked example)."""
 
 import contextlib
 import socket
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
+from types import MappingProxyType
 
 import structlog
 
-from app.cli.children import ChildSpec
-from app.cli.database import migrate
-from app.cli.startup import python_module
-from app.cli.supervisor import Supervisor
-from app.embedded import EmbeddedPostgres
-from app.errors import SetupError
-from app.security.secrets import open_secret_box
-from app.settings import Settings
-from app.store.deployments import Deployments
-from app.store.engine import Database
-from app.telemetry.metrics import SHARED_FOLDER
+from ..embedded import EmbeddedPostgres
+from ..errors import SetupError
+from ..security.secrets import open_secret_box
+from ..settings import Settings
+from ..store.database.engine import Database
+from ..store.deployments.deployments import Deployments
+from ..telemetry.metrics import SHARED_FOLDER
+from .children import ChildSpec
+from .database import migrate
+from .startup import python_module
+from .supervisor import Supervisor
 
 BACKLOG = 2048
+
+READY_POLL_SECONDS = 0.05
+"""Seconds between two requests that ask whether the service is ready."""
+
+READY_TIMEOUT_SECONDS = 5.0
+"""Max seconds of such a request, while the listening socket is open and the service still starts."""
+
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - looked up, not bound
 
 log = structlog.get_logger()
 
@@ -31,60 +42,92 @@ def run_service(
     *,
     with_worker: bool = True,
     companions: Callable[[str], Sequence[ChildSpec]] = lambda _url: (),
-    say: Callable[[Database], None] = lambda _database: None,
+    prepare: Callable[[Database], None] = lambda _database: None,
+    greet: Callable[[], None] = lambda: None,
+    environment: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Run until `stop` is set; then nothing that was started is left.
+    """Runs until `stop` is set; then every process that was started has ended.
 
-    `say` is called with the migrated database before anything serves; `companions` gives, for the database's URL, further
-    processes to run beside the service. Call it from the main thread.
+    `prepare` is called with the migrated database before anything serves, `greet` once, after the service has answered its first
+    request; `companions` returns, for the database's URL, further processes to run next to the service, `environment` variables for
+    all of them. Call it from the main thread.
 
     Raises:
         SetupError: the address is taken, the database does not start, or stored secrets were encrypted with another key.
         Unavailable: the database of DATABASE_URL does not answer.
     """
-    with _listening(settings.host, settings.port) as listener, tempfile.TemporaryDirectory(prefix="evenhand-counters-") as counters:
+    with _listen(settings.host, settings.port) as listener, tempfile.TemporaryDirectory(prefix="evenhand-counters-") as counters:
         postgres = None if settings.database_url else EmbeddedPostgres(settings.data_dir)
         try:
-            url = _url(settings, postgres)
-            _prepare(url, settings, say)
-            shared = {"DATABASE_URL": url, SHARED_FOLDER: counters}
+            named = settings.database_url.get_secret_value() if settings.database_url else ""
+            url = named if postgres is None else postgres.start()
+            _prepare_database(url, settings, prepare)
+            shared = {"DATABASE_URL": url, SHARED_FOLDER: counters, **environment}
             specs = [
                 ChildSpec(
                     name="api",
-                    command=python_module("app.cli.api_process", str(listener.fileno())),
+                    command=python_module(f"{__package__}.api_process", str(listener.fileno())),
                     environment=shared,
                     inherited_files=(listener.fileno(),),
                 ),
-                *([ChildSpec(name="worker", command=python_module("app.cli", "worker"), environment=shared)] if with_worker else []),
+                *([ChildSpec(name="worker", command=python_module(__package__, "worker"), environment=shared)] if with_worker else []),
                 *companions(url),
             ]
-            Supervisor(specs, foundation=postgres).run(stop)
+            with _greet_when_ready(settings, stop, greet):
+                Supervisor(specs, foundation=postgres).run(stop)
         finally:
             if postgres is not None:
                 postgres.stop()
 
 
-def _url(settings: Settings, postgres: EmbeddedPostgres | None) -> str:
-    if postgres is not None:
-        return postgres.start()
-    return settings.database_url.get_secret_value() if settings.database_url else ""
-
-
-def _prepare(url: str, settings: Settings, say: Callable[[Database], None]) -> None:
+def _prepare_database(url: str, settings: Settings, prepare: Callable[[Database], None]) -> None:
     database = Database(url, pool_size=1)
     try:
         migrate(database)
         with database.transaction() as session:
-            # Now, and once: the API would find it out too, but only to die and be started again for ever.
+            # Now, and once: the API would find this error too, but only to die and be restarted again and again.
             Deployments(session, open_secret_box(settings)).verify_sealer()
-        say(database)
+        prepare(database)
     finally:
         database.close()
 
 
 @contextlib.contextmanager
-def _listening(host: str, port: int) -> Iterator[socket.socket]:
-    """Ours rather than the API's: a taken port is told at once, and callers wait in the queue while the API starts again."""
+def _greet_when_ready(settings: Settings, stop: threading.Event, greet: Callable[[], None]) -> Iterator[None]:
+    def wait_and_greet() -> None:
+        while not _is_ready(settings):
+            if stop.wait(READY_POLL_SECONDS):
+                return
+        greet()
+
+    waiting = threading.Thread(target=wait_and_greet, name="greeting")
+    waiting.start()
+    try:
+        yield
+    finally:
+        stop.set()  # also where the supervisor failed: nothing will become ready any more
+        waiting.join()
+
+
+def _is_ready(settings: Settings) -> bool:
+    connection = HTTPConnection(reachable_host(settings.host), settings.port, timeout=READY_TIMEOUT_SECONDS)
+    try:
+        connection.request("GET", "/health/ready")
+        return connection.getresponse().status == HTTPStatus.OK
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def reachable_host(host: str) -> str:
+    """Returns the address under which this machine reaches a service that listens on `host`."""
+    return _EVERYWHERE.get(host, host)
+
+
+@contextlib.contextmanager
+def _listen(host: str, port: int) -> Iterator[socket.socket]:
+    """Opens the socket here rather than in the API: a taken port is reported at once, and callers wait while the API restarts."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)

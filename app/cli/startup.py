@@ -1,15 +1,15 @@
-"""What every command does first: read the settings, set up the log, mind the signals."""
+"""The first steps of every command: read the settings, set up the log, handle signals."""
 
 import signal
 import sys
 import threading
 
-from app.settings import Settings, load_settings
-from app.telemetry.logs import configure_logging
+from ..settings import Settings, load_settings
+from ..telemetry.logs import configure_logging
 
 
 def service_settings() -> Settings:
-    """The settings of a process that runs for long, with its log set up.
+    """Returns the settings of a long-running process, with its log set up.
 
     Raises:
         InvalidInput: a variable has a value that cannot be used.
@@ -20,7 +20,7 @@ def service_settings() -> Settings:
 
 
 def command_settings() -> Settings:
-    """The settings of a command that answers and ends: only warnings are logged, as its answer is its output.
+    """Returns the settings of a command that answers and ends: it logs only warnings, as its answer is its output.
 
     Raises:
         InvalidInput: a variable has a value that cannot be used.
@@ -31,7 +31,7 @@ def command_settings() -> Settings:
 
 
 def stop_signal() -> threading.Event:
-    """Set by Ctrl-C, by SIGTERM and by the end of the terminal. Call it from the main thread."""
+    """Returns an event that Ctrl-C, SIGTERM and the end of the terminal set. Call it from the main thread."""
     stop = threading.Event()
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, lambda _number, _frame: stop.set())
@@ -39,5 +39,5 @@ def stop_signal() -> threading.Event:
 
 
 def python_module(name: str, *arguments: str) -> tuple[str, ...]:
-    """The command line that runs a module with this Python, seeing the same import path as we do."""
+    """Returns the command line that runs a module with this Python and the same import path."""
     return (sys.executable, *(["-P"] if sys.flags.safe_path else []), "-m", name, *arguments)

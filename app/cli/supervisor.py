@@ -1,4 +1,4 @@
-"""Keeps a set of processes running over a foundation (the database) until told to stop. Knows none of them by name."""
+"""Keeps a set of processes running on top of a foundation (the database) until asked to stop. Knows none of them by name."""
 
 import threading
 import time
@@ -7,32 +7,32 @@ from typing import Protocol
 
 import structlog
 
-from app.cli.children import Child, ChildSpec
-from app.errors import SetupError
+from ..errors import SetupError
+from .children import Child, ChildSpec
 
 POLL_SECONDS = 0.1
 FIRST_DELAY_SECONDS = 0.2
 LONGEST_DELAY_SECONDS = 5.0
-STEADY_SECONDS = 30.0  # whoever ran this long gets the shortest delay again
+STEADY_SECONDS = 30.0  # a process that ran this long gets the shortest delay again
 
 log = structlog.get_logger()
 
 
 class Foundation(Protocol):
-    """What the children stand on: started before them, brought back first, stopped after them."""
+    """The base that the children need: started before them, restored first, stopped after them."""
 
     def start(self) -> object:
-        """Bring it up, or find it up. Raises SetupError."""
+        """Starts it, or finds it running. Raises SetupError."""
 
     def is_running(self) -> bool:
-        """Whether it lives."""
+        """Returns whether it runs."""
 
     def stop(self) -> None:
-        """Take it down."""
+        """Stops it."""
 
 
 class Backoff:
-    """When something that died may start again: at once, then ever later while it keeps dying."""
+    """Decides when a dead process may start again: at once, then after growing delays while it keeps dying."""
 
     def __init__(self) -> None:
         self._delay = 0.0
@@ -40,12 +40,12 @@ class Backoff:
         self._due = 0.0
 
     def started(self, now: float) -> None:
-        """It was started at `now` (seconds of a clock that never jumps)."""
+        """Notes that it was started at `now` (seconds of a clock that never jumps)."""
         self._started = now
         self._due = 0.0
 
     def is_due(self, now: float) -> bool:
-        """Whether it, found dead at `now`, may start; the first call after a death begins the wait."""
+        """Returns whether it, found dead at `now`, may start; the first call after a death begins the wait."""
         if not self._due:
             steady = now - self._started >= STEADY_SECONDS
             self._delay = FIRST_DELAY_SECONDS if steady or not self._delay else min(2 * self._delay, LONGEST_DELAY_SECONDS)
@@ -67,9 +67,9 @@ class Supervisor:
         self._backoffs = {name: Backoff() for name in ["", *self._specs]}
 
     def run(self, stop: threading.Event) -> None:
-        """Start the children and keep them running until `stop` is set, then end them all, and the foundation last.
+        """Starts the children and keeps them running until `stop` is set, then ends them all, and the foundation last.
 
-        Call it from the main thread: what it starts ends with that thread.
+        Call it from the main thread: the children end with the thread that starts them.
         """
         try:
             for spec in self._specs.values():
@@ -77,21 +77,38 @@ class Supervisor:
             while not stop.wait(POLL_SECONDS):
                 self.tend()
         finally:
-            self._end_all()
+            # All are asked before any is waited for: they end at the same time.
+            for child in self._children.values():
+                child.ask_to_end()
+            for child in self._children.values():
+                child.wait_for_end()
+            self._children.clear()
+            if self._foundation is not None:
+                self._foundation.stop()
 
     def tend(self) -> None:
-        """Start again whatever died and is due, once."""
+        """Restarts, once, every dead process that is due."""
         if not self._tend_foundation():
             return
         for name, spec in self._specs.items():
             child = self._children.get(name)
-            if child is not None and child.status() is not None:
-                self._bury(child)
-            elif child is None and name not in self._done and self._backoffs[name].is_due(self._clock()):
-                self._start(spec)
+            if child is None:
+                if name not in self._done and self._backoffs[name].is_due(self._clock()):
+                    self._start(spec)
+                continue
+            status = child.status()
+            if status is None:
+                continue
+            child.wait_for_end()
+            del self._children[name]
+            if spec.is_restarted:
+                log.warning("child_died", child=name, status=status)
+            else:
+                self._done.add(name)
+                log.info("child_finished", child=name, status=status)
 
     def pids(self) -> dict[str, int]:
-        """The process ids of the children that have not been found dead, by name."""
+        """Returns the process ids of the children that have not been found dead, by name."""
         return {name: child.pid for name, child in self._children.items()}
 
     def _start(self, spec: ChildSpec) -> None:
@@ -99,18 +116,8 @@ class Supervisor:
         self._backoffs[spec.name].started(self._clock())
         log.info("child_started", child=spec.name, pid=self._children[spec.name].pid)
 
-    def _bury(self, child: Child) -> None:
-        status = child.status()
-        child.wait_for_end()
-        del self._children[child.spec.name]
-        if child.spec.is_restarted:
-            log.warning("child_died", child=child.spec.name, status=status)
-        else:
-            self._done.add(child.spec.name)
-            log.info("child_finished", child=child.spec.name, status=status)
-
     def _tend_foundation(self) -> bool:
-        """Whether the children have something to stand on."""
+        """Restarts the foundation if it is dead and due; returns whether it runs, so that the children can."""
         if self._foundation is None or self._foundation.is_running():
             return True
         if self._backoffs[""].is_due(self._clock()):
@@ -118,15 +125,6 @@ class Supervisor:
             try:
                 self._foundation.start()
             except SetupError as error:
-                log.error("database_not_restarted", reason=str(error))  # noqa: TRY400 - the sentence is the whole story
+                log.error("database_not_restarted", reason=str(error))  # noqa: TRY400 - the message says it all
             self._backoffs[""].started(self._clock())
         return False
-
-    def _end_all(self) -> None:
-        for child in self._children.values():
-            child.ask_to_end()
-        for child in self._children.values():
-            child.wait_for_end()
-        self._children.clear()
-        if self._foundation is not None:
-            self._foundation.stop()

@@ -1,41 +1,41 @@
-"""`evenhand users`: make, list and change people who log in to the pages, straight in the database."""
+"""`evenhand users`: creates, lists and changes people who log in to the pages, directly in the database."""
 
 import sys
 from typing import Annotated
 
 import typer
 
-from app.cli.database import ready_database
-from app.cli.keys import deployment_no
-from app.cli.startup import command_settings
-from app.domain.changes import changes_between
-from app.security.principals import Role
-from app.security.users import change_password, create_user
-from app.store import users
-from app.store.activities import record_activity
-from app.store.users import User
+from ..domain.changes import changes_between
+from ..security.principals import Role
+from ..security.users import change_password, create_user
+from ..store.people import users
+from ..store.people.activities import record_activity
+from .database import ready_database
+from .keys import deployment_no
+from .startup import command_settings
 
 PAGE = 500
 ACTOR = "command line"
 
-command = typer.Typer(no_args_is_help=True, add_completion=False, help="Make, list and change people who log in to the pages.")
+command = typer.Typer(no_args_is_help=True, add_completion=False, help="Create, list and change people who log in to the pages.")
 
-Name = Annotated[str, typer.Argument(help="The user's name: small letters, digits, . _ @ and -")]
+Name = Annotated[str, typer.Argument(help="Name of the user: lower-case letters, digits, . _ @ and -")]
 
 
 @command.command()
 def create(
     name: Name,
     role: Annotated[Role, typer.Option(help="read, manage (read, log, change) or admin (all, keys and users).")],
-    deployment: Annotated[str | None, typer.Option(help="Show the user only the deployment of this id.")] = None,
+    deployment: Annotated[str | None, typer.Option(help="Id of the only deployment that the user may see.")] = None,
 ) -> None:
-    """Make a user. The password is asked for, or read from standard input where that is no terminal."""
-    password = _password()
-    with ready_database(command_settings()) as database, database.transaction() as session:
-        no = None if deployment is None else deployment_no(session, deployment)
-        create_user(session, name, password=password, role=role, deployment_no=no)
-        details = changes_between(None, {"role": role.value, "deployment": deployment, "disabled": False})
-        record_activity(session, ACTOR, "user.created", subject=name, details=details)
+    """Create a user. Asks for the password, or reads it from standard input if that is not a terminal."""
+    with ready_database(command_settings()) as database:
+        password = _ask_password()  # asked for outside the transaction, and not at all where there is no database
+        with database.transaction() as session:
+            no = None if deployment is None else deployment_no(session, deployment)
+            create_user(session, name, password=password, role=role, deployment_no=no)
+            details = changes_between(None, {"role": role.value, "deployment": deployment, "disabled": False})
+            record_activity(session, ACTOR, "user.created", subject=name, details=details)
     typer.echo(f"The user {name} can log in.")
 
 
@@ -46,30 +46,32 @@ def list_users() -> None:
         found = users.page(session, after_no=0, limit=PAGE)
         while found:
             for user in found:
-                typer.echo(_line(user))
+                state = "in use" if user.disabled_at is None else f"disabled {user.disabled_at:%Y-%m-%d %H:%M}"
+                typer.echo(f"{user.name}  {user.role:<6}  {user.deployment_id or 'all deployments'}  {state}")
             found = users.page(session, after_no=found[-1].no, limit=PAGE)
 
 
 @command.command()
 def password(name: Name) -> None:
-    """Give a user another password, asked for or read from standard input; ends every log-in of the user."""
-    new = _password()
-    with ready_database(command_settings()) as database, database.transaction() as session:
-        change_password(session, users.get(session, name), new)
-        record_activity(session, ACTOR, "user.changed", subject=name, details={"password": "changed"})
+    """Change a user's password, asked for or read from standard input, and end every session of the user."""
+    with ready_database(command_settings()) as database:
+        new = _ask_password()
+        with database.transaction() as session:
+            change_password(session, users.get(session, name), new)
+            record_activity(session, ACTOR, "user.changed", subject=name, details={"password": "changed"})
     typer.echo(f"The password of {name} is changed.")
 
 
 @command.command()
 def disable(name: Name) -> None:
-    """Shut a user out, and end every log-in of the user."""
+    """Lock a user out, and end every session of the user."""
     _set_disabled(name, disabled=True)
     typer.echo(f"The user {name} is disabled.")
 
 
 @command.command()
 def enable(name: Name) -> None:
-    """Let a user in again."""
+    """Let a disabled user log in again."""
     _set_disabled(name, disabled=False)
     typer.echo(f"The user {name} can log in again.")
 
@@ -83,12 +85,7 @@ def _set_disabled(name: str, *, disabled: bool) -> None:
             record_activity(session, ACTOR, "user.changed", subject=name, details=details)
 
 
-def _password() -> str:
+def _ask_password() -> str:
     if sys.stdin.isatty():
         return str(typer.prompt("Password", hide_input=True, confirmation_prompt=True))
     return sys.stdin.readline().rstrip("\r\n")
-
-
-def _line(user: User) -> str:
-    state = "in use" if user.disabled_at is None else f"disabled {user.disabled_at:%Y-%m-%d %H:%M}"
-    return f"{user.name}  {user.role:<6}  {user.deployment_id or 'all deployments'}  {state}"

@@ -1,18 +1,21 @@
-"""`evenhand worker`: checks, in a process of their own; any number of them may run beside each other."""
+"""`evenhand worker`: runs checks in its own process; any number of them may run at the same time."""
 
 import typer
 
-from app.cli.startup import service_settings, stop_signal
-from app.errors import SetupError
-from app.schedule.worker import run_worker
+from ..errors import SetupError
+from ..schedule.worker import run_worker
+from .database import require_answer
+from .startup import service_settings, stop_signal
 
 command = typer.Typer(add_completion=False)
 
 
 @command.command()
 def worker() -> None:
-    """Run checks for the service of the same DATABASE_URL."""
+    """Run checks, and send alerts, for the service with the same DATABASE_URL."""
     settings = service_settings()
     if settings.database_url is None:
-        raise SetupError("A worker of its own needs DATABASE_URL. On one machine `evenhand serve` runs one already.")
+        raise SetupError("`evenhand worker` needs DATABASE_URL. On one machine `evenhand serve` already runs a worker.")
+    # A wrong address is reported at the start; a database that goes away later is waited for.
+    require_answer(settings.database_url.get_secret_value())
     run_worker(settings, stop_signal())

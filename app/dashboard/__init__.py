@@ -4,6 +4,6 @@ A page only reads. What a person changes on it goes to REST v1 from the browser,
 to write, one set of rules, and every refusal names its field.
 """
 
-from app.dashboard.pages import create_pages
+from .pages import create_pages
 
 __all__ = ["create_pages"]

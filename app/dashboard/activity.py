@@ -1,4 +1,4 @@
-"""Activity: who changed what."""
+"""Activity page: changes, and who made them."""
 
 from typing import Annotated
 from urllib.parse import urlencode
@@ -7,12 +7,12 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from app.dashboard.people import people
-from app.dashboard.rendering import page
-from app.store import activities
-from app.store.activities import ActivityFilter
-from app.web.access import NowIn, Reader, SessionIn
-from app.web.paging import cut, number_behind
+from ..store.people import activities
+from ..store.people.activities import ActivityFilter
+from ..web.access import NowIn, Reader, SessionIn
+from ..web.paging import cut, read_number_cursor
+from .people import people
+from .rendering import page
 
 router = APIRouter(include_in_schema=False)
 
@@ -22,7 +22,7 @@ Text = Annotated[str, Field(max_length=300, pattern=r"^[^\x00]*$")]
 
 
 class Chosen(BaseModel):
-    """What a person looks for; an empty member lets all through."""
+    """Filter of a person; an empty member allows all."""
 
     deployment: Text = ""
     actor: Text = ""
@@ -35,10 +35,10 @@ def activity_page(
     principal: Reader,
     session: SessionIn,
     now: NowIn,
-    before_no: Annotated[int, Depends(number_behind)],
+    before_no: Annotated[int, Depends(read_number_cursor)],
     chosen: Annotated[Chosen, Depends()],
 ) -> Response:
-    """The changes, newest first; a person who is bound to one deployment sees those of that one."""
+    """Returns the changes, newest first; a person who is bound to one deployment sees those of that one."""
     wanted = ActivityFilter(
         deployment_no=principal.deployment_no,
         deployment_id=chosen.deployment or None,

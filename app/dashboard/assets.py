@@ -1,12 +1,11 @@
 """Style, scripts and the chart library of the pages, served from this very service.
 
-An address holds a digest of all files, so browsers may keep it for ever, and files find each other beside them. The chart library
-comes out of the installed vl-convert, the same that draws exported charts; putting it together takes a second, once in a process.
+An address holds a digest of all files, so that browsers may keep it permanently; files refer to each other by relative addresses. The
+chart library comes out of the installed vl-convert, the same that draws exported charts; building it takes a second, once in a process.
 """
 
 import hashlib
 import threading
-from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
@@ -14,32 +13,38 @@ from importlib.resources import files
 import vl_convert
 from fastapi import APIRouter, Response
 
-from app.charts.rendering import VEGA_LITE
-from app.errors import NotFound
-from app.web.gate import ASSETS
+from ..charts.rendering import VEGA_LITE
+from ..errors import NotFound
+from ..web.gate import ASSETS
 
 router = APIRouter(include_in_schema=False)
 
-_STATIC = files("app.dashboard") / "static"
+_STATIC = files(__package__) / "static"
 _TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 _DIGEST_LENGTH = 12
 _VEGA = "vega.js"
 _EXPORTS = "window.vegaEmbed = vegaEmbed;"
-_MAKING = threading.Lock()
+_BUILDING = threading.Lock()
 
 
 def asset_url(name: str) -> str:
-    """The address of a file, for a template."""
+    """Returns the address of a file, for a template."""
     return f"{ASSETS}{_release()}/{name}"
 
 
 @router.get(ASSETS + "{release}/{name}")
 def asset(release: str, name: str) -> Response:
-    """A file of the pages."""
+    """Returns a file of the pages."""
     if name not in _names() or release != _release():
         raise NotFound("file of the pages", name)
     kind = name.rpartition(".")[2]
-    return Response(_content(name), media_type=_TYPES[kind], headers={"Cache-Control": "public, max-age=31536000, immutable"})
+    if name == _VEGA:
+        # The cache alone would let two requests build it at once.
+        with _BUILDING:
+            content = _chart_library()
+    else:
+        content = _file(name)
+    return Response(content, media_type=_TYPES[kind], headers={"Cache-Control": "public, max-age=31536000, immutable"})
 
 
 @cache
@@ -49,14 +54,10 @@ def _names() -> frozenset[str]:
 
 @cache
 def _release() -> str:
-    # The chart library counts by its version: a page that links to it need not wait until it is put together.
+    # The chart library counts by its version: a page that links to it does not wait until it is built.
     sources = (_file(name) for name in sorted(_names() - {_VEGA}))
     content = b"".join((version("vl-convert-python").encode(), VEGA_LITE.encode(), *sources))
     return hashlib.sha256(content).hexdigest()[:_DIGEST_LENGTH]
-
-
-def _content(name: str) -> bytes:
-    return _chart_library() if name == _VEGA else _file(name)
 
 
 @cache
@@ -64,17 +65,6 @@ def _file(name: str) -> bytes:
     return (_STATIC / name).read_bytes()
 
 
-def _once(make: Callable[[], bytes]) -> Callable[[], bytes]:
-    """`make`, called once, however many ask at the same time."""
-    cached = cache(make)
-
-    def made() -> bytes:
-        with _MAKING:
-            return cached()
-
-    return made
-
-
-@_once
+@cache
 def _chart_library() -> bytes:
     return vl_convert.javascript_bundle(_EXPORTS, VEGA_LITE).encode()

@@ -1,52 +1,58 @@
-"""Configure: what a deployment is, what is watched of it, what it was trained on, how it is mitigated and how its records are logged.
+"""Configure page: the deployment, its monitor, its training data, its mitigation and the logging of its records.
 
 The page says what is stored. A person who may change it gets forms, which scripts fill from REST v1 and send there.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from app.checks.sides import missing_sides
-from app.dashboard.registering import form_values
-from app.dashboard.rendering import page
-from app.domain.deployments import Deployment, FieldKind
-from app.domain.mitigation import DetectorUse, Mode
-from app.domain.mitigation_rules import attributes_without_goal, mitigated_attributes, notes_of, unused_attributes
-from app.domain.monitors import Monitor, Schedule
-from app.domain.outcomes import outcome_label
-from app.domain.training_data import TrainingSummary
-from app.domain.values import GroupValue, Range, canonical
-from app.metrics.catalogue import CATALOGUE, DEFAULT_METRICS
-from app.store.mitigation import settings_of
-from app.store.monitors import monitor_of
-from app.store.newest import newest_record
-from app.store.training_data import training_summary_of
-from app.training.unclassified import unclassified_labels
-from app.views.monitor_warnings import monitor_warnings
-from app.web.access import NowIn, ReadableDeployment, SessionIn
+from ..checks.sides import missing_sides
+from ..domain.deployments import Deployment, FieldKind
+from ..domain.endpoint_health import BreakerState
+from ..domain.mitigation import DetectorUse, Mode
+from ..domain.mitigation_rules import attributes_without_goal, mitigated_attributes, notes_of, unused_attributes
+from ..domain.monitors import Monitor, Schedule
+from ..domain.outcomes import outcome_label
+from ..domain.training_data import TrainingSummary
+from ..domain.values import GroupValue, Range, canonical
+from ..metrics.catalogue import CATALOGUE, DEFAULT_METRICS
+from ..store.deployments.monitors import monitor_of
+from ..store.mitigation.mitigation import settings_of
+from ..store.records.newest import newest_record
+from ..store.training.training_data import training_summary_of
+from ..training.unclassified import find_unclassified
+from ..views.monitor_warnings import monitor_warnings
+from ..web.access import NowIn, ReadableDeployment, SessionIn
+from .registering import form_values
+from .rendering import page
 
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False)
 
 MODES = {
     Mode.LIFT_ONLY: "lift only: a monitored record becomes favourable where it would be with a reference value; nothing is lowered",
     Mode.REFERENCE_SUBSTITUTION: "reference substitution: a monitored record gets the outcome it would have with a reference value",
-    Mode.PARITY: "parity: a record becomes favourable from its group's own threshold on",
+    Mode.PARITY: "parity: each group has its own threshold from which a record becomes favourable",
 }
 
 DETECTORS = {
     DetectorUse.OFF: "off",
-    DetectorUse.MARK: "mark: trained in checks, to mark records",
-    DetectorUse.CHOOSE: "choose: also to choose live records for a second call of the model",
+    DetectorUse.MARK: "mark: checks train it, and it marks records",
+    DetectorUse.CHOOSE: "choose: it also chooses the live records for which the model is asked again",
+}
+
+BREAKERS = {
+    BreakerState.CLOSED: "Checks ask it.",
+    BreakerState.OPEN: "Checks do not ask it for a few minutes; a check that somebody starts tries it at once.",
+    BreakerState.HALF_OPEN: "The next check tries it with one record first.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that a deployment needs, where on the page it is done, and whether it is."""
+    """One thing that a deployment needs, its place on the page, and whether it is done."""
 
     place: str
     name: str
@@ -56,41 +62,51 @@ class Step:
 
 @router.get("/configure")
 def configure_page(request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn) -> Response:
-    """Everything that is configured of one deployment."""
+    """Returns the whole configuration of one deployment."""
     monitor, training = monitor_of(session, deployment.no), training_summary_of(session, deployment.no)
+    settings = settings_of(session, deployment.no)
     values = {
         "deployment": deployment,
         "monitor": monitor,
         "warnings": [] if monitor is None else monitor_warnings(session, deployment, monitor),
         "missing": missing_sides(monitor),
         "training": training,
-        "unclassified": None if training is None or monitor is None else unclassified_labels(training.labels, monitor.outcomes),
-        "steps": _steps(session, deployment, monitor, training),
+        "unclassified": None if training is None or monitor is None else find_unclassified(training.labels, monitor.outcomes),
+        "steps": _list_steps(session, deployment, monitor, training),
         "text": group_text,
         "outcome_text": outcome_text,
         "titles": {key: metric.title for key, metric in CATALOGUE.items()},
         "usual": DEFAULT_METRICS,
         "schedules": list(Schedule),
         "numeric": FieldKind.NUMERIC,
+        "breakers": BREAKERS,
+        "mitigation": settings,
+        "mitigated": () if monitor is None else mitigated_attributes(settings, monitor),
+        "unused": unused_attributes(settings, monitor),
+        "without_goal": () if monitor is None else attributes_without_goal(settings, monitor),
+        "goals": {goal.attribute: goal for goal in settings.parity},
+        "mitigation_notes": notes_of(settings.mode),
+        "modes": MODES,
+        "detectors": DETECTORS,
         "now": now,
     }
-    return page(request, "configure.html", values | form_values() | _mitigation(session, deployment, monitor))
+    return page(request, "configure.html", values | form_values())
 
 
 def outcome_text(value: GroupValue) -> str:
-    """An outcome as people read it: the text "1" in quotes, which the number 1 has not."""
+    """Returns an outcome as people read it: the text "1" in quotes, the number 1 without."""
     return group_text(value) if isinstance(value, Range) else outcome_label(value)
 
 
 def group_text(value: GroupValue | None) -> str:
-    """A value as people read it, and as the forms write it: `18 to 25`."""
+    """Returns a value as people read it, and as the forms write it: `18 to 25`."""
     if value is None:
         return "missing"
     return f"{canonical(value.lo)} to {canonical(value.hi)}" if isinstance(value, Range) else canonical(value)
 
 
-def _steps(session: Session, deployment: Deployment, monitor: Monitor | None, training: TrainingSummary | None) -> list[Step]:
-    """In the order in which they are best done."""
+def _list_steps(session: Session, deployment: Deployment, monitor: Monitor | None, training: TrainingSummary | None) -> list[Step]:
+    """Returns the steps in the order in which they are best done."""
     is_logged = newest_record(session, deployment.no) is not None
     return [
         Step(
@@ -100,7 +116,7 @@ def _steps(session: Session, deployment: Deployment, monitor: Monitor | None, tr
         Step(
             "training",
             "Upload training data",
-            "Optional. Recommendations rest on them, and each check is set beside them.",
+            "Optional. Recommendations are based on them, and each check is compared with them.",
             training is not None,
         ),
         Step(
@@ -110,17 +126,3 @@ def _steps(session: Session, deployment: Deployment, monitor: Monitor | None, tr
             deployment.endpoint is not None,
         ),
     ]
-
-
-def _mitigation(session: Session, deployment: Deployment, monitor: Monitor | None) -> dict[str, Any]:
-    settings = settings_of(session, deployment.no)
-    return {
-        "mitigation": settings,
-        "mitigated": () if monitor is None else mitigated_attributes(settings, monitor),
-        "unused": unused_attributes(settings, monitor),
-        "without_goal": () if monitor is None else attributes_without_goal(settings, monitor),
-        "goals": {goal.attribute: goal for goal in settings.parity},
-        "mitigation_notes": notes_of(settings.mode),
-        "modes": MODES,
-        "detectors": DETECTORS,
-    }

@@ -8,34 +8,31 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.dashboard.rendering import page
-from app.errors import EvenhandError, InvalidInput
-from app.web.gate import is_read_by_a_person
-from app.web.problems import KINDS, Kind, field_problems, kind_of, problem_response, response_of, unexpected_response
+from ..errors import EvenhandError, InvalidInput
+from ..web.gate import is_read_by_a_person
+from ..web.problems import KINDS, Kind, field_problems, kind_of, problem_response, response_of, unexpected_response
+from .rendering import page
 
 
 def install(pages: FastAPI) -> None:
     """Makes the application answer every error with a page, or with a problem document to what shows no pages."""
-    pages.add_exception_handler(EvenhandError, _own)
-    pages.add_exception_handler(RequestValidationError, _validation)
-    pages.add_exception_handler(HTTPException, _http)
-    pages.add_exception_handler(Exception, _unexpected)
+    pages.add_exception_handler(EvenhandError, _answer_own)
+    pages.add_exception_handler(RequestValidationError, _answer_own)
+    pages.add_exception_handler(HTTPException, _answer_http)
+    pages.add_exception_handler(Exception, _answer_unexpected)
 
 
-def _own(request: Request, error: Exception) -> Response:
+def _answer_own(request: Request, error: Exception) -> Response:
+    if isinstance(error, RequestValidationError):
+        error = InvalidInput(field_problems(error.errors()))
     if not isinstance(error, EvenhandError):
-        return _unexpected(request, error)
+        return _answer_unexpected(request, error)
     if not is_read_by_a_person(request.scope):
         return problem_response(error, _request_id(request))
     return _page(request, kind_of(error), str(error))
 
 
-def _validation(request: Request, error: Exception) -> Response:
-    items = error.errors() if isinstance(error, RequestValidationError) else ()
-    return _own(request, InvalidInput(field_problems(items)))
-
-
-def _http(request: Request, error: Exception) -> Response:
+def _answer_http(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.INTERNAL_SERVER_ERROR
     known = {kind.status: kind for kind in KINDS.values()}
     kind = known.get(status) or Kind(status, f"http-{status}", HTTPStatus(status).phrase)
@@ -46,8 +43,8 @@ def _http(request: Request, error: Exception) -> Response:
     return response
 
 
-def _unexpected(request: Request, _error: Exception) -> Response:
-    """Says nothing of the inside; the middleware around it logs the traceback under the same request id."""
+def _answer_unexpected(request: Request, _error: Exception) -> Response:
+    """Returns a page without internal details; the middleware around it logs the traceback under the same request id."""
     if not is_read_by_a_person(request.scope):
         return unexpected_response(_request_id(request))
     kind = Kind(HTTPStatus.INTERNAL_SERVER_ERROR, "internal-error", "Something failed here")

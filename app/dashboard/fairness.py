@@ -9,36 +9,35 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
-from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from app.checks.rollups import Period
-from app.checks.sides import missing_sides
-from app.clock import hour_of
-from app.dashboard import check_words
-from app.dashboard.overview import STATES
-from app.dashboard.people import people
-from app.dashboard.rendering import page
-from app.dashboard.shown import number_of
-from app.dashboard.wording import data_set
-from app.domain.alerts import Alert, AlertState
-from app.domain.checks import CheckRun, DataSet, Measurement
-from app.metrics.catalogue import CATALOGUE
-from app.store.alerts import AlertFilter, alerts_page
-from app.store.checks import get, under_way
-from app.store.monitors import monitor_of
-from app.store.results import measurements_of
-from app.views.causes import Cause
-from app.views.check_advice import advice_on_check, outlook_of
-from app.views.headlines import Headline, headlines
-from app.views.overview import HEADLINE, OverviewWanted, overview
-from app.web.access import NowIn, ReadableDeployment, SessionIn
+from ..checks.rollups import Period
+from ..checks.sides import missing_sides
+from ..clock import hour_of
+from ..domain.alerts import Alert, AlertState
+from ..domain.checks import DataSet, Measurement
+from ..metrics.catalogue import CATALOGUE
+from ..store.alerts.alerts import AlertFilter, alerts_page
+from ..store.checks.checks import get, under_way
+from ..store.checks.results import measurements_of
+from ..store.deployments.monitors import monitor_of
+from ..views.causes import Cause
+from ..views.check_advice import advice_on_check, outlook_of
+from ..views.headlines import Headline, headlines
+from ..views.overview import HEADLINE, OverviewWanted, overview
+from ..web.access import NowIn, ReadableDeployment, SessionIn
+from . import check_words
+from .overview import STATES
+from .people import people
+from .rendering import page
+from .shown import number_of
+from .wording import data_set
 
 router = APIRouter(include_in_schema=False)
 
 
 class Range(StrEnum):
-    """How far back a chart reaches."""
+    """Time that a chart reaches back."""
 
     DAY = "day"
     WEEK = "week"
@@ -60,7 +59,7 @@ ROLLUPS = {"": "each check", Period.DAY.value: "by day", Period.WEEK.value: "by 
 
 
 class Chosen(BaseModel):
-    """What the charts show."""
+    """Choices of a person on the charts."""
 
     metric: str = Field(default=HEADLINE, max_length=100)
     data: DataSet = DataSet.PAYLOAD
@@ -85,12 +84,12 @@ CONFIGURED = frozenset(
         Cause.NO_LIMITS,
     }
 )
-"""Causes whose next step is taken on Configure."""
+"""Causes whose next step is on Configure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """The headline of one attribute, and the alerts on it that are not over."""
+    """Headline of one attribute, and the alerts on it that are not over."""
 
     headline: Headline
     alerts: tuple[Alert, ...]
@@ -109,28 +108,38 @@ class Drawn:
 def fairness_page(
     request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, chosen: Annotated[Chosen, Query()]
 ) -> Response:
-    """Where the deployment stands, since when, and how sure that is."""
-    standing = next(one for one in overview(session, OverviewWanted(only_no=deployment.no), now=now).deployments)
-    newest = None if standing.worst is None else get(session, deployment.no, standing.worst.check_id)
+    """Returns the state of the deployment, since when, and how sure that is."""
+    state = next(one for one in overview(session, OverviewWanted(only_no=deployment.no), now=now).deployments)
+    newest = None if state.worst is None else get(session, deployment.no, state.worst.check_id)
     measured = [] if newest is None else measurements_of(session, newest.no)
-    known = _not_over(session, deployment.no)
     monitor = monitor_of(session, deployment.no)
     busy = under_way(session, deployment.no)
+
+    # Those on the records as logged come first; among them the sort leaves open alerts before acknowledged ones.
+    wanted = [AlertFilter(deployment_no=deployment.no, state=one) for one in (AlertState.OPEN, AlertState.ACKNOWLEDGED)]
+    known = [alert for one in wanted for alert in alerts_page(session, one, limit=MOST_ALERTS)]
+    known_by_data = sorted(known, key=lambda alert: alert.subject.data != DataSet.PAYLOAD)
+    cards = [
+        Card(one, tuple(alert for alert in known_by_data if alert.subject.attribute == one.attribute))
+        for one in headlines(measured, None if newest is None else newest.window)
+    ]
+
+    titles = {one.metric: CATALOGUE[one.metric].title for one in measured if one.attribute is not None and one.metric in CATALOGUE}
     values = {
         "deployment": deployment,
         "monitor": monitor,
-        "standing": standing,
+        "state": state,
         "newest": newest,
-        "cards": _cards(newest, measured, known),
+        "cards": cards,
         "missing": missing_sides(monitor),
         "names": people(session, [*(one.acknowledged_by for one in known), None if busy is None else busy.created_by]),
         "busy": busy,
         "busy_advice": None if busy is None else advice_on_check(busy, outlook_of(session, deployment.no)),
         "configured": CONFIGURED,
         "words": check_words,
-        "elsewhere": _elsewhere(measured, chosen),
-        "charts": _charts(deployment.id, measured, chosen, now),
-        "metrics": _metrics(measured),
+        "elsewhere": _list_other_data(measured, chosen),
+        "charts": _list_charts(deployment.id, measured, chosen, now),
+        "metrics": dict(sorted(titles.items(), key=lambda one: one[1])),
         "data_sets": list(dict.fromkeys(one.data for one in measured)),
         "chosen": chosen,
         "ranges": {one: name for one, (name, _) in RANGES.items()},
@@ -142,35 +151,8 @@ def fairness_page(
     return page(request, "fairness.html", values)
 
 
-def _cards(newest: CheckRun | None, measured: Sequence[Measurement], known: Sequence[Alert]) -> list[Card]:
-    return [
-        Card(
-            one,
-            tuple(
-                sorted(
-                    (alert for alert in known if alert.subject.attribute == one.attribute),
-                    key=lambda alert: alert.subject.data != DataSet.PAYLOAD,
-                )
-            ),
-        )
-        for one in headlines(measured, None if newest is None else newest.window)
-    ]
-
-
-def _not_over(session: Session, deployment_no: int) -> list[Alert]:
-    """The alerts that are open, then those that somebody has taken on."""
-    wanted = (AlertFilter(deployment_no=deployment_no, state=state) for state in (AlertState.OPEN, AlertState.ACKNOWLEDGED))
-    return [alert for one in wanted for alert in alerts_page(session, one, limit=MOST_ALERTS)]
-
-
-def _metrics(measured: Sequence[Measurement]) -> dict[str, str]:
-    """The metrics of groups that were measured, with their names."""
-    titles = {one.metric: CATALOGUE[one.metric].title for one in measured if one.attribute is not None and one.metric in CATALOGUE}
-    return dict(sorted(titles.items(), key=lambda one: one[1]))
-
-
-def _elsewhere(measured: Sequence[Measurement], chosen: Chosen) -> list[tuple[str, str]]:
-    """Where the chosen metric was measured, if not on the chosen data: each in words, with the query that shows it."""
+def _list_other_data(measured: Sequence[Measurement], chosen: Chosen) -> list[tuple[str, str]]:
+    """Returns other data that the chosen metric was measured on, if not the chosen data: each in words, with the query that shows it."""
     found = dict.fromkeys(one.data for one in measured if one.metric == chosen.metric and one.attribute is not None)
     if chosen.data in found:
         return []
@@ -178,27 +160,24 @@ def _elsewhere(measured: Sequence[Measurement], chosen: Chosen) -> list[tuple[st
     return [(data_set(data.value), f"?{urlencode(kept | {'data': data.value})}") for data in found]
 
 
-def _charts(deployment_id: str, measured: Sequence[Measurement], chosen: Chosen, now: datetime) -> list[Drawn]:
-    """One chart for each attribute that has the metric, then what everybody shares: how much was logged, and how right it was."""
+def _list_charts(deployment_id: str, measured: Sequence[Measurement], chosen: Chosen, now: datetime) -> list[Drawn]:
+    """Returns one chart for each attribute that has the metric, then those of all records: volume and accuracy."""
     about = [one for one in measured if (one.metric, one.data) == (chosen.metric, chosen.data)]
     name = CATALOGUE[chosen.metric].title if chosen.metric in CATALOGUE else chosen.metric
     base = f"/v1/deployments/{deployment_id}/charts"
-    when = _when(chosen, now)
+    # All there is can only be shown rolled up.
+    _, length = RANGES[chosen.range]
+    rollup = chosen.rollup or (Period.MONTH if length is None else None)
+    when = {} if length is None else {"since": (hour_of(now) - length).isoformat()}
+    when |= {} if rollup is None else {"rollup": rollup.value}
+
     charts = []
     for attribute in dict.fromkeys(one.attribute for one in about):
         query = {"metric": chosen.metric, "data": chosen.data.value, **({} if attribute is None else {"attribute": attribute}), **when}
         title = f"{name} by {attribute}" if attribute else name
         charts.append(Drawn(f"{title}, {data_set(chosen.data.value)}", f"{base}/series", f"?{urlencode(query)}"))
     if measured:
-        charts.append(Drawn("Records logged, and earlier ones that topped a check up", f"{base}/volume", f"?{urlencode(when)}"))
+        charts.append(Drawn("Records logged, and earlier records that were added to a check", f"{base}/volume", f"?{urlencode(when)}"))
         query = {"metric": "accuracy", "data": DataSet.FEEDBACK.value, **when}
         charts.append(Drawn("Accuracy: how often the prediction was the later label", f"{base}/series", f"?{urlencode(query)}"))
     return charts
-
-
-def _when(chosen: Chosen, now: datetime) -> dict[str, str]:
-    """The range and the roll-up, as the exports take them; all there is can only be shown rolled up."""
-    _, length = RANGES[chosen.range]
-    rollup = chosen.rollup or (Period.MONTH if length is None else None)
-    since = {} if length is None else {"since": (hour_of(now) - length).isoformat()}
-    return since | ({} if rollup is None else {"rollup": rollup.value})

@@ -6,10 +6,10 @@ from typing import Final
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.dashboard.rendering import page
-from app.metrics.catalogue import CATALOGUE
-from app.metrics.verdicts import MINIMUM_GROUP_SIZE
-from app.web.access import Reader
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.verdicts import MINIMUM_GROUP_SIZE
+from ..web.access import Reader
+from .rendering import page
 
 router = APIRouter(include_in_schema=False)
 
@@ -37,11 +37,11 @@ TERMS: Final = (
         "same model scores the copies. Every record counts once on each side: as it is, and as its copies are. Everything else "
         "about it is equal, so what still differs between the groups comes from the attribute itself. If a group is worse off as "
         "logged but not with copies, the reason lies in other things in which the groups differ; that may still be indirect "
-        "discrimination, through an attribute that stands in for the watched one.",
+        "discrimination, through an attribute that goes together with the watched one.",
     ),
     Term("perturbed", "Perturbed copy", "A copy of a logged record with another value of the watched attribute and nothing else changed."),
     Term("feedback", "Feedback, labelled records", "Records whose true outcome became known later. Accuracy and error rates need them."),
-    Term("training", "Training data", "The data that the model learnt from. Its figures show what was unequal before the model."),
+    Term("training", "Training data", "The data that the model was trained on. Its figures show what was unequal before the model."),
     Term(
         "mitigation",
         "Mitigated, debiased",
@@ -71,14 +71,14 @@ TERMS: Final = (
         "disadvantage",
         "At a disadvantage",
         "The group that gets the favourable outcome less often than the limits allow, among like records: the monitored or the reference "
-        "group. Inside the limits nobody is. Of figures that do not say who is favoured, such as accuracy, nothing is said.",
+        "group. Inside the limits no group is. Figures that do not say who is favoured, such as accuracy, name no such group.",
     ),
     Term(
         "furthest-out",
         "Furthest out",
         "Of several monitored groups, the one whose figure lies furthest beyond its limits, or nearest to one where all lie inside. Groups "
-        f"of fewer than {MINIMUM_GROUP_SIZE} records stand back while there are others. It says nothing of who is at a disadvantage: a "
-        "group that is favoured by far lies far out, too. Its interval and p-value do not allow for the choice.",
+        f"of fewer than {MINIMUM_GROUP_SIZE} records are chosen only if there are no others. It does not say who is at a disadvantage: a "
+        "group that is strongly favoured is far out, too. Its interval and p-value do not correct for the choice.",
     ),
     Term(
         "perfect-equality",
@@ -93,14 +93,16 @@ TERMS: Final = (
         "draws on a side some records count more often than others; the balanced disparate impact counts each once, and has the verdict.",
     ),
     Term("flip-rate", "Flip rate", "Of 100 records, how many get another outcome when only the watched attribute is changed."),
-    Term("limit", "Limit", "The number at which a figure stops to count as fair. The monitor sets it; charts show it as a dashed line."),
+    Term(
+        "limit", "Limit", "The number beyond which a figure no longer counts as fair. The monitor sets it; charts show it as a dashed line."
+    ),
     Term(
         "interval",
         "95 % interval",
         "How sure a figure is. With few records chance moves it; the interval is the range that chance leaves open. Of 100 such"
-        " intervals about 95 hold the true value. A narrow one is sure, a wide one is not.",
+        " intervals about 95 contain the true value. A narrow one is precise, a wide one is not.",
     ),
-    Term("n", "n, records", "The number of records that a figure rests on."),
+    Term("n", "n, records", "The number of records that a figure is based on."),
     Term(
         "gap",
         "Is there a gap?",
@@ -113,13 +115,13 @@ TERMS: Final = (
         "unwatched",
         "Verdict: other side not watched",
         "Only one limit is set. The figure lies inside it, but beyond its mirror image on the other side, where the reference group is at "
-        "a disadvantage: with only 0.8 and more, a ratio of 1.5. Set the other limit, and it is judged.",
+        "a disadvantage: with only 0.8 and more, a ratio of 1.5. Set the other limit to have it judged.",
     ),
     Term(
         "suspected",
         "Verdict: suspected",
-        "The figure lies outside the limits, but its interval reaches inside them: there may be a clear gap, but it is not sure that it is "
-        "beyond the limit.",
+        "The figure lies outside the limits, but its interval reaches inside them: there may be a clear gap, but it is not certain"
+        " that it is beyond the limit.",
     ),
     Term("unfair", "Verdict: unfair", "The figure and its whole interval lie outside the limits."),
     Term(
@@ -130,27 +132,27 @@ TERMS: Final = (
     Term(
         "not-computable",
         "Verdict: not computable",
-        "There is no number, and the reason stands beside it; for example the reference group has no favourable outcome.",
+        "There is no number; the reason is next to it, for example that the reference group has no favourable outcome.",
     ),
-    Term("check", "Check", "One measurement of the records of one hour, or of the time that somebody asked for."),
+    Term("check", "Check", "One measurement of the records of one hour, or of a time range that somebody asked for."),
     Term(
         "worker",
         "Worker",
         "The process that runs checks and sends alerts. While none answers, checks and alerts wait, and every page says so; logging "
         "goes on, and nothing that is logged is lost. evenhand serve runs one and starts it again when it dies; evenhand worker "
         "runs one more. What to do when none answers: read the end of its log, see that it reaches the database, start it again. "
-        "Missed hours are made up for, up to 72 of them. The runbook has the steps: docs/operations/runbook.md, “No worker answers”.",
+        "It checks missed hours afterwards, up to 72 of them. The runbook has the steps: docs/operations/runbook.md, “No worker answers”.",
     ),
     Term(
         "carried-forward",
         "Carried forward",
-        "Nothing was logged since the check before, and the records and labels that it read are still the same, so its figures stay. "
+        "Nothing was logged since the check before, and the records and labels that it read are still the same, so its figures are kept. "
         "Charts show such points hollow.",
     ),
     Term(
         "additional",
         "Additional, earlier records",
-        "Where an hour has too few records, a check also takes the newest ones of the hours before it.",
+        "If an hour has too few records, a check also reads the newest ones of the hours before it.",
     ),
     Term(
         "unclassified",
@@ -166,20 +168,20 @@ TERMS: Final = (
     Term(
         "alert",
         "Alert: open, acknowledged, resolved",
-        "Open: nobody has taken it on. Acknowledged: somebody takes care of it, with a note. Resolved: what it was about is over.",
+        "Open: not acknowledged yet. Acknowledged: somebody is working on it, with a note. Resolved: the cause is over.",
     ),
     Term("stale", "Stale", "The newest figures are more than a day old, so they may be out of date."),
     Term(
         "revision",
         "Monitor version, model revision",
-        "Each change of the monitor, or of the model, gets a number, and each check keeps those that it went by.",
+        "Each change of the monitor, or of the model, gets a number, and each check stores the numbers that it used.",
     ),
 )
-"""In the order in which a reader meets them."""
+"""Terms in the order in which a reader meets them."""
 
 
 @router.get("/glossary")
 def glossary_page(request: Request, _: Reader) -> Response:
-    """The words, and the metrics with their formulas."""
+    """Returns the words, and the metrics with their formulas."""
     metrics = sorted(CATALOGUE.items(), key=lambda one: one[1].title)
     return page(request, "glossary.html", {"terms": TERMS, "metrics": metrics})

@@ -1,6 +1,5 @@
-"""Overview: where every deployment stands, the most urgent first."""
+"""Overview page: the state of every deployment, the most urgent first."""
 
-from collections.abc import Sequence
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -8,15 +7,15 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from app.dashboard.rendering import page
-from app.dashboard.sparklines import Sparkline, sparkline
-from app.views.overview import DeploymentOverview, DeploymentState, OverviewSort, OverviewWanted, WorstGroup, overview
-from app.web.access import NowIn, Reader, SessionIn
+from ..views.overview import DeploymentState, OverviewSort, OverviewWanted, overview
+from ..web.access import NowIn, Reader, SessionIn
+from .rendering import page
+from .sparklines import sparkline
 
 router = APIRouter(include_in_schema=False)
 
 SHOWN = 500
-"""Deployments on one page; the filter finds the others."""
+"""Max deployments on one page; the filter finds the others."""
 
 SORTS = {OverviewSort.SEVERITY: "most urgent first", OverviewSort.NAME: "by name", OverviewSort.LAST_CHECK: "last check first"}
 
@@ -31,11 +30,11 @@ STATES = {
     DeploymentState.NO_MONITOR: "no monitor",
     DeploymentState.FAIR: "fair",
 }
-"""Each state in words."""
+"""Words for each state."""
 
 
 class Chosen(BaseModel):
-    """How a person sorts and filters."""
+    """Sort and filters that a person chose."""
 
     sort: OverviewSort = OverviewSort.SEVERITY
     state: list[DeploymentState] = Field(default_factory=list, max_length=len(DeploymentState))
@@ -44,16 +43,25 @@ class Chosen(BaseModel):
 
 @router.get("/")
 def overview_page(request: Request, principal: Reader, session: SessionIn, now: NowIn, chosen: Annotated[Chosen, Query()]) -> Response:
-    """Every deployment the person may see."""
+    """Returns every deployment the person may see."""
     wanted = OverviewWanted(
         sort=chosen.sort, states=frozenset(chosen.state), text=chosen.text, only_no=principal.deployment_no, limit=SHOWN
     )
     found = overview(session, wanted, now=now)
+    lines = {
+        one.no: sparkline([point.value for point in one.trend], limits=(one.worst.lower_limit, one.worst.upper_limit))
+        if one.worst
+        else None
+        for one in found.deployments
+    }
+    kept = {"sort": chosen.sort.value, "text": chosen.text}
     values = {
         "found": found,
-        "lines": _lines(found.deployments),
+        "lines": lines,
         "chosen": chosen,
-        "state_links": [(state, STATES[state], count, _only(chosen, state)) for state, count in found.counts.items() if count],
+        "state_links": [
+            (state, STATES[state], count, "/?" + urlencode(kept | {"state": state.value})) for state, count in found.counts.items() if count
+        ],
         "total": sum(found.counts.values()),
         "states": STATES,
         "sorts": SORTS,
@@ -61,18 +69,3 @@ def overview_page(request: Request, principal: Reader, session: SessionIn, now: 
         "now": now,
     }
     return page(request, "overview.html", values)
-
-
-def _lines(deployments: Sequence[DeploymentOverview]) -> dict[int, Sparkline | None]:
-    return {one.no: _line(one, one.worst) for one in deployments}
-
-
-def _line(one: DeploymentOverview, worst: WorstGroup | None) -> Sparkline | None:
-    if worst is None:
-        return None
-    return sparkline([point.value for point in one.trend], limits=(worst.lower_limit, worst.upper_limit))
-
-
-def _only(chosen: Chosen, state: DeploymentState) -> str:
-    """The address of the overview with only that state."""
-    return "/?" + urlencode({"sort": chosen.sort.value, "text": chosen.text, "state": state.value})

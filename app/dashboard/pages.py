@@ -1,8 +1,10 @@
-"""The pages as one application of their own: its own answers to errors, the services and dependencies of the API."""
+"""Application of the pages: its own answers to errors, the services and dependencies of the API."""
 
 from fastapi import Depends, FastAPI
 
-from app.dashboard import (
+from ..services import Services
+from ..web.parameters import known_parameters_only
+from . import (
     activity,
     alerts,
     assets,
@@ -17,8 +19,6 @@ from app.dashboard import (
     settings,
     transactions,
 )
-from app.services import Services
-from app.web.parameters import known_parameters_only
 
 _ROUTERS = (
     registering.router,
@@ -37,7 +37,7 @@ _ROUTERS = (
 
 
 def create_pages(services: Services) -> FastAPI:
-    """The application of the pages; whoever composes it starts and stops the services."""
+    """Returns the application of the pages; the caller starts and stops the services."""
     pages = FastAPI(
         title="Evenhand pages",
         docs_url=None,

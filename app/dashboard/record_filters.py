@@ -1,7 +1,7 @@
-"""What a person looks for among payload records, and what there is to choose from."""
+"""Filter of payload records on the page: choices of a person, and what there is to choose from."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import product
@@ -12,41 +12,41 @@ import msgspec
 from pydantic import BaseModel, BeforeValidator, Field
 from sqlalchemy.orm import Session
 
-from app.domain.checks import CheckState, DataSet
-from app.domain.monitors import Monitor
-from app.domain.texts import TOGETHER, character_problem
-from app.domain.values import label_of
-from app.errors import InvalidInput
-from app.store import checks
-from app.store.results import tables_of
-from app.views.check_source import standing_of
-from app.views.record_lens import OutcomeWord
-from app.views.transactions import ChangedFilter, RecordsWanted
-from app.web.record_places import record_behind
-from app.web.texts import Timestamp
-from app.web.times import in_utc
+from ..domain.checks import CheckState, DataSet
+from ..domain.monitors import Monitor
+from ..domain.texts import TOGETHER, character_problem
+from ..domain.values import label_of
+from ..errors import InvalidInput
+from ..store.checks import checks
+from ..store.checks.results import tables_of
+from ..views.check_source import counted_check
+from ..views.record_lens import OutcomeWord
+from ..views.transactions import ChangedFilter, RecordsWanted
+from ..web.record_places import read_record_cursor
+from ..web.texts import Timestamp
+from ..web.times import in_utc
 
 CHECK_ID = r"^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?$"
 
 MOST_TOGETHER = 200
-"""Groups of an intersection that a list of choices shows; an address can name any."""
+"""Max groups of an intersection that a list of choices shows; an address can name any."""
 
 _OF_A_FORM = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?", re.ASCII)
 
 
-def _in_utc_unless_said(sent: object) -> object:
-    """A form's control for times knows no offset; the page says that it is UTC."""
+def _assume_utc(sent: object) -> object:
+    """Returns the time in UTC where it has no offset: a form's control for times knows none; the page says that it is UTC."""
     if sent == "":
         return None
     return f"{sent}Z" if isinstance(sent, str) and _OF_A_FORM.fullmatch(sent) else sent
 
 
 Text = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")]
-Moment = Annotated[Timestamp | None, BeforeValidator(_in_utc_unless_said)]
+Moment = Annotated[Timestamp | None, BeforeValidator(_assume_utc)]
 
 
 class Chosen(BaseModel):
-    """What a person looks for; an empty member lets all through.
+    """Filter of a person; an empty member allows all.
 
     `among` is how the form says attribute and group, which belong together, with one control: a list of the two, or of the attribute.
     """
@@ -63,12 +63,12 @@ class Chosen(BaseModel):
     cursor: Annotated[str, Field(max_length=2000)] = ""
 
     def wanted(self, *, limit: int) -> RecordsWanted:
-        """The same for the view.
+        """Returns the same for the view.
 
         Raises:
             InvalidInput: the cursor or `among` is none of ours, or a time cannot be expressed in UTC.
         """
-        attribute, group = _pair(self.among) if self.among else (self.attribute or None, self.group or None)
+        attribute, group = _read_pair(self.among) if self.among else (self.attribute or None, self.group or None)
         return RecordsWanted(
             check_id=self.check or None,
             since=in_utc("since", self.since),
@@ -78,7 +78,7 @@ class Chosen(BaseModel):
             outcome=self.outcome or None,
             changed=self.changed or None,
             debiased=self.debiased == "changed",
-            behind=record_behind(self.cursor or None),
+            after=read_record_cursor(self.cursor or None),
             limit=limit,
         )
 
@@ -92,8 +92,8 @@ class Choice:
 
 
 def query_of(wanted: RecordsWanted) -> dict[str, str]:
-    """The filter as the query of an address, of the pages and of the API alike; without the place of the page."""
-    said = {
+    """Returns the filter as the query of an address, of the pages and of the API alike; without the place of the page."""
+    members = {
         "check": wanted.check_id,
         "since": _iso(wanted.since),
         "until": _iso(wanted.until),
@@ -103,60 +103,57 @@ def query_of(wanted: RecordsWanted) -> dict[str, str]:
         "changed": wanted.changed,
         "debiased": "changed" if wanted.debiased else None,
     }
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def among_of(attribute: str, group: str | None = None) -> str:
-    """The value of the control that chooses both."""
+    """Returns the value of the control that chooses both."""
     return msgspec.json.encode([attribute] if group is None else [attribute, group]).decode()
 
 
 def choices_of(session: Session, deployment_no: int, monitor: Monitor, wanted: RecordsWanted) -> list[Choice]:
-    """The groups of the monitor, and what is chosen already.
+    """Returns the groups of the monitor, and what is chosen already.
 
     Where the reference is left out, every other value is a group: those are offered that the newest check saw.
     """
-    is_open = any(attribute.reference is None for attribute in monitor.attributes)
-    seen = _seen(session, deployment_no) if is_open else {}
+    seen: dict[str, list[str]] = {}
+    if any(attribute.reference is None for attribute in monitor.attributes):
+        newest = checks.page(session, deployment_no, limit=1, state=CheckState.SUCCEEDED)
+        counted = [counted_check(session, check).origin.no for check in newest]
+        tables = [table for no in counted for table in tables_of(session, no, data=[DataSet.PAYLOAD])]
+        seen = {table.attribute: [label for label, _role in table.cells["groups"]] for table in tables}
+
     groups: dict[str, list[str]] = {}
     for attribute in monitor.attributes:
         listed = [label_of(value) for value in (*attribute.monitored, *(attribute.reference or ()))]
         groups[attribute.feature] = _once([*listed, *(seen.get(attribute.feature, ()) if attribute.reference is None else ())])
     for features in monitor.intersections:
         members = [groups[feature] for feature in features]
-        groups[TOGETHER.join(features)] = _joined(members) if prod(map(len, members)) <= MOST_TOGETHER else []
+        groups[TOGETHER.join(features)] = (
+            [TOGETHER.join(labels) for labels in product(*members)] if prod(map(len, members)) <= MOST_TOGETHER else []
+        )
     if wanted.attribute in groups and wanted.group is not None:
         groups[wanted.attribute] = _once([*groups[wanted.attribute], wanted.group])
     return [Choice(attribute, tuple(labels)) for attribute, labels in groups.items()]
 
 
 def local(moment: datetime | None) -> str:
-    """The moment as a form's control for times wants it, in UTC."""
+    """Returns the moment as a form's control for times wants it, in UTC."""
     if moment is None:
         return ""
     plain = moment.astimezone(UTC).replace(tzinfo=None)
     return plain.isoformat(timespec="auto" if plain.second or plain.microsecond else "minutes")
 
 
-def _pair(among: str) -> tuple[str, str | None]:
+def _read_pair(among: str) -> tuple[str, str | None]:
+    """Returns the attribute and the group that the form's control names."""
     try:
-        said = msgspec.json.decode(among, type=Annotated[list[str], msgspec.Meta(min_length=1, max_length=2)])
+        pair = msgspec.json.decode(among, type=Annotated[list[str], msgspec.Meta(min_length=1, max_length=2)])
     except (msgspec.MsgspecError, UnicodeEncodeError) as error:
         raise InvalidInput.of("among", "is none of the groups that the page offers") from error
-    if any(character_problem(part) for part in said):
+    if any(character_problem(part) for part in pair):
         raise InvalidInput.of("among", "must not hold control characters")
-    return said[0], said[1] if len(said) > 1 else None
-
-
-def _seen(session: Session, deployment_no: int) -> Mapping[str, Sequence[str]]:
-    newest = checks.page(session, deployment_no, limit=1, state=CheckState.SUCCEEDED)
-    counted = [standing_of(session, check).counted.no for check in newest]
-    tables = [table for no in counted for table in tables_of(session, no, data=[DataSet.PAYLOAD])]
-    return {table.attribute: [label for label, _role in table.cells["groups"]] for table in tables}
-
-
-def _joined(members: Sequence[Sequence[str]]) -> list[str]:
-    return [TOGETHER.join(labels) for labels in product(*members)]
+    return pair[0], pair[1] if len(pair) > 1 else None
 
 
 def _once(labels: Iterable[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the pages of records say in words: what the model answered, what its copies changed, and what mitigation made of it."""
+"""Words of the pages of records: the model's answer, the changes by copies, and the changes by mitigation."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,18 +7,18 @@ from itertools import groupby
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from app.dashboard.wording import ABSENT
-from app.domain.deployments import RecordSchema
-from app.domain.groups import Role
-from app.domain.monitors import Monitor
-from app.domain.outcomes import Outcome
-from app.domain.texts import TOGETHER
-from app.domain.values import canonical
-from app.store.transactions import StoredRecord
-from app.views.check_window import WindowPart
-from app.views.one_record import Counterfactual, RecordDetails
-from app.views.record_lens import WORDS, Change, OutcomeWord, RecordGroup
-from app.views.transactions import ChangedFilter, RecordSummary
+from ..domain.deployments import RecordSchema
+from ..domain.groups import Role
+from ..domain.monitors import Monitor
+from ..domain.outcomes import Outcome
+from ..domain.texts import TOGETHER
+from ..domain.values import canonical
+from ..store.records.transactions import StoredRecord
+from ..views.check_window import WindowPart
+from ..views.one_record import Counterfactual, RecordDetails
+from ..views.record_lens import WORDS, Change, OutcomeWord, RecordGroup
+from ..views.transactions import ChangedFilter, RecordSummary
+from .wording import ABSENT
 
 OUTCOMES: Mapping[OutcomeWord, str] = {
     "favourable": "favourable",
@@ -31,7 +31,7 @@ CHANGED: Mapping[ChangedFilter, str] = {
     "lost": "a copy would be unfavourable",
     "none": "no copy changes the outcome",
 }
-"""What a person may look for."""
+"""Filters that a person may choose."""
 
 CHANGES: Mapping[Change, str] = {
     "gained": "would be favourable",
@@ -39,23 +39,23 @@ CHANGES: Mapping[Change, str] = {
 }
 PARTS: Mapping[WindowPart, str] = {"span": "of its span", "additional": "additional, earlier"}
 DEBIASING: Mapping[str, str] = {
-    "changed": "The outcome is another one now.",
+    "changed": "Mitigation changed the outcome.",
     "unchanged": "It keeps its outcome.",
-    "not_needed": "Its outcome was favourable already, and this mode lowers none.",
+    "not_needed": "Its outcome was already favourable, and this mode lowers none.",
     "reference": "It has reference values, which are left as they are.",
     "in_no_group": "Its values are in neither group.",
     "unclassified": "The model's answer is neither favourable nor unfavourable.",
     "undecided": "It could not be decided, so the model's answer was kept.",
     "not_scored": "Its copies could not be scored, so the model's answer was kept.",
-    "not_chosen": "The bias detector saw no need for copies, so the model's answer was kept.",
+    "not_chosen": "The bias detector did not choose the record, so the model's answer was kept.",
 }
 _OUTCOME_OF: Mapping[OutcomeWord, str] = {
     "favourable": ", which is favourable",
     "unfavourable": ", which is unfavourable",
     "unclassified": ", which is in neither outcome list",
 }
-_TOLD: Final = 3
-"""Values that a sentence at the head of a page names; the table has all."""
+_NAMED: Final = 3
+"""Max values that a sentence at the head of a page names; the table has all."""
 
 _LEAST_DIGITS, _MOST_DIGITS = 4, 17
 _MARKS: Final = frozenset({0.0, 0.5, 1.0})
@@ -72,7 +72,7 @@ class Value:
 
 
 def address(deployment_id: str, record_id: str, *, check_id: str | None = None) -> str:
-    """Where the page of the record is."""
+    """Returns the address of the record's page."""
     # Browsers take these two for steps in a path, however they are written.
     query = {"id": record_id} if record_id in _DOTS else {}
     query |= {"check": check_id} if check_id else {}
@@ -81,7 +81,7 @@ def address(deployment_id: str, record_id: str, *, check_id: str | None = None) 
 
 
 def json_address(deployment_id: str, record_id: str, *, check_id: str | None = None) -> str | None:
-    """Where a browser finds the record as JSON; None where it cannot ask for such an id."""
+    """Returns the address of the record as JSON; None where a browser cannot ask for such an id."""
     if record_id in _DOTS:
         return None
     path = f"/v1/deployments/{quote(deployment_id)}/payload-records/{quote(record_id, safe='')}"
@@ -89,7 +89,7 @@ def json_address(deployment_id: str, record_id: str, *, check_id: str | None = N
 
 
 def text(value: Any) -> str:  # noqa: ANN401 - as it was logged
-    """A value as it was logged."""
+    """Returns a value as it was logged."""
     if value is None:
         return "missing"
     if isinstance(value, str):
@@ -99,35 +99,35 @@ def text(value: Any) -> str:  # noqa: ANN401 - as it was logged
     return canonical(value)
 
 
-def said(answer: StoredRecord | Counterfactual) -> str:
-    """What the model answered: the decoded label where there is one."""
+def answer_text(answer: StoredRecord | Counterfactual) -> str:
+    """Returns the model's answer: the decoded label where there is one."""
     return text(answer.prediction if answer.label is None else answer.label)
 
 
 def probability(value: Any) -> str:  # noqa: ANN401 - one number, a list of them, or None
-    """A probability, or that of each class."""
+    """Returns a probability, or that of each class."""
     if value is None:
         return ABSENT
     return " / ".join(_rounded(part) for part in value) if isinstance(value, list) else _rounded(value)
 
 
 def day(at: datetime) -> str:
-    """The day in UTC."""
+    """Returns the day in UTC."""
     return f"{at.astimezone(UTC):%Y-%m-%d}"
 
 
 def clock(at: datetime) -> str:
-    """The time of day in UTC, to the second."""
+    """Returns the time of day in UTC, to the second."""
     return f"{at.astimezone(UTC):%H:%M:%S}"
 
 
 def second(at: datetime) -> str:
-    """A moment in UTC to the second."""
+    """Returns a moment in UTC to the second."""
     return f"{day(at)} {clock(at)} UTC"
 
 
 def values_of(summary: RecordSummary) -> tuple[list[Value], list[Value]]:
-    """The record's features, and its meta fields."""
+    """Returns the record's features, and its meta fields."""
     record, schema = summary.record, summary.schema
     groups = {group.attribute: group for group in summary.groups}
     meta = record.meta or [None] * len(schema.meta)
@@ -138,91 +138,106 @@ def values_of(summary: RecordSummary) -> tuple[list[Value], list[Value]]:
 
 
 def watched(summary: RecordSummary) -> dict[str, Value]:
-    """What the record has in the watched attributes, by attribute."""
+    """Returns the record's values in the watched attributes, by attribute."""
     return {value.name: value for values in values_of(summary) for value in values if value.group is not None}
 
 
 def groups_together(monitor: Monitor, groups: Sequence[RecordGroup]) -> list[RecordGroup]:
-    """The record's group of each intersection: reference where all of it is, and in none where any of it is in none."""
+    """Returns the record's group of each intersection: reference where all of it is, and in none where any of it is in none."""
     of = {group.attribute: group for group in groups}
-    return [_together([of[feature] for feature in features]) for features in monitor.intersections]
+
+    found = []
+    for features in monitor.intersections:
+        members = [of[feature] for feature in features]
+        name, labels = TOGETHER.join(features), [member.group for member in members if member.group is not None]
+        if len(labels) < len(members):
+            found.append(RecordGroup(name, None, None))
+            continue
+        role: Role = "reference" if all(member.role == "reference" for member in members) else "monitored"
+        found.append(RecordGroup(name, TOGETHER.join(labels), role))
+    return found
 
 
 def changing(changes: Mapping[str, Change]) -> list[tuple[str, Change]]:
-    """The attributes whose copies change the outcome."""
+    """Returns the attributes whose copies change the outcome."""
     return [(attribute, change) for attribute, change in changes.items() if change != "none"]
 
 
 def debiased_outcome(debiased: Mapping[str, Any], monitor: Monitor | None) -> OutcomeWord | None:
-    """The outcome of a debiased answer."""
+    """Returns the outcome of a debiased answer."""
     answer = debiased.get("prediction") if debiased.get("label") is None else debiased["label"]
     return None if monitor is None else WORDS[monitor.outcomes.classify(answer)]
 
 
 def debiased_text(debiased: Mapping[str, Any]) -> str:
-    """What the debiased endpoint answered."""
+    """Returns the answer of the debiased endpoint."""
     return text(debiased.get("prediction") if debiased.get("label") is None else debiased["label"])
 
 
 def copies(details: RecordDetails, *, is_present: bool) -> list[Counterfactual]:
-    """Those that the present monitor asks for, or the others, in the order of its attributes."""
+    """Returns those that the present monitor asks for, or the others, in the order of its attributes."""
     order = {group.attribute: place for place, group in enumerate(details.summary.groups)}
     found = [copy for copy in details.counterfactuals if copy.is_present is is_present]
     return sorted(found, key=lambda copy: order.get(copy.attribute, len(order)))
 
 
 def is_donated(copy: Counterfactual, schema: RecordSchema) -> bool:
-    """Whether the copy changes features in the stead of a meta field, which the model does not see."""
+    """Returns whether the copy changes features instead of a meta field, which the model does not see."""
     return any(column.name == copy.attribute for column in schema.meta)
 
 
 def set_to(copy: Counterfactual) -> str:
-    """What a copy has in its own attribute: the value, of a range the value that was drawn."""
+    """Returns the value of a copy in its own attribute: the value, of a range the value that was drawn."""
     value = None if copy.values is None else copy.values.get(copy.attribute)
     return text(copy.group if value is None else value)
 
 
 def sentences(details: RecordDetails) -> list[str]:
-    """What a person wants to know first."""
+    """Returns the first facts that a person wants to know."""
     summary = details.summary
     debiased = summary.record.debiased or {}
     outcome = "" if summary.outcome is None else _OUTCOME_OF[summary.outcome]
     return [
-        f"The model said {said(summary.record)}{outcome}.",
-        *_of_copies(copies(details, is_present=True), summary),
+        f"The model said {answer_text(summary.record)}{outcome}.",
+        *_describe_copies(copies(details, is_present=True), summary),
         *([f"The debiased endpoint answered {debiased_text(debiased)} instead."] if debiased.get("changed") else []),
     ]
 
 
-def _of_copies(present: Sequence[Counterfactual], summary: RecordSummary) -> list[str]:
+def _describe_copies(present: Sequence[Counterfactual], summary: RecordSummary) -> list[str]:
+    """Returns a sentence for each attribute whose copies change the outcome; where none does, one that says so."""
     if not present:
         return []
     if summary.outcome == WORDS[Outcome.UNCLASSIFIED]:
-        return ["So nothing can be said of what its copies change."]
+        return ["So nothing can be said about what its copies change."]
     of_attributes = groupby(present, lambda copy: copy.attribute)
-    told = (_changed(attribute, list(of_one), summary.schema) for attribute, of_one in of_attributes)
-    return [sentence for sentence in told if sentence is not None] or [_nothing_changed(present)]
+    changes = (_describe_change(attribute, list(of_one), summary.schema) for attribute, of_one in of_attributes)
+    if found := [sentence for sentence in changes if sentence is not None]:
+        return found
 
-
-def _nothing_changed(copies: Sequence[Counterfactual]) -> str:
-    attributes = _or(_once(copy.attribute for copy in copies))
-    compared = sum(copy.change is not None for copy in copies)
+    attributes = _join(_once(copy.attribute for copy in present), "or")
+    compared = sum(copy.change is not None for copy in present)
     if not compared:
-        return f"With another {attributes} it says what is in neither outcome list."
-    those = "" if compared == len(copies) else f" in the {compared} of {len(copies)} copies that can be compared"
-    return f"With another {attributes} the outcome is the same{those}."
+        return [f"With another {attributes} it gives an answer that is in neither outcome list."]
+    those = "" if compared == len(present) else f" in the {compared} of {len(present)} copies that can be compared"
+    return [f"With another {attributes} the outcome is the same{those}."]
 
 
-def _changed(attribute: str, all_of_it: Sequence[Counterfactual], schema: RecordSchema) -> str | None:
+def _describe_change(attribute: str, all_of_it: Sequence[Counterfactual], schema: RecordSchema) -> str | None:
+    """Returns the changes by copies of one attribute; None where there are none."""
     found = [copy for copy in all_of_it if copy.change in CHANGES]
     if not found:
         return None
-    answers = _or(_once(said(copy) for copy in found))
+    answers = _join(_once(answer_text(copy) for copy in found), "or")
     often = "" if len(all_of_it) == 1 else f" ({len(found)} of {len(all_of_it)} copies)"
-    values = _or(_fewer(_once(set_to(copy) for copy in found)))
+
+    named = _once(set_to(copy) for copy in found)
+    more = len(named) - _NAMED
+    # "1 other value" would be no shorter than the value.
+    values = _join(named if more <= 1 else [*named[:_NAMED], f"{more} other values"], "or")
     if not is_donated(found[0], schema):
         return f"With {attribute} set to {values} and everything else the same it says {answers}{often}."
-    features = _and(_once(name for copy in found for name in copy.values or ())) or "its other features"
+    features = _join(_once(name for copy in found for name in copy.values or ()), "and") or "its other features"
     return f"With {features} as records with {attribute} {values} have them, and everything else the same, it says {answers}{often}."
 
 
@@ -230,33 +245,11 @@ def _once(words: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(words))
 
 
-def _fewer(values: list[str]) -> list[str]:
-    more = len(values) - _TOLD
-    return values if more <= 1 else [*values[:_TOLD], f"{more} other values"]
-
-
 def _rounded(value: float) -> str:
-    """So many digits that what is nearly one of the marks is not shown as being there: 0.49999 is not 0.5."""
+    """Returns so many digits that a number close to one of the marks is not shown as being there: 0.49999 is not 0.5."""
     shown = (f"{value:.{digits}g}" for digits in range(_LEAST_DIGITS, _MOST_DIGITS))
     return next((one for one in shown if float(one) == value or float(one) not in _MARKS), repr(value))
 
 
-def _together(members: Sequence[RecordGroup]) -> RecordGroup:
-    name = TOGETHER.join(member.attribute for member in members)
-    labels = [member.group for member in members if member.group is not None]
-    if len(labels) < len(members):
-        return RecordGroup(name, None, None)
-    role: Role = "reference" if all(member.role == "reference" for member in members) else "monitored"
-    return RecordGroup(name, TOGETHER.join(labels), role)
-
-
-def _or(words: Sequence[str]) -> str:
-    return _joined(words, "or")
-
-
-def _and(words: Sequence[str]) -> str:
-    return _joined(words, "and")
-
-
-def _joined(words: Sequence[str], last: str) -> str:
+def _join(words: Sequence[str], last: str) -> str:
     return " ".join([", ".join(words[:-1]), last, words[-1]]) if len(words) > 1 else "".join(words)

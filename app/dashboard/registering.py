@@ -1,14 +1,15 @@
-"""Register a deployment: a form for what REST v1 takes, and what its choices are."""
+"""Registration page: a form for the fields that REST v1 takes, with their choices."""
 
 from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.dashboard.rendering import page
-from app.domain.deployments import CredentialsKind, FieldType, PayloadFormat, ProblemType
-from app.security.principals import Permission
-from app.web.access import Manager
+from ..domain.deployments import CredentialsKind, FieldType, ProblemType
+from ..payloads.registry import LOGGED, PayloadFormat
+from ..security.principals import Permission
+from ..web.access import Manager
+from .rendering import page
 
 router = APIRouter(include_in_schema=False)
 
@@ -25,10 +26,9 @@ FIELD_TYPES = {
     FieldType.BOOLEAN: "true or false",
 }
 
-FORMATS = {
-    PayloadFormat.FIELDS_VALUES: "fields and values",
-    PayloadFormat.MLFLOW: "MLflow",
-}
+FORMATS = {payload_format: payload_format.codec.label for payload_format in PayloadFormat}
+
+LOGGED_FORMS = {name: codec.snippet_title for name, codec in LOGGED.items()}
 
 CREDENTIALS = {
     CredentialsKind.BASIC: "user and password (basic)",
@@ -39,11 +39,17 @@ CREDENTIALS = {
 
 @router.get("/register")
 def new_deployment_page(request: Request, principal: Manager) -> Response:
-    """The form, for those who may register deployments."""
+    """Returns the form, for people who may register deployments."""
     principal.require(Permission.MANAGE)
     return page(request, "new_deployment.html", form_values())
 
 
 def form_values() -> dict[str, Any]:
-    """What a deployment's form offers to choose from."""
-    return {"problem_types": PROBLEM_TYPES, "field_types": FIELD_TYPES, "formats": FORMATS, "credentials_kinds": CREDENTIALS}
+    """Returns the choices of a deployment's form."""
+    return {
+        "problem_types": PROBLEM_TYPES,
+        "field_types": FIELD_TYPES,
+        "formats": FORMATS,
+        "logged_forms": LOGGED_FORMS,
+        "credentials_kinds": CREDENTIALS,
+    }

@@ -1,4 +1,4 @@
-"""From a template and its values to an answer: everything is escaped, and an unknown name in a template is an error."""
+"""Renders a template and its values: everything is escaped, and an unknown name in a template is an error."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -9,13 +9,13 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.dashboard import wording
-from app.dashboard.assets import asset_url
-from app.errors import Unavailable
-from app.security.principals import Permission
-from app.services import Services
-from app.store.workers import workers_seen
-from app.views.workers import WorkerNotice, notice_of
+from ..errors import Unavailable
+from ..security.principals import Permission
+from ..services import Services
+from ..store.checks.workers import workers_seen
+from ..views.workers import WorkerNotice, notice_of
+from . import wording
+from .assets import asset_url
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
@@ -23,20 +23,21 @@ CONTENT_POLICY = (
 )
 
 REFERRER_POLICY = "same-origin"
-"""Other hosts learn nothing. With `no-referrer` browsers hide from us, too, that a form was sent from a page of ours."""
+"""Referrer policy of the pages: other hosts learn nothing. With `no-referrer` browsers hide from us, too, that a form was sent from a
+page of ours."""
 
 _ENVIRONMENT = Environment(
-    loader=PackageLoader("app.dashboard"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
 )
 _ENVIRONMENT.globals["asset"] = asset_url
 _ENVIRONMENT.filters.update(wording.FILTERS)
 
 
 def page(request: Request, template: str, values: Mapping[str, Any], *, status: int = HTTPStatus.OK) -> HTMLResponse:
-    """The page of that template. `principal` is known in every template; None on pages that are open to everybody."""
+    """Returns the page of that template. `principal` is known in every template; None on pages that are open to everybody."""
     principal = request.scope.get("state", {}).get("principal")
     may = frozenset[str]() if principal is None else frozenset(one.value for one in principal.role.permissions)
-    notice = None if principal is None or status == HTTPStatus.SERVICE_UNAVAILABLE else _worker_notice(request)
+    notice = None if principal is None or status == HTTPStatus.SERVICE_UNAVAILABLE else _read_worker_notice(request)
     context = {
         "principal": principal,
         "worker_notice": notice,
@@ -49,7 +50,7 @@ def page(request: Request, template: str, values: Mapping[str, Any], *, status: 
     return HTMLResponse(content, status, headers={"Content-Security-Policy": CONTENT_POLICY, "Referrer-Policy": REFERRER_POLICY})
 
 
-def _worker_notice(request: Request) -> WorkerNotice | None:
+def _read_worker_notice(request: Request) -> WorkerNotice | None:
     """Returns the notice that no worker answers, if none does. A page is shown all the same where the database does not say."""
     services: Services = request.app.state.services
     try:

@@ -1,24 +1,24 @@
-"""Settings: people, keys and where alerts are sent to. For admins; others see who they are themselves."""
+"""Settings page: people, keys and the receivers of alerts. For admins; others see their own account."""
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.dashboard.rendering import page
-from app.security.principals import Permission, Role
-from app.security.users import ROLES
-from app.store import users
-from app.store.api_keys import ApiKeys
-from app.web.access import NowIn, Reader, SessionIn
+from ..security.principals import Permission, Role
+from ..security.users import ROLES
+from ..store.people import users
+from ..store.people.api_keys import ApiKeys
+from ..web.access import NowIn, Reader, SessionIn
+from .rendering import page
 
 router = APIRouter(include_in_schema=False)
 
 SHOWN = 500
-"""Users and keys each; the API lists any number of them."""
+"""Max users and keys each; the API lists any number of them."""
 
 
 @router.get("/settings")
 def settings_page(request: Request, principal: Reader, session: SessionIn, now: NowIn) -> Response:
-    """Who may come in, and with what."""
+    """Returns the people who may log in, and their credentials."""
     is_admin = Permission.ADMIN in principal.role.permissions
     values = {
         "is_admin": is_admin,

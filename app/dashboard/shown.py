@@ -1,23 +1,18 @@
-"""How one measurement reads on a page, and the key under which its counts and formula are opened."""
+"""Texts of one measurement on a page."""
 
-import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-import msgspec
+from ..domain.checks import Measurement
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.catalogue.metric import CountOf, RateOf
+from ..metrics.rounding import digits_apart
+from ..views.check_views import Outcomes, SubRange
+from .wording import ABSENT, count
 
-from app.dashboard.wording import ABSENT, count
-from app.domain.checks import Measurement
-from app.metrics.catalogue import CATALOGUE
-from app.metrics.catalogue.metric import CountOf, RateOf
-from app.metrics.rounding import digits_apart
-from app.views.check_views import AttributeView, CheckView, GroupShare, Outcomes, SubRange
-
-KEY_LENGTH = 12
 _HUNDREDTHS, _TENTHS = 2, 1
 _LARGE = 1000
 _PER_CENT = "\u00a0%"
-"""With a space that no line ends at."""
+"""Per cent sign with a space that no line ends at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +24,8 @@ class Number:
     reason: str | None
 
 
-def key_of(measurement: Measurement) -> str:
-    """What a figure is opened by: the same figure has the same key in every check."""
-    named = (measurement.metric, measurement.data, measurement.scope, measurement.attribute, measurement.group)
-    return hashlib.sha256(msgspec.json.encode(named)).hexdigest()[:KEY_LENGTH]
-
-
 def number_of(measurement: Measurement) -> Number:
-    """A measurement's value and interval: a share in per cent, a count, or a number."""
+    """Returns a measurement's value and interval: a share in per cent, a count, or a number."""
     metric = CATALOGUE[measurement.metric]
     ends = (measurement.lower, measurement.upper)
     marks = (measurement.lower_limit, measurement.upper_limit, metric.ideal)
@@ -52,30 +41,10 @@ def number_of(measurement: Measurement) -> Number:
 
 
 def share_of(outcomes: Outcomes | SubRange) -> Number:
-    """The favourable share of some records with its interval."""
+    """Returns the favourable share of some records with its interval."""
     if outcomes.share is None:
         return Number(ABSENT, ABSENT, outcomes.reason or "no reason is known")
     return _share(outcomes.share, (outcomes.lower, outcomes.upper), ())
-
-
-def figures_of(view: CheckView) -> Iterator[Measurement]:
-    """Every figure that a view shows."""
-    for one in (*view.attributes, *view.balanced):
-        yield from _of_attribute(one)
-
-
-def _of_attribute(one: AttributeView) -> Iterator[Measurement]:
-    changes = (figure for change in one.accuracy for figure in (change.before, change.after, change.change))
-    shown = (one.worst, one.worst_after, one.perfect_equality, *changes)
-    yield from (figure for figure in shown if figure is not None)
-    for group in (*one.groups, *one.pooled):
-        yield from _of_group(group)
-
-
-def _of_group(group: GroupShare) -> Iterator[Measurement]:
-    after = None if group.after is None else group.after.figure
-    shown = (group.outcomes.figure, after, group.comparison, group.comparison_after, group.openscale_fairness)
-    yield from (figure for figure in shown if figure is not None)
 
 
 def _share(value: float, ends: tuple[float | None, float | None], marks: tuple[float | None, ...]) -> Number:
@@ -89,7 +58,7 @@ def _share(value: float, ends: tuple[float | None, float | None], marks: tuple[f
 def _plain(value: float, digits: int) -> str:
     if abs(value) >= _LARGE:
         return f"{value:,.1f}"
-    # What rounds to nothing is not nothing; and there is no negative zero for people.
+    # A value that rounds to zero is not zero; and there is no negative zero for people.
     return f"{value:.2g}" if value and not round(value, digits) else f"{value + 0.0:.{digits}f}"
 
 

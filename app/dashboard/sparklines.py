@@ -1,4 +1,4 @@
-"""The small line of a series in a table: where its points are, in the units of a box of 100 by 30."""
+"""Small line of a series in a table: the places of its points, in the units of a box of 100 by 30."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Sparkline:
 
 
 def sparkline(values: Sequence[float | None], *, limits: tuple[float | None, float | None]) -> Sparkline | None:
-    """The line of the values, oldest first; it is broken where one is absent. None without any value."""
+    """Returns the line of the values, oldest first; it is broken where one is absent. None without any value."""
     known = [value for value in values if value is not None]
     if not known:
         return None

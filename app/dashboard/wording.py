@@ -1,12 +1,12 @@
-"""How figures, moments and states read on a page. An absent value reads as a dash; why it is absent stands beside it."""
+"""Words for figures, moments and states on a page. An absent value reads as a dash; the reason is next to it."""
 
 import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
-from app.metrics.statements import limits_in_words
-from app.views.headlines import VERDICT_WORDS
+from ..metrics.statements import limits_in_words
+from ..views.headlines import VERDICT_WORDS
 
 ABSENT = "–"
 
@@ -23,24 +23,24 @@ _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=
 
 
 def figure(value: float | None, digits: int = 2) -> str:
-    """A ratio or difference: `0.63`."""
+    """Returns a ratio or difference: `0.63`."""
     return ABSENT if value is None else f"{value:.{digits}f}"
 
 
 def share(value: float | None) -> str:
-    """A share as a percentage: `63.2 %`."""
+    """Returns a share as a percentage: `63.2 %`."""
     return ABSENT if value is None else f"{100 * value:.1f} %"
 
 
 def count(value: float | None) -> str:
-    """A count with thin groups of thousands: `12,345`."""
+    """Returns a count with thin groups of thousands: `12,345`."""
     if value is None:
         return ABSENT
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
 
 
 def interval(ends: tuple[float | None, float | None]) -> str:
-    """A 95 % interval: `0.55 to 0.73`; an end that is not bounded is named so."""
+    """Returns a 95 % interval: `0.55 to 0.73`; an end that is not bounded is named so."""
     lower, upper = ends
     if lower is None and upper is None:
         return ABSENT
@@ -55,12 +55,12 @@ def limits(ends: tuple[float | None, float | None]) -> str:
 
 
 def moment(at: datetime | None) -> str:
-    """A moment in UTC: `2026-11-22 09:00 UTC`."""
+    """Returns a moment in UTC: `2026-11-22 09:00 UTC`."""
     return ABSENT if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def moment_of_text(at: object) -> str:
-    """A moment that was stored as a text, as `moment` says it; a text that is none stays as it is."""
+    """Returns a moment that was stored as a text, as `moment` writes it; a text that is none stays as it is."""
     try:
         return moment(datetime.fromisoformat(str(at)))
     except ValueError:
@@ -68,17 +68,17 @@ def moment_of_text(at: object) -> str:
 
 
 def plain_json(value: object) -> str:
-    """A value as JSON that people read: letters of all scripts as they are; an absent one is `nothing`."""
+    """Returns a value as JSON that people read: letters of all scripts as they are; an absent one is `nothing`."""
     return "nothing" if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def iso(at: datetime | None) -> str:
-    """A moment as machines read it, for `<time datetime>`."""
+    """Returns a moment as machines read it, for `<time datetime>`."""
     return "" if at is None else at.astimezone(UTC).isoformat()
 
 
 def ago(at: datetime | None, now: datetime) -> str:
-    """How long ago, in one unit: `3 hours ago`."""
+    """Returns how long ago, in one unit: `3 hours ago`."""
     if at is None:
         return ABSENT
     passed = now - at
@@ -92,17 +92,17 @@ def ago(at: datetime | None, now: datetime) -> str:
 
 
 def verdict(word: str | None) -> str:
-    """A verdict in words."""
+    """Returns a verdict in words."""
     return ABSENT if word is None else VERDICT_WORDS.get(word, word.replace("_", " "))
 
 
 def data_set(name: str | None) -> str:
-    """What a figure is measured on, in the words of the glossary: `payload` reads `as logged (payload)`."""
+    """Returns the data that a figure is measured on, in the words of the glossary: `payload` reads `as logged (payload)`."""
     return ABSENT if name is None else _DATA_SETS.get(name, name.replace("_", " "))
 
 
 def words(name: str | None) -> str:
-    """A name of ours as words: `disparate_impact` reads `disparate impact`."""
+    """Returns a name of ours as words: `disparate_impact` reads `disparate impact`."""
     return ABSENT if name is None else name.replace("_", " ")
 
 

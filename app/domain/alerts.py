@@ -1,17 +1,17 @@
-"""What is worth telling people about a deployment: rules, and the alerts they open. Refusals are in `alert_rules.py`."""
+"""Alerts of a deployment and the rules that open them. Refusals are in `alert_rules.py`."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
-from app.domain.checks import DataSet, Scope
+from .checks import DataSet, Scope
 
 DEFAULT_REMIND_AFTER_HOURS = 24
 
 
 class RuleKind(StrEnum):
-    """What a rule looks at."""
+    """The subject of a rule."""
 
     VERDICT = "verdict"
     STALE_DATA = "stale_data"
@@ -20,14 +20,14 @@ class RuleKind(StrEnum):
 
 
 class AlertingVerdict(StrEnum):
-    """The verdicts that a rule may be about."""
+    """Verdicts that a rule may be about."""
 
     UNFAIR = "unfair"
     SUSPECTED = "suspected"
 
 
 class AlertState(StrEnum):
-    """Where an alert stands. Open and acknowledged ones are not over; acknowledged ones are not reminded of."""
+    """The state of an alert. Open and acknowledged alerts are not over; reminders are sent of open ones only."""
 
     OPEN = "open"
     ACKNOWLEDGED = "acknowledged"
@@ -35,7 +35,7 @@ class AlertState(StrEnum):
 
 
 class Resolution(StrEnum):
-    """Why an alert is over: what it was about has passed, or nobody asks about it any more."""
+    """The reason why an alert is over: its cause has passed, or no rule asks about it any more."""
 
     RECOVERED = "recovered"
     NO_LONGER_WATCHED = "no_longer_watched"
@@ -45,7 +45,7 @@ class Resolution(StrEnum):
 
 
 class Event(StrEnum):
-    """What a notification tells of an alert; `test` is of none."""
+    """The event that a notification reports of an alert; `test` belongs to no alert."""
 
     OPENED = "opened"
     REMINDED = "reminded"
@@ -56,7 +56,7 @@ class Event(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictCondition:
-    """A metric is outside its limits in so many checks in a row. `attributes` None = all; `scope` is `group` or `worst`."""
+    """A metric is outside its limits in that many checks in a row. `attributes` None = all; `scope` is `group` or `worst`."""
 
     verdicts: tuple[AlertingVerdict, ...] = (AlertingVerdict.UNFAIR,)
     data: tuple[DataSet, ...] = (DataSet.PAYLOAD, DataSet.BALANCED)
@@ -68,21 +68,21 @@ class VerdictCondition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaleDataCondition:
-    """No payload record was logged for so many hours."""
+    """No payload record was logged for that many hours."""
 
     hours: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedChecksCondition:
-    """So many checks in a row failed, whatever the cause."""
+    """That many checks in a row failed, whatever the cause."""
 
     checks_in_a_row: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointErrorsCondition:
-    """So many checks in a row failed because the model's endpoint gave no usable predictions."""
+    """That many checks in a row failed because the model's endpoint gave no usable predictions."""
 
     checks_in_a_row: int = 1
 
@@ -99,7 +99,7 @@ KINDS: dict[type[Condition], RuleKind] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleContent:
-    """What a person says of a rule. `channels` are the ids of those that are told; `remind_after_hours` None = never."""
+    """The content of a rule. `channels` are the ids of those that are notified; `remind_after_hours` None = never."""
 
     name: str
     condition: Condition
@@ -109,7 +109,7 @@ class RuleContent:
 
     @property
     def kind(self) -> RuleKind:
-        """What the rule looks at."""
+        """The subject of the rule."""
         return KINDS[type(self.condition)]
 
 
@@ -128,12 +128,12 @@ class Rule:
 
 DEFAULT_RULE_ID = "unfair"
 DEFAULT_RULE = RuleContent(name="Unfair outcomes", condition=VerdictCondition())
-"""What every deployment starts with."""
+"""The rule that every deployment starts with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What one alert is about: a measurement's place, or nothing narrower than the deployment."""
+    """The subject of one alert: a measurement's place, or nothing narrower than the deployment."""
 
     data: DataSet | None = None
     metric: str | None = None
@@ -175,7 +175,7 @@ class Alert:
 
     @property
     def state(self) -> AlertState:
-        """Where it stands."""
+        """The state of the alert."""
         if self.resolved_at is not None:
             return AlertState.RESOLVED
         return AlertState.OPEN if self.acknowledged_at is None else AlertState.ACKNOWLEDGED

@@ -1,10 +1,10 @@
-"""What is known of a trained bias detector: what it was trained on, how good it is on records it never saw, and its threshold."""
+"""Facts about a trained bias detector: its training records, its quality on records it never saw, and its threshold."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 ALL_TOGETHER = ""
-"""Stands for all attributes together where a detector has the name of one."""
+"""Name that a detector of all attributes together has in place of an attribute's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectorQuality:
-    """How good a detector is on the records held out.
+    """The quality of a detector on the records held out.
 
     `roc_auc` is the chance that a biased record has a higher score than another; `precision` the share of biased records among
     those at or above the threshold; `recall` the share of biased records that are; `selected` the share of all records that are.
@@ -35,7 +35,7 @@ class DetectorQuality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectorCounts:
-    """How many records a training used. `records` and `biased` are before the newest were picked; the others are of those used."""
+    """Numbers of records of a training. `records` and `biased` are before the newest were picked; the others are of those used."""
 
     records: int
     biased: int
@@ -49,7 +49,7 @@ class DetectorCounts:
 class DetectorVersion:
     """One stored training for an attribute: either `threshold` and `quality`, or the `reason` why nothing was trained.
 
-    `basis` is what it was trained for; a detector of another basis is of no use. `made_by` is what its model can be read with.
+    `basis` identifies what it was trained for; a detector of another basis is of no use. `made_by` is what its model can be read with.
     """
 
     version: int

@@ -1,17 +1,18 @@
-"""Where alerts are told, and what a channel may be."""
+"""Alert channels: kinds, fields and their rules."""
 
 import base64
-import binascii
 import re
-from dataclasses import dataclass, field
+import secrets
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from urllib.parse import urlsplit
 
-from app.domain.texts import character_problem, name_problem
-from app.errors import FieldProblem
+from ..errors import FieldProblem
+from .texts import character_problem, name_problem
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - the form of a signing secret, none itself
-"""What a signing secret begins with, by Standard Webhooks; base64 of its bytes follows."""
+"""Prefix of a signing secret, by Standard Webhooks; base64 of its bytes follows."""
 
 MIN_SECRET_BYTES = 24
 MAX_SECRET_BYTES = 64
@@ -26,7 +27,7 @@ _MAIL_ADDRESS = re.compile(
 
 
 class ChannelKind(StrEnum):
-    """How a channel is spoken to."""
+    """The protocol of a channel."""
 
     WEBHOOK = "webhook"
     SLACK = "slack"
@@ -35,7 +36,7 @@ class ChannelKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelContent:
-    """What a person says of a channel. `secret` signs what a webhook is sent; a Slack-compatible webhook's `url` is a secret, too."""
+    """The content of a channel. `secret` signs what a webhook is sent; a Slack-compatible webhook's `url` is a secret, too."""
 
     name: str
     kind: ChannelKind
@@ -48,7 +49,7 @@ class ChannelContent:
 class Channel:
     """A stored channel. `url` is a webhook's, `host` a webhook's or Slack's, `to` of e-mail.
 
-    `sealed` is encrypted: what a webhook is signed with, or the whole URL of Slack.
+    `sealed` is encrypted: the key that signs messages to a webhook, or the whole URL of Slack.
     """
 
     no: int
@@ -64,66 +65,70 @@ class Channel:
 
 
 def content_problems(content: ChannelContent, *, is_new: bool) -> list[FieldProblem]:
-    """What is wrong with a channel, but for the host of its URL; a channel that is there already may leave its secrets out."""
+    """Returns the problems of a channel, except for its URL's host; a channel that is stored already may leave its secrets out."""
     found = [("name", name_problem(content.name))]
-    if content.kind is ChannelKind.EMAIL:
-        found += [("url", _unused(content.url, "e-mail")), ("secret", _unused(content.secret, "e-mail")), *_recipient_problems(content.to)]
-    else:
-        found += [("url", _url_problem(content, is_new=is_new)), ("to", "is for e-mail only" if content.to else None)]
-    if content.kind is ChannelKind.SLACK:
-        found.append(("secret", _unused(content.secret, "slack, whose URL is the secret")))
-    if content.kind is ChannelKind.WEBHOOK and content.secret is not None:
-        found.append(("secret", _secret_problem(content.secret)))
+    match content.kind:
+        case ChannelKind.EMAIL:
+            found += [("url", _refuse_unused(content.url, "e-mail")), ("secret", _refuse_unused(content.secret, "e-mail"))]
+            if not content.to:
+                found.append(("to", "must name at least one address"))
+            elif len(content.to) > MAX_RECIPIENTS:
+                found.append(("to", f"must name at most {MAX_RECIPIENTS} addresses, found {len(content.to)}; use a mailing list"))
+            # Mail servers ignore case in practice, so that one person would get the message twice.
+            elif len({address.lower() for address in content.to}) < len(content.to):
+                found.append(("to", "names an address twice"))
+            else:
+                message = "must be an e-mail address such as risk@example.com, in ASCII and without a display name"
+                found += [(f"to[{no}]", message) for no, address in enumerate(content.to) if not is_mail_address(address)]
+        case ChannelKind.SLACK:
+            # The URL cannot be read back, so a change of the name must not need it.
+            found += [("url", _check_url(content.url, is_needed=is_new)), ("to", "is for e-mail only" if content.to else None)]
+            found.append(("secret", _refuse_unused(content.secret, "slack, whose URL is the secret")))
+        case ChannelKind.WEBHOOK:
+            found += [("url", _check_url(content.url, is_needed=True)), ("to", "is for e-mail only" if content.to else None)]
+            if content.secret is not None:
+                try:
+                    key = base64.b64decode(content.secret.removeprefix(SECRET_PREFIX), validate=True)
+                except ValueError:  # not base64, or not even ASCII
+                    key = b""
+                if not content.secret.startswith(SECRET_PREFIX) or not MIN_SECRET_BYTES <= len(key) <= MAX_SECRET_BYTES:
+                    expected = f"must be {SECRET_PREFIX} and the base64 of {MIN_SECRET_BYTES} to {MAX_SECRET_BYTES} random bytes"
+                    found.append(("secret", f"{expected}, or left out to have one made"))
     return [FieldProblem(name, message) for name, message in found if message is not None]
 
 
+def with_secret(content: ChannelContent, before: Channel | None) -> ChannelContent:
+    """Returns the content of the channel to store, with a new signing secret if a webhook needs one.
+
+    A secret that is left out stays, but not if the webhook moves to another host: its receiver would not be the one that had the old one.
+    """
+    if content.kind is not ChannelKind.WEBHOOK or content.secret is not None:
+        return content
+    if before is not None and before.url is not None and content.url is not None and _origin(before.url) == _origin(content.url):
+        return content
+    return replace(content, secret=SECRET_PREFIX + base64.b64encode(secrets.token_bytes(MIN_SECRET_BYTES)).decode())
+
+
 def secret_bytes(secret: str) -> bytes:
-    """The key that a well-formed signing secret stands for."""
+    """Returns the key that a well-formed signing secret encodes."""
     return base64.b64decode(secret.removeprefix(SECRET_PREFIX))
 
 
 def is_mail_address(text: str) -> bool:
-    """Whether the text is an e-mail address and nothing besides: no display name, no line break."""
+    """Returns whether the text is an e-mail address and nothing else: no display name, no line break."""
     return len(text) <= MAX_ADDRESS and _MAIL_ADDRESS.fullmatch(text) is not None
 
 
-def _unused(value: str | None, kind: str) -> str | None:
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme.lower(), parts.netloc.lower()
+
+
+def _refuse_unused(value: str | None, kind: str) -> str | None:
     return f"is not used by {kind}" if value is not None else None
 
 
-def _url_problem(content: ChannelContent, *, is_new: bool) -> str | None:
-    if content.url is None:
-        # The URL of a Slack channel cannot be read back, so a change of its name must not need it.
-        return "is required" if is_new or content.kind is ChannelKind.WEBHOOK else None
-    if len(content.url) > MAX_URL:
-        return f"must have at most {MAX_URL} characters"
-    return character_problem(content.url)
-
-
-def _secret_problem(secret: str) -> str | None:
-    expected = (
-        f"must be {SECRET_PREFIX} and the base64 of {MIN_SECRET_BYTES} to {MAX_SECRET_BYTES} random bytes, or left out to have one made"
-    )
-    if not secret.startswith(SECRET_PREFIX):
-        return expected
-    try:
-        key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
-    except (binascii.Error, ValueError):
-        return expected
-    return None if MIN_SECRET_BYTES <= len(key) <= MAX_SECRET_BYTES else expected
-
-
-def _recipient_problems(to: tuple[str, ...]) -> list[tuple[str, str | None]]:
-    if not to:
-        return [("to", "must name at least one address")]
-    if len(to) > MAX_RECIPIENTS:
-        return [("to", f"must name at most {MAX_RECIPIENTS} addresses, found {len(to)}; use a mailing list")]
-    if len({address.lower() for address in to}) < len(to):
-        return [("to", "names an address twice")]
-    return [(f"to[{no}]", _address_problem(address)) for no, address in enumerate(to)]
-
-
-def _address_problem(address: str) -> str | None:
-    if not is_mail_address(address):
-        return "must be an e-mail address such as risk@example.com, in ASCII and without a display name"
-    return None
+def _check_url(url: str | None, *, is_needed: bool) -> str | None:
+    if url is None:
+        return "is required" if is_needed else None
+    return f"must have at most {MAX_URL} characters" if len(url) > MAX_URL else character_problem(url)

@@ -1,13 +1,15 @@
-"""A check: one evaluation of a deployment's fairness, and the measurements it leaves."""
+"""A check: one evaluation of a deployment's fairness, and its measurements."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from ..details import Details
+
 
 class CheckState(StrEnum):
-    """Where a check stands. The last four are final, but a failed hourly check is tried again while attempts remain."""
+    """The state of a check. The last four are final, but a failed hourly check is tried again while attempts remain."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -18,16 +20,17 @@ class CheckState(StrEnum):
 
 
 class Failure(StrEnum):
-    """What kind of error ended a failed check: the model's endpoint, what the monitor asks for, a worker that died, or anything else."""
+    """The cause of a failed check: the model's endpoint, the monitor's requests, a worker that died, its own length, or anything else."""
 
     SCORING_FAILED = "scoring-failed"
     INVALID_INPUT = "invalid-input"
     INTERRUPTED = "interrupted"
+    TIMED_OUT = "timed-out"
     OTHER = "other"
 
 
 class Trigger(StrEnum):
-    """Who asked: the schedule (one per deployment and hour), or a person or program, for now or for a range of time."""
+    """The origin of a check: the schedule (one per deployment and hour), or a person or program, for now or for a range of time."""
 
     SCHEDULE = "schedule"
     REQUEST = "request"
@@ -37,7 +40,7 @@ class Trigger(StrEnum):
 class DataSet(StrEnum):
     """Records that a measurement was computed on.
 
-    `PAYLOAD_PERTURBED` counts every copy like a record, as OpenScale does; on `BALANCED` every record stands once on each side.
+    `PAYLOAD_PERTURBED` counts every copy like a record, as OpenScale does; on `BALANCED` every record is once on each side.
     """
 
     PAYLOAD = "payload"
@@ -71,7 +74,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a running check is: copies scored of copies to score, and the step in words."""
+    """Progress of a running check: copies scored of copies to score, and the step in words."""
 
     step: str
     done: int = 0
@@ -106,7 +109,7 @@ class WindowCounts:
 class CheckRun:
     """One queued, running or ended check. `span` is the hour, or the range that was asked for.
 
-    `lease_token` fences a worker: whoever holds an older one may write nothing.
+    `lease_token` fences a worker: a worker with an older one may write nothing.
     """
 
     no: int
@@ -133,15 +136,19 @@ class CheckRun:
 
     @property
     def is_carried_forward(self) -> bool:
-        """Whether nothing has changed since an earlier check, whose values it has."""
+        """Returns whether nothing has changed since an earlier check, whose values this one has."""
         return "carried_from" in (self.window or {})
+
+
+PRESENT_TRIGGERS = (Trigger.SCHEDULE, Trigger.REQUEST)
+"""Triggers of checks about the present; a range that was asked for is about the past."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
     """One value of a series, with everything needed to trace it.
 
-    `value` is None exactly when `reason` says why. `details` holds the counts and the formula's name.
+    `value` is None exactly when `reason` says why. `details` hold the counts and the formula.
     `attribute` is a feature, or several joined by ` × ` for an intersection; `group` a value's or range's label. `definition`
     numbers the definitions that the metric has had on this data: 2 where release 0.1 had another one.
     """
@@ -163,4 +170,4 @@ class Measurement:
     upper_limit: float | None
     carried_forward: bool = False
     definition: int = 1
-    details: dict[str, object] = field(default_factory=dict)
+    details: Details = field(default_factory=Details)

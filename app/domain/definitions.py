@@ -1,13 +1,13 @@
-"""What a person says of a deployment: everything but what the store adds (numbers, versions, times)."""
+"""The content of a deployment: everything but what the store adds (numbers, versions, times)."""
 
 from dataclasses import dataclass
 
-from app.domain.deployments import Column, Deployment, Endpoint, OutputFields, ProblemType
+from .deployments import Column, Deployment, Endpoint, OutputFields, ProblemType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """The content of a deployment. Two deployments of equal definitions say the same. Its refusals are in `deployment_rules.py`."""
+    """The content of a deployment. Deployments of the same content have equal definitions. Its refusals are in `deployment_rules.py`."""
 
     name: str
     problem_type: ProblemType

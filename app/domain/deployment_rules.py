@@ -1,12 +1,13 @@
-"""What a deployment's definition may not say. Pure: gives the problems, raises nothing, asks nobody."""
+"""Rules about a deployment's definition. Pure: returns the problems, raises nothing, does no I/O."""
 
 import re
 from collections.abc import Iterator
 
-from app.domain.definitions import Definition
-from app.domain.deployments import Column, Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, OutputFields
-from app.domain.texts import character_problem, joining_problem, name_problem
-from app.errors import FieldProblem
+from ..errors import FieldProblem
+from .definitions import Definition
+from .deployments import CredentialsKind, Endpoint, FieldKind, FieldType
+from .repeated_rules import check_bounds
+from .texts import character_problem, joining_problem, name_problem
 
 MAX_PAGE_SIZE = 10_000
 MAX_CONCURRENCY = 64
@@ -25,64 +26,50 @@ _OWN_HEADERS = frozenset(
         *("te", "trailer", "transfer-encoding", "upgrade"),
     }
 )
-"""They say how a request is sent, not by whom: with a secret in one of them it would be read wrongly, or go to another place."""
+"""Headers that say how a request is sent, not who sends it: a secret in one would be misread, or go to another place."""
 
 _CATEGORIES_ONLY = {FieldType.STRING, FieldType.BOOLEAN}
 
 
 def definition_problems(definition: Definition) -> list[FieldProblem]:
-    """Everything wrong with the definition, in the order of its fields; empty if it may be stored."""
-    return [
-        *_text("name", definition.name),
-        *_text("model_revision", definition.model_revision),
-        *_columns(definition),
-        *_outputs(definition.outputs, {column.name for column in definition.features}),
-        *(_endpoint(definition.endpoint) if definition.endpoint else ()),
-    ]
-
-
-def _columns(definition: Definition) -> Iterator[FieldProblem]:
+    """Returns every problem of the definition, in the order of its fields; empty if it may be stored."""
+    found = [*_check_name("name", definition.name), *_check_name("model_revision", definition.model_revision)]
     if not definition.features:
-        yield FieldProblem("features", "must list at least one column")
+        found.append(FieldProblem("features", "must list at least one column"))
     seen: set[str] = set()
     for part, columns in (("features", definition.features), ("meta", definition.meta)):
         for index, column in enumerate(columns):
-            yield from _column(f"{part}[{index}]", column)
+            place = f"{part}[{index}]"
+            found += _check_name(f"{place}.name", column.name)
+            joining = joining_problem(column.name)
+            if joining:
+                found.append(FieldProblem(f"{place}.name", joining))
+            if column.type in _CATEGORIES_ONLY and column.kind is not FieldKind.CATEGORICAL:
+                message = f"a {column.type.value} column must be categorical; only integer and number columns can be numeric"
+                found.append(FieldProblem(f"{place}.kind", message))
             if column.name in seen:
-                yield FieldProblem(f"{part}[{index}].name", f"{column.name!r} names two columns; names must differ over features and meta")
+                message = f"{column.name!r} names two columns; names must differ over features and meta"
+                found.append(FieldProblem(f"{place}.name", message))
             seen.add(column.name)
 
-
-def _column(place: str, column: Column) -> Iterator[FieldProblem]:
-    yield from _text(f"{place}.name", column.name)
-    joining = joining_problem(column.name)
-    if joining:
-        yield FieldProblem(f"{place}.name", joining)
-    if column.type in _CATEGORIES_ONLY and column.kind is not FieldKind.CATEGORICAL:
-        yield FieldProblem(
-            f"{place}.kind", f"a {column.type.value} column must be categorical; only integer and number columns can be numeric"
-        )
-
-
-def _outputs(outputs: OutputFields, features: set[str]) -> Iterator[FieldProblem]:
-    named = [("prediction", outputs.prediction), ("probability", outputs.probability), ("label", outputs.label)]
-    seen: set[str] = set()
-    for part, name in named:
-        if name is None:
-            continue
-        yield from _text(f"outputs.{part}", name)
+    outputs, features = definition.outputs, {column.name for column in definition.features}
+    named = (("prediction", outputs.prediction), ("probability", outputs.probability), ("label", outputs.label))
+    seen = set()
+    # An output that the answer does not have is not named.
+    for part, name in ((part, name) for part, name in named if name is not None):
+        found += _check_name(f"outputs.{part}", name)
         if name in features:
-            yield FieldProblem(f"outputs.{part}", f"{name!r} is a feature, too; an answer that repeats its inputs could not be read")
+            message = f"{name!r} is a feature, too; an answer that repeats its inputs could not be read"
+            found.append(FieldProblem(f"outputs.{part}", message))
         if name in seen:
-            yield FieldProblem(f"outputs.{part}", f"{name!r} names two outputs")
+            found.append(FieldProblem(f"outputs.{part}", f"{name!r} names two outputs"))
         seen.add(name)
+    return found if definition.endpoint is None else [*found, *_check_endpoint(definition.endpoint)]
 
 
-def _endpoint(endpoint: Endpoint) -> Iterator[FieldProblem]:
-    if not 1 <= endpoint.page_size <= MAX_PAGE_SIZE:
-        yield FieldProblem("endpoint.page_size", f"must be between 1 and {MAX_PAGE_SIZE:,}, found {endpoint.page_size}")
-    if not 1 <= endpoint.concurrency <= MAX_CONCURRENCY:
-        yield FieldProblem("endpoint.concurrency", f"must be between 1 and {MAX_CONCURRENCY}, found {endpoint.concurrency}")
+def _check_endpoint(endpoint: Endpoint) -> Iterator[FieldProblem]:
+    yield from check_bounds("endpoint.page_size", endpoint.page_size, MAX_PAGE_SIZE)
+    yield from check_bounds("endpoint.concurrency", endpoint.concurrency, MAX_CONCURRENCY)
     if not MIN_TIMEOUT_SECONDS <= endpoint.timeout_seconds <= MAX_TIMEOUT_SECONDS:
         found = f"found {endpoint.timeout_seconds}"
         yield FieldProblem(
@@ -92,11 +79,10 @@ def _endpoint(endpoint: Endpoint) -> Iterator[FieldProblem]:
     if rate is not None and not MIN_REQUESTS_PER_SECOND <= rate <= MAX_REQUESTS_PER_SECOND:
         bounds = f"{MIN_REQUESTS_PER_SECOND} and {MAX_REQUESTS_PER_SECOND:,.0f}"
         yield FieldProblem("endpoint.requests_per_second", f"must be between {bounds}, found {rate}; leave it out for no limit")
-    if endpoint.credentials is not None:
-        yield from _credentials(endpoint.credentials)
 
-
-def _credentials(credentials: Credentials) -> Iterator[FieldProblem]:
+    credentials = endpoint.credentials
+    if credentials is None:
+        return
     name, secret = "endpoint.credentials.name", "endpoint.credentials.secret"
     if credentials.kind is CredentialsKind.BASIC and (not credentials.name or ":" in credentials.name):
         yield FieldProblem(name, "must be the user's name, without a colon, for credentials of the kind basic")
@@ -104,18 +90,16 @@ def _credentials(credentials: Credentials) -> Iterator[FieldProblem]:
         if not _HEADER_NAME.fullmatch(credentials.name):
             yield FieldProblem(name, "must be the name of an HTTP header for credentials of the kind header")
         elif credentials.name.lower() in _OWN_HEADERS or credentials.name.lower().startswith("proxy-"):
-            yield FieldProblem(name, f"must not be {credentials.name}, a header that says how a request is sent and not by whom")
-    for field, text in ((name, credentials.name), (secret, credentials.secret)):
-        problem = character_problem(text)
-        if problem:
-            yield FieldProblem(field, problem)
+            yield FieldProblem(name, f"must not be {credentials.name}: that header says how a request is sent, not who sends it")
+    texts = ((name, credentials.name), (secret, credentials.secret))
+    yield from (FieldProblem(field, problem) for field, text in texts if (problem := character_problem(text)))
     if not credentials.secret:
         yield FieldProblem(secret, "must not be empty")
     if len(credentials.secret) > MAX_SECRET:
         yield FieldProblem(secret, f"must have at most {MAX_SECRET:,} characters")
 
 
-def _text(field: str, text: str) -> Iterator[FieldProblem]:
+def _check_name(field: str, text: str) -> Iterator[FieldProblem]:
     problem = name_problem(text)
     if problem:
         yield FieldProblem(field, problem)

@@ -1,12 +1,14 @@
-"""A deployment: the watched model, the shape of its records, and where it can be asked again."""
+"""A deployment: the watched model, the columns of its records, and the endpoint that scores more of them."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from .endpoint_health import HEALTHY, EndpointHealth
+
 
 class ProblemType(StrEnum):
-    """What the model predicts."""
+    """The kind of a model's prediction."""
 
     BINARY = "binary"
     MULTICLASS = "multiclass"
@@ -23,7 +25,7 @@ class FieldType(StrEnum):
 
 
 class FieldKind(StrEnum):
-    """How a column is treated: as categories, or as a quantity with an order."""
+    """The treatment of a column: as categories, or as a quantity with an order."""
 
     CATEGORICAL = "categorical"
     NUMERIC = "numeric"
@@ -47,28 +49,21 @@ class RecordSchema:
     meta: tuple[Column, ...] = ()
 
     def column(self, name: str) -> Column | None:
-        """The feature or meta field of that name, if there is one."""
+        """Returns the feature or meta field of that name, if there is one."""
         return next((column for column in (*self.features, *self.meta) if column.name == name), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputFields:
-    """The names under which the model's answer carries its columns. `label` is the decoded form of the prediction."""
+    """Names of the columns in the model's answer. `label` is the decoded form of the prediction."""
 
     prediction: str = "prediction"
     probability: str | None = None
     label: str | None = None
 
 
-class PayloadFormat(StrEnum):
-    """The wire format of the model's endpoint."""
-
-    FIELDS_VALUES = "fields_values"
-    MLFLOW = "mlflow"
-
-
 class CredentialsKind(StrEnum):
-    """How the model's endpoint wants to be authenticated to."""
+    """The authentication that the model's endpoint expects."""
 
     BASIC = "basic"
     BEARER = "bearer"
@@ -86,10 +81,10 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where the model is asked to score rows, and how gently."""
+    """The endpoint that scores rows, and the limits on calls to it. `payload_format` is the name of a row of `app/payloads/registry.py`."""
 
     url: str
-    payload_format: PayloadFormat = PayloadFormat.FIELDS_VALUES
+    payload_format: str = "fields_values"
     credentials: Credentials | None = None
     timeout_seconds: float = 30.0
     page_size: int = 1000
@@ -99,7 +94,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """A watched model. `no` is the store's number, `id` the public name in addresses."""
+    """A watched model. `no` is the store's number, `id` the public name in addresses, `health` that of its endpoint."""
 
     no: int
     id: str
@@ -111,3 +106,4 @@ class Deployment:
     endpoint: Endpoint | None
     created_at: datetime
     updated_at: datetime
+    health: EndpointHealth = HEALTHY

@@ -1,26 +1,27 @@
-"""The groups of an attribute, and which of them a value belongs to. Source: spec of the fairness check, sections 1 to 3."""
+"""The groups of an attribute, and the group that a value belongs to. Source: spec of the fairness check, sections 1 to 3."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Literal, TypeAlias
 
-from app.domain.deployments import Column, FieldType
-from app.domain.monitor_rules import MAX_GROUPS_TOGETHER
-from app.domain.monitors import MonitoredAttribute
-from app.domain.texts import TOGETHER
-from app.domain.values import GroupValue, Range, Scalar, canonical, exact_number, label_of, number_of
-from app.errors import InvalidInput
+from ..errors import InvalidInput
+from .deployments import Column, FieldType
+from .monitor_rules import MAX_GROUPS_TOGETHER
+from .monitors import MonitoredAttribute
+from .texts import TOGETHER
+from .value_tests import ValueTest
+from .values import GroupValue, Range, Scalar, canonical, exact_number, label_of, number_of
 
 Role: TypeAlias = Literal["monitored", "reference"]
 NamedGroup: TypeAlias = tuple[str, Role]
-"""A group's label and role, as the count tables want them."""
+"""A group's label and role, in the form of the count tables."""
 
 NEITHER = -1
 """The position of a value that is in no group."""
 
 MOST_REFERENCE_VALUES = 100
-"""With `reference` left out every other value seen is one; beyond this many, copies would outnumber the records a hundredfold."""
+"""Max reference values if `reference` is left out; with more of them, copies would outnumber the records a hundredfold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Group:
 
 
 def groups_of(attribute: MonitoredAttribute, column: Column, seen: Iterable[Scalar], *, seen_in: str) -> tuple[Group, ...]:
-    """The attribute's groups; `seen` are the column's values, of which those not monitored are reference where none is listed.
+    """Returns the attribute's groups; of the column's values `seen`, those not monitored are reference if none is listed.
 
     Raises:
         InvalidInput: `reference` is left out and too many other values were seen. `seen_in` says where.
@@ -53,29 +54,56 @@ def groups_of(attribute: MonitoredAttribute, column: Column, seen: Iterable[Scal
     return monitored + tuple(Group(label_of(value), "reference", value) for value in others)
 
 
+def group_test(value: GroupValue, column: Column) -> ValueTest:
+    """Returns the test that the column's values pass which are in the group of this value or range."""
+    return ValueTest(ranges=(value,)) if isinstance(value, Range) else ValueTest((canonical(typed(value, column)),))
+
+
 def positions(groups: Sequence[Group], column: Column, values: Iterable[Scalar]) -> Iterator[int]:
-    """Where in `groups` each of the column's values is, or NEITHER."""
-    ranges = [(position, group.value) for position, group in enumerate(groups) if isinstance(group.value, Range)]
-    of_text = {
-        canonical(typed(group.value, column)): position for position, group in enumerate(groups) if not isinstance(group.value, Range)
-    }
+    """Yields the position in `groups` of each of the column's values, or NEITHER: the first group whose test it passes."""
+    tests = [group_test(group.value, column) for group in groups]
+    # One look-up for each value instead of a test of each group: a column may have as many values as records.
+    of_text = {text: position for position, test in enumerate(tests) for text in test.texts}
+    ranges = [(position, test) for position, test in enumerate(tests) if test.ranges]
     for value in values:
         position = of_text.get(canonical(value), NEITHER)
-        number = number_of(value) if ranges and position == NEITHER else None
-        if number is not None:
-            position = next((place for place, bounds in ranges if number in bounds), NEITHER)
+        if ranges and position == NEITHER:
+            position = next((place for place, test in ranges if test.passes(value)), NEITHER)
         yield position
 
 
-def together(features: Sequence[str], groups: Sequence[Sequence[NamedGroup]]) -> list[NamedGroup]:
-    """The combinations of several attributes' groups, the last attribute's changing fastest.
+def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup]]) -> list[NamedGroup]:
+    """Returns the combinations of several attributes' groups, the last attribute's changing fastest.
 
     The combination of nothing but reference values is reference, every other is monitored; labels are joined by ` × `.
 
     Raises:
         InvalidInput: there are too many combinations, or two have one label.
     """
-    _refuse_many(features, [len(of_one) for of_one in groups])
+    place, counts = f"intersections.{TOGETHER.join(features)}", [len(of_one) for of_one in groups]
+    # The groups of one attribute by itself are limited by its lists.
+    if len(counts) > 1 and prod(counts) > MAX_GROUPS_TOGETHER:
+        each = " × ".join(f"{count} of {feature}" for count, feature in zip(counts, features, strict=True))
+        raise InvalidInput.of(
+            place,
+            f"has {prod(counts):,} groups ({each}) where at most {MAX_GROUPS_TOGETHER:,} are measured; list fewer values for its"
+            " attributes, list the reference values where they are left out, or remove the intersection",
+        )
+    named = list_combinations(groups)
+    labels = [label for label, _ in named]
+    # Listed values cannot hold the sign that joins; values that were merely seen can.
+    if len(set(labels)) < len(labels):
+        label = next(label for index, label in enumerate(labels) if label in labels[:index])
+        raise InvalidInput.of(
+            place,
+            f"has two groups called {label!r}, because of values that hold × as a word of its own; list the reference values of its"
+            " attributes",
+        )
+    return named
+
+
+def list_combinations(groups: Sequence[Sequence[NamedGroup]]) -> list[NamedGroup]:
+    """Returns the combinations of several attributes' groups as `together` does, whatever their number and labels."""
     named: list[NamedGroup] = [("", "reference")]
     for of_one in groups:
         named = [
@@ -83,12 +111,11 @@ def together(features: Sequence[str], groups: Sequence[Sequence[NamedGroup]]) ->
             for label, role in named
             for added, added_role in of_one
         ]
-    _refuse_ambiguous(features, [label for label, _ in named])
     return named
 
 
 def typed(value: Scalar, column: Column) -> Scalar:
-    """A value, stored or configured, as its column holds it: text that spells a number is one, whole or of double precision."""
+    """Returns a value, stored or configured, in its column's type: text that spells a number is one, whole or of double precision."""
     number = None
     if column.type is FieldType.INTEGER:
         number = exact_number(value)
@@ -98,32 +125,7 @@ def typed(value: Scalar, column: Column) -> Scalar:
 
 
 def in_order(value: Scalar) -> tuple[float, str]:
-    """By what values are sorted: numbers by size, then texts."""
+    """The sort key of values: numbers by size, then texts."""
     number = number_of(value)
+    # A number and a text cannot be compared, so texts come after every number.
     return (float("inf") if number is None else number, canonical(value))
-
-
-def _refuse_many(features: Sequence[str], counts: Sequence[int]) -> None:
-    # The groups of one attribute by itself are limited by its lists.
-    if len(counts) > 1 and prod(counts) > MAX_GROUPS_TOGETHER:
-        each = " × ".join(f"{count} of {feature}" for count, feature in zip(counts, features, strict=True))
-        raise InvalidInput.of(
-            _place(features),
-            f"has {prod(counts):,} groups ({each}) where at most {MAX_GROUPS_TOGETHER:,} are measured; list fewer values for its"
-            " attributes, list the reference values where they are left out, or remove the intersection",
-        )
-
-
-def _refuse_ambiguous(features: Sequence[str], labels: list[str]) -> None:
-    # Listed values cannot hold the sign that joins; values that were merely seen can.
-    if len(set(labels)) < len(labels):
-        label = next(label for place, label in enumerate(labels) if label in labels[:place])
-        raise InvalidInput.of(
-            _place(features),
-            f"has two groups called {label!r}, because of values that hold × as a word of its own; list the reference values of its"
-            " attributes",
-        )
-
-
-def _place(features: Sequence[str]) -> str:
-    return f"intersections.{TOGETHER.join(features)}"

@@ -1,27 +1,27 @@
-"""How unfair outcomes are mitigated, and what is learnt from payload for it. Source: spec of the fairness check, section 8."""
+"""Mitigation of unfair outcomes, and what is fitted to payload for it. Source: spec of the fairness check, section 8."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from app.domain.records import Prediction
-from app.domain.values import Scalar
+from .records import Prediction
+from .values import Scalar
 
 ONLY_DIRECT = (
     "Mitigation by substitution removes direct bias only: what the model takes from other features stays."
     " Read the payload and the balanced figure together."
 )
-"""Said wherever a debiased number is shown."""
+"""Note shown next to every debiased number."""
 
 PARITY_TREATS_UNLIKE = (
     "Parity mode holds the groups to different thresholds, so two records that differ in nothing but their group can get different"
     " outcomes: the balanced figure shows by how much."
 )
-"""Said beside it where thresholds are."""
+"""Note added where thresholds are."""
 
 
 class Mode(StrEnum):
-    """What becomes of a monitored record: turned favourable where its reference copies are, given their outcome, or held to a threshold."""
+    """Treatment of a monitored record: turned favourable if its reference copies are, given their outcome, or compared with a threshold."""
 
     LIFT_ONLY = "lift_only"
     REFERENCE_SUBSTITUTION = "reference_substitution"
@@ -29,7 +29,7 @@ class Mode(StrEnum):
 
 
 class DetectorUse(StrEnum):
-    """What the bias detector is for: nothing, to mark records, or also to choose which live records get a second call of the model."""
+    """Use of the bias detector: none, marking records, or also choosing the live records that get a second call of the model."""
 
     OFF = "off"
     MARK = "mark"
@@ -59,22 +59,23 @@ class MitigationSettings:
     version: int = 0
 
     def mitigates(self, attribute: str) -> bool:
-        """Whether that monitored attribute is mitigated. In parity mode only those are that have a goal."""
+        """Returns whether that monitored attribute is mitigated. In parity mode only those with a goal are."""
         return self.chooses(attribute) and (self.mode is not Mode.PARITY or any(goal.attribute == attribute for goal in self.parity))
 
     def chooses(self, attribute: str) -> bool:
-        """Whether the attribute is among those that are to be mitigated, whatever the mode needs for it."""
+        """Returns whether the attribute is among those that are to be mitigated, whatever the mode needs for it."""
         return self.attributes is None or attribute in self.attributes
 
     def way_of(self, attribute: str) -> str:
-        """How the attribute is mitigated, in a word by which outcomes mitigated alike are known: the mode, of parity with its goal."""
+        """Returns a word for the attribute's mitigation, equal for outcomes mitigated alike: the mode, of parity with its goal."""
         goals = [f" to {goal.disparate_impact} from {goal.min_group_size}" for goal in self.parity if goal.attribute == attribute]
+        # Stored with the counts: another wording would separate the hours before from those after.
         return self.mode.value + (goals[0] if goals and self.mode is Mode.PARITY else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How the model's probability speaks of the favourable outcome.
+    """The part of the model's probability that is about the favourable outcome.
 
     A single number is the probability of the favourable outcome (`rises`) or of the other. Of a list, `favourable` are the places
     of the favourable classes; `classes` are the classes' canonical texts by place, None where none was seen predicted, and empty
@@ -102,7 +103,7 @@ class CutOff:
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """One copy that stands for reference records: which features of the model become what, and the share of reference records it is for.
+    """One copy that represents reference records: the new values of the model's features, and the share of reference records it covers.
 
     `group` is the label of the reference value or range.
     """
@@ -114,10 +115,10 @@ class StandIn:
 
 @dataclass(frozen=True, slots=True)
 class AttributeProfile:
-    """What is learnt of one attribute. Without `stand_ins`, `reason` says why it cannot be mitigated by substitution.
+    """Facts fitted for one attribute. Without `stand_ins`, `reason` says why it cannot be mitigated by substitution.
 
     `thresholds` are parity's, by the label of the monitored group, and `untouched` says of other groups why they have none.
-    `covered` is the share of reference records that the stand-ins speak for.
+    `covered` is the share of reference records that the stand-ins represent.
     """
 
     feature: str
@@ -137,11 +138,11 @@ class AttributeProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """Everything learnt from `records` payload records, fixed until it is fitted again, so that the same request gets the same answer.
+    """Everything fitted to `records` payload records, fixed until the next fit, so that the same request gets the same answer.
 
-    `basis` is what it was fitted for; a profile of another basis is of no use. It is provisional where payload was too little to
-    learn from. `reading` and `cut_off` are None with the reason in `unread`. `favourable` is the answer the model gives most often
-    when it is favourable, which parity mode gives too.
+    `basis` identifies what it was fitted for; a profile of another basis is of no use. It is provisional if there was too little
+    payload to fit to. `reading` and `cut_off` are None with the reason in `unread`. `favourable` is the answer the model gives most
+    often when it is favourable, which parity mode gives too.
     """
 
     version: int
@@ -156,7 +157,7 @@ class Profile:
     favourable: Prediction | None = None
 
     def attribute(self, feature: str) -> AttributeProfile | None:
-        """What is learnt of that attribute."""
+        """Returns the facts fitted for that attribute."""
         return next((one for one in self.attributes if one.feature == feature), None)
 
 

@@ -1,89 +1,87 @@
-"""What the mitigation settings of a deployment may not say, and what of them applies. Source: spec of the fairness check, section 8.
+"""Rules about a deployment's mitigation settings, and the part of them that applies. Source: spec of the fairness check, section 8.
 
-Pure: gives the problems, each with its place, raises nothing. Settings are held against the monitor when they are put; a monitor that
-is changed later leaves them as they are, and they go on for what is left of the attributes.
+Pure: returns the problems, each with its place, and raises nothing. Settings are compared with the monitor when they are stored; a
+monitor that changes later leaves them as they are, and they go on for what is left of the attributes.
 """
 
 from collections.abc import Iterator
 
-from app.domain.deployments import ProblemType
-from app.domain.mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE, DetectorUse, MitigationSettings, Mode
-from app.domain.monitors import Monitor
-from app.errors import FieldProblem
+from ..errors import FieldProblem
+from .deployments import ProblemType
+from .mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE, DetectorUse, MitigationSettings, Mode
+from .monitors import Monitor
+from .repeated_rules import check_names
 
 LEAST_GROUP = 30
-"""Records. Of fewer, a threshold would be learnt from the noise of a handful of scores."""
+"""Min records of a group. With fewer it would fit a threshold to the noise of a handful of scores."""
 
 MOST_GROUP = 1_000_000
-"""As many records as a check reads at most."""
+"""Max records of a group: as many as a check reads."""
 
 DEFAULT_GROUP = 100
 
 
 def mitigation_problems(settings: MitigationSettings, monitor: Monitor, problem_type: ProblemType) -> list[FieldProblem]:
-    """Everything wrong with the settings for a deployment of that monitor and type; empty if they may be stored."""
+    """Returns every problem of the settings for a deployment of that monitor and type; empty if they may be stored."""
     monitored = {attribute.feature for attribute in monitor.attributes}
-    return [
-        *_mode(settings, problem_type),
-        *_attributes(settings, monitored),
-        *_goals(settings, monitored),
-        *_missing_goals(settings, monitor),
-        *_detector(settings),
-    ]
+    found = []
+    if problem_type is ProblemType.REGRESSION:
+        reason = "thresholds are fitted to probabilities, which a regression model has none of"
+        if settings.mode is Mode.PARITY:
+            found.append(FieldProblem("mode", f"must be lift_only or reference_substitution for a regression model: {reason}"))
+        if settings.parity:
+            found.append(FieldProblem("parity", f"must be left out for a regression model: {reason}"))
+
+    named = settings.attributes
+    if named is not None and not named:
+        found.append(FieldProblem("attributes", "must list at least one attribute; leave it out for every monitored one"))
+    if named is not None and len(named) > len(monitored):
+        message = f"must list at most the {len(monitored)} monitored attributes, found {len(named):,}"
+        found.append(FieldProblem("attributes", message))
+    else:
+        found += check_names("attributes[{}]", named or (), monitored, _describe_unknown)
+    found += _check_goals(settings, monitored)
+
+    missing = attributes_without_goal(settings, monitor)
+    if missing:
+        names = ", ".join(f"{name!r:.100}" for name in missing)
+        found.append(FieldProblem("parity", f"mode parity needs a goal for every attribute that is mitigated; there is none for {names}"))
+    if settings.mode is Mode.PARITY and settings.bias_detector is DetectorUse.CHOOSE:
+        message = "must be off or mark in mode parity, which asks the model for no second answer that could be chosen"
+        found.append(FieldProblem("bias_detector", message))
+    return found
 
 
 def mitigated_attributes(settings: MitigationSettings, monitor: Monitor) -> tuple[str, ...]:
-    """The monitored attributes that the settings apply to, in the monitor's order."""
+    """Returns the monitored attributes that the settings apply to, in the monitor's order."""
     return tuple(attribute.feature for attribute in monitor.attributes if settings.mitigates(attribute.feature))
 
 
 def unused_attributes(settings: MitigationSettings, monitor: Monitor | None) -> tuple[str, ...]:
-    """The attributes that the settings name although the monitor has them no more, in the order in which they are named."""
+    """Returns the attributes that the settings name and the monitor no longer has, in the order in which they are named."""
     monitored = {attribute.feature for attribute in monitor.attributes} if monitor is not None else set()
     named = (*(settings.attributes or ()), *(goal.attribute for goal in settings.parity))
     return tuple(dict.fromkeys(name for name in named if name not in monitored))
 
 
 def attributes_without_goal(settings: MitigationSettings, monitor: Monitor) -> tuple[str, ...]:
-    """In parity mode, the chosen attributes that no goal speaks of; in other modes none, which need no goal."""
+    """Returns the chosen attributes without a goal in parity mode; none in other modes, which need no goal."""
     goals = {goal.attribute for goal in settings.parity}
     chosen = (attribute.feature for attribute in monitor.attributes if settings.chooses(attribute.feature))
     return tuple(feature for feature in chosen if settings.mode is Mode.PARITY and feature not in goals)
 
 
 def notes_of(mode: Mode) -> tuple[str, ...]:
-    """What has to be said beside every number that this mode made."""
+    """Returns the notes to show next to every number that this mode made."""
     return (ONLY_DIRECT, PARITY_TREATS_UNLIKE) if mode is Mode.PARITY else (ONLY_DIRECT,)
 
 
-def _mode(settings: MitigationSettings, problem_type: ProblemType) -> Iterator[FieldProblem]:
-    if problem_type is not ProblemType.REGRESSION:
-        return
-    reason = "thresholds are learnt from probabilities, which a regression model has none of"
-    if settings.mode is Mode.PARITY:
-        yield FieldProblem("mode", f"must be lift_only or reference_substitution for a regression model: {reason}")
-    if settings.parity:
-        yield FieldProblem("parity", f"must be left out for a regression model: {reason}")
-
-
-def _attributes(settings: MitigationSettings, monitored: set[str]) -> Iterator[FieldProblem]:
-    named = settings.attributes
-    if named is None:
-        return
-    if not named:
-        yield FieldProblem("attributes", "must list at least one attribute; leave it out for every monitored one")
-    if len(named) > len(monitored):
-        yield FieldProblem("attributes", f"must list at most the {len(monitored)} monitored attributes, found {len(named):,}")
-        return
-    yield from _each("attributes[{}]", named, monitored)
-
-
-def _goals(settings: MitigationSettings, monitored: set[str]) -> Iterator[FieldProblem]:
+def _check_goals(settings: MitigationSettings, monitored: set[str]) -> Iterator[FieldProblem]:
     goals = settings.parity
     if len(goals) > len(monitored):
         yield FieldProblem("parity", f"must have at most one goal for each of the {len(monitored)} attributes, found {len(goals):,}")
         return
-    yield from _each("parity[{}].attribute", tuple(goal.attribute for goal in goals), monitored)
+    yield from check_names("parity[{}].attribute", [goal.attribute for goal in goals], monitored, _describe_unknown)
     for index, goal in enumerate(goals):
         place = f"parity[{index}]"
         if goal.attribute in monitored and not settings.chooses(goal.attribute):
@@ -96,25 +94,5 @@ def _goals(settings: MitigationSettings, monitored: set[str]) -> Iterator[FieldP
             yield FieldProblem(f"{place}.min_group_size", message)
 
 
-def _each(place: str, named: tuple[str, ...], monitored: set[str]) -> Iterator[FieldProblem]:
-    seen: set[str] = set()
-    for index, name in enumerate(named):
-        if name not in monitored:
-            yield FieldProblem(place.format(index), f"{name!r:.100} is not one of the monitor's attributes")
-        elif name in seen:
-            yield FieldProblem(place.format(index), f"{name!r:.100} is listed twice")
-        seen.add(name)
-
-
-def _missing_goals(settings: MitigationSettings, monitor: Monitor) -> Iterator[FieldProblem]:
-    missing = attributes_without_goal(settings, monitor)
-    if missing:
-        names = ", ".join(f"{name!r:.100}" for name in missing)
-        yield FieldProblem("parity", f"mode parity needs a goal for every attribute that is mitigated; there is none for {names}")
-
-
-def _detector(settings: MitigationSettings) -> Iterator[FieldProblem]:
-    if settings.mode is Mode.PARITY and settings.bias_detector is DetectorUse.CHOOSE:
-        yield FieldProblem(
-            "bias_detector", "must be off or mark in mode parity, which asks the model for no second answer that could be chosen for"
-        )
+def _describe_unknown(_name: str) -> str:
+    return "is not one of the monitor's attributes"

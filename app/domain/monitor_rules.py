@@ -1,36 +1,38 @@
-"""What the configuration of a fairness monitor may not say. Source: spec of the fairness check, section 1.
+"""Rules about the configuration of a fairness monitor. Source: spec of the fairness check, section 1.
 
-Pure: gives the problems, each with its place, raises nothing.
-The known metric keys are handed in, because the domain does not know the metrics.
+Pure: returns the problems, each with its place, and raises nothing.
+The known metric keys are passed in, because the domain does not know the metrics.
 """
 
 import difflib
 import math
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from math import prod
 
-from app.domain.deployments import Column, FieldKind, FieldType, ProblemType, RecordSchema
-from app.domain.monitors import Limits, Monitor, MonitoredAttribute
-from app.domain.texts import joining_problem, name_problem
-from app.domain.values import GroupValue, Range, canonical, label_of
-from app.errors import FieldProblem
+from ..errors import FieldProblem
+from .deployments import Column, FieldKind, FieldType, ProblemType, RecordSchema
+from .monitors import Monitor, MonitoredAttribute
+from .repeated_rules import check_bounds, check_names
+from .texts import TOGETHER, name_problem
+from .values import GroupValue, Range, canonical, label_of
 
 MAX_RECORDS = 1_000_000
 MAX_DRAWS = 10
 MAX_ATTRIBUTES = 100
 MAX_GROUPS = 100
-"""Monitored or reference values or ranges of one attribute. Each is measured by itself."""
+"""Max monitored or reference values or ranges of one attribute. Each is measured by itself."""
 MAX_OUTCOMES = 1_000
-"""Favourable or unfavourable class values."""
+"""Max favourable or unfavourable class values."""
 MAX_RANGES = 100
-"""Of one list of outcomes, as of groups. Each is compared with each other one, so there must be an end."""
+"""Max ranges of one list of outcomes, as of groups. Each is compared with each other one, so there must be an end."""
 MAX_INTERSECTIONS = 20
 MAX_GROUPS_TOGETHER = 1_000
-"""Of one intersection. Three attributes of 200 would make eight million groups, nearly all of them empty."""
+"""Max groups of one intersection. Three attributes of 200 would make eight million groups, nearly all of them empty."""
 INTERSECTION_SIZES = (2, 3)
 SUGGESTED = 3
-"""How many metrics with a like name are suggested for one that does not exist."""
+"""Max metrics with a similar name that are suggested for one that does not exist."""
 _INT64 = 2**63
 
 _FITTING = {
@@ -49,46 +51,65 @@ def monitor_problems(
     known_metrics: Collection[str],
     conditional_metrics: Collection[str] = (),
 ) -> list[FieldProblem]:
-    """Everything wrong with the configuration for a deployment of that schema and type; empty if it may be stored.
+    """Returns every problem of the configuration for a deployment of that schema and type; empty if it may be stored.
 
     `conditional_metrics` are those of the known ones that compare within strata.
     """
-    return [
-        *_outcomes(monitor, problem_type),
-        *_attributes(monitor, schema, known_metrics),
-        *_intersections(monitor),
-        *_metrics(monitor, known_metrics),
-        *_strata(monitor, schema, conditional_metrics),
-        *_sizes(monitor),
-    ]
+    picked, strata = monitor.metrics, monitor.strata
+    found = [*_check_outcomes(monitor, problem_type), *_check_attributes(monitor, schema, known_metrics), *_check_intersections(monitor)]
+
+    if picked is not None and not picked:
+        found.append(FieldProblem("metrics", "must list at least one metric; leave it out for the usual ones"))
+    if picked is not None and len(picked) > len(known_metrics):
+        found.append(FieldProblem("metrics", f"must list at most the {len(known_metrics)} metrics there are, found {len(picked):,}"))
+    else:
+        found += check_names("metrics[{}]", picked or (), known_metrics, lambda key: unknown_metric(key, known_metrics))
+
+    needing = [key for key in picked or () if key in conditional_metrics]
+    if strata is None and needing:
+        compare = "compares" if len(needing) == 1 else "compare"
+        message = f"is required by {' and '.join(needing)}, which {compare} within the values of a column"
+        found.append(FieldProblem("strata", message))
+    if strata is not None and schema.column(strata) is None:
+        found.append(FieldProblem("strata", f"{strata!r:.100} is neither a feature nor a meta field of the deployment"))
+
+    if monitor.min_records < 1:
+        found.append(FieldProblem("min_records", f"must be at least 1, found {monitor.min_records}"))
+    if not monitor.min_records <= monitor.max_records <= MAX_RECORDS:
+        bounds = f"min_records ({monitor.min_records}) and {MAX_RECORDS:,}"
+        found.append(FieldProblem("max_records", f"must be between {bounds}, found {monitor.max_records}"))
+    found += check_bounds("draws", monitor.draws, MAX_DRAWS)
+    if not -_INT64 <= monitor.seed < _INT64:
+        found.append(FieldProblem("seed", "must be a signed 64-bit integer"))
+    return found
 
 
 def unknown_metric(key: str, known_metrics: Collection[str]) -> str:
-    """What is said of a key that is no metric's."""
+    """Returns the message for a key that is no metric's."""
     near = difflib.get_close_matches(key[:100], list(known_metrics), n=SUGGESTED)
     meant = f"; did you mean {' or '.join(near)}?" if near else ";"
     return f"is not a metric{meant} GET /v1/metrics lists them"
 
 
-def _outcomes(monitor: Monitor, problem_type: ProblemType) -> Iterator[FieldProblem]:
+def _check_outcomes(monitor: Monitor, problem_type: ProblemType) -> Iterator[FieldProblem]:
     sides = (("favourable", monitor.outcomes.favourable), ("unfavourable", monitor.outcomes.unfavourable))
     wants_ranges = problem_type is ProblemType.REGRESSION
-    too_long = [problem for part, values in sides for problem in _too_long(part, values, MAX_OUTCOMES)]
+    too_long = [problem for part, values in sides for problem in _check_length(part, values, MAX_OUTCOMES)]
     if too_long:
         yield from too_long
         return
     for part, values in sides:
-        yield from _listed(part, values)
+        yield from _check_list(part, values)
         for index, value in enumerate(values):
             if isinstance(value, Range) != wants_ranges:
                 wanted = "a range [lo, hi]" if wants_ranges else "a class value"
-                yield FieldProblem(f"{part}[{index}]", f"must be {wanted} for a {problem_type.value} model, found {_shown(value)}")
-    yield from _shared("unfavourable", monitor.outcomes.favourable, monitor.outcomes.unfavourable, "favourable")
-    if not wants_ranges and len({_sort(value) for _, values in sides for value in values if not isinstance(value, Range)}) > 1:
+                yield FieldProblem(f"{part}[{index}]", f"must be {wanted} for a {problem_type.value} model, found {_show(value)}")
+    yield from _check_overlap("unfavourable", monitor.outcomes.favourable, monitor.outcomes.unfavourable, "favourable")
+    if not wants_ranges and len({_name_sort(value) for _, values in sides for value in values if not isinstance(value, Range)}) > 1:
         yield FieldProblem("unfavourable", "mixes types with favourable: class values must be all text, all numbers or all true/false")
 
 
-def _attributes(monitor: Monitor, schema: RecordSchema, known_metrics: Collection[str]) -> Iterator[FieldProblem]:
+def _check_attributes(monitor: Monitor, schema: RecordSchema, known_metrics: Collection[str]) -> Iterator[FieldProblem]:
     if not monitor.attributes:
         yield FieldProblem("attributes", "must list at least one attribute")
     if len(monitor.attributes) > MAX_ATTRIBUTES:
@@ -103,39 +124,39 @@ def _attributes(monitor: Monitor, schema: RecordSchema, known_metrics: Collectio
         column = schema.column(attribute.feature)
         if column is None:
             yield FieldProblem(f"{place}.feature", f"{attribute.feature!r} is neither a feature nor a meta field of the deployment")
-        yield from _groups(place, attribute, column)
-        yield from _thresholds(place, attribute)
-        yield from _metric_limits(f"{place}.metric_limits", attribute, known_metrics)
-        yield from _correlated(f"{place}.correlated_features", attribute, schema)
+        yield from _check_groups(place, attribute, column)
+        yield from _check_limits(place, attribute, known_metrics)
+
+        picked, features = attribute.correlated_features, {column.name for column in schema.features}
+        listed = f"{place}.correlated_features"
+        if picked and attribute.feature in features:
+            yield FieldProblem(listed, f"are for meta fields; {attribute.feature!r} is a feature, which copies change directly")
+        elif len(picked) > len(features):
+            yield FieldProblem(listed, f"must list at most the {len(features)} features there are, found {len(picked):,}")
+        else:
+            yield from check_names(f"{listed}[{{}}]", picked, features, lambda _name: "is not a feature of the deployment")
 
 
-def _groups(place: str, attribute: MonitoredAttribute, column: Column | None) -> Iterator[FieldProblem]:
+def _check_groups(place: str, attribute: MonitoredAttribute, column: Column | None) -> Iterator[FieldProblem]:
     reference = attribute.reference
     lists = [
         (f"{place}.{part}", values) for part, values in (("monitored", attribute.monitored), ("reference", reference)) if values is not None
     ]
-    too_long = [problem for part, values in lists for problem in _too_long(part, values, MAX_GROUPS)]
+    too_long = [problem for part, values in lists for problem in _check_length(part, values, MAX_GROUPS)]
     if too_long:
         yield from too_long
         return
     for part, values in lists:
-        yield from _listed(part, values)
+        yield from _check_list(part, values)
         for index, value in enumerate(values):
-            joining = joining_problem(value) if isinstance(value, str) else None
-            if joining:
-                yield FieldProblem(f"{part}[{index}]", joining)
             if column is not None:
-                yield from _fits(f"{part}[{index}]", value, column)
-    yield from _one_form(place, attribute)
+                yield from _check_type(f"{part}[{index}]", value, column)
 
-
-def _one_form(place: str, attribute: MonitoredAttribute) -> Iterator[FieldProblem]:
-    """Problems of an attribute's two lists together."""
-    reference = attribute.reference
-    kinds = {isinstance(value, Range) for value in (*attribute.monitored, *(reference or ()))}
+    listed = (*attribute.monitored, *(reference or ()))
+    kinds = {isinstance(value, Range) for value in listed}
     if len(kinds) > 1:
         yield FieldProblem(f"{place}.monitored", "mixes ranges and values between or within the groups; use one form for the attribute")
-    elif len({_sort(value) for value in (*attribute.monitored, *(reference or ())) if not isinstance(value, Range)}) > 1:
+    elif len({_name_sort(value) for value in listed if not isinstance(value, Range)}) > 1:
         yield FieldProblem(
             f"{place}.monitored", "mixes types between or within the groups; values must be all text, all numbers or all true/false"
         )
@@ -144,19 +165,21 @@ def _one_form(place: str, attribute: MonitoredAttribute) -> Iterator[FieldProble
             f"{place}.reference", "is required for ranges; it can be left out only for values, where it means every other value"
         )
     if reference is not None:
-        yield from _shared(f"{place}.reference", attribute.monitored, reference, "monitored")
+        yield from _check_overlap(f"{place}.reference", attribute.monitored, reference, "monitored")
 
 
-def _fits(place: str, value: GroupValue, column: Column) -> Iterator[FieldProblem]:
+def _check_type(place: str, value: GroupValue, column: Column) -> Iterator[FieldProblem]:
     if isinstance(value, Range):
         if column.kind is not FieldKind.NUMERIC:
             yield FieldProblem(place, f"{column.name!r} is categorical; ranges are for numeric features only")
-        elif column.type is FieldType.INTEGER and value.lo <= value.hi and not _holds_whole_number(value):
-            yield FieldProblem(place, f"{_shown(value)} holds no whole number, and {column.name!r} has no others")
+        # Ends that are not finite are refused in another place.
+        elif column.type is FieldType.INTEGER and -math.inf < value.lo <= value.hi < math.inf and math.ceil(value.lo) > value.hi:
+            yield FieldProblem(place, f"{_show(value)} holds no whole number, and {column.name!r} has no others")
         return
+    # To Python true is an int, and so is of the type of a number.
     fitting = isinstance(value, _FITTING[column.type]) and isinstance(value, bool) == (column.type is FieldType.BOOLEAN)
     if not fitting or (column.type is FieldType.INTEGER and isinstance(value, float) and not value.is_integer()):
-        yield FieldProblem(place, f"must be of the type {column.type.value} like the column {column.name!r}, found {_shown(value)}")
+        yield FieldProblem(place, f"must be of the type {column.type.value} like the column {column.name!r}, found {_show(value)}")
 
 
 def _holds_whole_number(value: Range) -> bool:
@@ -164,47 +187,27 @@ def _holds_whole_number(value: Range) -> bool:
     return not (math.isfinite(value.lo) and math.isfinite(value.hi)) or math.ceil(value.lo) <= value.hi
 
 
-def _thresholds(place: str, attribute: MonitoredAttribute) -> Iterator[FieldProblem]:
+def _check_limits(place: str, attribute: MonitoredAttribute, known_metrics: Collection[str]) -> Iterator[FieldProblem]:
     threshold, upper = attribute.threshold, attribute.upper_threshold
     if not 0 < threshold <= 1:
         yield FieldProblem(f"{place}.threshold", f"must be above 0 and at most 1 (0.8 means 80 %), found {threshold}")
     if upper is not None and not (math.isfinite(upper) and upper >= 1 and upper >= threshold):
         yield FieldProblem(f"{place}.upper_threshold", f"must be a ratio of at least 1 (1.25 mirrors 0.8), found {upper}")
 
-
-def _metric_limits(place: str, attribute: MonitoredAttribute, known_metrics: Collection[str]) -> Iterator[FieldProblem]:
     for metric, limits in attribute.metric_limits:
+        of_metric = f"{place}.metric_limits.{metric}"
         if metric not in known_metrics:
-            yield FieldProblem(f"{place}.{metric}", unknown_metric(metric, known_metrics))
-        problem = _limits_problem(limits)
-        if problem:
-            yield FieldProblem(f"{place}.{metric}", problem)
+            yield FieldProblem(of_metric, unknown_metric(metric, known_metrics))
+        given = [limit for limit in (limits.lower, limits.upper) if limit is not None]
+        if not given:
+            yield FieldProblem(of_metric, "must have a lower or an upper limit")
+        elif not all(math.isfinite(limit) for limit in given):
+            yield FieldProblem(of_metric, "limits must be finite numbers")
+        elif given[0] > given[-1]:
+            yield FieldProblem(of_metric, f"lower {given[0]} is above upper {given[-1]}")
 
 
-def _correlated(place: str, attribute: MonitoredAttribute, schema: RecordSchema) -> Iterator[FieldProblem]:
-    picked, features = attribute.correlated_features, {column.name for column in schema.features}
-    if picked and attribute.feature in features:
-        yield FieldProblem(place, f"are for meta fields; {attribute.feature!r} is a feature, which copies change directly")
-    elif len(picked) > len(features):
-        yield FieldProblem(place, f"must list at most the {len(features)} features there are, found {len(picked):,}")
-    else:
-        for index, name in enumerate(picked):
-            if name not in features:
-                yield FieldProblem(f"{place}[{index}]", f"{name!r:.100} is not a feature of the deployment")
-            elif name in picked[:index]:
-                yield FieldProblem(f"{place}[{index}]", f"{name!r:.100} is listed twice")
-
-
-def _limits_problem(limits: Limits) -> str | None:
-    given = [limit for limit in (limits.lower, limits.upper) if limit is not None]
-    if not given:
-        return "must have a lower or an upper limit"
-    if not all(math.isfinite(limit) for limit in given):
-        return "limits must be finite numbers"
-    return f"lower {given[0]} is above upper {given[-1]}" if given[0] > given[-1] else None
-
-
-def _intersections(monitor: Monitor) -> Iterator[FieldProblem]:
+def _check_intersections(monitor: Monitor) -> Iterator[FieldProblem]:
     configured = {attribute.feature: attribute for attribute in monitor.attributes}
     if len(monitor.intersections) > MAX_INTERSECTIONS:
         yield FieldProblem("intersections", f"must list at most {MAX_INTERSECTIONS} intersections, found {len(monitor.intersections)}")
@@ -223,99 +226,67 @@ def _intersections(monitor: Monitor) -> Iterator[FieldProblem]:
             yield FieldProblem(place, "is listed twice")
         seen.add(frozenset(features))
         members = [configured[feature] for feature in features if feature in configured]
-        yield from _many_together(place, members)
-        yield from _contradicting(place, members)
+        yield from _check_members(place, members)
+
+        # The strictest limits of its attributes apply to an intersection, and must leave something between them.
+        given = [(metric, limits) for attribute in members for metric, limits in attribute.metric_limits]
+        for metric in dict.fromkeys(name for name, _ in given):
+            lower = max((limits.lower for name, limits in given if name == metric and limits.lower is not None), default=-math.inf)
+            upper = min((limits.upper for name, limits in given if name == metric and limits.upper is not None), default=math.inf)
+            if lower > upper:
+                message = f"is compared with the strictest metric_limits of its attributes, and those of {metric} leave nothing"
+                yield FieldProblem(place, f"{message}: from {lower} to {upper}")
 
 
-def _many_together(place: str, attributes: Sequence[MonitoredAttribute]) -> Iterator[FieldProblem]:
+def _check_members(place: str, attributes: Sequence[MonitoredAttribute]) -> Iterator[FieldProblem]:
     # Where the reference is left out its values are known only at the check, which counts again.
     counts = [len(attribute.monitored) + len(attribute.reference or ()) for attribute in attributes]
-    if len(counts) in INTERSECTION_SIZES and prod(counts) > MAX_GROUPS_TOGETHER:
+    if len(counts) not in INTERSECTION_SIZES:
+        return
+    if prod(counts) > MAX_GROUPS_TOGETHER:
         each = " × ".join(f"{count} of {attribute.feature}" for count, attribute in zip(counts, attributes, strict=True))
         message = f"has {prod(counts):,} groups ({each}) where at most {MAX_GROUPS_TOGETHER:,} are measured"
         yield FieldProblem(place, f"{message}; list fewer values or ranges for its attributes")
-
-
-def _metrics(monitor: Monitor, known_metrics: Collection[str]) -> Iterator[FieldProblem]:
-    picked = monitor.metrics
-    if picked is None:
         return
-    if not picked:
-        yield FieldProblem("metrics", "must list at least one metric; leave it out for the usual ones")
-    if len(picked) > len(known_metrics):
-        yield FieldProblem("metrics", f"must list at most the {len(known_metrics)} metrics there are, found {len(picked):,}")
-        return
-    seen: set[str] = set()
-    for index, key in enumerate(picked):
-        if key not in known_metrics:
-            yield FieldProblem(f"metrics[{index}]", f"{key!r:.100} {unknown_metric(key, known_metrics)}")
-        elif key in seen:
-            yield FieldProblem(f"metrics[{index}]", f"{key!r} is listed twice")
-        seen.add(key)
+    # Values may hold × as a word of their own as long as no two groups have the same label.
+    listed = ([label_of(value) for value in (*attribute.monitored, *(attribute.reference or ()))] for attribute in attributes)
+    times_called = Counter(TOGETHER.join(labels) for labels in product(*map(dict.fromkeys, listed)))
+    label, times = max(times_called.items(), key=lambda item: item[1], default=("", 0))
+    if times > 1:
+        yield FieldProblem(place, f"has two groups called {label!r:.450}, because of values that hold × as a word of its own; write x")
 
 
-def _strata(monitor: Monitor, schema: RecordSchema, conditional_metrics: Collection[str]) -> Iterator[FieldProblem]:
-    name = monitor.strata
-    if name is None:
-        needy = [key for key in monitor.metrics or () if key in conditional_metrics]
-        if needy:
-            compare = "compares" if len(needy) == 1 else "compare"
-            yield FieldProblem("strata", f"is required by {' and '.join(needy)}, which {compare} within the values of a column")
-    elif schema.column(name) is None:
-        yield FieldProblem("strata", f"{name!r:.100} is neither a feature nor a meta field of the deployment")
-
-
-def _contradicting(place: str, attributes: Sequence[MonitoredAttribute]) -> Iterator[FieldProblem]:
-    """An intersection is held against the strictest limits of its attributes, which must leave something between them."""
-    given = [(metric, limits) for attribute in attributes for metric, limits in attribute.metric_limits]
-    for metric in dict.fromkeys(name for name, _ in given):
-        lower = max((limits.lower for name, limits in given if name == metric and limits.lower is not None), default=-math.inf)
-        upper = min((limits.upper for name, limits in given if name == metric and limits.upper is not None), default=math.inf)
-        if lower > upper:
-            message = f"is held against the strictest metric_limits of its attributes, and those of {metric} leave nothing"
-            yield FieldProblem(place, f"{message}: from {lower} to {upper}")
-
-
-def _sizes(monitor: Monitor) -> Iterator[FieldProblem]:
-    if monitor.min_records < 1:
-        yield FieldProblem("min_records", f"must be at least 1, found {monitor.min_records}")
-    if not monitor.min_records <= monitor.max_records <= MAX_RECORDS:
-        found = f"found {monitor.max_records}"
-        yield FieldProblem("max_records", f"must be between min_records ({monitor.min_records}) and {MAX_RECORDS:,}, {found}")
-    if not 1 <= monitor.draws <= MAX_DRAWS:
-        yield FieldProblem("draws", f"must be between 1 and {MAX_DRAWS}, found {monitor.draws}")
-    if not -_INT64 <= monitor.seed < _INT64:
-        yield FieldProblem("seed", "must be a signed 64-bit integer")
-
-
-def _listed(place: str, values: tuple[GroupValue, ...]) -> Iterator[FieldProblem]:
+def _check_list(place: str, values: tuple[GroupValue, ...]) -> Iterator[FieldProblem]:
     """Problems of one list by itself: emptiness, single values, and values or ranges that meet."""
     if not values:
         yield FieldProblem(place, "must list at least one value")
     for index, value in enumerate(values):
-        problem = _value_problem(value)
+        problem = _find_problem(value)
         if problem:
             yield FieldProblem(f"{place}[{index}]", problem)
-    first = _first_places(values)
+    seen: set[str] = set()
     for index, value in enumerate(values):
-        if not isinstance(value, Range) and first[canonical(value)] != index:
-            yield FieldProblem(f"{place}[{index}]", f"{_shown(value)} is listed twice")
+        if isinstance(value, Range):
+            continue
+        if canonical(value) in seen:
+            yield FieldProblem(f"{place}[{index}]", f"{_show(value)} is listed twice")
+        seen.add(canonical(value))
     ranges = _ranges(values)
     if len(ranges) > MAX_RANGES:
         yield FieldProblem(place, f"must list at most {MAX_RANGES} ranges, found {len(ranges)}")
     for (_, earlier), (index, later) in combinations(ranges[:MAX_RANGES], 2):
         if earlier.overlaps(later):
             yield FieldProblem(
-                f"{place}[{index}]", f"{_shown(later)} overlaps {_shown(earlier)} in the same list (both ends belong to a range)"
+                f"{place}[{index}]", f"{_show(later)} overlaps {_show(earlier)} in the same list (both ends belong to a range)"
             )
 
 
-def _too_long(place: str, values: tuple[GroupValue, ...], most: int) -> Iterator[FieldProblem]:
+def _check_length(place: str, values: tuple[GroupValue, ...], most: int) -> Iterator[FieldProblem]:
     if len(values) > most:
         yield FieldProblem(place, f"must list at most {most:,} values or ranges, found {len(values):,}")
 
 
-def _value_problem(value: GroupValue) -> str | None:
+def _find_problem(value: GroupValue) -> str | None:
     if isinstance(value, Range):
         if not (math.isfinite(value.lo) and math.isfinite(value.hi)):
             return "the ends of a range must be finite numbers"
@@ -327,39 +298,32 @@ def _value_problem(value: GroupValue) -> str | None:
     return None if math.isfinite(value) else "must be a finite number"
 
 
-def _shared(place: str, others: tuple[GroupValue, ...], values: tuple[GroupValue, ...], other_name: str) -> Iterator[FieldProblem]:
+def _check_overlap(place: str, others: tuple[GroupValue, ...], values: tuple[GroupValue, ...], other_name: str) -> Iterator[FieldProblem]:
     """Problems of two lists together: a value or number that would be in both."""
+    # Each range is compared with each other one: a longer list is refused elsewhere, and must not take minutes here.
     ranges = _ranges(others)[:MAX_RANGES]
     taken = {canonical(other) for other in others if not isinstance(other, Range)}
     for index, value in enumerate(values):
         if not isinstance(value, Range):
             if canonical(value) in taken:
-                yield FieldProblem(f"{place}[{index}]", f"{_shown(value)} is listed as {other_name}, too")
+                yield FieldProblem(f"{place}[{index}]", f"{_show(value)} is listed as {other_name}, too")
             continue
         for _, other in ranges:
             if value.overlaps(other):
-                yield FieldProblem(f"{place}[{index}]", f"{_shown(value)} overlaps {_shown(other)}, which is listed as {other_name}")
-
-
-def _first_places(values: tuple[GroupValue, ...]) -> dict[str, int]:
-    places: dict[str, int] = {}
-    for index, value in enumerate(values):
-        if not isinstance(value, Range):
-            places.setdefault(canonical(value), index)
-    return places
+                yield FieldProblem(f"{place}[{index}]", f"{_show(value)} overlaps {_show(other)}, which is listed as {other_name}")
 
 
 def _ranges(values: tuple[GroupValue, ...]) -> list[tuple[int, Range]]:
     return [(index, value) for index, value in enumerate(values) if isinstance(value, Range)]
 
 
-def _sort(value: GroupValue) -> str:
+def _name_sort(value: GroupValue) -> str:
     if isinstance(value, bool):
         return "true/false"
     return "text" if isinstance(value, str) else "number"
 
 
-def _shown(value: GroupValue) -> str:
+def _show(value: GroupValue) -> str:
     return (
         f"[{canonical(value.lo)}, {canonical(value.hi)}]"
         if isinstance(value, Range)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.domain.outcomes import OutcomeRule
-from app.domain.values import GroupValue
+from .outcomes import OutcomeRule
+from .values import GroupValue
 
 DEFAULT_THRESHOLD = 0.8
 """The four-fifths rule, as OpenScale defaults it."""
@@ -14,7 +14,7 @@ DRAWS_PER_ROW = 2
 
 
 class Schedule(StrEnum):
-    """When checks run by themselves."""
+    """The times at which checks run by themselves."""
 
     HOURLY = "hourly"
     OFF = "off"
@@ -22,7 +22,7 @@ class Schedule(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Where a metric counts as fair: `lower <= value <= upper`; an absent side is open."""
+    """The range in which a metric counts as fair: `lower <= value <= upper`; an absent side is open."""
 
     lower: float | None = None
     upper: float | None = None
@@ -32,7 +32,7 @@ class Limits:
 class MonitoredAttribute:
     """One watched attribute. `reference` None = every other value seen; `metric_limits` overrides per metric key.
 
-    `correlated_features` are those that copies of a meta field change, in its stead: the model does not see the field itself.
+    `correlated_features` are those that copies of a meta field change instead of it: the model does not see the field itself.
     """
 
     feature: str
@@ -48,8 +48,7 @@ class MonitoredAttribute:
 class Monitor:
     """A deployment's fairness monitor. `version` grows with every change and is recorded with each check.
 
-    `metrics` are the keys of what is measured; None = the usual ones. `strata` is the column within whose values the conditional
-    metrics compare.
+    `metrics` are the keys to measure; None = the usual ones. `strata` is the column within whose values the conditional metrics compare.
     """
 
     outcomes: OutcomeRule

@@ -1,4 +1,4 @@
-"""What is told of an alert, and how far its delivery is."""
+"""Notifications of alerts: their messages, and the state of their delivery."""
 
 import uuid
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from app.domain.alerts import Alert, Event
+from .alerts import Alert, Event
 
 TEST_SENTENCE = "This is a test. It says nothing about any deployment."
 
 
 class NotificationState(StrEnum):
-    """Where a notification stands. `waiting` and `refused` are still tried; the other two are final.
+    """The state of a notification. `waiting` and `refused` are still tried; the other two are final.
 
     A `refused` one was answered as if its content were at fault: it lets notifications of other alerts pass.
     """
@@ -27,7 +27,7 @@ class NotificationState(StrEnum):
 class Notification:
     """One message to one channel. `id` is the same in every attempt; `alert_id` is None for a test.
 
-    `next_attempt_at` is None once it is over; while it is being sent it is when the attempt counts as lost.
+    `next_attempt_at` is None once it is over; during an attempt it is the time from which that attempt counts as lost.
     """
 
     no: int
@@ -47,14 +47,14 @@ class Notification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """What one notification says, with the id that receivers know it by."""
+    """The content of one notification, with the id that receivers know it by."""
 
     id: str
     body: dict[str, Any]
 
 
 def alert_message(alert: Alert, event: Event, *, now: datetime) -> Message:
-    """The message that `event` has happened to the alert: everything needed to trace it, as it is now."""
+    """Returns the message that `event` has happened to the alert: everything needed to trace it, as it is now."""
     subject = {
         "data": alert.subject.data,
         "metric": alert.subject.metric,
@@ -84,7 +84,7 @@ def alert_message(alert: Alert, event: Event, *, now: datetime) -> Message:
 
 
 def message_of_test(*, now: datetime) -> Message:
-    """The message of the test button."""
+    """Returns the message of the test button."""
     return _message(Event.TEST, now=now, sentence=TEST_SENTENCE, about=None)
 
 
@@ -102,4 +102,5 @@ def _message(event: Event, *, now: datetime, sentence: str, about: dict[str, Any
 
 
 def _iso(moment: datetime | None) -> str | None:
+    # Receivers of webhooks often read only the form with Z.
     return None if moment is None else moment.isoformat().replace("+00:00", "Z")

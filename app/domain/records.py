@@ -1,9 +1,9 @@
-"""What is logged, and the receipt that says what became of it."""
+"""Logged records, and the receipt of a batch."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.domain.values import Scalar
+from .values import Scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class RecordConflict:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of a batch, after its durable commit: accepted + duplicate + rejected = sent.
+    """The result of a batch, after its durable commit: accepted + duplicate + rejected = sent.
 
-    Conflicts are counted among the rejected and listed apart, because the sender has a bug to find.
+    Conflicts are counted among the rejected and listed separately, because the sender has a bug to find.
     """
 
     accepted: int
@@ -48,7 +48,7 @@ class Prediction:
 
     @property
     def outcome_value(self) -> Scalar:
-        """What the outcome lists are compared with: the decoded label where there is one."""
+        """The value that the outcome lists are compared with: the decoded label if there is one, else the prediction."""
         return self.prediction if self.label is None else self.label
 
 

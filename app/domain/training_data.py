@@ -1,4 +1,4 @@
-"""What is kept of the data a model was trained on: how their values and labels are distributed, and never a whole row.
+"""Stored facts about a model's training data: how their values and labels are distributed, and never a whole row.
 
 Of some rows a part is kept: donors, see `Donors`.
 """
@@ -8,15 +8,15 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from app.domain.deployments import FieldType
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import outcome_texts
-from app.domain.texts import TOGETHER
-from app.domain.values import GroupValue, Scalar, label_of
+from .comparisons import Comparison, comparisons_of
+from .deployments import FieldType
+from .monitors import Monitor, MonitoredAttribute
+from .outcomes import outcome_texts
+from .values import GroupValue, Scalar, label_of
 
 
 class TrainingForm(StrEnum):
-    """In which form training data were sent."""
+    """The form in which training data were sent."""
 
     CSV = "csv"
     PARQUET = "parquet"
@@ -27,7 +27,7 @@ class TrainingForm(StrEnum):
 class Cell:
     """Records that have these values (in the order of the distribution's columns) and this label; None is a missing one.
 
-    A range stands for the records whose number lies in it. `weight` is the sum of their weights, `squares` of the weights' squares;
+    A range covers the records whose number is in it. `weight` is the sum of their weights, `squares` of the weights' squares;
     both None where records carry none.
     """
 
@@ -40,9 +40,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How the values of a column, or of several together, and the labels occur with each other.
+    """Counts of the values of a column, or of several together, and of the labels that occur with them.
 
-    `note` says what is coarse or left out (bins, or nothing kept); None where every value stands by itself.
+    `note` says what is coarse or left out (bins, or nothing kept); None if every value has its own cell.
     """
 
     columns: tuple[str, ...]
@@ -67,18 +67,18 @@ class TrainingSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedBy:
-    """What a count table of labels rests on: a monitor of the same has the same table, whatever else of it changes."""
+    """Inputs of a count table of labels: a monitor with the same ones has the same table, whatever else of it changes."""
 
     favourable: tuple[str, ...]
     unfavourable: tuple[str, ...]
     groups: tuple[tuple[str, tuple[str, ...], tuple[str, ...] | None], ...]
-    """Of each attribute: feature, monitored and reference values."""
+    """Feature, monitored and reference values of each attribute."""
     strata: str | None
 
     @property
     def attribute(self) -> str:
         """The attribute, or several joined by ` × `."""
-        return TOGETHER.join(feature for feature, _, _ in self.groups)
+        return Comparison(tuple(feature for feature, _, _ in self.groups)).label
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class LabelTable:
 
 
 class AssociationMeasure(StrEnum):
-    """How strongly two columns go together, from 0 to 1: by whether they are categories or quantities."""
+    """The measure of the association of two columns, from 0 to 1: by whether they are categories or quantities."""
 
     CRAMERS_V = "cramers_v"
     CORRELATION_RATIO = "correlation_ratio"
@@ -104,14 +104,12 @@ class AssociationMeasure(StrEnum):
 RECOMMENDED_ABOVE = 0.1
 """The strength, corrected for chance, above which a correlated feature is recommended."""
 
-NOT_CORRECTED = (
-    "the training data were uploaded when strengths were not yet corrected for chance; upload them again to see which features stand out"
-)
+NOT_CORRECTED = "the training data were uploaded when strengths were not yet corrected for chance; upload them again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Association:
-    """How strongly a feature goes together with a meta field; without a strength, `reason` says why.
+    """The association of a feature with a meta field; without a strength, `reason` says why.
 
     `strength` is corrected for chance, and `chance_level` is the level on its scale that 95 of 100 shuffles stay below: both 0 to 1, None
     where they were not measured. Earlier versions measured `uncorrected` alone, so their associations have this and no strength. `records`
@@ -129,12 +127,12 @@ class Association:
 
     @property
     def is_corrected(self) -> bool:
-        """Whether the association was compared with chance where it could be measured at all."""
+        """Returns whether the association was compared with chance where it could be measured at all."""
         return self.strength is not None or self.uncorrected is None
 
     @property
     def is_above_chance(self) -> bool:
-        """Whether it is stronger than what chance reaches in 95 of 100 shuffles."""
+        """Returns whether it is stronger than what chance reaches in 95 of 100 shuffles."""
         return self.strength is not None and self.chance_level is not None and self.strength > self.chance_level
 
     def is_recommended(self, *, above: float = RECOMMENDED_ABOVE) -> bool:
@@ -146,7 +144,7 @@ class Association:
 class Donor:
     """A part of one training record: its value of a meta field, and its values of the donors' features, None where it had none.
 
-    `records` is how many records of the training data it stands for: of a frequent value a smaller part is kept than of a rare one.
+    `records` is the number of training records it represents: of a frequent value a smaller part is kept than of a rare one.
     """
 
     value: Scalar
@@ -158,7 +156,7 @@ class Donor:
 class Donors:
     """The kept parts of training records, from which the features correlated with a meta field are redrawn together.
 
-    `digest` is another one for other donors.
+    Other donors have another `digest`.
     """
 
     features: tuple[tuple[str, FieldType], ...]
@@ -168,7 +166,7 @@ class Donors:
 
 @dataclass(frozen=True, slots=True)
 class Correlated:
-    """What an upload says of one meta field: its association with each feature, and its donors."""
+    """An upload's facts about one meta field: its association with each feature, and its donors."""
 
     attribute: str
     associations: tuple[Association, ...]
@@ -186,7 +184,7 @@ class TrainingData:
 
 
 def counted_by(monitor: Monitor, attributes: tuple[MonitoredAttribute, ...]) -> CountedBy:
-    """What the table of an attribute, or of several together, rests on under that monitor."""
+    """Returns the inputs of the table of an attribute, or of several together, under that monitor."""
     return CountedBy(
         favourable=tuple(outcome_texts(monitor.outcomes.favourable)),
         unfavourable=tuple(outcome_texts(monitor.outcomes.unfavourable)),
@@ -203,7 +201,5 @@ def counted_by(monitor: Monitor, attributes: tuple[MonitoredAttribute, ...]) -> 
 
 
 def watched(monitor: Monitor) -> list[tuple[MonitoredAttribute, ...]]:
-    """Each attribute of the monitor by itself, then its intersections."""
-    of_feature = {attribute.feature: attribute for attribute in monitor.attributes}
-    together = [tuple(of_feature[feature] for feature in features) for features in monitor.intersections]
-    return [*((attribute,) for attribute in monitor.attributes), *together]
+    """Returns each attribute of the monitor by itself, then its intersections."""
+    return [tuple(comparison.members(monitor)) for comparison in comparisons_of(monitor)]

@@ -7,13 +7,15 @@ JSON, CSV and numpy disagree about `1` and `1.0`; a group or an outcome must not
 import math
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+from .texts import MAX_TEXT
 
 Scalar: TypeAlias = str | int | float | bool
 """One cell of a record; a missing cell is None."""
 
 _EXPONENT_FROM = 1e16
-"""From here on Python and JSON encoders write floats with an exponent; below they write every digit, and `.0`."""
+"""Number from which on Python and JSON encoders write floats with an exponent; below it they write every digit, and `.0`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,62 +29,78 @@ class Range:
         return self.lo <= value <= self.hi
 
     def overlaps(self, other: "Range") -> bool:
-        """Whether any number lies in both."""
+        """Returns whether any number is in both."""
         return self.lo <= other.hi and other.lo <= self.hi
 
     @property
     def label(self) -> str:
-        """The range as people and OpenScale write it: `18-25`."""
+        """Returns the range as people and OpenScale write it: `18-25`."""
         return f"{canonical(self.lo)}-{canonical(self.hi)}"
 
 
 GroupValue: TypeAlias = Scalar | Range
-"""What a configuration lists: one value, or one closed range."""
+"""A listed member of a configuration: one value, or one closed range."""
 
 
 def canonical(value: Scalar) -> str:
-    """The text under which a value is compared and shown, which is how Postgres prints the stored JSON.
+    """Returns the text under which a value is compared and shown, which is how Postgres prints the stored JSON.
 
     Booleans are `true`/`false`; integral floats lose `.0`; no number has an exponent (`0.00001`, not `1e-05`).
     """
     if isinstance(value, bool):
+        # Before the numbers, because to Python true is an int.
         return "true" if value else "false"
     if isinstance(value, float):
         text = repr(normalised(value))
+        # Python writes 1e-05 where Postgres prints 0.00001.
         return f"{Decimal(text):f}" if "e" in text else text
     return str(value)
 
 
 def normalised(value: Scalar) -> Scalar:
-    """The value as it is stored: integral floats become integers, so that the stored text is `canonical()`."""
+    """Returns the value as it is stored: integral floats become integers, so that the stored text is `canonical()`."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < _EXPONENT_FROM else value
 
 
 def label_of(value: GroupValue) -> str:
-    """The name of a group in series, tables and pages."""
+    """Returns the name of a group in series, tables and pages."""
     return value.label if isinstance(value, Range) else canonical(value)
 
 
 def spelled(value: GroupValue) -> str:
-    """The value as a message names it: text in quotes, so that the text '1' and the number 1 differ."""
+    """Returns the value as a message names it: text in quotes, so that the text '1' and the number 1 differ."""
     return repr(value) if isinstance(value, str) else label_of(value)
 
 
+def shown_value(value: Any) -> Any:  # noqa: ANN401 - a value as it was stored: JSON
+    """Returns the value for people; the length of a text longer than may be logged now replaces its end."""
+    match value:
+        case str() if len(value) > MAX_TEXT:
+            return f"{value[:MAX_TEXT]}… (cut: {len(value):,} characters)"
+        case list() | tuple():
+            return [shown_value(part) for part in value]
+        case dict():
+            return {name: shown_value(part) for name, part in value.items()}
+        case _:
+            return value
+
+
 def number_of(value: Scalar | None) -> float | None:
-    """The value as a finite number, or None where it is none (text that spells a number counts)."""
+    """Returns the value as a finite number, or None if it is not one (text that spells a number counts)."""
     if value is None or isinstance(value, bool):
         return None
     try:
         number = float(value)
-    except (ValueError, OverflowError):  # no number, or an integer larger than any float
+    except (ValueError, OverflowError):  # not a number, or an integer larger than any float
         return None
     return number if math.isfinite(number) else None
 
 
 def exact_number(value: Scalar) -> int | float | None:
-    """The value as `number_of()` gives it, except that a whole number is an int: beyond 2**53 a float would be another one."""
+    """Returns the value as `number_of()` does, except that a whole number is an int: beyond 2**53 a float would be another one."""
     number = number_of(value)
     if number is None:
         return None
+    # From the value itself: its float may be another number.
     exact = Decimal(value)
     return int(exact) if exact == exact.to_integral_value() else number

@@ -5,10 +5,13 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 BEAT_SECONDS = 10
-"""How often a worker says that it is there."""
+"""Interval of a worker's heartbeats."""
 
 SILENT_AFTER = timedelta(seconds=45)
-"""Without a heartbeat for so long a worker counts as stopped. Pages ask every 10 seconds, so they show it within a minute."""
+"""Silence after which a worker counts as stopped. Pages ask every 10 seconds, so they show it within a minute."""
+
+FORGOTTEN_AFTER = timedelta(hours=1)
+"""Age at which the heartbeat of a dead worker is deleted: a newer heartbeat is there by then, so no reader needs the old one."""
 
 
 class WorkerState(StrEnum):
@@ -28,7 +31,7 @@ class WorkersSeen:
 
     @property
     def state(self) -> WorkerState:
-        """Whether a worker answers; one is enough."""
+        """Returns whether a worker answers; one is enough."""
         if self.answering:
             return WorkerState.ANSWERING
         return WorkerState.NEVER_SEEN if self.last_seen_at is None else WorkerState.SILENT

@@ -1,5 +1,6 @@
-"""Runs a real Postgres of our own, for one machine. It knows nothing of tables: `store` does."""
+"""Runs a real Postgres of our own, for one machine. Does not know the tables: `store` does."""
 
-from app.embedded.server import EmbeddedPostgres, embedded_postgres
+from .dumps import dump, load, rows_in, tables_in
+from .server import EmbeddedPostgres, embedded_postgres
 
-__all__ = ["EmbeddedPostgres", "embedded_postgres"]
+__all__ = ["EmbeddedPostgres", "dump", "embedded_postgres", "load", "rows_in", "tables_in"]

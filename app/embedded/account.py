@@ -1,19 +1,29 @@
-"""The operating-system account that the server runs as, and what that account can reach. Changes no permissions."""
+"""The operating-system account that the server runs as, and the paths it can reach. Changes no file permissions."""
 
 import os
 import pwd
+import shutil
 import stat
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.errors import SetupError
+import structlog
 
-PREFERRED_NAMES = ("postgres", "nobody")
+from ..errors import SetupError
+
+OWN_NAME = "evenhand"
+NAMES = (OWN_NAME, "postgres")
+
+NOBODY = "nobody"
+"""Account that never runs the server: it belongs to no program, so several run as it, and each could read the others' data."""
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A user and its main group; the server keeps no other groups."""
+    """A user and its main group; the server has no other groups."""
 
     uid: int
     gid: int
@@ -27,11 +37,11 @@ class Account:
             return str(self.uid)
 
     def can_reach(self, path: Path) -> bool:
-        """Whether every folder above `path` (which exists or not) lets the account pass."""
+        """Returns whether every folder above `path` (which may not exist) lets the account pass."""
         return all(self._allowed(parent, stat.S_IXUSR) for parent in path.parents)
 
     def can_use(self, path: Path) -> bool:
-        """Whether the account can reach `path`, read it and, for a folder or program, enter or run it."""
+        """Returns whether the account can reach `path`, read it and, for a folder or program, enter or run it."""
         wanted = stat.S_IRUSR | (stat.S_IXUSR if path.is_dir() or path.parent.name == "bin" else 0)
         return self.can_reach(path) and self._allowed(path, wanted)
 
@@ -47,20 +57,55 @@ class Account:
 
 
 def current_account() -> Account:
-    """The account of this process."""
+    """Returns the account of this process."""
     return Account(os.geteuid(), os.getegid())
 
 
 def unprivileged_account() -> Account:
-    """The account that stands in for root, whom Postgres refuses: `postgres` where there is one, else `nobody`.
+    """Returns the account that runs Postgres instead of root: `evenhand` or `postgres`; creates `evenhand` where there is neither.
 
     Raises:
-        SetupError: the machine has neither.
+        SetupError: the machine has neither, and none can be created.
     """
-    for name in PREFERRED_NAMES:
-        try:
-            entry = pwd.getpwnam(name)
-        except KeyError:
-            continue
-        return Account(entry.pw_uid, entry.pw_gid)
-    raise SetupError("Postgres does not run as root, and there is no account named postgres or nobody. Run as an ordinary user.")
+    found = next((account for account in map(_find_account, NAMES) if account is not None), None)
+    if found is not None:
+        return found
+
+    reason = "there is no useradd"
+    program = shutil.which("useradd")
+    if program is not None:
+        command = [
+            program,
+            "--system",
+            "--user-group",
+            "--no-create-home",
+            "--home-dir=/nonexistent",
+            "--shell=/usr/sbin/nologin",
+            OWN_NAME,
+        ]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own arguments
+        reason = ended.stderr.strip()
+
+    # Looked up again rather than concluded from the status: another process may have created it in this moment.
+    created = _find_account(OWN_NAME)
+    if created is None:
+        raise SetupError(
+            f"Postgres does not run as root, and no account for it could be created: {reason}. Create one named {OWN_NAME}, or run as an "
+            "ordinary user."
+        )
+    log.warning("account_created", account=OWN_NAME, reason="Postgres does not run as root")
+    return created
+
+
+def is_nobody(account: Account) -> bool:
+    """Returns whether it is the account that belongs to no program."""
+    shared = _find_account(NOBODY)
+    return shared is not None and account.uid == shared.uid
+
+
+def _find_account(name: str) -> Account | None:
+    try:
+        entry = pwd.getpwnam(name)
+    except KeyError:
+        return None
+    return Account(entry.pw_uid, entry.pw_gid)

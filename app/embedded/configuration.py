@@ -1,4 +1,4 @@
-"""How the embedded server is tuned. Given on its command line at every start, so a new version's values hold at once."""
+"""Tuning of the embedded server. Passed on its command line at every start, so a new version's values apply at once."""
 
 from pathlib import Path
 
@@ -11,9 +11,9 @@ TUNING = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
     "max_connections": "200",
-    # Short statements: compiling them costs more than running them; a peer lost a factor of 50 to it.
+    # Short statements: compiling them costs more than running them; it made a comparable project 50 times slower.
     "jit": "off",
-    # One machine is shared with the service and the model: a check's big read must not take every core from ingestion.
+    # The service and the model share the machine: a check's big read must not take every core from ingestion.
     "max_parallel_workers_per_gather": "0",
     "shared_buffers": "256MB",
     "effective_cache_size": "1GB",
@@ -34,14 +34,14 @@ TUNING = {
 
 
 def server_arguments(data: Path, socket_dir: Path, port: int) -> list[str]:
-    """The arguments of `postgres` for this data and socket folder."""
-    quoted = str(socket_dir).replace('"', '""')  # the setting is a list: a comma or blank in a path would part it
+    """Returns the arguments of `postgres` for this data and socket folder."""
+    quoted = str(socket_dir).replace('"', '""')  # the setting is a list: a comma or blank in a path would split it
     settings = TUNING | {"unix_socket_directories": f'"{quoted}"', "port": str(port)}
     return ["-D", str(data), *(part for name, value in settings.items() for part in ("-c", f"{name}={value}"))]
 
 
 def initdb_arguments(data: Path, superuser: str) -> list[str]:
-    """The arguments of `initdb`. Text sorts by code point, the same on every machine."""
+    """Returns the arguments of `initdb`. Text sorts by code point, the same on every machine."""
     return [
         f"--pgdata={data}",
         f"--username={superuser}",
@@ -49,7 +49,7 @@ def initdb_arguments(data: Path, superuser: str) -> list[str]:
         "--locale-provider=builtin",
         "--builtin-locale=C.UTF-8",
         "--locale=C",
-        # The socket's folder is closed to everybody but its owner, who could read the files as well.
+        # The socket's folder is closed to all but its owner, who could read the files as well.
         "--auth-local=trust",
         "--auth-host=reject",
     ]

@@ -1,4 +1,4 @@
-"""Turns into another program that is told when the process that started it ends. Imports nothing of ours.
+"""Becomes another program that gets a signal when the process that started it ends. Imports nothing of ours.
 
 Run by path (`python -I -S launch.py PARENT SIGNAL ACCOUNT PROGRAM [ARGUMENT…]`), so that no Python code runs between fork
 and exec of a process that may have threads. PARENT is the process id of the starter; SIGNAL is sent to the program when
@@ -14,22 +14,20 @@ PARENT_IS_GONE = 70
 
 
 def main() -> None:
-    """Become the program named on the command line."""
+    """Becomes the program named on the command line."""
     parent, death_signal, account, program = sys.argv[1:5]
     if account != "-":
-        _become(*(int(number) for number in account.split(":")))
-    # The kernel forgets the death signal when the account changes, so it is asked for last.
+        uid, gid = (int(number) for number in account.split(":"))
+        # The user last: without root's rights the groups can no longer be changed.
+        os.setgroups([])
+        os.setgid(gid)
+        os.setuid(uid)
+    # The kernel clears the death signal when the account changes, so it is requested last.
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
-    if os.getppid() != int(parent):  # it ended before the kernel was asked
+    if os.getppid() != int(parent):  # it ended before the signal was requested
         sys.exit(PARENT_IS_GONE)
     os.execv(program, sys.argv[4:])  # noqa: S606 - this file's whole job; the arguments are our own
-
-
-def _become(uid: int, gid: int) -> None:
-    os.setgroups([])
-    os.setgid(gid)
-    os.setuid(uid)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Locks between processes on one data folder. The kernel frees them when a process ends, however it ends."""
+"""Locks between processes that share a data folder. The kernel releases them when a process ends, however it ends."""
 
 import contextlib
 import fcntl
@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.errors import SetupError
+from ..errors import SetupError
 
 WAIT_SECONDS = 90.0
 POLL_SECONDS = 0.02
@@ -15,10 +15,10 @@ POLL_SECONDS = 0.02
 
 @contextlib.contextmanager
 def one_at_a_time(data_dir: Path) -> Iterator[None]:
-    """Only one process at a time starts or stops the server of `data_dir`.
+    """Lets only one process at a time start or stop the server of `data_dir`.
 
     Raises:
-        SetupError: another process has been at it for too long.
+        SetupError: another process has held the lock for too long.
     """
     descriptor = _open(data_dir / ".postgres.starting.lock")
     try:
@@ -35,20 +35,20 @@ def one_at_a_time(data_dir: Path) -> Iterator[None]:
 
 
 class Users:
-    """Who uses the server of `data_dir`, so that the last one to leave, and nobody else, stops it."""
+    """Counts the processes that use the server of `data_dir`, so that only the last one to leave stops it."""
 
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / ".postgres.users.lock"
         self._descriptor: int | None = None
 
     def join(self) -> None:
-        """Count this process in; a second call changes nothing. Call while holding `one_at_a_time`."""
+        """Counts this process in; a second call changes nothing. Call while holding `one_at_a_time`."""
         if self._descriptor is None:
             self._descriptor = _open(self._path)
             fcntl.flock(self._descriptor, fcntl.LOCK_SH)
 
     def leave(self) -> bool:
-        """Count this process out; whether nobody else is in. Call while holding `one_at_a_time`."""
+        """Counts this process out; returns whether it was the last. Call while holding `one_at_a_time`."""
         if self._descriptor is None:
             return False
         try:

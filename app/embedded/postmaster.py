@@ -1,4 +1,4 @@
-"""Reads what a running or dead server left behind in its data folder. Starts and stops nothing."""
+"""Reads the files that a running or dead server left in its data folder. Starts and stops nothing."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ PID_LINES = 8  # written in steps; the last one is the state
 
 @dataclass(frozen=True, slots=True)
 class Postmaster:
-    """What `postmaster.pid` says."""
+    """The content of `postmaster.pid`."""
 
     pid: int
     socket_dir: Path
@@ -18,26 +18,26 @@ class Postmaster:
 
 
 def postmaster_of(data: Path) -> Postmaster | None:
-    """The living server of `data`, or None: no pid file, or one left by a server that is gone."""
-    lines = _pid_file(data)
+    """Returns the living server of `data`; None without a pid file, or with one left by a server that is gone."""
+    lines = _read_pid_file(data)
     pid = int(lines[0]) if lines and lines[0].isdigit() else 0
-    if pid == 0 or f"/postgres -D {data} -c " not in _command_line(pid):
+    if pid == 0 or f"/postgres -D {data} -c " not in _read_command_line(pid):
         return None
     complete = len(lines) >= PID_LINES
     return Postmaster(pid, Path(lines[4]) if complete else data, complete and lines[7].strip() == "ready")
 
 
 def forget_dead(data: Path, socket_dir: Path, port: int) -> None:
-    """Clear what a dead server left, so that the next one starts. Call only when `postmaster_of(data)` is None.
+    """Clears the remains of a dead server, so that the next one starts. Call only when `postmaster_of(data)` is None.
 
-    Postgres refuses to start while the process id in the file exists, though it may now be a zombie or a stranger (after a
-    reboot, in a container). The file itself must stay: by its shared-memory key the next server notices a query of the dead
-    one that is still running. So our own id is written into it, which as its parent's the next server passes over.
+    Postgres refuses to start while the process id in the file exists, though it may now be a zombie or an unrelated process (after
+    a reboot, in a container). The file itself must stay: through its shared-memory key the next server notices a query of the dead
+    server that still runs. So our own id is written into it, which the next server ignores as its parent's.
     """
-    lines = _pid_file(data)
+    lines = _read_pid_file(data)
     if lines:
         content = "\n".join([str(os.getpid()), *lines[1:]]) + "\n"
-        with (data / "postmaster.pid").open("r+", encoding="utf-8") as file:  # in place: the owner stays the server's account
+        with (data / "postmaster.pid").open("r+", encoding="utf-8") as file:  # in place: the server's account stays the owner
             file.write(content)
             file.truncate()
     socket = socket_dir / f".s.PGSQL.{port}"
@@ -45,15 +45,15 @@ def forget_dead(data: Path, socket_dir: Path, port: int) -> None:
     socket.with_name(f"{socket.name}.lock").unlink(missing_ok=True)
 
 
-def _pid_file(data: Path) -> list[str]:
+def _read_pid_file(data: Path) -> list[str]:
     try:
         return (data / "postmaster.pid").read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         return []
 
 
-def _command_line(pid: int) -> str:
-    """The command line of a process, empty for a zombie or none; it can be read without rights over that process."""
+def _read_command_line(pid: int) -> str:
+    """Returns the command line of a process, empty for a zombie or none; needs no rights over that process."""
     if Path("/proc/self").exists():
         try:
             return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="surrogateescape").replace("\0", " ")

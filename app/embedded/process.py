@@ -1,4 +1,4 @@
-"""Runs the server's programs: makes a cluster, starts a server on it, shuts one down."""
+"""Runs the server's programs: creates a cluster, starts a server on it, shuts one down."""
 
 import contextlib
 import os
@@ -9,11 +9,13 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from app.embedded.configuration import initdb_arguments, server_arguments
-from app.embedded.place import PORT, Place
-from app.embedded.postmaster import forget_dead, postmaster_of
-from app.embedded.spawn import tied_command
-from app.errors import SetupError
+import structlog
+
+from ..errors import SetupError
+from .configuration import initdb_arguments, server_arguments
+from .place import PORT, Place
+from .postmaster import forget_dead, postmaster_of
+from .spawn import tied_command
 
 START_SECONDS = 120.0  # replaying two gigabytes of log after a crash
 SHUTDOWN = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 5.0))
@@ -23,9 +25,11 @@ LAST_WORDS_BYTES = 2000
 STILL_IN_USE = "pre-existing shared memory block"
 PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
+log = structlog.get_logger()
+
 
 def make_cluster(programs: Path, place: Place, superuser: str) -> None:
-    """An empty cluster in `place.data`; made beside it and then renamed, so that it is there whole or not at all.
+    """Creates an empty cluster in `place.data`: next to it first, then renamed, so that it is there whole or not at all.
 
     Raises:
         SetupError: initdb failed, or the folder cannot be written or handed to the account.
@@ -39,35 +43,58 @@ def make_cluster(programs: Path, place: Place, superuser: str) -> None:
         tied = tied_command(command, signal.SIGKILL, place.other_account)
         made = subprocess.run(tied, capture_output=True, text=True, check=False, cwd="/", env=_environment(), start_new_session=True)  # noqa: S603
         if made.returncode != 0:
-            raise SetupError(f"No database could be made in {place.data}: {(made.stderr or made.stdout).strip()}")
+            raise SetupError(f"No database could be created in {place.data}: {(made.stderr or made.stdout).strip()}")
         fresh.rename(place.data)
     except OSError as error:
-        raise SetupError(f"No database could be made in {place.data}: {error}") from error
+        raise SetupError(f"No database could be created in {place.data}: {error}") from error
+
+
+def hand_over(place: Place) -> None:
+    """Gives the data to the server's account. Older versions ran as `nobody` under root. Call only when no server runs on it.
+
+    Raises:
+        SetupError: it cannot be given to the account.
+    """
+    if place.data.stat().st_uid == place.account.uid:
+        return
+    log.warning("postgres_data_handed_over", data=str(place.data), account=place.account.name)
+    try:
+        for folder, folders, files in os.walk(place.data):
+            for name in [*folders, *files]:
+                os.chown(Path(folder) / name, place.account.uid, place.account.gid, follow_symlinks=False)
+        os.chown(place.data, place.account.uid, place.account.gid)  # last: until then the next start begins from scratch
+    except OSError as error:
+        raise SetupError(f"{place.data} cannot be given to the account {place.account.name}: {error}") from error
 
 
 def start_server(programs: Path, place: Place) -> subprocess.Popen[bytes]:
-    """A new server on `place`, ready for connections. Call only when none lives there.
+    """Starts a server on `place` and returns it, ready for connections. Call only when none runs there.
 
     Raises:
-        SetupError: it ended, or was not ready in time; its last words are in the message.
+        SetupError: it ended, or was not ready in time; the message holds the end of its log.
     """
-    _rotate(place.log)
+    if place.log.exists() and place.log.stat().st_size > LOG_BYTES:
+        place.log.replace(place.log.with_name(f"{place.log.name}.1"))
+
     deadline = time.monotonic() + START_SECONDS
     while True:
         forget_dead(place.data, place.socket_dir, PORT)
-        said_before = place.log.stat().st_size if place.log.exists() else 0
+        log_start = place.log.stat().st_size if place.log.exists() else 0
         process = _spawn(programs, place)
-        if _becomes_ready(process, place, deadline):
+        if _await_ready(process, place, deadline):
             return process
-        last_words = _last_words(place.log, said_before)
+
+        with place.log.open("rb") as file:
+            file.seek(log_start)
+            last_words = file.read().decode(errors="replace")[-LAST_WORDS_BYTES:].strip()
         # After a kill -9 a query of the dead server may still run; Postgres rightly waits for its end.
         if STILL_IN_USE not in last_words or time.monotonic() > deadline:
-            raise SetupError(f"Postgres did not start on {place.data}: {last_words or 'it said nothing'}")
+            raise SetupError(f"Postgres did not start on {place.data}: {last_words or 'its log is empty'}")
         time.sleep(0.2)
 
 
 def shut_down(data: Path) -> None:
-    """End the server of `data`, ours or not: open transactions are rolled back, everything is written to disk."""
+    """Ends the server of `data`, ours or not: open transactions are rolled back, everything is written to disk."""
     for request, seconds in SHUTDOWN:
         running = postmaster_of(data)
         if running is None:
@@ -81,7 +108,9 @@ def shut_down(data: Path) -> None:
 
 def _spawn(programs: Path, place: Place) -> subprocess.Popen[bytes]:
     command = [str(programs / "postgres"), *server_arguments(place.data, place.socket_dir, PORT)]
-    with place.log.open("ab") as output:
+    descriptor = os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    os.fchmod(descriptor, 0o600)  # existing logs too: older versions left them open to others
+    with os.fdopen(descriptor, "ab") as output:
         return subprocess.Popen(  # noqa: S603 - our own program and arguments
             tied_command(command, signal.SIGINT, place.other_account),
             stdin=subprocess.DEVNULL,
@@ -89,12 +118,12 @@ def _spawn(programs: Path, place: Place) -> subprocess.Popen[bytes]:
             stderr=output,
             cwd="/",
             env=_environment(),
-            start_new_session=True,  # Ctrl-C in a terminal must reach us alone: the service is stopped before its database
+            start_new_session=True,  # Ctrl-C in a terminal must reach only us: the service is stopped before its database
         )
 
 
-def _becomes_ready(process: subprocess.Popen[bytes], place: Place, deadline: float) -> bool:
-    """Whether it accepts connections now; otherwise it has ended, by itself or because its time was over."""
+def _await_ready(process: subprocess.Popen[bytes], place: Place, deadline: float) -> bool:
+    """Returns whether it accepts connections now; otherwise it has ended, by itself or because its time was up."""
     ready = False
     try:
         while not ready and process.poll() is None and time.monotonic() < deadline:
@@ -111,14 +140,3 @@ def _becomes_ready(process: subprocess.Popen[bytes], place: Place, deadline: flo
 def _environment() -> Mapping[str, str]:
     # Nothing else: the account can read the server's environment, and PG* variables would change the server's settings.
     return {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {"LC_ALL": "C"}
-
-
-def _rotate(log: Path) -> None:
-    if log.exists() and log.stat().st_size > LOG_BYTES:
-        log.replace(log.with_name(f"{log.name}.1"))
-
-
-def _last_words(log: Path, start: int) -> str:
-    with log.open("rb") as file:
-        file.seek(start)
-        return file.read().decode(errors="replace")[-LAST_WORDS_BYTES:].strip()

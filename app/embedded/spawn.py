@@ -1,4 +1,4 @@
-"""Command lines that tie a program's life to ours. The work is done by `launch.py`, in the new process."""
+"""Command lines that tie a program's life to ours. `launch.py` does the work, in the new process."""
 
 import os
 import signal
@@ -6,15 +6,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.embedded.account import Account
+from .account import Account
 
 LAUNCHER = Path(__file__).with_name("launch.py")
 
 
 def tied_command(command: Sequence[str], death_signal: signal.Signals, account: Account | None = None) -> list[str]:
-    """The command line of `command` (its first item a path) that gets `death_signal` when the starting thread ends.
+    """Returns the command line of `command` (its first item a path), which gets `death_signal` when the starting thread ends.
 
-    As another `account` where one is given, which only root may ask for. The program takes over the process, so its id and
+    With `account` it runs as that account, which only root may request. The program takes over the process, so its id and
     exit status are the program's own.
     """
     who = "-" if account is None else f"{account.uid}:{account.gid}"

@@ -1,5 +1,5 @@
-"""The worked example: a credit-risk model, its traffic, and what Evenhand says of it.
+"""The worked example: a credit-risk model, its traffic, and Evenhand's results for it.
 
-Read `story.py` first. `client.py`, `traffic.py` and `stream.py` show what a program does to have its model watched; the rest is
-scenery: made-up applicants, the model, its server, and what is printed.
+Read `story.py` first. `client.py`, `traffic.py` and `stream.py` show how a program has its model watched; the rest is
+scenery: made-up applicants, the model, its server, and the console output.
 """

@@ -1,9 +1,9 @@
-"""Made-up loan applicants. Nobody in here exists: every value is drawn from the few lines below, by a seeded generator.
+"""Made-up loan applicants. None of them exists: every value is drawn from the few lines below, by a seeded generator.
 
-Two things are known of each applicant. *The past decision* is what a clerk would have said: he looked at the applicant's means
-and then, without a reason, wanted more of women and a little more of people under 26. The model is trained on such decisions,
+Two things are known of each applicant. *The past decision* is that of an imagined clerk, who looked at the applicant's means
+and then, without a reason, demanded more of women and a little more of people under 26. The model is trained on such decisions,
 so it learns both. *The outcome* is whether the loan was paid back, which in this made-up world depends on means alone, and is
-known for those who were refused, too.
+known for refused applicants too.
 """
 
 from collections.abc import Mapping
@@ -25,24 +25,24 @@ FEATURES = {
     "loan_amount": "integer",
     "loan_duration": "integer",
 }
-"""What the model is asked with, in this order, with each column's type as the API calls it."""
+"""Input columns of the model, in order, each with its type in the API."""
 
 GOOD, BAD = "No Risk", "Risk"
 
 HARDER_FOR_WOMEN = 1.9
 HARDER_FOR_THE_YOUNG = 0.6
-"""What the clerks wanted more, in log-odds. 1.9 turns a chance of 80 % into one of 37 %."""
+"""Extra log-odds that the clerks demanded. 1.9 turns a chance of 80 % into one of 37 %."""
 
 _YOUNGEST, _OLDEST, _STILL_YOUNG = 18, 75, 25
 _SHARE_OF_WOMEN = 0.45
 _STATUS = {"none": (0.40, 1.6), "below_0": (0.25, -1.8), "0_to_200": (0.25, -0.2), "above_200": (0.10, 1.2)}
 _SAVINGS = {"below_100": (0.55, -0.6), "100_to_500": (0.20, 0.2), "above_500": (0.15, 1.4), "unknown": (0.10, 0.6)}
 _HOUSING = {"own": (0.65, 0.6), "rent": (0.25, -0.6), "free": (0.10, 0.0)}
-"""Of each value: how often it occurs, and what it adds to the log-odds of paying back."""
+"""Per value: its frequency, and what it adds to the log-odds of paying back."""
 
 
 def applicants(count: int, random: np.random.Generator) -> list[Applicant]:
-    """`count` applicants; the same ones from a generator in the same state."""
+    """Returns `count` applicants; the same ones from a generator in the same state."""
     age = (_YOUNGEST + (_OLDEST - _YOUNGEST) * random.beta(1.4, 3.2, count)).round().astype(int)
     columns = {
         "checking_status": _draw(_STATUS, count, random),
@@ -59,13 +59,13 @@ def applicants(count: int, random: np.random.Generator) -> list[Applicant]:
 
 
 def past_decisions(people: list[Applicant], random: np.random.Generator) -> list[str]:
-    """What a clerk would have decided of each: `No Risk` or `Risk`."""
+    """Returns the clerk's decision on each applicant: `No Risk` or `Risk`."""
     handicap = [HARDER_FOR_WOMEN * (one["sex"] == "female") + HARDER_FOR_THE_YOUNG * (int(one["age"]) <= _STILL_YOUNG) for one in people]
     return _labels(_means(people) - np.array(handicap), random)
 
 
 def outcomes(people: list[Applicant], random: np.random.Generator) -> list[str]:
-    """Whether each paid back (`No Risk`) or not (`Risk`)."""
+    """Returns whether each paid back (`No Risk`) or not (`Risk`)."""
     return _labels(_means(people), random)
 
 
@@ -74,14 +74,13 @@ def _draw(values: Mapping[str, tuple[float, float]], count: int, random: np.rand
 
 
 def _means(people: list[Applicant]) -> NDArray[np.float64]:
-    """The log-odds of paying back."""
-    return np.array([_log_odds(one) for one in people], dtype=np.float64)
-
-
-def _log_odds(one: Applicant) -> float:
-    known = _STATUS[str(one["checking_status"])][1] + _SAVINGS[str(one["savings"])][1] + _HOUSING[str(one["housing"])][1]
-    burden = 0.06 * (int(one["loan_duration"]) - 20) + 0.00024 * (int(one["loan_amount"]) - 3000)
-    return 1.5 + known - burden + 0.12 * (min(int(one["employment_years"]), 15) - 5)
+    """Returns the log-odds of paying back."""
+    log_odds = []
+    for one in people:
+        known = _STATUS[str(one["checking_status"])][1] + _SAVINGS[str(one["savings"])][1] + _HOUSING[str(one["housing"])][1]
+        burden = 0.06 * (int(one["loan_duration"]) - 20) + 0.00024 * (int(one["loan_amount"]) - 3000)
+        log_odds.append(1.5 + known - burden + 0.12 * (min(int(one["employment_years"]), 15) - 5))
+    return np.array(log_odds, dtype=np.float64)
 
 
 def _labels(log_odds: NDArray[np.float64], random: np.random.Generator) -> list[str]:

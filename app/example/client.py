@@ -1,4 +1,4 @@
-"""Talks to Evenhand's REST API and to the model. Nothing in here is more than a few lines around httpx."""
+"""Clients of Evenhand's REST API and of the model: a few lines around httpx each."""
 
 import threading
 from collections.abc import Sequence
@@ -6,78 +6,76 @@ from typing import Any
 
 import httpx
 
-from app.errors import SetupError, Unavailable
-from app.example.applicants import FEATURES, Applicant
+from ..errors import SetupError, Unavailable
+from .applicants import FEATURES, Applicant
 
 TIMEOUT_SECONDS = 30
 PAUSES = (0.2, 0.5, 1, 2, 4, 8, 8, 8)
-"""Seconds between tries while somebody does not answer: a service that is started again comes back within them."""
+"""Seconds between attempts while a server does not answer; long enough for a service that restarts."""
 
 
 class Stopped(Exception):
-    """The example was told to stop, so there is nothing more to wait for."""
+    """The example was asked to stop, so there is nothing more to wait for."""
 
 
 class Http:
-    """Sends requests and, while nobody answers, sends them again. That is safe: records have ids, so none is stored twice."""
+    """Sends requests, and repeats them while there is no answer. That is safe: records have ids, so none is stored twice."""
 
     def __init__(self, base_url: str, stop: threading.Event, *, headers: dict[str, str] | None = None) -> None:
         self._stop = stop
-        # trust_env: a proxy meant for the internet must not be asked for loopback.
+        # trust_env: loopback must not go through a proxy meant for the internet.
         self._client = httpx.Client(base_url=base_url, headers=headers, timeout=TIMEOUT_SECONDS, trust_env=False)
 
     def request(self, method: str, path: str, content: Any = None, **query: str) -> httpx.Response:  # noqa: ANN401 - any JSON
-        """The answer, whatever its status but 503. A text is sent as CSV, everything else as JSON.
+        """Returns the response, whatever its status except 503. Text is sent as CSV, everything else as JSON.
 
         Raises:
-            Unavailable: nobody answered in half a minute.
-            Stopped: the example was told to stop meanwhile.
+            Unavailable: there was no answer in half a minute.
+            Stopped: the example was asked to stop meanwhile.
         """
+        body = {"content": content, "headers": {"Content-Type": "text/csv"}} if isinstance(content, str) else {"json": content}
         for pause in (0, *PAUSES):
             if self._stop.wait(pause):
                 raise Stopped
             try:
-                response = self._client.request(method, path, **_body(content), params=query)
+                response = self._client.request(method, path, **body, params=query)
             except httpx.TransportError as error:
                 problem = f"{type(error).__name__}: {error}"
             else:
+                # 503 says that the service starts or its database is away: both pass.
                 if response.status_code != httpx.codes.SERVICE_UNAVAILABLE:
                     return response
                 problem = response.text
         raise Unavailable(f"{self._client.base_url}{path.lstrip('/')} does not answer ({problem}).")
 
     def ask(self, method: str, path: str, content: Any = None, **query: str) -> Any:  # noqa: ANN401 - any JSON
-        """The content of the answer to a request that must succeed.
+        """Returns the content of the response to a request that must succeed.
 
         Raises:
-            SetupError: it was refused; the message is the answer's own.
-            Unavailable: nobody answered.
-            Stopped: the example was told to stop meanwhile.
+            SetupError: it was refused; the message is that of the response.
+            Unavailable: there was no answer.
+            Stopped: the example was asked to stop meanwhile.
         """
-        return _content(self.request(method, path, content, **query))
+        return _read_content(self.request(method, path, content, **query))
 
     def find(self, path: str) -> Any | None:  # noqa: ANN401 - as above
-        """What is at an address, or None where there is nothing.
+        """Returns the resource at an address, or None where there is none.
 
         Raises:
             SetupError, Unavailable, Stopped: as `ask`.
         """
         response = self.request("GET", path)
-        return None if response.status_code == httpx.codes.NOT_FOUND else _content(response)
+        return None if response.status_code == httpx.codes.NOT_FOUND else _read_content(response)
 
 
-def _body(content: Any) -> dict[str, Any]:  # noqa: ANN401 - as above
-    return {"content": content, "headers": {"Content-Type": "text/csv"}} if isinstance(content, str) else {"json": content}
-
-
-def _content(response: httpx.Response) -> Any:  # noqa: ANN401 - any JSON
+def _read_content(response: httpx.Response) -> Any:  # noqa: ANN401 - any JSON
     if response.is_error:
         raise SetupError(f"{response.request.method} {response.request.url} was answered {response.status_code}: {response.text}")
     return response.json()
 
 
 class Evenhand:
-    """What the example asks of the service, for one deployment."""
+    """Evenhand's API as the example uses it, for one deployment."""
 
     def __init__(self, http: Http, deployment_id: str) -> None:
         self.http = http
@@ -92,11 +90,11 @@ class Evenhand:
         self._log("feedback-records", labels)
 
     def import_payload(self, records: Sequence[dict[str, Any]]) -> None:
-        """Logs scored records of the past: each counts for the hour that its `scored_at` lies in."""
+        """Logs scored records of the past: each counts for the hour of its `scored_at`."""
         self._log("payload-records", records, historical="true")
 
     def import_feedback(self, labels: Sequence[dict[str, Any]]) -> None:
-        """Logs labels of the past: each counts for the hour that its `labelled_at` lies in."""
+        """Logs labels of the past: each counts for the hour of its `labelled_at`."""
         self._log("feedback-records", labels, historical="true")
 
     def _log(self, kind: str, records: Sequence[dict[str, Any]], **query: str) -> None:
@@ -116,6 +114,6 @@ class ModelClient:
         self._http = http
 
     def score(self, people: Sequence[Applicant]) -> list[dict[str, Any]]:
-        """Prediction, probabilities and label of each applicant."""
+        """Returns prediction, probabilities and label of each applicant."""
         answer = self._http.ask("POST", "/score", {"fields": list(FEATURES), "values": [list(one.values()) for one in people]})
         return [dict(zip(answer["fields"], row, strict=True)) for row in answer["values"]]

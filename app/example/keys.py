@@ -1,16 +1,16 @@
-"""The example's API key. Only hashes of keys are stored, so a second run cannot show the first one's: it makes a new one."""
+"""The example's API key. Only hashes of keys are stored, so a second run cannot show the first key: it creates a new one."""
 
-from app.security.keys import create_key
-from app.security.principals import Role
-from app.store.api_keys import ApiKeys
-from app.store.engine import Database
+from ..security.keys import create_key
+from ..security.principals import Role
+from ..store.database.engine import Database
+from ..store.people.api_keys import ApiKeys
 
 NAME = "evenhand example"
 _PAGE = 500
 
 
 def fresh_key(database: Database) -> str:
-    """The text of a new admin key. Those of earlier runs are revoked."""
+    """Creates an admin key and returns its text. Revokes the keys of earlier runs."""
     with database.transaction() as session:
         keys = ApiKeys(session)
         page = keys.page(after_no=0, limit=_PAGE)

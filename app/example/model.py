@@ -1,4 +1,4 @@
-"""The model that is watched: a plain scikit-learn pipeline, trained at every start on the same past decisions."""
+"""The watched model: a plain scikit-learn pipeline, trained at every start on the same past decisions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,14 +10,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from app.example.applicants import BAD, FEATURES, GOOD, applicants, past_decisions
+from .applicants import BAD, FEATURES, GOOD, applicants, past_decisions
 
 SEED = 20_260_101
 TRAINING_ROWS = 5_000
 DECISION = "decision"
 
 LABELS = (GOOD, BAD)
-"""The decoded form of the predictions 0 and 1."""
+"""Decoded predictions, at positions 0 and 1."""
 
 
 class CreditRiskModel:
@@ -27,21 +27,22 @@ class CreditRiskModel:
         self._pipeline = pipeline
 
     def predict(self, fields: Sequence[str], values: Sequence[Sequence[Any]]) -> list[list[Any]]:
-        """`[prediction, probabilities, decoded label]` for each row."""
+        """Returns `[prediction, probabilities, decoded label]` for each row."""
+        # A caller may send the columns in any order.
         probabilities = self._pipeline.predict_proba(pd.DataFrame(values, columns=list(fields))[list(FEATURES)])
         predictions = probabilities.argmax(axis=1)
         return [[int(no), row, LABELS[no]] for no, row in zip(predictions, probabilities.tolist(), strict=True)]
 
 
 def training_data() -> pd.DataFrame:
-    """Applicants of the past, and in the column DECISION what was decided of each; the same ones every time."""
+    """Returns past applicants with the past decision in the column DECISION; the same ones every time."""
     random = np.random.default_rng(SEED)
     people = applicants(TRAINING_ROWS, random)
     return pd.DataFrame(people).assign(**{DECISION: past_decisions(people, random)})
 
 
 def train() -> CreditRiskModel:
-    """The model; the same one every time."""
+    """Returns the model; the same one every time."""
     past = training_data()
     categories = [name for name, kind in FEATURES.items() if kind == "string"]
     numbers = [name for name in FEATURES if name not in categories]

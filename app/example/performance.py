@@ -1,27 +1,27 @@
-"""One run of the example: the story, the live stream beside it, and where to look."""
+"""One run of the example: the story, the live stream next to it, and where to look."""
 
 import contextlib
 import queue
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 
-from app.clock import utc_now
-from app.example.applicants import applicants
-from app.example.client import Evenhand, Http, ModelClient, Stopped
-from app.example.results import results_table
-from app.example.story import DEPLOYMENT_ID, Scene, catch_up, check_now, register
-from app.example.stream import Stream
-from app.example.telling import Steps
+from ..clock import utc_now
+from .applicants import applicants
+from .client import Evenhand, Http, ModelClient, Stopped
+from .results import results_table
+from .story import DEPLOYMENT_ID, Scene, catch_up, check_now, register
+from .stream import Stream
+from .telling import Steps
 
 TURN_SECONDS = 0.2
 
 
 class Performance:
-    """Tells the story to a console until `stop` is set. The processes it speaks of are somebody else's business."""
+    """Shows the story on a console until `stop` is set. Other code starts and stops the processes it needs."""
 
     def __init__(self, console: Console, stop: threading.Event, *, service_url: str, model_url: str, log: Path) -> None:
         self._console = console
@@ -31,7 +31,7 @@ class Performance:
         self._log = log
 
     def run(self, keys: queue.SimpleQueue[str], hours: int, *, once: bool) -> None:
-        """Begins when a key for the service is there; with `once` it ends behind the results.
+        """Starts when a key for the service is there; with `once` it ends after the results.
 
         Raises:
             Stopped: `stop` was set before the results were shown.
@@ -39,8 +39,15 @@ class Performance:
         """
         steps = Steps(self._console)
         with steps.bar("Starting the database, the service, a worker and the model"):
-            key = self._next(keys)
-            scene = self._scene(key, steps)
+            key = None
+            while key is None:
+                if self._stop.is_set():
+                    raise Stopped
+                with contextlib.suppress(queue.Empty):
+                    key = keys.get(timeout=TURN_SECONDS)
+            service = Http(self._service_url, self._stop, headers={"Authorization": f"Bearer {key}"})
+            model = ModelClient(Http(self._model_url, self._stop))
+            scene = Scene(Evenhand(service, DEPLOYMENT_ID), model, f"{self._model_url}/score", steps, self._stop)
             scene.evenhand.http.ask("GET", "/health/ready")
             scene.model.score(applicants(1, np.random.default_rng()))
         steps.done("Started the database, the service, a worker and the model")
@@ -52,26 +59,19 @@ class Performance:
                 steps.done("Began a live stream of applicants, scored and logged one by one")
                 stream.expect(catch_up(scene, hours, utc_now()))
                 self._console.print("", results_table(check_now(scene)), "", sep="\n")
-                self._say_where_to_look(key)
+                self._print_addresses(key)
                 if not once:
-                    self._watch(stream, streaming)
+                    with self._console.status("") as status:
+                        while not (streaming.done() or self._stop.wait(TURN_SECONDS)):
+                            live = f"Live: {stream.logged:,} applicants scored and logged, {stream.labelled:,} labels came later."
+                            status.update(f"{live} Every ended hour is checked. Ctrl-C stops everything.")
             finally:
                 self._stop.set()
         with contextlib.suppress(Stopped):
+            # Raises the error that ended the stream, if one did.
             streaming.result()
 
-    def _next(self, keys: queue.SimpleQueue[str]) -> str:
-        while not self._stop.is_set():
-            with contextlib.suppress(queue.Empty):
-                return keys.get(timeout=TURN_SECONDS)
-        raise Stopped
-
-    def _scene(self, key: str, steps: Steps) -> Scene:
-        service = Http(self._service_url, self._stop, headers={"Authorization": f"Bearer {key}"})
-        model = ModelClient(Http(self._model_url, self._stop))
-        return Scene(Evenhand(service, DEPLOYMENT_ID), model, f"{self._model_url}/score", steps, self._stop)
-
-    def _say_where_to_look(self, key: str) -> None:
+    def _print_addresses(self, key: str) -> None:
         series = "metric=disparate_impact&data=balanced&attribute=sex&scope=group&rollup=day"
         address = f"{self._service_url}/v1/deployments/{DEPLOYMENT_ID}/measurements?{series}"
         for line in (
@@ -84,10 +84,3 @@ class Performance:
             f"  curl -s -H 'Authorization: Bearer {key}' '{address}'",
         ):
             self._console.print(line, soft_wrap=True, markup=False)
-
-    def _watch(self, stream: Stream, streaming: Future[None]) -> None:
-        """Shows how the stream goes on until it or the example is over."""
-        with self._console.status("") as status:
-            while not (streaming.done() or self._stop.wait(TURN_SECONDS)):
-                live = f"Live: {stream.logged:,} applicants scored and logged, {stream.labelled:,} labels came later."
-                status.update(f"{live} Every ended hour is checked. Ctrl-C stops everything.")

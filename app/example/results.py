@@ -1,4 +1,4 @@
-"""The small table of results, out of the measurements of one check."""
+"""The small table of results, made from the measurements of one check."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 Point: TypeAlias = Mapping[str, Any]
-"""One measurement, as the API answers it."""
+"""One measurement, as the API returns it."""
 
 COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
     ("Group", "left"),
@@ -21,24 +21,24 @@ COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
     ("Perfect\nequality", "right"),
     ("Accuracy", "right"),
 )
-"""The table's headings."""
+"""Headings of the table."""
 
 COLOURS = {"fair": "green", "unwatched": "yellow", "suspected": "yellow", "unfair": "red"}
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The measurements of one check, findable."""
+    """Looks up the measurements of one check."""
 
     points: Sequence[Point]
 
     def of(self, metric: str, data: str, attribute: str | None, group: str | None = None, scope: str = "group") -> Point | None:
-        """The one measurement of that description, if there is one."""
+        """Returns the one measurement of that description, if there is one."""
         wanted = {"metric": metric, "data": data, "attribute": attribute, "group": group, "scope": scope}
         return next((point for point in self.points if all(point[name] == value for name, value in wanted.items())), None)
 
     def groups(self) -> list[tuple[str, str]]:
-        """Each attribute with each of its groups, in the order of the check."""
+        """Returns each attribute with each of its groups, in the order of the check."""
         rates = [
             point for point in self.points if (point["metric"], point["data"], point["scope"]) == ("favourable_rate", "payload", "group")
         ]
@@ -46,10 +46,10 @@ class Figures:
 
 
 def results_table(check: Mapping[str, Any]) -> Table:
-    """For each monitored group the figures as logged and with everything else held equal, each also debiased; a line for each reference."""
+    """Builds a table of each monitored group's figures, as logged and with all else held equal, each also debiased; references last."""
     figures = Figures(check["measurements"])
     records = check["window"]["records"] + check["window"]["additional_records"]
-    accuracy = _number(figures.of("accuracy", "feedback", None, scope="overall"))
+    accuracy = _format_number(figures.of("accuracy", "feedback", None, scope="overall"))
     table = Table(
         title=f"{check['deployment_id']}: {records:,} records up to {check['to'][:16].replace('T', ' ')} UTC",
         caption=f"Interval: 95 %. Accuracy over all labelled records: {accuracy}.",
@@ -62,37 +62,39 @@ def results_table(check: Mapping[str, Any]) -> Table:
         table.add_column(heading, justify=justify, no_wrap=heading != "Verdict")
     last = None
     for attribute, group in figures.groups():
-        if attribute != last:
+        is_first, last = attribute != last, attribute
+        if is_first:
             table.add_row()
-        for row in _rows(figures, attribute, group, is_first=attribute != last):
-            table.add_row(*row)
-        last = attribute
+        rate = figures.of("favourable_rate", "payload", attribute, group)
+        about = [group if "×" in attribute else f"{attribute} {group}", str(rate["n"]) if rate else ""]
+        accuracy = _format_number(figures.of("accuracy", "feedback", attribute, group))
+        payload = figures.of("disparate_impact", "payload", attribute, group)
+        if payload is None:
+            table.add_row(*about, "", "", "", Text("reference", style="dim"), "", accuracy)
+            continue
+        table.add_row(*about, "payload", *_format_impact(payload), "", accuracy)
+        debiased = figures.of("disparate_impact_after", "debiased", attribute, group)
+        if debiased is not None:
+            table.add_row("", "", "  debiased", *_format_impact(debiased), "", "")
+        balanced = figures.of("disparate_impact", "balanced", attribute, group)
+        if balanced is None:
+            continue
+        equality = _format_number(figures.of("perfect_equality", "payload_perturbed", attribute, scope="attribute")) if is_first else ""
+        table.add_row("", "", "balanced", *_format_impact(balanced), equality, "")
+        debiased = figures.of("balanced_disparate_impact_after", "debiased", attribute, group)
+        if debiased is not None:
+            table.add_row("", "", "  debiased", *_format_impact(debiased), "", "")
     table.add_row()
     return table
 
 
-def _rows(figures: Figures, attribute: str, group: str, *, is_first: bool) -> list[list[str | Text]]:
-    rate = figures.of("favourable_rate", "payload", attribute, group)
-    name = group if "×" in attribute else f"{attribute} {group}"
-    about = [name, str(rate["n"]) if rate else ""]
-    accuracy = _number(figures.of("accuracy", "feedback", attribute, group))
-    payload, balanced = (figures.of("disparate_impact", data, attribute, group) for data in ("payload", "balanced"))
-    after = [figures.of(f"{name}_after", "debiased", attribute, group) for name in ("disparate_impact", "balanced_disparate_impact")]
-    if payload is None:
-        return [[*about, "", "", "", Text("reference", style="dim"), "", accuracy]]
-    equality = _number(figures.of("perfect_equality", "payload_perturbed", attribute, scope="attribute")) if is_first else ""
-    debiased: list[list[list[str | Text]]] = [[] if one is None else [["", "", "  debiased", *_compared(one), "", ""]] for one in after]
-    rows: list[list[str | Text]] = [[*about, "payload", *_compared(payload), "", accuracy], *debiased[0]]
-    return rows if balanced is None else [*rows, ["", "", "balanced", *_compared(balanced), equality, ""], *debiased[1]]
-
-
-def _compared(impact: Point) -> list[str | Text]:
-    """The value, its interval and its verdict."""
+def _format_impact(impact: Point) -> list[str | Text]:
+    """Returns the value, its interval and its verdict."""
     verdict = str(impact["verdict"] or "")
     upper = "" if impact["upper"] is None else f"{impact['upper']:.2f}"
     interval = "" if impact["lower"] is None else f"{impact['lower']:.2f}–{upper}"
-    return [_number(impact), interval, Text(verdict.replace("_", " "), style=COLOURS.get(verdict, "dim"))]
+    return [_format_number(impact), interval, Text(verdict.replace("_", " "), style=COLOURS.get(verdict, "dim"))]
 
 
-def _number(point: Point | None) -> str:
+def _format_number(point: Point | None) -> str:
     return "" if point is None or point["value"] is None else f"{point['value']:.2f}"

@@ -1,4 +1,4 @@
-"""The story, top to bottom: register a model, say what is fair, log what it decides, have it checked.
+"""The story, top to bottom: register a model, define what is fair, log its decisions, have it checked.
 
 Everything goes through the REST API, as it would from your own programs.
 """
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from app.clock import HOUR, hour_of
-from app.errors import SetupError
-from app.example.applicants import BAD, FEATURES, GOOD
-from app.example.client import Evenhand, ModelClient, Stopped
-from app.example.model import DECISION, training_data
-from app.example.model_server import OUTPUTS
-from app.example.telling import Steps
-from app.example.traffic import Label, hour_of_visits, payload_records
+from ..clock import HOUR, hour_of
+from ..errors import SetupError
+from .applicants import BAD, FEATURES, GOOD
+from .client import Evenhand, ModelClient, Stopped
+from .model import DECISION, training_data
+from .model_server import OUTPUTS
+from .telling import Steps
+from .traffic import Label, hour_of_visits, payload_records
 
 DEPLOYMENT_ID = "credit-risk"
 DEPLOYMENT = {
@@ -40,7 +40,7 @@ POLL_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Everybody the story needs."""
+    """Everything that the story needs."""
 
     evenhand: Evenhand
     model: ModelClient
@@ -50,7 +50,7 @@ class Scene:
 
 
 def register(scene: Scene) -> None:
-    """The model is known to Evenhand, and what is to be watched. What a user has changed since the last run stays."""
+    """Registers the model with Evenhand, and what to watch. Changes that a user has made since the last run stay."""
     http, address = scene.evenhand.http, scene.evenhand.address
     endpoint = {"url": scene.model_url}
     stored = http.find(address)
@@ -68,46 +68,27 @@ def register(scene: Scene) -> None:
 def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
     """Logs the traffic of those of the last `hours` whole hours that were not checked yet, and has each hour checked.
 
-    Gives the labels that are not known yet. Whatever a run that was cut short has logged already is recognised by its ids.
+    Returns the labels that are not known yet. Records logged by an interrupted run are recognised by their ids.
     """
-    missing = _hours_to_check(scene, hours, now)
+    checks = scene.evenhand.http.ask("GET", f"{scene.evenhand.address}/checks", limit="1000")["checks"]
+    seen: set[datetime] = set()
+    for check in checks:
+        if check["state"] in {"queued", "running"}:
+            has_records = check["trigger"] == "range"  # left by an interrupted run: its records are there
+        else:
+            # Silent hours get scheduled checks too; a check on request is of the present hour.
+            has_records = check["trigger"] != "request" and bool((check["window"] or {}).get("logged_in_span"))
+        if has_records:
+            seen.add(datetime.fromisoformat(check["from"]))
+    missing = [hour for hour in (hour_of(now) - ago * HOUR for ago in range(hours, 0, -1)) if hour not in seen]
     if not missing:
         scene.steps.done("The hours before this one are logged and checked already")
         return []
-    pending = _log_history(scene, missing, now)
-    _check_history(scene, missing)
-    return pending
 
-
-def check_now(scene: Scene) -> dict[str, Any]:
-    """The ended check, with its measurements, of the present hour up to now."""
-    with scene.steps.bar("Checking the present hour"):
-        check = _ended(scene, scene.evenhand.http.ask("POST", f"{scene.evenhand.address}/checks"))
-    if check["state"] != "succeeded":
-        raise SetupError(f"The check {check['id']} ended as {check['state']}: {check['reason']}")
-    window = check["window"]
-    scene.steps.done(f"Checked the present hour: {window['records']} records, topped up with {window['additional_records']} earlier ones")
-    return check
-
-
-def _hours_to_check(scene: Scene, hours: int, now: datetime) -> list[datetime]:
-    """The starts of the hours that no check has seen a record of, or is about to, oldest first."""
-    checks = scene.evenhand.http.ask("GET", f"{scene.evenhand.address}/checks", limit="1000")["checks"]
-    seen = {datetime.fromisoformat(check["from"]) for check in checks if _sees_records(check)}
-    return [hour for hour in (hour_of(now) - ago * HOUR for ago in range(hours, 0, -1)) if hour not in seen]
-
-
-def _sees_records(check: dict[str, Any]) -> bool:
-    """Whether it is a check of a past hour in which something was logged; hours of silence get checks by the schedule, too."""
-    if check["state"] in {"queued", "running"}:
-        return bool(check["trigger"] == "range")  # left by a run that was cut short: its records are there
-    return check["trigger"] != "request" and bool((check["window"] or {}).get("logged_in_span"))
-
-
-def _log_history(scene: Scene, hours: list[datetime], now: datetime) -> list[Label]:
+    span = f"{len(missing)} hour{'s' if len(missing) > 1 else ''}"
     records, labels, pending = 0, 0, list[Label]()
-    with scene.steps.bar("Scoring applicants and logging them, hour by hour", total=len(hours)) as advance:
-        for hour in hours:
+    with scene.steps.bar("Scoring applicants and logging them, hour by hour", total=len(missing)) as advance:
+        for hour in missing:
             visits, later = hour_of_visits(hour)
             known = [label for label in later if label.known_at <= now]
             scene.evenhand.import_payload(payload_records(visits, scene.model))
@@ -115,30 +96,37 @@ def _log_history(scene: Scene, hours: list[datetime], now: datetime) -> list[Lab
             pending += [label for label in later if label.known_at > now]
             records, labels = records + len(visits), labels + len(known)
             advance()
-    scene.steps.done(f"Logged {_hours(hours)} of traffic: {records:,} scored applicants, {labels:,} labels")
-    return pending
+    scene.steps.done(f"Logged {span} of traffic: {records:,} scored applicants, {labels:,} labels")
 
-
-def _check_history(scene: Scene, hours: list[datetime]) -> None:
-    address, too_few = f"{scene.evenhand.address}/checks", 0
-    with scene.steps.bar("Checking hour by hour", total=len(hours)) as advance:
-        spans = [{"from": hour.isoformat(), "to": (hour + HOUR).isoformat()} for hour in hours]
-        for check in [scene.evenhand.http.ask("POST", address, span) for span in spans]:
-            ended = _ended(scene, check)
+    too_few = 0
+    with scene.steps.bar("Checking hour by hour", total=len(missing)) as advance:
+        bounds = [{"from": hour.isoformat(), "to": (hour + HOUR).isoformat()} for hour in missing]
+        # All checks are asked for before the first is waited for, so that the worker always has the next one.
+        for check in [scene.evenhand.http.ask("POST", f"{scene.evenhand.address}/checks", one) for one in bounds]:
+            ended = _await_end(scene, check)
             if ended["state"] == "failed":
                 raise SetupError(f"The check of the hour {ended['from']} failed: {ended['reason']}")
             too_few += ended["state"] == "insufficient_data"
             advance()
     remark = f"; for the first {too_few} there were too few records yet" if too_few else ""
-    scene.steps.done(f"Checked {_hours(hours)}{remark}")
+    scene.steps.done(f"Checked {span}{remark}")
+    return pending
 
 
-def _hours(hours: list[datetime]) -> str:
-    return f"{len(hours)} hour{'s' if len(hours) > 1 else ''}"
+def check_now(scene: Scene) -> dict[str, Any]:
+    """Checks the present hour up to now, and returns the ended check with its measurements."""
+    with scene.steps.bar("Checking the present hour"):
+        check = _await_end(scene, scene.evenhand.http.ask("POST", f"{scene.evenhand.address}/checks"))
+    if check["state"] != "succeeded":
+        raise SetupError(f"The check {check['id']} ended as {check['state']}: {check['reason']}")
+    window = check["window"]
+    scene.steps.done(f"Checked the present hour: {window['records']} records, topped up with {window['additional_records']} earlier ones")
+    return check
 
 
-def _ended(scene: Scene, check: dict[str, Any]) -> dict[str, Any]:
-    """The check with its results, once it has ended."""
+def _await_end(scene: Scene, check: dict[str, Any]) -> dict[str, Any]:
+    """Waits for the end of the check and returns it with its results."""
+    # The answer to a POST has no measurements, even of a check that has ended by then.
     while check["state"] in {"queued", "running"} or "measurements" not in check:
         check = scene.evenhand.http.ask("GET", f"{scene.evenhand.address}/checks/{check['id']}")
         if check["state"] in {"queued", "running"} and scene.stop.wait(POLL_SECONDS):

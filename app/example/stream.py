@@ -5,22 +5,22 @@ import queue
 import threading
 import uuid
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import numpy as np
 
-from app.clock import utc_now
-from app.example.applicants import applicants
-from app.example.client import Evenhand, ModelClient
-from app.example.traffic import Label, Visit, labels_of, payload_records
+from ..clock import utc_now
+from .applicants import applicants
+from .client import Evenhand, ModelClient
+from .traffic import Label, Visit, labels_of, payload_records
 
 PER_SECOND = 2.0
 LATEST_LABEL = timedelta(minutes=3)
-"""Far sooner than in life, so that one can see labels arrive."""
+"""Max time from a visit to its label; far shorter than in reality, so that labels arrive while you watch."""
 
 
 class Stream:
-    """Applicants at random moments, about `PER_SECOND`, until told to stop."""
+    """Streams applicants at random moments, about `PER_SECOND`, until asked to stop."""
 
     def __init__(self, evenhand: Evenhand, model: ModelClient) -> None:
         self._evenhand = evenhand
@@ -32,7 +32,7 @@ class Stream:
         self.labelled = 0
 
     def expect(self, labels: Iterable[Label]) -> None:
-        """Logs these labels too, each when it is known. May be called from another thread."""
+        """Logs these labels too, each when it becomes known. May be called from another thread."""
         for label in labels:
             self._expected.put(label)
 
@@ -44,20 +44,18 @@ class Stream:
             SetupError, Unavailable: the service or the model refused what was sent, or did not answer.
         """
         while not stop.wait(self._random.exponential(1 / PER_SECOND)):
-            self._one_applicant(utc_now())
-            self._late_labels(utc_now())
+            now = utc_now()
+            visits = [Visit(str(uuid.uuid4()), now, one) for one in applicants(1, self._random)]
+            self._evenhand.log_payload(payload_records(visits, self._model))
+            self.logged += 1
+            self.expect(labels_of(visits, LATEST_LABEL, self._random))
 
-    def _one_applicant(self, now: datetime) -> None:
-        visits = [Visit(str(uuid.uuid4()), now, one) for one in applicants(1, self._random)]
-        self._evenhand.log_payload(payload_records(visits, self._model))
-        self.logged += 1
-        self.expect(labels_of(visits, LATEST_LABEL, self._random))
-
-    def _late_labels(self, now: datetime) -> None:
-        while not self._expected.empty():
-            heapq.heappush(self._due, self._expected.get())
-        known = []
-        while self._due and self._due[0].known_at <= now:
-            known.append(heapq.heappop(self._due))
-        self._evenhand.log_feedback([label.record() for label in known])
-        self.labelled += len(known)
+            # Another thread may add labels at any time; only this one reads the heap.
+            while not self._expected.empty():
+                heapq.heappush(self._due, self._expected.get())
+            now = utc_now()
+            known = []
+            while self._due and self._due[0].known_at <= now:
+                known.append(heapq.heappop(self._due))
+            self._evenhand.log_feedback([label.record() for label in known])
+            self.labelled += len(known)

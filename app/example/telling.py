@@ -1,4 +1,4 @@
-"""What is shown while the example works: a tick for every step done, a bar for the one at work."""
+"""Console output of the example: a tick for each finished step, a bar for the one that runs."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -14,12 +14,12 @@ class Steps:
         self.console = console
 
     def done(self, what: str) -> None:
-        """A step is over."""
+        """Shows a finished step."""
         self.console.print(f"[green]✓[/] {what}", highlight=False)
 
     @contextlib.contextmanager
     def bar(self, doing: str, total: int | None = None) -> Iterator[Callable[[], None]]:
-        """Shows that something is at work until the block ends; call what it gives once for each of `total` parts."""
+        """Shows that work is going on until the block ends; call the yielded function once for each of `total` parts."""
         columns = [SpinnerColumn(), TextColumn("{task.description}"), *([] if total is None else [BarColumn(), MofNCompleteColumn()])]
         if not self.console.is_terminal:
             yield lambda: None

@@ -1,4 +1,4 @@
-"""What a loan desk sees: so many applicants an hour, each scored by the model, and of some, later, whether they paid back."""
+"""The traffic of a loan desk: applicants by the hour, each scored by the model, some with a later label on whether they paid back."""
 
 import math
 from collections.abc import Sequence
@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from app.clock import HOUR
-from app.example.applicants import Applicant, applicants, outcomes
-from app.example.client import ModelClient
+from ..clock import HOUR
+from .applicants import Applicant, applicants, outcomes
+from .client import ModelClient
 
 SEED = 7
 QUIET, BUSY, BUSIEST_HOUR = 150, 420, 13
-"""Applicants an hour: the fewest and the most, and when (UTC) that is."""
+"""Applicants per hour at the quietest and the busiest time, and the busiest hour (UTC)."""
 
 SHARE_LABELLED = 0.4
 LATEST_LABEL = timedelta(hours=12)
@@ -22,7 +22,7 @@ LATEST_LABEL = timedelta(hours=12)
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """An applicant at the desk, under the id by which everybody will know the record."""
+    """An applicant at the desk, with the id of the record."""
 
     id: str
     at: datetime
@@ -31,19 +31,19 @@ class Visit:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Label:
-    """What became of a loan, and when that is known. Labels sort by that time."""
+    """The outcome of a loan, and when it becomes known. Labels sort by that time."""
 
     known_at: datetime
     id: str
     outcome: str
 
     def record(self) -> dict[str, Any]:
-        """As Evenhand takes it: a label for the payload record of the same id."""
+        """Returns the body for Evenhand: a label for the payload record of the same id."""
         return {"id": self.id, "label": self.outcome, "labelled_at": self.known_at.isoformat()}
 
 
 def payload_records(visits: Sequence[Visit], model: ModelClient) -> list[dict[str, Any]]:
-    """Scores the visitors; each record is what was asked of the model and what it answered."""
+    """Scores the visitors; each record holds the model's input and its answer."""
     answers = model.score([visit.applicant for visit in visits])
     return [
         {
@@ -59,22 +59,19 @@ def payload_records(visits: Sequence[Visit], model: ModelClient) -> list[dict[st
 
 
 def hour_of_visits(hour: datetime) -> tuple[list[Visit], list[Label]]:
-    """Who came in the hour that begins at `hour`, and the labels they will get; the same for the same hour."""
+    """Returns the visitors of the hour that begins at `hour`, and the labels they will get; the same for the same hour."""
+    # A generator for each hour: an hour has the same visits whichever hours came before it.
     random = np.random.default_rng([SEED, int(hour.timestamp())])
-    people = applicants(_how_many(hour), random)
+    wave = (1 + math.cos(2 * math.pi * (hour.hour - BUSIEST_HOUR) / 24)) / 2
+    people = applicants(round(QUIET + (BUSY - QUIET) * wave), random)
     times = [hour + share * HOUR for share in sorted(random.random(len(people)))]
     visits = [Visit(f"{hour:%Y%m%dT%H}-{no:03}", at, one) for no, (at, one) in enumerate(zip(times, people, strict=True))]
     return visits, labels_of(visits, LATEST_LABEL, random)
 
 
 def labels_of(visits: Sequence[Visit], latest: timedelta, random: np.random.Generator) -> list[Label]:
-    """Of a part of the visitors what became of their loans, known some time up to `latest` after the visit."""
+    """Returns the outcomes of some of the visitors' loans, each known some time up to `latest` after the visit."""
     found = zip(visits, outcomes([visit.applicant for visit in visits], random), random.random((len(visits), 2)), strict=True)
     return [
         Label(visit.at + float(delay) * latest, visit.id, outcome) for visit, outcome, (chance, delay) in found if chance < SHARE_LABELLED
     ]
-
-
-def _how_many(hour: datetime) -> int:
-    wave = (1 + math.cos(2 * math.pi * (hour.hour - BUSIEST_HOUR) / 24)) / 2
-    return round(QUIET + (BUSY - QUIET) * wave)

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from app.domain.values import Range, Scalar, canonical, exact_number, label_of, number_of
-from app.errors import InvalidInput
-from app.metrics.groups import FloatArray, IntArray
-from app.metrics.tables.weighting import slices
+from ..domain.values import Range, Scalar, canonical, exact_number, label_of, number_of
+from ..errors import InvalidInput
+from ..metrics.groups import FloatArray, IntArray
+from ..metrics.tables.weighting import slices
 
 Listed: TypeAlias = Scalar | tuple[float, float]
-"""What an argument lists: one value, or a closed range of a numeric column."""
+"""A listed member of an argument: one value, or a closed range of a numeric column."""
 
 Column: TypeAlias = "pd.Series[Any]"
 
@@ -26,10 +26,10 @@ MISSING = -1
 """The code of a record without a value."""
 
 MOST_DISTINCT = 10_000
-"""A column with more distinct values is no column of categories; to spell out each would take longer than to measure."""
+"""Max distinct values of a column of categories; to spell out more would take longer than to measure."""
 
 SHOWN, LONGEST = 8, 100
-"""How many values or columns an error names before the rest become `…`, and how many characters of each."""
+"""Max values or columns that an error names before the rest become `…`, and max characters of each."""
 
 _TRUE, _FALSE = ("true", "1"), ("false", "0")
 
@@ -49,8 +49,16 @@ class Encoded:
     is_boolean: bool
     numerals: frozenset[int] = frozenset()
 
+    @property
+    def values(self) -> list[Scalar]:
+        """Returns the distinct values in the types that outcomes use: numbers, text, and true and false of a boolean column."""
+        if self.is_boolean:
+            return [text in _TRUE for text in self.texts]
+        numbers = [None if place in self.numerals else exact_number(text) for place, text in enumerate(self.texts)]
+        return [text if number is None else number for text, number in zip(self.texts, numbers, strict=True)]
+
     def spelled(self, value: Scalar) -> str:
-        """The text under which the column holds the value: `1.0` is `1` in a column of numbers, `True` is `true` in one of booleans."""
+        """Returns the value's text in the column: `1.0` is `1` in a column of numbers, `True` is `true` in one of booleans."""
         if self.is_boolean:
             text = canonical(value).lower()
             return "true" if text in _TRUE else "false" if text in _FALSE else text
@@ -58,16 +66,16 @@ class Encoded:
         return canonical(value if number is None else number)
 
     def described(self) -> str:
-        """The values, most frequent first, as an error names them."""
+        """Returns the values, most frequent first, as an error names them."""
         counts = sizes_of(self.codes, len(self.texts))[:-1]
         return shown([self.texts[place] for place in np.argsort(-counts, kind="stable").tolist()])
 
 
 def checked_name(name: object, option: str) -> str:
-    """The name of a column.
+    """Returns the name of a column.
 
     Raises:
-        InvalidInput: it is no text. A list of numbers would read like values or places, so columns have names here.
+        InvalidInput: it is not text. A list of numbers would read like values or places, so columns have names here.
     """
     if not isinstance(name, str):
         raise InvalidInput.of(option, f"must name a column by text, found {name!r:.100}; frame.rename(columns=str) makes text of all names")
@@ -75,10 +83,10 @@ def checked_name(name: object, option: str) -> str:
 
 
 def column_of(frame: pd.DataFrame, name: str, option: str) -> Column:
-    """The column of that name.
+    """Returns the column of that name.
 
     Raises:
-        InvalidInput: there is none, or several have that name, or the name is no text.
+        InvalidInput: there is none, or several have that name, or the name is not text.
     """
     checked_name(name, option)
     if frame.columns.nlevels > 1:
@@ -92,12 +100,12 @@ def column_of(frame: pd.DataFrame, name: str, option: str) -> Column:
 
 
 def encode(column: Column, option: str, *, keeps_types: bool = False) -> Encoded:
-    """The column by its distinct values, in the order in which they first appear; with `keeps_types` the text "1" beside the number 1.
+    """Returns the column by its distinct values, in order of appearance; `keeps_types` keeps the text "1" apart from the number 1.
 
     Raises:
         InvalidInput: it has more than MOST_DISTINCT.
     """
-    codes, values = _factorized(column, option)
+    codes, values = _factorize(column, option)
     spelled = [
         _Spelled(canonical(value if isinstance(value, str | bool | int | float) else str(value)), keeps_types and isinstance(value, str))
         for value in values
@@ -121,16 +129,30 @@ class _Spelled(NamedTuple):
     is_text: bool
 
 
-def _factorized(column: Column, option: str) -> tuple[Codes, list[Any]]:
-    """Per record the position of its value among the distinct ones, in the order in which they first appear.
+def _factorize(column: Column, option: str) -> tuple[Codes, list[Any]]:
+    """Returns for each record the position of its value among the distinct ones, in the order in which they first appear.
 
     Piece by piece: pandas makes a number of eight bytes for each record, and more where it must hash text.
     """
-    places: dict[Any, int] = {}
+    places: dict[tuple[bool, Any], int] = {}
     codes = np.empty(len(column), dtype=np.int8)
     for part in slices(len(column)):
-        own, uniques = _factorized_piece(column, part, option)
-        of_own = [places.setdefault(value, len(places)) for value in uniques.tolist()]
+        records = column.iloc[part]
+        try:
+            own, distinct = pd.factorize(records)
+            uniques: list[Any] = distinct.tolist()
+            hash(tuple(uniques))  # pandas distinguishes lists of some types, which could not be looked up
+        except (TypeError, NotImplementedError) as error:
+            values = enumerate(records, part.start + 1)
+            record, found = next(((number, value) for number, value in values if not isinstance(value, Hashable)), (part.start + 1, None))
+            raise InvalidInput.of(
+                option, f"{column.name!r} must hold text, numbers or true/false, found {found!r:.100} in record {record:,}"
+            ) from error
+        if column.dtype == object and pd.api.types.infer_dtype(records).startswith("mixed"):
+            # To pandas True is 1 and False is 0, and it keeps the first that it meets.
+            own, pairs = pd.factorize(records.map(lambda value: (isinstance(value, bool), value), na_action="ignore").to_numpy())
+            uniques = [value for _, value in pairs.tolist()]
+        of_own = [places.setdefault((isinstance(value, bool), value), len(places)) for value in uniques]
         if len(places) > MOST_DISTINCT:
             count = len(pd.unique(column.dropna()))
             raise InvalidInput.of(
@@ -139,29 +161,16 @@ def _factorized(column: Column, option: str) -> tuple[Codes, list[Any]]:
             )
         codes = codes.astype(narrowest(len(places)), copy=False)
         codes[part] = np.array([*of_own, MISSING], dtype=codes.dtype)[own]
-    return codes, list(places)
-
-
-def _factorized_piece(column: Column, part: slice, option: str) -> "tuple[npt.NDArray[np.intp], Any]":
-    try:
-        own, uniques = pd.factorize(column.iloc[part])
-        hash(tuple(uniques.tolist()))  # of some types pandas tells lists apart, which could not be looked up
-    except (TypeError, NotImplementedError) as error:
-        values = enumerate(column.iloc[part], part.start + 1)
-        record, found = next(((number, value) for number, value in values if not isinstance(value, Hashable)), (part.start + 1, None))
-        raise InvalidInput.of(
-            option, f"{column.name!r} must hold text, numbers or true/false, found {found!r:.100} in record {record:,}"
-        ) from error
-    return own, uniques
+    return codes, [value for _, value in places]
 
 
 def narrowest(beyond: int) -> npt.DTypeLike:
-    """The narrowest type of integers that holds every code below `beyond`, and MISSING."""
+    """Returns the narrowest type of integers that holds every code below `beyond`, and MISSING."""
     return np.min_scalar_type(-max(beyond, 1))
 
 
 def looked_up(of_code: Sequence[int] | IntArray, codes: Codes, *, missing: int) -> Codes:
-    """For each record what its code stands for; `missing` for those without."""
+    """Returns for each record the value of its code; `missing` for those without."""
     table = np.array([*of_code, missing], dtype=narrowest(max([*of_code, missing]) + 1))
     found = np.empty(codes.shape, dtype=table.dtype)
     # The code of those without is -1, and so the last place. A slice at a time, because numpy widens what it looks up by.
@@ -171,7 +180,7 @@ def looked_up(of_code: Sequence[int] | IntArray, codes: Codes, *, missing: int) 
 
 
 def sizes_of(codes: Codes, size: int) -> IntArray:
-    """How many records have each code in `range(size)` and, at the end, how many have none."""
+    """Returns the number of records with each code in `range(size)` and, at the end, of those with none."""
     sizes = np.zeros(size + 1, np.int64)
     for part in slices(codes.size):
         sizes += np.roll(np.bincount(codes[part].astype(np.int64) + 1, minlength=size + 1), -1)
@@ -179,15 +188,15 @@ def sizes_of(codes: Codes, size: int) -> IntArray:
 
 
 def is_numeric(column: Column) -> bool:
-    """Whether the column's type is one of numbers, which booleans are not."""
+    """Returns whether the column's type is one of numbers, which booleans are not."""
     return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
 
 
 def numbers_of(column: Column, option: str) -> FloatArray:
-    """The column as float64 [records]; NaN where there is no value. Text that spells a number is one.
+    """Returns the column as float64 [records]; NaN where there is no value. Text that spells a number is one.
 
     Raises:
-        InvalidInput: a value is no number, or not a finite one.
+        InvalidInput: a value is not a number, or not a finite one.
     """
     if pd.api.types.is_complex_dtype(column.dtype):
         raise InvalidInput.of(option, f"{column.name!r} must hold numbers, found complex ones")
@@ -195,7 +204,11 @@ def numbers_of(column: Column, option: str) -> FloatArray:
         # What is of that type already must not be copied, which `na_value` does.
         numbers = column.to_numpy() if column.dtype == np.float64 else column.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
-        parsed = _parsed(column)
+        try:
+            parsed = pd.to_numeric(column, errors="coerce")
+        except (TypeError, ValueError, NotImplementedError):  # of lists and the like
+            plain = column.map(lambda value: value if isinstance(value, str | bool | int | float) else None)
+            parsed = pd.to_numeric(plain, errors="coerce")
         wrong = parsed.isna() & column.notna()
         if wrong.any():
             raise InvalidInput.of(
@@ -208,19 +221,11 @@ def numbers_of(column: Column, option: str) -> FloatArray:
     return np.asarray(numbers, dtype=np.float64)
 
 
-def _parsed(column: Column) -> Column:
-    """The numbers that the values are or spell; NaN where one is none."""
-    try:
-        return pd.to_numeric(column, errors="coerce")
-    except (TypeError, ValueError, NotImplementedError):  # of lists and the like
-        return pd.to_numeric(column.map(lambda value: value if isinstance(value, str | bool | int | float) else None), errors="coerce")
-
-
 def complete_numbers_of(column: Column, option: str) -> FloatArray:
-    """The column as float64 [records], none missing.
+    """Returns the column as float64 [records], none missing.
 
     Raises:
-        InvalidInput: a value is missing, no number, or not a finite one.
+        InvalidInput: a value is missing, not a number, or not a finite one.
     """
     numbers = numbers_of(column, option)
     missing = np.isnan(numbers)
@@ -230,10 +235,10 @@ def complete_numbers_of(column: Column, option: str) -> FloatArray:
 
 
 def as_listed(listed: object, option: str) -> tuple[Scalar | Range, ...]:
-    """The values or ranges that an argument lists: one value, one range (lo, hi), or a list of these.
+    """Returns the values or ranges that an argument lists: one value, one range (lo, hi), or a list of these.
 
     Raises:
-        InvalidInput: nothing is listed, a range is none, ranges stand beside values, something stands twice, or ranges overlap.
+        InvalidInput: nothing is listed, a range is not valid, ranges are mixed with values, something is listed twice, or ranges overlap.
     """
     # Two numbers in a tuple are a range; in a list they are two values.
     several = (
@@ -241,7 +246,7 @@ def as_listed(listed: object, option: str) -> tuple[Scalar | Range, ...]:
         if isinstance(listed, Sequence | set | frozenset | pd.Index | np.ndarray) and not isinstance(listed, str | tuple)
         else [listed]
     )
-    values = tuple(_value(one, option) for one in several)
+    values = tuple(_read_listed(one, option) for one in several)
     if not values:
         raise InvalidInput.of(option, "must list at least one value")
     if len({isinstance(value, Range) for value in values}) > 1:
@@ -259,11 +264,11 @@ def as_listed(listed: object, option: str) -> tuple[Scalar | Range, ...]:
 
 
 def shown(names: Sequence[str]) -> str:
-    """The first names, as an error lists them."""
+    """Returns the first names, as an error lists them."""
     return ", ".join(name[:LONGEST] for name in names[:SHOWN]) + (", …" if len(names) > SHOWN else "") if names else "none"
 
 
-def _value(listed: object, option: str) -> Scalar | Range:
+def _read_listed(listed: object, option: str) -> Scalar | Range:
     one = listed.item() if isinstance(listed, np.generic) else listed
     if isinstance(one, tuple):
         ends = [end.item() if isinstance(end, np.generic) else end for end in one]
@@ -278,6 +283,6 @@ def _value(listed: object, option: str) -> Scalar | Range:
 
 
 def where(marked: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> str:
-    """The marked records by their number, counted from 1, as an error names them."""
+    """Returns the marked records by their number, counted from 1, as an error names them."""
     first, count = int(np.argmax(marked)) + 1, int(marked.sum())
     return f"record {first:,}" if count == 1 else f"{count:,} records, the first of them {first:,}"

@@ -1,23 +1,23 @@
-"""What further columns say of each record: its weight, its stratum, its score."""
+"""Further columns of each record: its weight, its stratum, its score."""
 
 import numpy as np
 
-from app.errors import InvalidInput
-from app.frames.columns import Codes, Column, complete_numbers_of, encode, numbers_of, where
-from app.frames.outcomes import FAVOURABLE, UNFAVOURABLE, Outcomes
-from app.metrics.groups import FloatArray
-from app.metrics.tables.strata import MOST_STRATA
-from app.metrics.tables.weighting import slices
+from ..errors import InvalidInput
+from ..metrics.groups import FloatArray
+from ..metrics.tables.strata import MOST_STRATA, RecordStrata
+from ..metrics.tables.weighting import slices
+from .columns import Column, complete_numbers_of, encode, numbers_of, where
+from .outcomes import FAVOURABLE, UNFAVOURABLE, Outcomes
 
 LEAST_WEIGHT, MOST_WEIGHT = 1e-12, 1e12
-"""Between them, 0 aside, sums of weights and of their squares stay far from where numbers end."""
+"""Smallest and largest weight, apart from 0: between them, sums of weights and of their squares stay in the range of floats."""
 
 
 def weights_of(column: Column) -> FloatArray:
-    """The weight of each record.
+    """Returns the weight of each record.
 
     Raises:
-        InvalidInput: one is missing, no number, negative, or beyond the smallest or the largest that are counted.
+        InvalidInput: one is missing, not a number, negative, or beyond the smallest or the largest that are counted.
     """
     weights = complete_numbers_of(column, "weight")
     wrong = (weights != 0) & ((weights < LEAST_WEIGHT) | (weights > MOST_WEIGHT))
@@ -30,8 +30,8 @@ def weights_of(column: Column) -> FloatArray:
     return weights
 
 
-def strata_of(column: Column) -> tuple[tuple[str, ...], Codes]:
-    """The strata, and per record the position of its own.
+def strata_of(column: Column) -> RecordStrata:
+    """Returns the stratum of each record.
 
     Raises:
         InvalidInput: there are too many.
@@ -41,14 +41,14 @@ def strata_of(column: Column) -> tuple[tuple[str, ...], Codes]:
         raise InvalidInput.of(
             "strata", f"{column.name!r} holds {len(encoded.texts):,} different values where at most {MOST_STRATA:,} are compared"
         )
-    return encoded.texts, encoded.codes
+    return RecordStrata(encoded.texts, encoded.codes)
 
 
 def scores_of(column: Column, predicted: Outcomes) -> FloatArray:
-    """The probability of the favourable outcome of each record; NaN where there is none.
+    """Returns the probability of the favourable outcome of each record; NaN where there is none.
 
     Raises:
-        InvalidInput: one is no probability, or they are those of the other outcome.
+        InvalidInput: one is not a probability, or they are those of the other outcome.
     """
     scores = numbers_of(column, "score")
     with np.errstate(invalid="ignore"):
@@ -57,22 +57,19 @@ def scores_of(column: Column, predicted: Outcomes) -> FloatArray:
         raise InvalidInput.of(
             "score", f"{column.name!r} must hold probabilities between 0 and 1, found {scores[outside][0]:g} in {where(outside)}"
         )
-    if _are_of_unfavourable(scores, predicted.codes):
+    # If every unfavourable prediction has a higher score than any favourable one, the scores are those of the other outcome.
+    highest, lowest = -np.inf, np.inf
+    for part in slices(scores.size):
+        # Unlike max and min these skip NaN.
+        highest = np.fmax.reduce(scores[part][predicted.codes[part] == FAVOURABLE], initial=highest)
+        lowest = np.fmin.reduce(scores[part][predicted.codes[part] == UNFAVOURABLE], initial=lowest)
+        if highest >= lowest:
+            break
+    # An end that is infinite means that one side has no score at all.
+    if -np.inf < highest < lowest < np.inf:
         raise InvalidInput.of(
             "score",
             f"{column.name!r} is higher for every unfavourable prediction than for any favourable one: it must be the probability of the"
             " favourable outcome, so take 1 - score",
         )
     return scores
-
-
-def _are_of_unfavourable(scores: FloatArray, outcomes: Codes) -> bool:
-    """Whether every unfavourable prediction has a higher score than any favourable one; not where one side has none at all."""
-    highest, lowest = -np.inf, np.inf
-    for part in slices(scores.size):
-        # Unlike max and min these pass over NaN.
-        highest = np.fmax.reduce(scores[part][outcomes[part] == FAVOURABLE], initial=highest)
-        lowest = np.fmin.reduce(scores[part][outcomes[part] == UNFAVOURABLE], initial=lowest)
-        if highest >= lowest:
-            return False
-    return bool(-np.inf < highest and lowest < np.inf)

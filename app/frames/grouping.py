@@ -1,4 +1,4 @@
-"""Which group of an attribute, or of several together, each record of a frame is in."""
+"""Groups of an attribute, or of several together, and the group that each record of a frame is in."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,11 +9,15 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
-from app.domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS, MAX_GROUPS_TOGETHER
-from app.domain.texts import TOGETHER
-from app.domain.values import Range, Scalar, canonical, number_of
-from app.errors import InvalidInput
-from app.frames.columns import (
+from ..domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS, MAX_GROUPS_TOGETHER
+from ..domain.texts import TOGETHER
+from ..domain.value_tests import ValueTest
+from ..domain.values import Range, Scalar, canonical, number_of
+from ..errors import InvalidInput
+from ..metrics.groups import NEITHER, Group, Groups, IntArray, Role
+from ..records.grouping import cross
+from ..records.outcomes import in_ranges
+from .columns import (
     Codes,
     Column,
     Encoded,
@@ -27,9 +31,8 @@ from app.frames.columns import (
     shown,
     sizes_of,
 )
-from app.metrics.groups import NEITHER, FloatArray, Group, Groups, IntArray, Role
 
-Said: TypeAlias = tuple[Scalar | Range, ...] | None
+Listing: TypeAlias = tuple[Scalar | Range, ...] | None
 """The values or ranges of one side of an attribute; None where it was left out."""
 
 
@@ -53,8 +56,8 @@ class Grouping:
 class Crossing:
     """Records divided by several attributes at once: into the cells that any of their groups, or none, have together.
 
-    `codes` say per record which of so many `cells` it is in. Each of `groupings` says so of the cells, which stand in it for
-    records; its sizes are those of the records.
+    `codes` give each record's cell, of that many `cells`. Each of `groupings` gives the group of each cell, which has the place of a
+    record in it; its sizes count records.
     """
 
     codes: Codes
@@ -85,7 +88,7 @@ class _Cell(NamedTuple):
 
 
 def group_records(frame: pd.DataFrame, attribute: str | Sequence[str], monitored: object = None, reference: object = None) -> Grouping:
-    """The groups of one attribute, or the combinations of several.
+    """Returns the groups of one attribute, or the combinations of several.
 
     A side lists values or ranges; for several attributes it is a mapping from attribute to these. `monitored` left out is
     every value but the reference, `reference` left out every value but the monitored; both left out, the largest group is the
@@ -96,58 +99,73 @@ def group_records(frame: pd.DataFrame, attribute: str | Sequence[str], monitored
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    parts = _parts(frame, attribute_names(attribute), monitored, reference)
+    parts = _read_parts(frame, attribute_names(attribute), monitored, reference)
     codes = _codes_together(parts)
-    return _grouping(parts, codes, sizes_of(codes, _beyond(parts)))
+    return _build_grouping(parts, codes, sizes_of(codes, _count_combinations(parts)))
 
 
 def cross_records(frame: pd.DataFrame, attributes: Sequence[str], monitored: object = None, reference: object = None) -> Crossing:
-    """The groups of each of several attributes and, last, of all together; each as `group_records` has it.
+    """Returns the groups of each of several attributes and, last, of all together; each as `group_records` has it.
 
     Raises:
         InvalidInput: names the argument that is wrong.
     """
     names = attribute_names(attributes)
-    parts = _parts(frame, names, monitored, reference)
+    parts = _read_parts(frame, names, monitored, reference)
     # A record without one attribute still has the others, so that none of an attribute's groups counts as a group here.
     whole = [
         replace(part, labels=(*part.labels, ""), codes=looked_up(range(len(part.labels)), part.codes, missing=len(part.labels)))
         for part in parts
     ]
     codes = _codes_together(whole)
-    sizes = sizes_of(codes, _beyond(whole))[:-1]
+    sizes = sizes_of(codes, _count_combinations(whole))[:-1]
     filled = np.flatnonzero(sizes)
     places = np.unravel_index(filled, [len(part.labels) for part in whole])
     cells = [replace(part, codes=np.where(place == len(part.labels), NEITHER, place)) for part, place in zip(parts, places, strict=True)]
     each = [[cell] for cell in cells] + ([cells] if len(cells) > 1 else [])
     renumbered = np.zeros(sizes.size, np.int64)
     renumbered[filled] = np.arange(filled.size)
-    return Crossing(
-        looked_up(renumbered, codes, missing=NEITHER),
-        filled.size,
-        tuple(_grouping_of_cells(some, sizes[filled]) for some in each),
-    )
+    groupings = []
+    for some in each:
+        of_cells = _codes_together(some)
+        # A cell counts with all its records.
+        counts = np.zeros(_count_combinations(some) + 1, np.int64)
+        np.add.at(counts, of_cells, sizes[filled])
+        groupings.append(_build_grouping(some, of_cells, counts))
+    return Crossing(looked_up(renumbered, codes, missing=NEITHER), filled.size, tuple(groupings))
 
 
-def _grouping_of_cells(cells: Sequence[_Part], records: IntArray) -> Grouping:
-    """The grouping of cells that each hold so many records."""
-    codes = _codes_together(cells)
-    sizes = np.zeros(_beyond(cells) + 1, np.int64)
-    np.add.at(sizes, codes, records)
-    return _grouping(cells, codes, sizes)
-
-
-def _grouping(parts: Sequence[_Part], codes: Codes, counted: IntArray) -> Grouping:
-    """The groups that the combinations of the parts' values make, of which there are so many records and, at the end, of none."""
+def _build_grouping(parts: Sequence[_Part], codes: Codes, counted: IntArray) -> Grouping:
+    """Returns the groups that combine the parts' values; `sizes` are their records and, at the end, those of none."""
     sizes = counted[:-1]
-    # Of one attribute what was listed is kept, so that an empty group is seen; of several most combinations may be empty.
+    # Of one attribute every listed group is kept, so that an empty one is seen; of several most combinations may be empty.
     places = range(sizes.size) if len(parts) == 1 else np.flatnonzero(sizes).tolist()
     _refuse_many(parts, len(places))
     cells = [_cell(parts, place) for place in places]
     if len(parts) > 1 and not any(cell.may_be_reference for cell in cells):
-        cells += _empty_reference(parts)
+        # The combinations of reference values alone, none of which has a record.
+        of_reference = [[place for place, role in enumerate(part.roles) if role == "reference"] for part in parts]
+        shape = [len(part.labels) for part in parts]
+        combined = islice(product(*of_reference), MAX_GROUPS_TOGETHER + 1)
+        cells += [_cell(parts, int(np.ravel_multi_index(places_of_parts, shape))) for places_of_parts in combined]
         _refuse_many(parts, len(cells))
-    groups, chosen = _with_roles(parts, cells, sizes)
+
+    named = _join_names(parts)
+    reference = [cell for cell in cells if cell.may_be_reference]
+    chosen = None
+    if any(None in part.roles for part in parts):
+        if not reference:
+            raise InvalidInput.of("reference", f"no record of {named} is left to compare the monitored ones with")
+        reference = [max(reference, key=lambda cell: int(sizes[cell.place]))]
+        chosen = f"the largest group, {reference[0].label}, is the reference because none was given"
+    monitored = [cell for cell in cells if cell not in reference]
+    if not monitored:
+        raise InvalidInput.of("monitored", f"every record of {named} is in {reference[0].label}; there is nothing to compare it with")
+    if len({cell.label for cell in (*monitored, *reference)}) < len(monitored) + len(reference):
+        raise InvalidInput.of("attribute", f"{named} make two groups of one name, because of values that hold × as a word of its own")
+    groups = {cell.place: Group(cell.label, "monitored") for cell in monitored}
+    groups |= {cell.place: Group(cell.label, "reference") for cell in reference}
+
     renumbered = np.full(sizes.size, NEITHER, dtype=np.int64)
     renumbered[list(groups)] = np.arange(len(groups))
     return Grouping(
@@ -160,28 +178,33 @@ def _grouping(parts: Sequence[_Part], codes: Codes, counted: IntArray) -> Groupi
     )
 
 
-def _empty_reference(parts: Sequence[_Part]) -> list[_Cell]:
-    """The combinations of reference values alone, none of which has a record."""
-    roles = [[place for place, role in enumerate(part.roles) if role == "reference"] for part in parts]
-    sizes = [len(part.labels) for part in parts]
-    return [_cell(parts, int(np.ravel_multi_index(places, sizes))) for places in islice(product(*roles), MAX_GROUPS_TOGETHER + 1)]
+def _read_parts(frame: pd.DataFrame, names: tuple[str, ...], monitored: object, reference: object) -> list[_Part]:
+    watched, compared = _read_sides(names, monitored, "monitored"), _read_sides(names, reference, "reference")
+    parts = []
+    for name in names:
+        column, sides = column_of(frame, name, "attribute"), (watched.get(name), compared.get(name))
+        forms = {isinstance(value, Range) for side in sides for value in side or ()}
+        if len(forms) > 1:
+            raise InvalidInput.of(
+                "reference", f"lists values where monitored lists ranges of {name!r}, or the other way round; use one form"
+            )
+        if forms == {True}:
+            parts.append(_divide_by_ranges(column, name, *sides))
+        else:
+            parts.append(_divide_by_values(encode(column, "attribute"), *sides))
+    return parts
 
 
-def _parts(frame: pd.DataFrame, names: tuple[str, ...], monitored: object, reference: object) -> list[_Part]:
-    sides = (_sides(names, monitored, "monitored"), _sides(names, reference, "reference"))
-    return [_part(frame, name, sides[0].get(name), sides[1].get(name)) for name in names]
-
-
-def _beyond(parts: Sequence[_Part]) -> int:
-    """How many combinations the parts' values have."""
+def _count_combinations(parts: Sequence[_Part]) -> int:
+    """Returns the number of combinations of the parts' values."""
     return prod(len(part.labels) for part in parts)
 
 
 def attribute_names(attribute: str | Sequence[str]) -> tuple[str, ...]:
-    """The attributes that one argument names.
+    """Returns the attributes that one argument names.
 
     Raises:
-        InvalidInput: too many or none, one twice, or one that is no text.
+        InvalidInput: too many or none, one twice, or one that is not text.
     """
     several = [attribute] if isinstance(attribute, str) or not isinstance(attribute, Iterable) else list(attribute)
     names = tuple(checked_name(name, "attribute") for name in several)
@@ -192,33 +215,23 @@ def attribute_names(attribute: str | Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def _sides(names: tuple[str, ...], said: object, option: str) -> dict[str, Said]:
-    """What one side lists, by attribute."""
-    if said is None:
+def _read_sides(names: tuple[str, ...], listing: object, option: str) -> dict[str, Listing]:
+    """Returns the values that one side lists, by attribute."""
+    if listing is None:
         return {}
-    if not isinstance(said, Mapping):
+    if not isinstance(listing, Mapping):
         if len(names) > 1:
             raise InvalidInput.of(
                 option, f"must say which attribute it lists values of, because {' and '.join(names)} are compared together"
             )
-        return {names[0]: as_listed(said, option)}
-    unknown = [str(name) for name in said if name not in names]
+        return {names[0]: as_listed(listing, option)}
+    unknown = [str(name) for name in listing if name not in names]
     if unknown:
         raise InvalidInput.of(option, f"{shown(unknown)} is not among the attributes, which are {shown(names)}")
-    return {name: as_listed(listed, option) for name, listed in said.items()}
+    return {name: as_listed(listed, option) for name, listed in listing.items()}
 
 
-def _part(frame: pd.DataFrame, name: str, monitored: Said, reference: Said) -> _Part:
-    column = column_of(frame, name, "attribute")
-    forms = {isinstance(value, Range) for value in (*(monitored or ()), *(reference or ()))}
-    if len(forms) > 1:
-        raise InvalidInput.of("reference", f"lists values where monitored lists ranges of {name!r}, or the other way round; use one form")
-    if forms == {True}:
-        return _by_ranges(column, name, monitored, reference)
-    return _by_values(encode(column, "attribute"), monitored, reference)
-
-
-def _by_ranges(column: Column, name: str, monitored: Said, reference: Said) -> _Part:
+def _divide_by_ranges(column: Column, name: str, monitored: Listing, reference: Listing) -> _Part:
     if monitored is None or reference is None:
         option, other = ("monitored", "reference") if monitored is None else ("reference", "monitored")
         raise InvalidInput.of(option, f"is needed for {name!r}, because {other} lists ranges")
@@ -233,21 +246,18 @@ def _by_ranges(column: Column, name: str, monitored: Said, reference: Said) -> _
     codes = np.full(numbers.size, NEITHER, dtype=narrowest(len(ranges)))
     unseen = []
     for place, bounds in enumerate(ranges):
-        inside = (numbers >= bounds.lo) & (numbers <= bounds.hi)
+        inside = in_ranges(numbers, ValueTest(ranges=(bounds,)))
         codes[inside] = place
         if not inside.any():
-            unseen.append(f"no number of {name!r} lies in {bounds.label}{_ends(numbers)}")
+            known = numbers[~np.isnan(numbers)]
+            ends = f"; they go from {canonical(float(known.min()))} to {canonical(float(known.max()))}" if known.size else ""
+            unseen.append(f"no number of {name!r} lies in {bounds.label}{ends}")
     roles: list[Role | None] = ["monitored" for _ in monitored]
     roles += ["reference" for _ in reference]
     return _Part(name, tuple(bounds.label for bounds in ranges), tuple(roles), codes, tuple(unseen))
 
 
-def _ends(numbers: FloatArray) -> str:
-    known = numbers[~np.isnan(numbers)]
-    return f"; they go from {canonical(float(known.min()))} to {canonical(float(known.max()))}" if known.size else ""
-
-
-def _by_values(encoded: Encoded, monitored: Said, reference: Said) -> _Part:
+def _divide_by_values(encoded: Encoded, monitored: Listing, reference: Listing) -> _Part:
     if not encoded.texts and monitored is None and reference is None:
         raise InvalidInput.of("attribute", f"{encoded.name!r} holds no value")
     positions = {text: position for position, text in enumerate(encoded.texts)}
@@ -256,7 +266,12 @@ def _by_values(encoded: Encoded, monitored: Said, reference: Said) -> _Part:
     for place in compared:
         if place in watched:
             raise InvalidInput.of("reference", f"{texts[place]!r} is listed as monitored, too")
-    others = [] if watched and compared else [place for place in _sorted_places(encoded) if place not in {*watched, *compared}]
+    others = []
+    if not (watched and compared):
+        # In the order of the numbers that the texts spell, then of the other texts.
+        numbers = [number_of(text) for text in encoded.texts]
+        keys = [(float("inf") if number is None else number, text) for number, text in zip(numbers, encoded.texts, strict=True)]
+        others = [place for place in sorted(range(len(keys)), key=keys.__getitem__) if place not in {*watched, *compared}]
     if len(watched) + len(compared) + len(others) > MAX_GROUPS:
         raise InvalidInput.of(
             "attribute",
@@ -277,39 +292,34 @@ def _by_values(encoded: Encoded, monitored: Said, reference: Said) -> _Part:
     return _Part(encoded.name, tuple(texts[place] for place in order), tuple(roles.values()), codes, unseen)
 
 
-def _places(encoded: Encoded, positions: dict[str, int], said: Said, option: str) -> list[int]:
-    """Where among the column's values those listed are; nowhere where the side was left out.
+def _places(encoded: Encoded, positions: dict[str, int], listing: Listing, option: str) -> list[int]:
+    """Returns the positions of the listed values among the column's; none if the side was left out.
 
-    What is no value of the column gets the next of `positions`: a group without a record.
+    A value that the column does not hold gets the next of `positions`: a group without a record.
     """
-    if said is None:
+    if listing is None:
         return []
-    spelled = [encoded.spelled(value) for value in said if not isinstance(value, Range)]
+    spelled = [encoded.spelled(value) for value in listing if not isinstance(value, Range)]
     if len(set(spelled)) < len(spelled):
         raise InvalidInput.of(option, f"lists a value of {encoded.name!r} twice")
     return [positions.setdefault(text, len(positions)) for text in spelled]
 
 
 def _codes_together(parts: Sequence[_Part]) -> Codes:
-    """Per record its combination, counted through with the last attribute fastest, or NEITHER."""
+    """Returns for each record its combination, counted through with the last attribute fastest, or NEITHER."""
     if len(parts) == 1:
         return parts[0].codes
-    codes = np.zeros(parts[0].codes.size, dtype=narrowest(_beyond(parts) + 1))
-    neither = np.zeros(codes.size, dtype=np.bool_)
-    for part in parts:
-        neither |= part.codes < 0
-        codes *= len(part.labels)
-        codes += part.codes.astype(codes.dtype, copy=False)
-    codes[neither] = NEITHER
-    return codes
+    return cross([part.codes for part in parts], [len(part.labels) for part in parts], narrowest(_count_combinations(parts) + 1))
 
 
 def _refuse_many(parts: Sequence[_Part], groups: int) -> None:
     if groups > MAX_GROUPS_TOGETHER:
-        raise InvalidInput.of("attribute", f"{_named(parts)} make {groups:,} groups where at most {MAX_GROUPS_TOGETHER:,} are compared")
+        raise InvalidInput.of(
+            "attribute", f"{_join_names(parts)} make {groups:,} groups where at most {MAX_GROUPS_TOGETHER:,} are compared"
+        )
 
 
-def _named(parts: Sequence[_Part]) -> str:
+def _join_names(parts: Sequence[_Part]) -> str:
     return " and ".join(repr(part.name) for part in parts)
 
 
@@ -320,35 +330,3 @@ def _cell(parts: Sequence[_Part], place: int) -> _Cell:
         labels.append(part.labels[own])
         roles.add(part.roles[own])
     return _Cell(place, TOGETHER.join(reversed(labels)), may_be_reference="monitored" not in roles)
-
-
-def _with_roles(parts: Sequence[_Part], cells: Sequence[_Cell], sizes: IntArray) -> tuple[dict[int, Group], str | None]:
-    """The groups by their place, monitored ones first, and in words which reference was chosen."""
-    named = _named(parts)
-    reference = [cell for cell in cells if cell.may_be_reference]
-    chosen = None
-    if any(None in part.roles for part in parts):
-        if not reference:
-            raise InvalidInput.of("reference", f"no record of {named} is left to compare the monitored ones with")
-        reference = [max(reference, key=lambda cell: int(sizes[cell.place]))]
-        chosen = f"the largest group, {reference[0].label}, is the reference because none was given"
-    monitored = [cell for cell in cells if cell not in reference]
-    _refuse_unfit(named, monitored, reference)
-    groups = {cell.place: Group(cell.label, "monitored") for cell in monitored}
-    return groups | {cell.place: Group(cell.label, "reference") for cell in reference}, chosen
-
-
-def _refuse_unfit(named: str, monitored: Sequence[_Cell], reference: Sequence[_Cell]) -> None:
-    if not monitored:
-        raise InvalidInput.of("monitored", f"every record of {named} is in {reference[0].label}; there is nothing to compare it with")
-    if len({cell.label for cell in (*monitored, *reference)}) < len(monitored) + len(reference):
-        raise InvalidInput.of("attribute", f"{named} make two groups of one name, because of values that hold × as a word of its own")
-
-
-def _sorted_places(encoded: Encoded) -> list[int]:
-    return sorted(range(len(encoded.texts)), key=lambda place: _sort_key(encoded.texts[place]))
-
-
-def _sort_key(text: str) -> tuple[float, str]:
-    number = number_of(text)
-    return (float("inf") if number is None else number, text)

@@ -1,4 +1,4 @@
-"""From a pandas DataFrame to measurements: the columns become codes, the codes a table of counts, the table figures."""
+"""Measurements of a pandas DataFrame: the columns become codes, the codes a table of counts, the table figures."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -7,41 +7,40 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from app.domain.values import label_of
-from app.errors import InvalidInput
-from app.frames.columns import Codes, checked_name, column_of, complete_numbers_of, looked_up
-from app.frames.further import scores_of, strata_of, weights_of
-from app.frames.grouping import Grouping, cross_records, group_records
-from app.frames.names import unknown_metrics
-from app.frames.outcomes import UNCLASSIFIED, OutcomeLists, Outcomes, outcomes_of, same_label
-from app.frames.report import GroupSize, Report, Table
-from app.metrics import (
+from ..domain.values import label_of
+from ..errors import InvalidInput
+from ..metrics import (
     CATALOGUE,
     FeedbackCells,
     GroupCounts,
-    Measured,
     Metric,
     measure_feedback,
     measure_payload,
     measure_training,
     metrics_on,
 )
-from app.metrics.groups import NEITHER, Groups, as_groups
-from app.metrics.rows import RowData, measure_rows
+from ..metrics.groups import NEITHER, Groups, as_groups
+from ..metrics.rows import RowData, measure_rows
+from .columns import Codes, checked_name, column_of, complete_numbers_of, looked_up
+from .further import scores_of, strata_of, weights_of
+from .grouping import Grouping, cross_records, group_records
+from .names import unknown_metrics
+from .outcomes import UNCLASSIFIED, OutcomeLists, Outcomes, outcomes_of, same_label
+from .report import GroupSize, Report, Table
 
 DEFAULT = "default"
-"""Stands for the metrics that a first look wants: the default ones, and those that a further column was named for."""
+"""Word for the metrics of a first look: the default ones, and those that a further column was named for."""
 
 USUAL_OF_SCORES = frozenset(
     {"generalized_equalized_odds_difference", "log_loss", "brier_score", "roc_auc", "calibration_gap", "calibration_error"}
 )
-"""Of the metrics of scores those for a first look: the others are the parts that these are made of."""
+"""Metrics of scores for a first look: the others are the parts that these are made of."""
 
 MOST_CELLS = 2_000
-"""So many cells of several attributes are counted at once. With more, each of which holds few records, counting again is cheaper."""
+"""Max cells of several attributes that are counted at once. With more, each of few records, counting again is cheaper."""
 
 FEWEST_DRAWS = 10
-"""With fewer there is nothing that an interval could leave out on either side."""
+"""Min draws: with fewer there is nothing that an interval could leave out on either side."""
 
 _Data = Literal["payload", "feedback", "training"]
 _ARGUMENT = {"scores": "score", "strata": "strata", "rows": "features", "labels": "label", "predictions": "prediction"}
@@ -74,7 +73,7 @@ def measure_frame(  # noqa: PLR0913 - one keyword for each column, as pandas and
 
     `favourable`, `unfavourable`, `monitored` and `reference` take a value, a range `(lo, hi)` of a numeric column (both ends
     belong to it), or a list of these; the latter two, for several attributes, a mapping from attribute to these. Left out,
-    `unfavourable` is every other value; how groups are chosen that are left out says `group_records`.
+    `unfavourable` is every other value; `group_records` says how groups are chosen that are left out.
 
     `metrics` are keys of the catalogue; None means every metric that the given columns suffice for, DEFAULT the usual ones and
     those that `score`, `strata` or `features` were given for. `seed` and `draws` fix the resampling of the intervals.
@@ -83,10 +82,10 @@ def measure_frame(  # noqa: PLR0913 - one keyword for each column, as pandas and
         InvalidInput: names the argument that is wrong.
     """
     given = _Given(frame, label=label, prediction=prediction, score=score, weight=weight, strata=strata, features=features)
-    asked = _Asked(_chosen(given, metrics), OutcomeLists.of(favourable, unfavourable), seed, draws)
+    asked = _Asked(_pick_metrics(given, metrics), OutcomeLists.of(favourable, unfavourable), seed, draws)
     grouping = group_records(frame, attribute, monitored, reference)
-    known = _known(given, asked.lists)
-    return _report(given, asked, known, grouping, _table(given, known, grouping.groups, grouping.codes))
+    known = _read_outcomes(given, asked.lists)
+    return _build_report(given, asked, known, grouping, _count(given, known, grouping.groups, grouping.codes))
 
 
 def measure_attributes(  # noqa: PLR0913 - those of measure_frame
@@ -109,7 +108,7 @@ def measure_attributes(  # noqa: PLR0913 - those of measure_frame
 ) -> dict[str, Report]:
     """Measures each of several attributes of a frame by itself and, last, all of them together.
 
-    The reports have the figures that `measure_frame` gives for each, by the names that it gives them: `sex`, `race` and
+    The reports have the same figures as `measure_frame` gives for each, by the same names: `sex`, `race` and
     `sex × race`. The records are counted once for all of them, so that sums of scores or of weights may differ in their last digit.
     The other arguments, and the errors, are those of `measure_frame`.
 
@@ -117,25 +116,25 @@ def measure_attributes(  # noqa: PLR0913 - those of measure_frame
         InvalidInput: names the argument that is wrong.
     """
     given = _Given(frame, label=label, prediction=prediction, score=score, weight=weight, strata=strata, features=features)
-    asked = _Asked(_chosen(given, metrics), OutcomeLists.of(favourable, unfavourable), seed, draws)
+    asked = _Asked(_pick_metrics(given, metrics), OutcomeLists.of(favourable, unfavourable), seed, draws)
     crossing = cross_records(frame, attributes, monitored, reference)
-    known = _known(given, asked.lists)
+    known = _read_outcomes(given, asked.lists)
     cells = None
     if crossing.cells <= MOST_CELLS:
-        cells = _table(given, known, as_groups((str(cell), "monitored") for cell in range(crossing.cells)), crossing.codes)
+        cells = _count(given, known, as_groups((str(cell), "monitored") for cell in range(crossing.cells)), crossing.codes)
     reports = {}
     for grouping in crossing.groupings:
         of_records = replace(grouping, codes=looked_up(grouping.codes, crossing.codes, missing=NEITHER))
         table = (
-            _table(given, known, grouping.groups, of_records.codes) if cells is None else cells.regrouped(grouping.groups, grouping.codes)
+            _count(given, known, grouping.groups, of_records.codes) if cells is None else cells.regrouped(grouping.groups, grouping.codes)
         )
-        reports[grouping.attribute] = _report(given, asked, known, of_records, table)
+        reports[grouping.attribute] = _build_report(given, asked, known, of_records, table)
     return reports
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """The frame, and which of its columns were named."""
+    """The frame, and those of its columns that were named."""
 
     frame: pd.DataFrame
     _: KW_ONLY
@@ -153,11 +152,11 @@ class _Given:
             raise InvalidInput.of("prediction", "is needed, or label, or both")
         if self.score is not None and (self.label is None or self.prediction is None):
             missing = "label" if self.label is None else "prediction"
-            raise InvalidInput.of(missing, "is needed beside score: scores are compared with what was true and what was predicted")
+            raise InvalidInput.of(missing, "is needed with score: scores are compared with what was true and what was predicted")
 
     @property
     def data(self) -> _Data:
-        """Of what the metrics speak."""
+        """The data set that the metrics are about."""
         if self.label is None:
             return "payload"
         return "training" if self.prediction is None else "feedback"
@@ -171,12 +170,12 @@ class _Given:
 
     @property
     def on_purpose(self) -> set[str]:
-        """The needs of metrics for which alone a column was named, all of which are wanted."""
+        """Needs of metrics for which alone a column was named, all of which are wanted."""
         columns = (("strata", self.strata), ("rows", self.features))
         return {need for need, column in columns if column is not None}
 
     def lacking(self, metric: Metric) -> list[str]:
-        """The arguments without which the metric cannot be measured."""
+        """Returns the arguments without which the metric cannot be measured."""
         present = {
             "score": self.score,
             "strata": self.strata,
@@ -189,7 +188,7 @@ class _Given:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is to be measured: the keys in catalogue order, which outcomes are favourable, and how intervals are drawn."""
+    """The figures to measure: the keys in catalogue order, the favourable outcomes, and the resampling of intervals."""
 
     metrics: list[str]
     lists: OutcomeLists
@@ -204,14 +203,14 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Known:
-    """What the columns say of each record's outcomes."""
+    """The outcomes of each record, by the columns."""
 
     actual: Outcomes | None
     predicted: Outcomes | None
 
 
-def _chosen(given: _Given, metrics: Collection[str] | str | None) -> list[str]:
-    """The keys to measure, in catalogue order."""
+def _pick_metrics(given: _Given, metrics: Collection[str] | str | None) -> list[str]:
+    """Returns the keys to measure, in catalogue order."""
     here = {row.key for row in metrics_on(given.data)}
     fitting = [row for row in metrics_on(given.data) if not given.lacking(row)]
     if metrics == DEFAULT:
@@ -240,18 +239,21 @@ def _is_of_rows(key: str) -> bool:
     return "rows" in CATALOGUE[key].needs
 
 
-def _known(given: _Given, lists: OutcomeLists) -> _Known:
+def _read_outcomes(given: _Given, lists: OutcomeLists) -> _Known:
     def outcomes(name: str | None, option: str) -> Outcomes | None:
         return None if name is None else outcomes_of(column_of(given.frame, name, option), lists, option)
 
     return _Known(outcomes(given.label, "label"), outcomes(given.prediction, "prediction"))
 
 
-def _table(given: _Given, known: _Known, groups: Groups, codes: Codes) -> Table:
+def _count(given: _Given, known: _Known, groups: Groups, codes: Codes) -> Table:
     weights = None if given.weight is None else weights_of(column_of(given.frame, given.weight, "weight"))
     strata = None if given.strata is None else strata_of(column_of(given.frame, given.strata, "strata"))
     if known.actual is None or known.predicted is None:
-        return GroupCounts.from_records(groups, codes, _codes(known.actual or known.predicted, codes.size), weights=weights, strata=strata)
+        outcomes = known.actual or known.predicted
+        # Without such a column all records are unclassified.
+        of_records = np.full(codes.size, UNCLASSIFIED, dtype=np.int8) if outcomes is None else outcomes.codes
+        return GroupCounts.from_records(groups, codes, of_records, weights=weights, strata=strata)
     return FeedbackCells.from_records(
         groups,
         codes,
@@ -264,39 +266,29 @@ def _table(given: _Given, known: _Known, groups: Groups, codes: Codes) -> Table:
     )
 
 
-def _codes(outcomes: Outcomes | None, records: int) -> Codes:
-    """The outcome of each record, all unclassified where there is no such column."""
-    return np.full(records, UNCLASSIFIED, dtype=np.int8) if outcomes is None else outcomes.codes
-
-
-def _measure(table: Table, data: _Data, asked: _Asked) -> list[Measured]:
+def _build_report(given: _Given, asked: _Asked, known: _Known, grouping: Grouping, table: Table) -> Report:
     metrics = [key for key in asked.metrics if not _is_of_rows(key)]
     if isinstance(table, FeedbackCells):
-        return list(measure_feedback(table, metrics=metrics, seed=asked.seed, draws=asked.draws))
-    measure = measure_training if data == "training" else measure_payload
-    return list(measure(table, metrics=metrics, seed=asked.seed, draws=asked.draws))
-
-
-def _rows(given: _Given, known: _Known, grouping: Grouping) -> RowData:
-    names = given.feature_names
-    if not names:
-        raise InvalidInput.of("features", "must name at least one column")
-    columns = [complete_numbers_of(column_of(given.frame, name, "features"), "features") for name in names]
-    return RowData(
-        groups=grouping.groups,
-        codes=grouping.codes.astype(np.int64),
-        features=np.column_stack(columns),
-        feature_names=tuple(names),
-        predicted=None if known.predicted is None else known.predicted.codes.astype(np.int64),
-        actual=None if known.actual is None else known.actual.codes.astype(np.int64),
-    )
-
-
-def _report(given: _Given, asked: _Asked, known: _Known, grouping: Grouping, table: Table) -> Report:
-    measured = _measure(table, given.data, asked)
+        measured = list(measure_feedback(table, metrics=metrics, seed=asked.seed, draws=asked.draws))
+    else:
+        measure = measure_training if given.data == "training" else measure_payload
+        measured = list(measure(table, metrics=metrics, seed=asked.seed, draws=asked.draws))
     of_rows = {key: CATALOGUE[key].formula for key in asked.metrics if _is_of_rows(key)}
     if of_rows:
-        measured += measure_rows(given.data, _rows(given, known, grouping), of_rows)
+        names = given.feature_names
+        if not names:
+            raise InvalidInput.of("features", "must name at least one column")
+        columns = [complete_numbers_of(column_of(given.frame, name, "features"), "features") for name in names]
+        rows = RowData(
+            groups=grouping.groups,
+            codes=grouping.codes.astype(np.int64),
+            features=np.column_stack(columns),
+            feature_names=tuple(names),
+            predicted=None if known.predicted is None else known.predicted.codes.astype(np.int64),
+            actual=None if known.actual is None else known.actual.codes.astype(np.int64),
+        )
+        measured += measure_rows(given.data, rows, of_rows)
+
     *counts, in_no_group = grouping.sizes.tolist()
     order = {key: place for place, key in enumerate(CATALOGUE)}
     return Report(

@@ -1,4 +1,4 @@
-"""Which outcome each label and each prediction of a frame is."""
+"""The outcome of each label and of each prediction of a frame."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -6,14 +6,16 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from app.domain.outcomes import is_numeric
-from app.domain.values import Range, Scalar, label_of
-from app.errors import InvalidInput
-from app.frames import columns
-from app.frames.columns import MISSING, Codes, Column, Encoded, as_listed, encode, looked_up, numbers_of, shown, where
-from app.metrics.groups import FloatArray
+from ..domain.outcomes import Outcome, OutcomeTests
+from ..domain.value_tests import ValueTest, is_numeric, outcome_test
+from ..domain.values import Range, Scalar, label_of
+from ..errors import InvalidInput
+from ..metrics.groups import FloatArray
+from ..records.outcomes import in_ranges
+from . import columns
+from .columns import MISSING, Codes, Column, Encoded, as_listed, encode, looked_up, numbers_of, shown, where
 
-UNFAVOURABLE, FAVOURABLE, UNCLASSIFIED = 0, 1, 2
+UNFAVOURABLE, FAVOURABLE, UNCLASSIFIED = map(int, (Outcome.UNFAVOURABLE, Outcome.FAVOURABLE, Outcome.UNCLASSIFIED))
 
 _Listed: TypeAlias = tuple[Scalar | Range, ...]
 
@@ -31,7 +33,7 @@ class OutcomeLists:
 
     @classmethod
     def of(cls, favourable: object, unfavourable: object) -> "OutcomeLists":
-        """The rule that two arguments state.
+        """Returns the rule that two arguments state.
 
         Raises:
             InvalidInput: an argument cannot be read, or something is listed on both sides.
@@ -54,82 +56,78 @@ class OutcomeLists:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether the outcomes are numbers or ranges of numbers, under which no text counts."""
+        """Returns whether the outcomes are numbers or ranges of numbers, under which no text counts."""
         return all(is_numeric(one) for one in (*self.favourable, *(self.unfavourable or ())))
 
     @property
     def has_ranges(self) -> bool:
-        """Whether the outcomes are ranges of numbers."""
+        """Returns whether the outcomes are ranges of numbers."""
         return isinstance(self.favourable[0], Range)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcomes:
-    """Per record its outcome, and the column by its distinct values unless the outcomes are ranges."""
+    """The outcome of each record, and the column by its distinct values unless the outcomes are ranges."""
 
     codes: Codes
     encoded: Encoded | None
 
 
 def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> Outcomes:
-    """The outcome of each value of the column: 0 unfavourable, 1 favourable, 2 unclassified or missing.
+    """Returns the outcome of each value of the column: 0 unfavourable, 1 favourable, 2 unclassified or missing.
 
     Raises:
         InvalidInput: no value of several is favourable, which no data mean; one is on both sides; or ranges of a column that
             holds no numbers.
     """
     if rule.has_ranges:
-        return Outcomes(_by_ranges(column, rule, option), None)
+        numbers = _read_numbers(column, option)
+        codes = np.full(numbers.size, UNFAVOURABLE if rule.unfavourable is None else UNCLASSIFIED, dtype=np.int8)
+        codes[np.isnan(numbers)] = UNCLASSIFIED
+        for outcome, listed in ((UNFAVOURABLE, rule.unfavourable or ()), (FAVOURABLE, rule.favourable)):
+            codes[in_ranges(numbers, outcome_test(listed))] = outcome
+        return Outcomes(codes, None)
+
     encoded = encode(column, option, keeps_types=True)
-    favourable, unfavourable = _spelled(encoded, rule.favourable), _spelled(encoded, rule.unfavourable or ())
-    for text in unfavourable:
+    tests = OutcomeTests(_test(encoded, rule, rule.favourable), _test(encoded, rule, rule.unfavourable or ()))
+    for text in tests.unfavourable.texts:
         # As text they may differ, as 1 and 1.0 of a column of numbers do.
-        if text in favourable:
+        if text in tests.favourable.texts:
             raise InvalidInput.of("unfavourable", f"{text!r} is listed as favourable, too")
-    rest = UNFAVOURABLE if rule.unfavourable is None else UNCLASSIFIED
-    outcome = dict.fromkeys(unfavourable, UNFAVOURABLE) | dict.fromkeys(favourable, FAVOURABLE)
-    of_text = [outcome.get(text, rest) for text in encoded.texts]
-    for place in encoded.numerals if rule.is_numeric else ():
-        of_text[place] = UNCLASSIFIED  # under numbers no text counts, not even as every other value
+    of_text = [int(tests.classify(value)) for value in encoded.values]
+    if rule.unfavourable is None:
+        # Under numbers no text that spells one counts, not even as every other value.
+        apart = encoded.numerals if rule.is_numeric else frozenset()
+        of_text = [UNFAVOURABLE if one == UNCLASSIFIED and place not in apart else one for place, one in enumerate(of_text)]
     if rule.unfavourable is None and len(encoded.texts) > 1 and FAVOURABLE not in of_text:
-        values = shown([repr(text) for text in favourable])
+        values = shown([repr(text) for text in tests.favourable.texts])
         hint = "; a number is listed, and the column holds text: list text, or make numbers of the column" if encoded.numerals else ""
         raise InvalidInput.of("favourable", f"{values} is not a value of {encoded.name!r}, which holds {encoded.described()}{hint}")
     return Outcomes(looked_up(of_text, encoded.codes, missing=UNCLASSIFIED), encoded)
 
 
 def same_label(actual: Outcomes, predicted: Outcomes) -> npt.NDArray[np.bool_]:
-    """Per record whether the prediction is right: where it is the label itself or, of ranges, of the label's outcome."""
+    """Returns for each record whether the prediction is right: if it is the label itself or, of ranges, has the label's outcome."""
     if actual.encoded is None or predicted.encoded is None:
         return np.asarray((actual.codes == predicted.codes) & (actual.codes != UNCLASSIFIED), dtype=np.bool_)
-    place = {text: position for position, text in enumerate(dict.fromkeys(_unboxed(actual.encoded)))}
-    of_label = looked_up([place[text] for text in _unboxed(actual.encoded)], actual.encoded.codes, missing=MISSING)
-    # A prediction that is no label at all takes a number that no label has, and so does a missing one, at the end.
-    of_text = [place.get(text, len(place)) for text in _unboxed(predicted.encoded)]
+    place = {text: position for position, text in enumerate(dict.fromkeys(_texts_with_digits(actual.encoded)))}
+    of_label = looked_up([place[text] for text in _texts_with_digits(actual.encoded)], actual.encoded.codes, missing=MISSING)
+    # A prediction that is no label at all gets a number that no label has, and so does a missing one, at the end.
+    of_text = [place.get(text, len(place)) for text in _texts_with_digits(predicted.encoded)]
     right = looked_up(of_text, predicted.encoded.codes, missing=len(place)) == of_label
     # The text "1" is not the number 1 where numbers are the outcomes.
     right &= actual.codes == predicted.codes
     return np.asarray(right & (actual.encoded.codes != MISSING), dtype=np.bool_)
 
 
-def _spelled(encoded: Encoded, listed: _Listed) -> list[str]:
-    """The values as the column spells them."""
-    return [encoded.spelled(value) for value in listed if not isinstance(value, Range)]
+def _test(encoded: Encoded, rule: OutcomeLists, listed: _Listed) -> ValueTest:
+    """Returns the test of listed values, as the column spells them."""
+    texts = tuple(encoded.spelled(value) for value in listed if not isinstance(value, Range))
+    return ValueTest(texts, only_numbers=rule.is_numeric)
 
 
-def _by_ranges(column: Column, rule: OutcomeLists, option: str) -> Codes:
-    numbers = _numbers_alone(column, option)
-    codes = np.full(numbers.size, UNFAVOURABLE if rule.unfavourable is None else UNCLASSIFIED, dtype=np.int8)
-    codes[np.isnan(numbers)] = UNCLASSIFIED
-    for outcome, listed in ((UNFAVOURABLE, rule.unfavourable or ()), (FAVOURABLE, rule.favourable)):
-        for bounds in listed:
-            if isinstance(bounds, Range):
-                codes[(numbers >= bounds.lo) & (numbers <= bounds.hi)] = outcome
-    return codes
-
-
-def _numbers_alone(column: Column, option: str) -> FloatArray:
-    """The numbers of a column; NaN for text and booleans, which no range holds, and where there is no value.
+def _read_numbers(column: Column, option: str) -> FloatArray:
+    """Returns the numbers of a column; NaN for text and booleans, which no range holds, and where there is no value.
 
     Raises:
         InvalidInput: there is a value, and none is a number.
@@ -145,6 +143,6 @@ def _numbers_alone(column: Column, option: str) -> FloatArray:
     return numbers_of(column.mask(others), option)
 
 
-def _unboxed(encoded: Encoded) -> list[str]:
-    """The texts, with true and false of a column of booleans as 1 and 0: a label of 1 beside a prediction of True is right."""
+def _texts_with_digits(encoded: Encoded) -> list[str]:
+    """Returns the texts, with true and false of a column of booleans as 1 and 0: for a label of 1 a prediction of True is right."""
     return [{"true": "1", "false": "0"}.get(text, text) if encoded.is_boolean else text for text in encoded.texts]

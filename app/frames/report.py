@@ -1,21 +1,21 @@
-"""What was measured of a frame: the groups, the figures with their intervals, verdicts and sentences, as rows or as JSON."""
+"""The report on a frame: the groups, the figures with their intervals, verdicts and sentences, as rows or as JSON."""
 
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import pandas as pd
 
-from app.metrics import CATALOGUE, FeedbackCells, GroupCounts, Measured, Undefined, Value, Verdict, verdict
-from app.metrics.groups import Role
-from app.metrics.sides import mirror_of
-from app.metrics.statements import JudgedFigure, gap_statement, limit_statement, told
+from ..metrics import CATALOGUE, FeedbackCells, GroupCounts, Measured, Undefined, Value, Verdict, verdict
+from ..metrics.groups import Role
+from ..metrics.sides import mirror_of
+from ..metrics.statements import JudgedFigure, figure_sentence, gap_statement, limit_statement
 
 Table: TypeAlias = GroupCounts | FeedbackCells
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSize:
-    """One group and how many records are in it."""
+    """One group and its number of records."""
 
     label: str
     role: Role
@@ -24,7 +24,7 @@ class GroupSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Everything measured of one frame. `data` says of what: feedback (labels and predictions), payload, or training (labels).
+    """Everything measured of one frame. `data` names its data set: feedback (labels and predictions), payload, or training (labels).
 
     `records` are those of the frame, `in_no_group` those among them that take no part. `chosen` says in words which reference
     was taken because none was given, `warnings` which listed groups no record is in. `table` holds the counts that all but the
@@ -43,12 +43,12 @@ class Report:
     measured: list[Measured]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per measurement, in catalogue order; a missing number is NaN, an open end of an interval too."""
+        """Returns one row per measurement, in catalogue order; a missing number is NaN, an open end of an interval too."""
         rows = [{name: value for name, value in _measurement(one).items() if name != "details"} for one in self.measured]
         return pd.DataFrame(rows, columns=list(_COLUMN_TYPES)).astype(_COLUMN_TYPES)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values; a missing number is None with its reason, never NaN."""
+        """Returns plain JSON values; a missing number is None with its reason, never NaN."""
         return {
             "data": self.data,
             "attribute": self.attribute,
@@ -63,7 +63,7 @@ class Report:
 
 
 def judged(measured: Measured) -> Verdict | None:
-    """The verdict under the catalogue's limits for the metric; a missing number says so even where there are none."""
+    """Returns the verdict under the catalogue's limits for the metric; a missing number says so even where there are none."""
     metric = CATALOGUE[measured.metric]
     lower, upper = metric.limits
     mirror = mirror_of(metric, metric.limits)
@@ -72,7 +72,7 @@ def judged(measured: Measured) -> Verdict | None:
 
 
 def judged_figure(measured: Measured) -> JudgedFigure:
-    """Returns the measurement under the catalogue's limits, as its statements are made of it."""
+    """Returns the measurement under the catalogue's limits, in the form that its statements are made from."""
     number = measured.number if isinstance(measured.number, Value) else None
     return JudgedFigure(
         metric=measured.metric,
@@ -88,8 +88,8 @@ def judged_figure(measured: Measured) -> JudgedFigure:
 
 
 def sentence_of(measured: Measured) -> str:
-    """What the measurement means, in words."""
-    return told(judged_figure(measured), measured.number.reason if isinstance(measured.number, Undefined) else None)
+    """Returns the meaning of the measurement, in words."""
+    return figure_sentence(judged_figure(measured), measured.number.reason if isinstance(measured.number, Undefined) else None)
 
 
 _COLUMN_TYPES = {
@@ -114,7 +114,7 @@ _COLUMN_TYPES = {
 
 
 def _measurement(measured: Measured) -> dict[str, Any]:
-    """One measurement under the names that the API gives its members."""
+    """Returns one measurement under the names that the API gives its members."""
     number = measured.number
     value = number if isinstance(number, Value) else None
     lower_limit, upper_limit = CATALOGUE[measured.metric].limits
@@ -137,5 +137,5 @@ def _measurement(measured: Measured) -> dict[str, Any]:
         "sentence": sentence_of(measured),
         "gap": gap_statement(figure),
         "beyond_limit": limit_statement(figure),
-        "details": measured.details,
+        "details": measured.details.to_json(),
     }

@@ -1,6 +1,6 @@
-"""Payload and feedback logging: accepts batches, stores each record id exactly once, says what became of every record."""
+"""Payload and feedback logging: accepts batches, stores each record id exactly once, returns a receipt for every record."""
 
-from app.ingest.requests import LogRequest
-from app.ingest.service import Ingestion
+from .requests import LogRequest
+from .service import Ingestion
 
 __all__ = ["Ingestion", "LogRequest"]

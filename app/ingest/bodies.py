@@ -1,4 +1,4 @@
-"""From the bytes of a request to decoded JSON: decompressed within bounds, read strictly, but for what Python's writers add."""
+"""Decoding of a request's bytes as JSON: decompressed within bounds, read strictly, except for what Python's writers add."""
 
 import json
 import zlib
@@ -7,12 +7,14 @@ from typing import Any
 
 import msgspec
 
-from app.errors import InvalidInput, TooLarge, UnsupportedMediaType
-from app.ingest.limits import MAX_BODY_BYTES, MAX_COMMAS, MAX_CONTAINERS
+from ..domain.strict_json import require_strict
+from ..errors import InvalidInput, TooLarge, UnsupportedMediaType
+from .limits import MAX_BODY_BYTES, MAX_COMMAS, MAX_CONTAINERS
+from .strictness import require_strict_body
 
 _GZIP = zlib.MAX_WBITS | 16
 _MOST_MEMBERS = 16
-"""Of one gzip body: writers make one; unpacking thousands of empty ones would cost time without end."""
+"""Max members of one gzip body: writers make one; unpacking thousands of empty ones would cost unbounded time."""
 
 _DECODER = msgspec.json.Decoder()
 
@@ -26,17 +28,17 @@ class Decoded:
 
 
 def too_large() -> TooLarge:
-    """The error for a body over the limit."""
+    """Returns the error for a body over the limit."""
     return TooLarge(f"The body is larger than {MAX_BODY_BYTES // 2**20} MiB (after decompression). Send fewer records at once.")
 
 
 def decompressed(body: bytes, encoding: str) -> bytes:
-    """The body as it was before its Content-Encoding.
+    """Returns the body as it was before its Content-Encoding.
 
     Raises:
         UnsupportedMediaType: an encoding other than gzip.
         InvalidInput: it is not gzip, or ends too soon.
-        TooLarge: there is more in it than a request may hold. No more than that is ever unpacked.
+        TooLarge: it holds more than a request may. No more than that is ever unpacked.
     """
     if encoding in ("", "identity"):
         return body
@@ -77,15 +79,20 @@ def require_decodable(body: bytes) -> None:
 
 
 def decoded_json(body: bytes) -> Decoded:
-    """The body's JSON. `NaN`, `Infinity` and lone surrogates are let through, to be refused record by record.
+    """Returns the body's JSON. `NaN`, `Infinity` and lone surrogates are let through, to be refused record by record.
 
     Raises:
-        InvalidInput: it is not JSON.
+        InvalidInput: it is not JSON, names a member twice in one object, or holds a number that vanishes.
     """
     try:
-        return Decoded(_DECODER.decode(body), is_plain=b"\\u0000" not in body)
+        value = _DECODER.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        pass
+        require_strict(body)
+    else:
+        require_strict_body(body, value)
+        return Decoded(value, is_plain=b"\\u0000" not in body)
+
+    # Python's decoder also reads what msgspec refuses and Python's writers add: NaN, lone surrogates, a byte order mark.
     try:
         return Decoded(json.loads(body.decode("utf-8-sig")), is_plain=False)
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""One value of a record, checked against what its column holds. The slow and exact way: it knows the reason."""
+"""Checks of one value of a record against its column. The slow and exact way, which gives the reason of a refusal."""
 
 import math
 import re
@@ -6,15 +6,16 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-from app.domain.deployments import FieldType
-from app.ingest.limits import EARLIEST, MAX_ID_CHARACTERS, Moments
+from ..domain.deployments import FieldType
+from ..domain.strict_json import vanishes
+from ..domain.texts import CONTROL, MAX_TEXT, printable
+from .limits import EARLIEST, MAX_ID_CHARACTERS, Moments
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 EXACT = 2**53
-"""From here on double precision no longer holds every whole number."""
+"""The number from which on double precision no longer holds every whole number."""
 _SHOWN_CHARACTERS = 60
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,300}")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -25,14 +26,14 @@ class CellRefused(ValueError):
 
 
 Json: TypeAlias = Any
-"""A decoded JSON value of which nothing is known yet."""
+"""A decoded JSON value of unknown type."""
 
 Check: TypeAlias = Callable[[Json], Any]
-"""From a decoded JSON value to the value to store. Raises CellRefused."""
+"""A function from a decoded JSON value to the value to store. Raises CellRefused."""
 
 
 def number(value: Json) -> int | float:
-    """A finite number of double precision; one without a fraction as an int, so that 1 and 1.0 are stored alike."""
+    """Returns a finite number of double precision; one without a fraction as an int, so that 1 and 1.0 are stored alike."""
     if type(value) not in (int, float):
         raise CellRefused(f"must be a number, found {shown(value)}")
     try:
@@ -45,7 +46,7 @@ def number(value: Json) -> int | float:
 
 
 def integer(value: Json) -> int:
-    """A whole number of 64 bits; `3.0` is one."""
+    """Returns a whole number of 64 bits; `3.0` is one."""
     if type(value) is float and value.is_integer() and abs(value) < EXACT:
         return int(value)
     if type(value) is not int:
@@ -56,18 +57,22 @@ def integer(value: Json) -> int:
 
 
 def string(value: Json) -> str:
-    """Text that Postgres can hold."""
+    """Returns a text that Postgres can hold, of a length that people can read."""
     if type(value) is not str:
         raise CellRefused(f"must be text, found {shown(value)}")
+    if len(value) > MAX_TEXT:
+        raise CellRefused(f"must have at most {MAX_TEXT:,} characters, found {len(value):,}")
     if "\0" in value:
         raise CellRefused("must not contain the NUL character")
-    if not _is_unicode(value):
-        raise CellRefused("must not contain half of a surrogate pair")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise CellRefused("must not contain half of a surrogate pair") from error
     return value
 
 
 def boolean(value: Json) -> bool:
-    """True or false; 0, 1 and text are not."""
+    """Returns true or false; 0, 1 and text are refused."""
     if type(value) is not bool:
         raise CellRefused(f"must be true or false, found {shown(value)}")
     return value
@@ -82,7 +87,7 @@ CHECKS: dict[FieldType, Check] = {
 
 
 def scalar(value: Json) -> str | int | float | bool:
-    """A class label: text, a number or a boolean."""
+    """Returns a class label: text, a number or a boolean."""
     if type(value) is str:
         return string(value)
     if type(value) is bool:
@@ -95,24 +100,24 @@ def scalar(value: Json) -> str | int | float | bool:
 
 
 def probability(value: Json) -> int | float | list[int | float]:
-    """A number in [0, 1], or an array of them."""
+    """Returns a number in [0, 1], or an array of them."""
     if type(value) is list:
         return [_probability(part) for part in value]
     return _probability(value)
 
 
 def record_id(value: Json) -> str:
-    """An id of the client's."""
+    """Returns an id of the client's."""
+    if type(value) is str and not 1 <= len(value) <= MAX_ID_CHARACTERS:
+        raise CellRefused(f"must have 1 to {MAX_ID_CHARACTERS} characters, found {len(value):,}")
     text = string(value)
-    if not 1 <= len(text) <= MAX_ID_CHARACTERS:
-        raise CellRefused(f"must have 1 to {MAX_ID_CHARACTERS} characters, found {len(text)}")
-    if not text.isprintable() and _CONTROL.search(text):
+    if not text.isprintable() and CONTROL.search(text):
         raise CellRefused("must not contain control characters")
     return text
 
 
 def moment(value: Json, moments: Moments) -> datetime:
-    """A time with its offset, within what is believable."""
+    """Returns a time with its offset, within plausible bounds."""
     if type(value) is not str:
         raise CellRefused(f"must be a time as ISO 8601 text, found {shown(value)}")
     try:
@@ -127,12 +132,12 @@ def moment(value: Json, moments: Moments) -> datetime:
 
 
 def tidy(value: float) -> int | float:
-    """The number as it is stored: without a fraction if it has none."""
+    """Returns the number as it is stored: without a fraction if it has none."""
     return int(value) if value.is_integer() and abs(value) < EXACT else value
 
 
 def parse_text(text: str, column_type: FieldType) -> Json:
-    """What a cell of a text file says, for `CHECKS` to check: an empty one is missing, one that cannot be read stays text."""
+    """Returns the value of a text file's cell, for `CHECKS` to check: an empty one is missing, an unreadable one stays text."""
     if text == "":
         return None
     if column_type is FieldType.BOOLEAN:
@@ -143,12 +148,12 @@ def parse_text(text: str, column_type: FieldType) -> Json:
 
 
 def parse_label(text: str) -> Json:
-    """What a label in a text file says: a number where it spells one as JSON would, else text; an empty one is missing."""
+    """Returns the label of a text file's cell: a number if it is spelled as in JSON, else text; an empty one is missing."""
     return (_parse_number(text) if _JSON_NUMBER.fullmatch(text) else text) if text else None
 
 
 def shown(value: Json) -> str:
-    """A value for a message: short, and printable whatever it is."""
+    """Returns a value for a message: short, and printable whatever it is."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -161,11 +166,6 @@ def shown(value: Json) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
 
 
-def printable(text: str) -> str:
-    """Text with lone surrogates and control characters written as escapes."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text.encode("utf-8", "backslashreplace").decode())
-
-
 def _probability(value: Json) -> int | float:
     found = number(value)
     if not 0 <= found <= 1:
@@ -176,12 +176,7 @@ def _probability(value: Json) -> int | float:
 def _parse_number(text: str) -> int | float | str:
     if _WHOLE.fullmatch(text):
         return int(text)
-    return float(text) if _NUMBER.fullmatch(text) else text
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    if not _NUMBER.fullmatch(text):
+        return text
+    # One that vanishes stays text, too, and is refused where a number is expected.
+    return text if vanishes(text) else float(text)

@@ -1,4 +1,4 @@
-"""The records of one request after checking: the good ones column by column, ready to be encoded, and why the others are not among them."""
+"""The records of one request after checking: the good ones column by column, ready for encoding, and the reasons for the others."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from app.domain.records import Rejection
-from app.ingest.cells import CellRefused, Check, Json
+from ..domain.records import Rejection
+from .cells import CellRefused, Check, Json
 
 Cells: TypeAlias = Sequence[Any]
 """The values of one record's features or meta fields, in schema order; None where missing."""
@@ -22,7 +22,7 @@ class RecordRefused(Exception):
         self.reason = reason
 
     def rejection(self, index: int) -> Rejection:
-        """The entry of the receipt."""
+        """Returns the entry of the receipt."""
         return Rejection(index, self.field, self.reason)
 
 
@@ -50,7 +50,7 @@ class CheckedFeedback(Checked, kw_only=True):
 class CheckedPayload(Checked, kw_only=True):
     """Payload records; times are those of scoring, labels the decoded forms of the predictions.
 
-    `debiased` is what mitigation made of each, and empty for records that did not go through it.
+    `debiased` is the result of mitigation for each, and empty for records that did not go through it.
     """
 
     predictions: list[Any] = []
@@ -59,7 +59,7 @@ class CheckedPayload(Checked, kw_only=True):
 
 
 def checked_cell(where: str, check: Check, value: Json) -> Json:
-    """The value to store.
+    """Returns the value to store.
 
     Raises:
         RecordRefused: it does not pass the check.

@@ -5,19 +5,27 @@ from datetime import UTC, datetime
 from itertools import repeat
 from typing import Any
 
-from app.ingest.checked import CheckedFeedback, CheckedPayload
-from app.ingest.limits import Moments
-from app.ingest.plan import Plan
-from app.store.writing import NULL, FeedbackBatch, PayloadBatch, copy_text, json_lines
+from ..store.writing import NULL, FeedbackBatch, PayloadBatch, copy_text, json_lines
+from .checked import CheckedFeedback, CheckedPayload
+from .limits import Moments
+from .plan import Plan
 
 
 def payload_batch(checked: CheckedPayload, plan: Plan, moments: Moments, *, ids: Sequence[str], numbers: Sequence[int]) -> PayloadBatch:
-    """The batch to write; `ids` has one per record, `numbers` likewise and ascending, the receipt's time stands in for those not stated."""
+    """Returns the batch to write. `ids` has one per record, `numbers` likewise and ascending; absent times become the receipt's."""
     no, target = plan.target.no, plan.target
-    id_cells = _texts(ids)
-    times = _moments(checked.times, moments.now)
-    placed = [f"\t{time}\n" for time in times] if moments.historical else repeat("\n")
-    ends = _behind(checked.debiased, placed)
+    id_cells = _write_ids(ids)
+    times = _write_moments(checked.times, moments.now)
+
+    # The last cells of a line: what mitigation answered, and for historical records the time that places them.
+    placed: Iterable[str] = [f"\t{time}\n" for time in times] if moments.historical else repeat("\n")
+    if checked.debiased:
+        ends: Iterable[str] = [f"\t{cell}{end}" for cell, end in zip(json_lines(checked.debiased), placed, strict=False)]
+    elif moments.historical:
+        ends = [f"\t{NULL}{end}" for end in placed]
+    else:
+        ends = repeat(f"\t{NULL}\n")
+
     constant = f"\t{target.schema.version}\t{copy_text(target.model_revision)}\t"
     records = [
         f"{no}\t{number}\t{record_id}{constant}{time}\t{features}\t{meta}\t{prediction}\t{probability}\t{label}{end}"
@@ -26,15 +34,16 @@ def payload_batch(checked: CheckedPayload, plan: Plan, moments: Moments, *, ids:
             id_cells,
             times,
             json_lines(checked.features),
-            _optional(checked.meta),
+            _write_optional(checked.meta),
             json_lines(checked.predictions),
-            _optional(checked.probabilities),
-            _optional(checked.labels),
+            _write_optional(checked.probabilities),
+            _write_optional(checked.labels),
             ends,
-            strict=False,  # the end of an ordinary line is repeated for ever
+            strict=False,  # the end of an ordinary line is repeated without end
         )
     ]
     keys = [f"{no}\t{record_id}\t{number}{end}" for record_id, number, end in zip(id_cells, numbers, placed, strict=False)]
+
     return PayloadBatch(
         deployment_no=no,
         row_version=target.row_version,
@@ -47,16 +56,16 @@ def payload_batch(checked: CheckedPayload, plan: Plan, moments: Moments, *, ids:
 
 
 def feedback_batch(checked: CheckedFeedback, plan: Plan, moments: Moments, *, ids: Sequence[str], numbers: Sequence[int]) -> FeedbackBatch:
-    """The same for feedback."""
+    """Returns the batch of feedback to write, by the same rules."""
     no, target = plan.target.no, plan.target
-    placed = [f"\t{time}\n" for time in _moments(checked.times, moments.now)] if moments.historical else repeat("\n")
+    placed = [f"\t{time}\n" for time in _write_moments(checked.times, moments.now)] if moments.historical else repeat("\n")
     lines = [
         f"{no}\t{number}\t{feedback_id}\t{target.schema.version}\t{features}\t{meta}\t{label}{end}"
         for number, feedback_id, features, meta, label, end in zip(
             numbers,
-            _texts(ids),
-            _optional(checked.features),
-            _optional(checked.meta),
+            _write_ids(ids),
+            _write_optional(checked.features),
+            _write_optional(checked.meta),
             json_lines(checked.labels),
             placed,
             strict=False,  # as above
@@ -67,27 +76,18 @@ def feedback_batch(checked: CheckedFeedback, plan: Plan, moments: Moments, *, id
     )
 
 
-def _texts(ids: Sequence[str]) -> Sequence[str]:
+def _write_ids(ids: Sequence[str]) -> Sequence[str]:
     return [copy_text(text) if "\\" in text else text for text in ids]
 
 
-def _behind(debiased: list[Any], placed: Iterable[str]) -> Iterable[str]:
-    """The last cells of each line: what mitigation made of the record, and what places it."""
-    if not debiased:
-        if isinstance(placed, list):
-            return [f"\t{NULL}{end}" for end in placed]
-        return repeat(f"\t{NULL}\n")
-    return [f"\t{cell}{end}" for cell, end in zip(json_lines(debiased), placed, strict=False)]
-
-
-def _optional(values: list[Any]) -> list[str]:
-    """JSON cells in which None is SQL's NULL (no other value is the bare word null)."""
+def _write_optional(values: list[Any]) -> list[str]:
+    """Returns JSON cells in which None is SQL's NULL (no other value is the bare word null)."""
     if values.count(None) == len(values):
         return [NULL] * len(values)
     return [NULL if cell == "null" else cell for cell in json_lines(values)]
 
 
-def _moments(times: list[datetime | None], now: datetime) -> list[str]:
+def _write_moments(times: list[datetime | None], now: datetime) -> list[str]:
     absent = times.count(None)
     default = now.astimezone(UTC).isoformat() if absent else ""
     if absent == len(times):

@@ -3,19 +3,21 @@
 It gives up on anything unusual, and the exact way decides then; both must agree on what they accept (a property test says so).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from operator import attrgetter, itemgetter
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
-from msgspec import Meta, structs
+from msgspec import UNSET, Meta, UnsetType, structs
 
-from app.domain.deployments import Column, FieldType, ProblemType
-from app.ingest.cells import INT64_MAX, INT64_MIN, Json, tidy
-from app.ingest.checked import Cells, CheckedPayload
-from app.ingest.limits import EARLIEST, MAX_ID_CHARACTERS, Moments
-from app.store.writing import Target
+from ..domain.deployments import Column, FieldType, ProblemType
+from ..domain.texts import MAX_TEXT
+from ..store.writing import Target
+from .cells import INT64_MAX, INT64_MIN, Json, tidy
+from .checked import CheckedPayload
+from .limits import EARLIEST, MAX_ID_CHARACTERS, Moments
+from .strictness import is_evidently_strict
 
 _ESCAPED_NUL = b"\\u0000"
 
@@ -23,14 +25,18 @@ _Integer = Annotated[int, Meta(ge=INT64_MIN, le=INT64_MAX)]
 _Share = Annotated[float, Meta(ge=0, le=1)]
 _Id = Annotated[str, Meta(min_length=1, max_length=MAX_ID_CHARACTERS)]
 _Moment = Annotated[datetime, Meta(tz=True)]
-_Scalar = _Integer | float | str | bool
+_Text = Annotated[str, Meta(max_length=MAX_TEXT)]
+_Scalar = _Integer | float | _Text | bool
 
 _TYPES: dict[FieldType, Any] = {
-    FieldType.STRING: str,
+    FieldType.STRING: _Text,
     FieldType.INTEGER: _Integer,
     FieldType.NUMBER: float,
     FieldType.BOOLEAN: bool,
 }
+
+_Pick: TypeAlias = Callable[[Any], Sequence[Any]]
+"""Picks the columns of a row that hold numbers, whose values may need tidying."""
 
 _id, _scored_at, _features, _meta = attrgetter("id"), attrgetter("scored_at"), attrgetter("features"), attrgetter("meta")
 _prediction, _probability, _label = attrgetter("prediction"), attrgetter("probability"), attrgetter("label")
@@ -41,46 +47,73 @@ class FastReader:
 
     def __init__(self, target: Target) -> None:
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_body_type(target))
-        self._feature_numbers = _numbers_of(target.schema.features)
-        self._meta_numbers = _numbers_of(target.schema.meta)
+        self._required = len(target.schema.features) + len(("features", "prediction"))
+        numbers = [position for position, column in enumerate(target.schema.features) if column.type is FieldType.NUMBER]
+        # A slice gives a tuple where a single position would give the bare value.
+        positions = numbers if len(numbers) > 1 else [slice(position, position + 1) for position in numbers]
+        self._pick_numbers: _Pick | None = itemgetter(*positions) if positions else None
 
     @classmethod
     def of(cls, target: Target) -> "FastReader | None":
-        """A reader, or None where a column's name needs escapes in JSON."""
+        """Returns a reader, or None where a column's name needs escapes in JSON."""
         try:
             return cls(target)
         except (ValueError, TypeError):
             return None
 
     def read(self, body: bytes, moments: Moments) -> CheckedPayload | None:
-        """The records, if every one is good and none is unusual."""
-        if _ESCAPED_NUL in body:
+        """Returns the records, if every one is good and none is unusual."""
+        if b"\\" in body and _ESCAPED_NUL in body:  # the search for one byte is fifty times as fast
             return None
         try:
             records: list[Any] = self._decoder.decode(body).records
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
-        ids = list(map(_id, records))
-        scored_at = list(map(_scored_at, records))
-        if not _are_plain(ids) or not _are_believable(scored_at, moments):
+        members = _Members(1 + len(records) * self._required)
+        ids = members.column(map(_id, records))
+        scored_at = members.column(map(_scored_at, records))
+        # A list: the builtins take twice as long over a generator.
+        if not all([record_id is None or record_id.isprintable() for record_id in ids]):  # noqa: C419
             return None
+        if not _are_plausible(scored_at, moments):
+            return None
+        meta = members.column(map(_meta, records))
+        if meta.count(None) < len(meta):
+            rows = [None if one is None else members.column(structs.astuple(one)) for one in meta]
+            meta = [row and [tidy(cell) if type(cell) is float else cell for cell in row] for row in rows]
+        probabilities = members.column(map(_probability, records))
+        labels = members.column(map(_label, records))
         count = len(records)
+        if not is_evidently_strict(body, members.count, count - scored_at.count(None)):
+            return None
         return CheckedPayload(
             sent=count,
             indexes=list(range(count)),
             ids=ids,
             times=scored_at,
-            features=_rows(map(_features, records), self._feature_numbers),
-            meta=self._meta_rows(list(map(_meta, records))),
+            features=_tidy_rows(map(_features, records), self._pick_numbers),
+            meta=meta,
             predictions=[tidy(value) if type(value) is float else value for value in map(_prediction, records)],
-            probabilities=[_tidy_probability(value) for value in map(_probability, records)],
-            labels=[tidy(value) if type(value) is float else value for value in map(_label, records)],
+            probabilities=[_tidy_probability(value) for value in probabilities],
+            labels=[tidy(value) if type(value) is float else value for value in labels],
         )
 
-    def _meta_rows(self, metas: list[Any]) -> list[Cells | None]:
-        if metas.count(None) == len(metas):
-            return metas
-        return [None if meta is None else _rows([meta], self._meta_numbers)[0] for meta in metas]
+
+class _Members:
+    """Counts the members of the JSON's objects."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def column(self, values: Iterable[Any]) -> list[Any]:
+        """Returns the values, None for those that were left out, and counts the others."""
+        found = list(values)
+        if UnsetType in set(map(type, found)):
+            found_set = [value for value in found if value is not UNSET]
+            self.count += len(found_set)
+            return [None if value is UNSET else value for value in found] if found_set else [None] * len(found)
+        self.count += len(found)
+        return found
 
 
 def _body_type(target: Target) -> type[msgspec.Struct]:
@@ -90,11 +123,12 @@ def _body_type(target: Target) -> type[msgspec.Struct]:
         [
             ("features", _struct("Features", target.schema.features, required=True)),
             ("prediction", prediction),
-            ("id", _Id | None, None),
-            ("scored_at", _Moment | None, None),
-            ("meta", _struct("MetaFields", target.schema.meta, required=False) | None, None),
-            ("probability", _Share | list[_Share] | None, None),
-            ("label", _Scalar | None, None),
+            # A member that is left out differs from one that is null, because members are counted.
+            ("id", _Id | UnsetType | None, UNSET),
+            ("scored_at", _Moment | UnsetType | None, UNSET),
+            ("meta", _struct("MetaFields", target.schema.meta, required=False) | UnsetType | None, UNSET),
+            ("probability", _Share | list[_Share] | UnsetType | None, UNSET),
+            ("label", _Scalar | UnsetType | None, UNSET),
         ],
         forbid_unknown_fields=True,
         gc=False,
@@ -103,39 +137,31 @@ def _body_type(target: Target) -> type[msgspec.Struct]:
 
 
 def _struct(name: str, columns: Sequence[Column], *, required: bool) -> Json:
-    """A struct with one field per column, in schema order, whose JSON name is the column's."""
+    """Returns a struct with one field per column, in schema order, whose JSON name is the column's."""
     fields: list[Any] = []
     for position, column in enumerate(columns):
-        default = {} if required else {"default": None}
-        fields.append((f"column_{position}", _TYPES[column.type] | None, msgspec.field(name=column.name, **default)))
+        name, kind = f"column_{position}", _TYPES[column.type] | None
+        # A member that is left out differs from null, because members are counted.
+        fields.append(
+            (name, kind, msgspec.field(name=column.name))
+            if required
+            else (name, kind | UnsetType, msgspec.field(name=column.name, default=UNSET))
+        )
     return msgspec.defstruct(name, fields, forbid_unknown_fields=True, gc=False)
 
 
-def _numbers_of(columns: Sequence[Column]) -> Callable[[Any], Sequence[Any]] | None:
-    """Picks the values of the columns that hold numbers, which may need tidying."""
-    positions = [position for position, column in enumerate(columns) if column.type is FieldType.NUMBER]
-    if not positions:
-        return None
-    # A slice gives a tuple where a single position would give the bare value.
-    return itemgetter(*positions) if len(positions) > 1 else itemgetter(slice(positions[0], positions[0] + 1))
-
-
-def _rows(values: Json, numbers: Callable[[Any], Sequence[Any]] | None) -> list[Any]:
+def _tidy_rows(values: Json, pick_numbers: _Pick | None) -> list[Any]:
     rows = list(map(structs.astuple, values))
-    if numbers is not None:
+    if pick_numbers is not None:
         for position, row in enumerate(rows):
-            for value in numbers(row):
+            for value in pick_numbers(row):
                 if value is not None and value.is_integer():
                     rows[position] = tuple(tidy(cell) if type(cell) is float else cell for cell in row)
                     break
     return rows
 
 
-def _are_plain(ids: list[str | None]) -> bool:
-    return all([record_id is None or record_id.isprintable() for record_id in ids])  # noqa: C419 - a generator takes twice as long
-
-
-def _are_believable(times: list[datetime | None], moments: Moments) -> bool:
+def _are_plausible(times: list[datetime | None], moments: Moments) -> bool:
     latest, may_be_absent = moments.latest, not moments.historical
     for time in times:
         if time is None:

@@ -1,6 +1,6 @@
 """The other forms of feedback (objects of columns, `fields`/`values`, CSV), each turned into native records.
 
-Columns that are neither feature, meta field, id, label nor time of the label are passed over, as OpenScale does.
+Columns that are neither feature, meta field, id, label nor time of the label are ignored, as in OpenScale.
 """
 
 import csv
@@ -8,11 +8,15 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from app.domain.deployments import Column
-from app.errors import InvalidInput
-from app.ingest.cells import Json, parse_label, parse_text
-from app.ingest.checked import RecordRefused
-from app.ingest.plan import Plan
+from ..domain.deployments import Column
+from ..errors import InvalidInput
+from .cells import Json, parse_label, parse_text
+from .checked import RecordRefused
+from .limits import MAX_BODY_BYTES
+from .plan import Plan
+
+# Python's own limit would refuse a whole file for one long value.
+csv.field_size_limit(MAX_BODY_BYTES)
 
 _ID_COLUMNS = ("id", "record_id")
 _TIME_COLUMN = "labelled_at"
@@ -20,12 +24,12 @@ _MOST_NAMED = 10
 
 
 def records_of_objects(objects: Sequence[Any], plan: Plan, label: str) -> list[Any]:
-    """Objects of columns and values as native records; what is no object stays as it is."""
-    return [_record(row, plan, label) if isinstance(row, Mapping) else row for row in objects]
+    """Returns objects of columns and values as native records; items that are not objects stay as they are."""
+    return [_build_record(row, plan, label) if isinstance(row, Mapping) else row for row in objects]
 
 
 def records_of_tables(tables: Iterable[Any], plan: Plan, label: str) -> list[Any]:
-    """The rows of `{fields, values}` tables as native records, in order.
+    """Returns the rows of `{fields, values}` tables as native records, in order.
 
     Raises:
         InvalidInput: a table without a line of column names, or without rows.
@@ -37,17 +41,23 @@ def records_of_tables(tables: Iterable[Any], plan: Plan, label: str) -> list[Any
             raise InvalidInput.of(f"[{position}].fields", "must be an array of column names")
         if not isinstance(values, list):
             raise InvalidInput.of(f"[{position}].values", "must be an array of rows")
-        records += [_table_record(fields, row, plan, label) for row in values]
+        for row in values:
+            if not isinstance(row, list):
+                records.append(RecordRefused("values", "must be an array"))
+            elif len(row) != len(fields):
+                records.append(RecordRefused("values", f"has {len(row)} values for {len(fields)} fields"))
+            else:
+                records.append(_build_record(dict(zip(fields, row, strict=True)), plan, label))
     return records
 
 
 def is_table(value: Json) -> bool:
-    """Whether a decoded value is `{fields, values}`, and not an object of columns that happen to be called so."""
+    """Returns whether a decoded value is `{fields, values}`, and not an object of columns that happen to be called so."""
     return isinstance(value, Mapping) and isinstance(value.get("fields"), list) and isinstance(value.get("values"), list)
 
 
 def records_of_csv(body: bytes, plan: Plan, label: str) -> list[Any]:
-    """The lines under a CSV's header as native records, each value read as its column's type.
+    """Returns the lines under a CSV's header as native records, each value read as its column's type.
 
     Raises:
         InvalidInput: it is not CSV in UTF-8, or the header lacks the label or names a column twice.
@@ -60,18 +70,20 @@ def records_of_csv(body: bytes, plan: Plan, label: str) -> list[Any]:
         raise InvalidInput.of("body", f"is not CSV ({error})") from error
     header = lines[0] if lines else []
     if label not in header:
-        raise InvalidInput.of("label", f"the header has no column {label!r:.210}; it has {_listed(header)}")
+        shown = ", ".join(f"{name:.50}" for name in header[:_MOST_NAMED]) or "none"
+        more = f" and {len(header) - _MOST_NAMED} more" if len(header) > _MOST_NAMED else ""
+        raise InvalidInput.of("label", f"the header has no column {label!r:.210}; it has {shown}{more}")
     if len(set(header)) < len(header):
         raise InvalidInput.of("body", "the header names a column twice")
-    return [_csv_record(header, line, plan, label) for line in lines[1:] if line]
+    return [_build_csv_record(header, line, plan, label) for line in lines[1:] if line]
 
 
-def _record(row: Mapping[str, Any], plan: Plan, label: str) -> dict[str, Any]:
+def _build_record(row: Mapping[str, Any], plan: Plan, label: str) -> dict[str, Any]:
     columns = plan.features.names | plan.meta.names
     id_column = next((name for name in _ID_COLUMNS if name in row and name not in columns), None)
     found: dict[str, Any] = {
-        "features": _present(row, plan.target.schema.features),
-        "meta": _present(row, plan.target.schema.meta),
+        "features": _pick_columns(row, plan.target.schema.features),
+        "meta": _pick_columns(row, plan.target.schema.meta),
         "label": row.get(label),
         "id": row[id_column] if id_column else None,
     }
@@ -80,30 +92,17 @@ def _record(row: Mapping[str, Any], plan: Plan, label: str) -> dict[str, Any]:
     return found
 
 
-def _present(row: Mapping[str, Any], columns: Sequence[Column]) -> dict[str, Any] | None:
+def _pick_columns(row: Mapping[str, Any], columns: Sequence[Column]) -> dict[str, Any] | None:
     return {column.name: row[column.name] for column in columns if column.name in row} or None
 
 
-def _table_record(fields: list[str], row: Json, plan: Plan, label: str) -> Json:
-    if not isinstance(row, list):
-        return RecordRefused("values", "must be an array")
-    if len(row) != len(fields):
-        return RecordRefused("values", f"has {len(row)} values for {len(fields)} fields")
-    return _record(dict(zip(fields, row, strict=True)), plan, label)
-
-
-def _csv_record(header: list[str], line: list[str], plan: Plan, label: str) -> Json:
+def _build_csv_record(header: list[str], line: list[str], plan: Plan, label: str) -> Json:
     if len(line) != len(header):
         return RecordRefused("line", f"has {len(line)} values under {len(header)} columns")
-    record = _record({name: text or None for name, text in zip(header, line, strict=True)}, plan, label)
+    record = _build_record({name: text or None for name, text in zip(header, line, strict=True)}, plan, label)
     record["label"] = parse_label(record["label"] or "")
     for kind, columns in (("features", plan.target.schema.features), ("meta", plan.target.schema.meta)):
         values = record[kind]
         if values is not None:
             record[kind] = {c.name: parse_text(values[c.name] or "", c.type) for c in columns if c.name in values}
     return record
-
-
-def _listed(header: list[str]) -> str:
-    shown = ", ".join(f"{name:.50}" for name in header[:_MOST_NAMED])
-    return f"{shown} and {len(header) - _MOST_NAMED} more" if len(header) > _MOST_NAMED else shown or "none"

@@ -1,37 +1,40 @@
-"""What one request and one record may be. All of it is stated in the API's description."""
+"""Limits of one request and of one record. The API's description states all of them."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
-"""Of a body, after decompression."""
+"""Max bytes of a body, after decompression."""
 
 MAX_RECORDS = 10_000
-"""In one request."""
+"""Max records in one request."""
 
 MAX_CONTAINERS = 1_000_000
-"""Arrays and objects in one body of JSON. Each takes memory many times its two characters, so they are counted before they are made."""
+"""Max arrays and objects in one JSON body. Each takes memory many times its two characters, so they are counted before they are made."""
 
 MAX_COMMAS = 10_000_000
-"""In one body of JSON: about as many values may be in it."""
+"""Max commas in one JSON body: about as many values may be in it."""
+
+MAX_RECORD_BYTES = 256 * 1024
+"""Max bytes of one record's values as JSON in UTF-8; the names of its columns do not count."""
 
 MAX_ID_CHARACTERS = 256
 
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
-"""A time before this is a mistake (a zero, seconds taken for milliseconds), not history."""
+"""Earliest plausible time of a record: one before this is a mistake (a zero, seconds taken for milliseconds), not history."""
 
 AHEAD = timedelta(days=1)
-"""How far the sender's clock may be ahead."""
+"""Max time by which the sender's clock may be ahead."""
 
 AHEAD_HISTORICAL = timedelta(minutes=10)
-"""The same where the sender's time places the record on our own clock."""
+"""Max time by which the sender's clock may be ahead where the sender's time places the record on our own clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
     """The times that a request's records may state; `historical` records must state one.
 
-    `now` is when the request was received, and what a record that states none is given.
+    `now` is when the request was received, and is the time of a record that states none.
     """
 
     now: datetime
@@ -39,5 +42,5 @@ class Moments:
 
     @property
     def latest(self) -> datetime:
-        """The latest time that is believed."""
+        """Returns the latest plausible time."""
         return self.now + (AHEAD_HISTORICAL if self.historical else AHEAD)

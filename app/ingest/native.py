@@ -1,51 +1,88 @@
-"""The exact way through native records: one by one, with the reason for each that is refused."""
+"""Checks native records one by one and gives the reason for each refusal. `fast.py` handles the usual records in one pass."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from app.ingest.cells import Check, Json, moment, printable, probability, record_id, scalar
-from app.ingest.checked import CheckedFeedback, CheckedPayload, RecordRefused, checked_cell
-from app.ingest.limits import Moments
-from app.ingest.plan import Plan
+from ..domain.texts import printable
+from .cells import Check, Json, moment, probability, record_id, scalar
+from .checked import CheckedFeedback, CheckedPayload, RecordRefused, checked_cell
+from .limits import Moments
+from .plan import Plan
 
 _PAYLOAD_MEMBERS = frozenset({"id", "scored_at", "features", "meta", "prediction", "probability", "label"})
 _FEEDBACK_MEMBERS = frozenset({"id", "features", "meta", "label", "labelled_at"})
 
 
 def check_payload(records: Sequence[Any], plan: Plan, moments: Moments) -> CheckedPayload:
-    """The records of a decoded body, each checked by the schema."""
+    """Returns the records of a decoded body, each checked by the schema."""
     checked = CheckedPayload(sent=len(records))
     for index, record in enumerate(records):
         try:
-            _add_payload(checked, index, _members(record, _PAYLOAD_MEMBERS), plan, moments)
+            members = read_members(record, _PAYLOAD_MEMBERS)
+            found_id = read_optional("id", record_id, members)
+            scored_at = stated_moment("scored_at", members.get("scored_at"), moments)
+            _require("features", "is missing", given="features" in members)
+            features = plan.features.cells(members["features"])
+            meta = None if members.get("meta") is None else plan.meta.cells(members["meta"])
+            prediction = checked_label("prediction", members.get("prediction"), plan)
+            found_probability = read_optional("probability", probability, members)
+            label = read_optional("label", scalar, members)
         except RecordRefused as refused:
             checked.rejections.append(refused.rejection(index))
+            continue
+
+        # Only after the last check: a refused record must not leave a value in any of the lists.
+        checked.indexes.append(index)
+        checked.ids.append(found_id)
+        checked.times.append(scored_at)
+        checked.features.append(features)
+        checked.meta.append(meta)
+        checked.predictions.append(prediction)
+        checked.probabilities.append(found_probability)
+        checked.labels.append(label)
     return checked
 
 
 def check_feedback(records: Sequence[Any], plan: Plan, moments: Moments, *, label_field: str = "label") -> CheckedFeedback:
-    """The same for feedback; `label_field` is what the sender calls the label.
+    """Returns the feedback records of a decoded body; `label_field` is the sender's name of the label.
 
-    A RecordRefused in place of a record is one that could not even be read.
+    `records` may contain a RecordRefused in place of a record that could not be read.
     """
     checked = CheckedFeedback(sent=len(records))
     for index, record in enumerate(records):
         try:
             if isinstance(record, RecordRefused):
                 raise record
-            label = checked_label(label_field, _members(record, _FEEDBACK_MEMBERS).get("label"), plan)
-            _add_feedback(checked, index, record, label, plan, moments)
+            members = read_members(record, _FEEDBACK_MEMBERS)
+            label = checked_label(label_field, members.get("label"), plan)
+            found_id = read_optional("id", record_id, members)
+            labelled_at = stated_moment("labelled_at", members.get("labelled_at"), moments)
+            features = None if members.get("features") is None else plan.features.cells(members["features"])
+            _require(
+                "features",
+                "is missing; a label needs the features, or the id of a logged payload record",
+                given=features is not None or found_id is not None,
+            )
+            meta = None if members.get("meta") is None else plan.meta.cells(members["meta"])
         except RecordRefused as refused:
             checked.rejections.append(refused.rejection(index))
+            continue
+
+        checked.indexes.append(index)
+        checked.ids.append(found_id)
+        checked.times.append(labelled_at)
+        checked.features.append(features)
+        checked.meta.append(meta)
+        checked.labels.append(label)
     return checked
 
 
 def stated_moment(where: str, value: Json, moments: Moments) -> datetime | None:
-    """A time that a record may state, and a historical one must.
+    """Returns the time that a record states; None if it states none. A historical record must state one.
 
     Raises:
-        RecordRefused: it is missing though the record is historical, or is not believable.
+        RecordRefused: it is missing though the record is historical, or is not plausible.
     """
     if value is not None:
         found: datetime = checked_cell(where, lambda text: moment(text, moments), value)
@@ -56,7 +93,7 @@ def stated_moment(where: str, value: Json, moments: Moments) -> datetime | None:
 
 
 def checked_label(where: str, value: Json, plan: Plan) -> Json:
-    """An observed label.
+    """Returns an observed label, or a prediction.
 
     Raises:
         RecordRefused: it is missing, or not of the kind that the model predicts.
@@ -66,7 +103,12 @@ def checked_label(where: str, value: Json, plan: Plan) -> Json:
     return checked_cell(where, plan.prediction, value)
 
 
-def _members(record: Json, known: frozenset[str]) -> Mapping[str, Any]:
+def read_members(record: Json, known: frozenset[str]) -> Mapping[str, Any]:
+    """Returns the members of a record.
+
+    Raises:
+        RecordRefused: it is not an object, or has a member that is not known.
+    """
     if not isinstance(record, Mapping):
         raise RecordRefused("record", "must be an object")
     unknown = [name for name in record if name not in known]
@@ -75,42 +117,16 @@ def _members(record: Json, known: frozenset[str]) -> Mapping[str, Any]:
     return record
 
 
-def _add_payload(checked: CheckedPayload, index: int, record: Mapping[str, Any], plan: Plan, moments: Moments) -> None:
-    found_id = _optional("id", record_id, record)
-    scored_at = stated_moment("scored_at", record.get("scored_at"), moments)
-    if "features" not in record:
-        raise RecordRefused("features", "is missing")
-    features = plan.features.cells(record["features"])
-    meta = None if record.get("meta") is None else plan.meta.cells(record["meta"])
-    if record.get("prediction") is None:
-        raise RecordRefused("prediction", "is missing")
-    prediction = checked_cell("prediction", plan.prediction, record["prediction"])
-    found_probability = _optional("probability", probability, record)
-    checked.labels.append(_optional("label", scalar, record))
-    checked.indexes.append(index)
-    checked.ids.append(found_id)
-    checked.times.append(scored_at)
-    checked.features.append(features)
-    checked.meta.append(meta)
-    checked.predictions.append(prediction)
-    checked.probabilities.append(found_probability)
+def _require(where: str, reason: str, *, given: bool) -> None:
+    if not given:
+        raise RecordRefused(where, reason)
 
 
-def _add_feedback(checked: CheckedFeedback, index: int, record: Mapping[str, Any], label: Json, plan: Plan, moments: Moments) -> None:
-    found_id = _optional("id", record_id, record)
-    labelled_at = stated_moment("labelled_at", record.get("labelled_at"), moments)
-    features = None if record.get("features") is None else plan.features.cells(record["features"])
-    if features is None and found_id is None:
-        raise RecordRefused("features", "is missing; a label needs the features, or the id of a logged payload record")
-    meta = None if record.get("meta") is None else plan.meta.cells(record["meta"])
-    checked.labels.append(label)
-    checked.indexes.append(index)
-    checked.ids.append(found_id)
-    checked.times.append(labelled_at)
-    checked.features.append(features)
-    checked.meta.append(meta)
+def read_optional(name: str, check: Check, record: Mapping[str, Any]) -> Json:
+    """Returns a member as it is stored; None where it is missing or null.
 
-
-def _optional(name: str, check: Check, record: Mapping[str, Any]) -> Json:
+    Raises:
+        RecordRefused: it does not pass the check.
+    """
     value = record.get(name)
     return None if value is None else checked_cell(name, check, value)

@@ -1,63 +1,79 @@
-"""Logged request/response pairs in OpenScale's form. The shape is read by `scoring.formats`; here every value is checked."""
+"""Logged pairs of request and answer. Their shape is read by `app/payloads`; here every value is checked."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from app.domain.records import Rejection
-from app.errors import FieldProblem, InvalidInput, TooLarge
-from app.ingest.cells import CellRefused, Json, printable, probability, record_id, scalar
-from app.ingest.checked import CheckedPayload, RecordRefused
-from app.ingest.limits import MAX_RECORDS, Moments
-from app.ingest.native import stated_moment
-from app.ingest.plan import Plan
-from app.ingest.tables import Refusals, check_rows, check_values, pick_columns, require_values
-from app.scoring.formats.logged import LoggedTable, read_logged
+from ..domain.records import Rejection
+from ..domain.texts import printable
+from ..errors import FieldProblem, InvalidInput, TooLarge
+from ..payloads.pairs import LoggedTable
+from ..payloads.registry import logged_codec_of
+from .cells import CellRefused, probability, record_id, scalar
+from .checked import CheckedPayload, RecordRefused
+from .limits import MAX_RECORDS, Moments
+from .native import stated_moment
+from .plan import Plan
+from .tables import Refusals, check_rows, check_values, pick_columns, require_values
 
 
 def check_pairs(pairs: Sequence[Any], plan: Plan, moments: Moments, *, is_plain: bool) -> CheckedPayload:
-    """The records of all pairs, numbered through from the first row of the first.
+    """Returns the records of all pairs, numbered through from the first row of the first.
 
     Raises:
         InvalidInput: a pair is not of that form; nothing of the request is stored then.
         TooLarge: the pairs hold more records than one request may.
     """
-    tables = [_table(pair, position, plan) for position, pair in enumerate(pairs)]
+    tables = []
+    for position, pair in enumerate(pairs):
+        where = f"[{position}]"
+        if not isinstance(pair, dict):
+            raise InvalidInput.of(where, "must be an object with request and response")
+        try:
+            tables.append(logged_codec_of(pair).read_pair(pair, outputs=plan.target.outputs))
+        except InvalidInput as error:
+            problems = [FieldProblem(printable(f"{where}.{one.field}"), printable(one.message)) for one in error.problems]
+            raise InvalidInput(problems) from error
+
     sent = sum(map(len, tables))
     if sent > MAX_RECORDS:
         raise TooLarge(f"The request holds {sent:,} records; at most {MAX_RECORDS:,} are taken at once.")
+
     checked = CheckedPayload(sent=sent)
     first = 0
     for table in tables:
-        _add(checked, first, table, plan, moments, is_plain=is_plain)
+        _add_table(checked, first, table, plan, moments, is_plain=is_plain)
         first += len(table)
     return checked
 
 
-def _table(pair: Json, position: int, plan: Plan) -> LoggedTable:
-    where = f"[{position}]"
-    if not isinstance(pair, dict):
-        raise InvalidInput.of(where, "must be an object with request and response")
-    try:
-        return read_logged(pair, outputs=plan.target.outputs)
-    except InvalidInput as error:
-        raise InvalidInput([FieldProblem(printable(f"{where}.{p.field}"), printable(p.message)) for p in error.problems]) from error
-
-
-def _add(checked: CheckedPayload, first: int, table: LoggedTable, plan: Plan, moments: Moments, *, is_plain: bool) -> None:
+def _add_table(checked: CheckedPayload, first: int, table: LoggedTable, plan: Plan, moments: Moments, *, is_plain: bool) -> None:
     rows, refusals = len(table), Refusals()
     _check_names(table, plan, refusals)
-    scored_at = _scored_at(table, moments, refusals)
-    ids = _ids(table, refusals)
+    scored_at: datetime | None = None
+    try:
+        scored_at = stated_moment("scoring_timestamp", table.scoring_timestamp, moments)
+    except RecordRefused as refused:
+        refusals.add_all(rows, refused.field, refused.reason)
+    ids: list[str | None] = [None] * rows
+    if (call := table.scoring_id) is not None:
+        # Ids as OpenScale names them. The last is the longest, so that its check is the check of all.
+        ids = [f"{call}-{n}" for n in range(1, rows + 1)]
+        try:
+            record_id(f"{call}-{rows}")
+        except CellRefused as error:
+            refusals.add_all(rows, "scoring_id", str(error))
+
     features = pick_columns(table.rows, table.fields, plan.target.schema.features)
     check_rows(features, plan.target.schema.features, refusals, is_plain=is_plain)
-    meta = _meta(table, plan, refusals, is_plain=is_plain)
+    meta = _check_meta(table, plan, refusals, is_plain=is_plain)
     outputs = plan.target.outputs
     require_values(table.predictions, outputs.prediction, refusals)
     predictions = check_values(table.predictions, plan.prediction, outputs.prediction, refusals, is_plain=is_plain)
     nothing = [None] * rows
     probabilities = check_values(table.probabilities or nothing, probability, outputs.probability or "", refusals, is_plain=is_plain)
     labels = check_values(table.labels or nothing, scalar, outputs.label or "", refusals, is_plain=is_plain)
+
     good = [position for position in range(rows) if position not in refusals.found] if refusals.found else range(rows)
     checked.rejections += [Rejection(first + position, *refusals.found[position]) for position in sorted(refusals.found)]
     checked.indexes += [first + position for position in good]
@@ -75,7 +91,7 @@ def _add(checked: CheckedPayload, first: int, table: LoggedTable, plan: Plan, mo
 
 
 def _check_names(table: LoggedTable, plan: Plan, refusals: Refusals) -> None:
-    """Every row shares the table's columns, and so every row shares what is wrong with them."""
+    """Checks the column names once: every row shares them, and so every row shares their faults."""
     for name in table.fields:
         if name not in plan.features.names and name not in plan.meta.names:
             refusals.add_all(len(table), printable(name), "is not a column of the schema")
@@ -87,27 +103,8 @@ def _check_names(table: LoggedTable, plan: Plan, refusals: Refusals) -> None:
             refusals.add_all(len(table), column.name, "is missing; a feature without a value must be sent as null")
 
 
-def _scored_at(table: LoggedTable, moments: Moments, refusals: Refusals) -> datetime | None:
-    try:
-        return stated_moment("scoring_timestamp", table.scoring_timestamp, moments)
-    except RecordRefused as refused:
-        refusals.add_all(len(table), refused.field, refused.reason)
-        return None
-
-
-def _ids(table: LoggedTable, refusals: Refusals) -> list[str | None]:
-    """OpenScale's own naming: `{scoring_id}-{n}`, n from 1."""
-    if table.scoring_id is None:
-        return [None] * len(table)
-    try:
-        record_id(f"{table.scoring_id}-{len(table)}")
-    except CellRefused as error:
-        refusals.add_all(len(table), "scoring_id", str(error))
-    return [f"{table.scoring_id}-{n}" for n in range(1, len(table) + 1)]
-
-
-def _meta(table: LoggedTable, plan: Plan, refusals: Refusals, *, is_plain: bool) -> list[Any]:
-    """From the meta table; some senders put meta fields among the others instead."""
+def _check_meta(table: LoggedTable, plan: Plan, refusals: Refusals, *, is_plain: bool) -> list[Any]:
+    """Returns the meta fields of the meta table; some senders put them among the others instead."""
     columns = plan.target.schema.meta
     names, rows = table.meta_fields, table.meta_rows
     if rows is None:

@@ -1,14 +1,15 @@
-"""A deployment's schema made ready for checking: compiled once per state of the deployment, used for every request."""
+"""A deployment's schema compiled for checking: once per state of the deployment, used for every request."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.domain.deployments import Column, ProblemType
-from app.ingest.cells import CHECKS, Check, Json, number, printable, scalar
-from app.ingest.checked import Cells, RecordRefused, checked_cell
-from app.ingest.fast import FastReader
-from app.store.writing import Target
+from ..domain.deployments import Column, ProblemType
+from ..domain.texts import printable
+from ..store.writing import Target
+from .cells import CHECKS, Check, Json, number, scalar
+from .checked import Cells, RecordRefused, checked_cell
+from .fast import FastReader
 
 _MOST_NAMES = 5
 
@@ -25,34 +26,33 @@ class Columns:
 
     @classmethod
     def of(cls, kind: str, columns: tuple[Column, ...], *, required: bool) -> "Columns":
-        """`kind` is what messages call them: `features` or `meta`."""
+        """Returns the columns; `kind` is their name in messages: `features` or `meta`."""
         checks = tuple(CHECKS[column.type] for column in columns)
         return cls(kind, columns, checks, frozenset(column.name for column in columns), required)
 
     def cells(self, values: Json) -> Cells:
-        """The cells of a decoded JSON object, in schema order; null means missing.
+        """Returns the cells of a decoded JSON object, in schema order; null means missing.
 
         Raises:
-            RecordRefused: it is no object, lacks a required column, has an unknown one, or a value is of the wrong type.
+            RecordRefused: it is not an object, lacks a required column, has an unknown one, or a value is of the wrong type.
         """
         if not isinstance(values, Mapping):
             raise RecordRefused(self.kind, "must be an object of column names and values")
         unknown = [name for name in values if name not in self.names]
         if unknown:
-            raise RecordRefused(f"{self.kind}.{printable(unknown[0])}", f"is not a column of the schema; the schema has {self._listed()}")
-        return [self._cell(column, check, values) for column, check in zip(self.columns, self.checks, strict=True)]
+            listed = ", ".join(column.name for column in self.columns[:_MOST_NAMES]) or "none"
+            more = f" and {len(self.columns) - _MOST_NAMES} more" if len(self.columns) > _MOST_NAMES else ""
+            raise RecordRefused(f"{self.kind}.{printable(unknown[0])}", f"is not a column of the schema; the schema has {listed}{more}")
 
-    def _cell(self, column: Column, check: Check, values: Mapping[str, Any]) -> Json:
-        where = f"{self.kind}.{column.name}"
-        if self.required and column.name not in values:
-            raise RecordRefused(where, "is missing; a feature without a value must be sent as null")
-        value = values.get(column.name)
-        return None if value is None else checked_cell(where, check, value)
-
-    def _listed(self) -> str:
-        names = ", ".join(column.name for column in self.columns[:_MOST_NAMES])
-        more = len(self.columns) - _MOST_NAMES
-        return (names + (f" and {more} more" if more > 0 else "")) if names else "none"
+        found: list[Any] = []
+        for column, check in zip(self.columns, self.checks, strict=True):
+            where = f"{self.kind}.{column.name}"
+            # A feature that is left out is a mistake of the sender; one that is null is a missing value.
+            if self.required and column.name not in values:
+                raise RecordRefused(where, "is missing; a feature without a value must be sent as null")
+            value = values.get(column.name)
+            found.append(None if value is None else checked_cell(where, check, value))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Plan:
 
 
 def plan_for(target: Target) -> Plan:
-    """The plan for one state of a deployment."""
+    """Returns the plan for one state of a deployment."""
     schema = target.schema
     is_regression = target.problem_type is ProblemType.REGRESSION
     return Plan(

@@ -1,20 +1,20 @@
-"""One request's body in whatever form it came, read and checked."""
+"""One request's body in any of its forms, read and checked."""
 
 from typing import Any
 
 from msgspec import Struct
 
-from app.errors import InvalidInput, TooLarge
-from app.ingest.bodies import decoded_json, decompressed, require_decodable
-from app.ingest.checked import CheckedFeedback, CheckedPayload
-from app.ingest.feedback_forms import is_table, records_of_csv, records_of_objects, records_of_tables
-from app.ingest.limits import MAX_RECORDS, Moments
-from app.ingest.native import check_feedback, check_payload
-from app.ingest.pairs import check_pairs
-from app.ingest.plan import Plan
+from ..errors import InvalidInput, TooLarge
+from .bodies import decoded_json, decompressed, require_decodable
+from .checked import CheckedFeedback, CheckedPayload
+from .feedback_forms import is_table, records_of_csv, records_of_objects, records_of_tables
+from .limits import MAX_RECORDS, Moments
+from .native import check_feedback, check_payload
+from .pairs import check_pairs
+from .plan import Plan
 
 LABEL = "label"
-"""What the label, or its column, is called unless another name is given."""
+"""Name of the label, or of its column, unless another one is given."""
 
 _NATIVE = frozenset({"records"})
 _PAYLOAD_FORMS = "must be {records: […]}, or a logged pair {request, response} or an array of them"
@@ -22,9 +22,13 @@ _FEEDBACK_FORMS = "must be {records: […]}, an array of objects of columns, or 
 
 
 class LogRequest(Struct, frozen=True, kw_only=True):
-    """What was sent. `encoding` is the body's Content-Encoding; `label` the label's column of feedback in the forms that name columns."""
+    """One request to log records. `encoding` is its Content-Encoding; `label` the label's column of feedback in forms that name columns.
+
+    Large bodies of one `actor` wait for each other before those of another one do.
+    """
 
     body: bytes
+    actor: str = ""
     encoding: str = ""
     is_csv: bool = False
     historical: bool = False
@@ -32,7 +36,7 @@ class LogRequest(Struct, frozen=True, kw_only=True):
 
 
 def read_payload(request: LogRequest, plan: Plan, moments: Moments) -> CheckedPayload:
-    """The payload records that were sent.
+    """Returns the payload records that were sent.
 
     Raises:
         InvalidInput: the body as a whole cannot be read; the field says where.
@@ -45,13 +49,24 @@ def read_payload(request: LogRequest, plan: Plan, moments: Moments) -> CheckedPa
     require_decodable(body)
     checked = plan.fast.read(body, moments) if plan.fast else None
     if checked is None:
-        checked = _read_payload(body, plan, moments)
+        decoded = decoded_json(body)
+        value = decoded.value
+        if isinstance(value, dict) and "records" in value:
+            checked = check_payload(_native_records(value), plan, moments)
+        elif isinstance(value, dict) and ("request" in value or "response" in value):
+            checked = check_pairs([value], plan, moments, is_plain=decoded.is_plain)
+        elif isinstance(value, list):
+            _check_count(len(value))
+            checked = check_pairs(value, plan, moments, is_plain=decoded.is_plain)
+        else:
+            raise InvalidInput.of("body", _PAYLOAD_FORMS)
+    # Again, because one pair holds many records.
     _check_count(checked.sent)
     return checked
 
 
 def read_feedback(request: LogRequest, plan: Plan, moments: Moments) -> CheckedFeedback:
-    """The feedback records that were sent.
+    """Returns the feedback records that were sent.
 
     Raises:
         InvalidInput, TooLarge, UnsupportedMediaType: as `read_payload`.
@@ -59,40 +74,22 @@ def read_feedback(request: LogRequest, plan: Plan, moments: Moments) -> CheckedF
     body = decompressed(request.body, request.encoding)
     if not request.is_csv:
         require_decodable(body)
-    label_field, records = _feedback_records(body, request, plan)
-    _check_count(len(records))
-    return check_feedback(records, plan, moments, label_field=label_field)
-
-
-def _read_payload(body: bytes, plan: Plan, moments: Moments) -> CheckedPayload:
-    decoded = decoded_json(body)
-    value = decoded.value
-    if isinstance(value, dict) and "records" in value:
-        return check_payload(_native_records(value), plan, moments)
-    if isinstance(value, dict) and ("request" in value or "response" in value):
-        return check_pairs([value], plan, moments, is_plain=decoded.is_plain)
-    if isinstance(value, list):
-        _check_count(len(value))
-        return check_pairs(value, plan, moments, is_plain=decoded.is_plain)
-    raise InvalidInput.of("body", _PAYLOAD_FORMS)
-
-
-def _feedback_records(body: bytes, request: LogRequest, plan: Plan) -> tuple[str, list[Any]]:
     label = request.label
+    value = None if request.is_csv else decoded_json(body).value
     if request.is_csv:
-        return label, records_of_csv(body, plan, label)
-    value = decoded_json(body).value
-    if isinstance(value, dict) and "records" in value:
+        records = records_of_csv(body, plan, label)
+    elif isinstance(value, dict) and "records" in value:
         if label != LABEL:
             raise InvalidInput.of("label", "names a column, and {records: […]} has none: each record holds its label as `label`")
-        return LABEL, _native_records(value)
-    if is_table(value):
-        value = [value]
-    if not isinstance(value, list):
-        raise InvalidInput.of("body", _FEEDBACK_FORMS)
-    if value and all(map(is_table, value)):
-        return label, records_of_tables(value, plan, label)
-    return label, records_of_objects(value, plan, label)
+        records = _native_records(value)
+    else:
+        rows = [value] if is_table(value) else value
+        if not isinstance(rows, list):
+            raise InvalidInput.of("body", _FEEDBACK_FORMS)
+        are_tables = rows and all(map(is_table, rows))
+        records = records_of_tables(rows, plan, label) if are_tables else records_of_objects(rows, plan, label)
+    _check_count(len(records))
+    return check_feedback(records, plan, moments, label_field=label)
 
 
 def _native_records(value: dict[str, Any]) -> list[Any]:

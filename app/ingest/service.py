@@ -1,4 +1,4 @@
-"""The story of a batch: read, check by the schema, write durably, say what became of each record."""
+"""The story of a batch: read, check by the schema, write durably, return a receipt for each record."""
 
 import asyncio
 import os
@@ -7,36 +7,49 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Generic, TypeVar, cast
 
-from app.domain.records import Receipt, RecordConflict
-from app.errors import InvalidInput, NotFound, Unavailable
-from app.ingest.checked import Checked, CheckedFeedback, CheckedPayload
-from app.ingest.encode import feedback_batch, payload_batch
-from app.ingest.limits import Moments
-from app.ingest.plan import Plan, plan_for
-from app.ingest.requests import LogRequest, read_feedback, read_payload
-from app.store.engine import Database
-from app.store.partitions import ensure_coming_months, ensure_months, month_of
-from app.store.writing import NOTHING_SPECIAL, Batch, GroupCommit, NoPartition, Outcome, RecordNumbers, Refused, StaleTarget, read_target
-from app.telemetry.metrics import ingest_records
+from ..domain.records import Receipt, RecordConflict
+from ..errors import InvalidInput, NotFound, Unavailable
+from ..store.database.engine import Database
+from ..store.database.partitions import ensure_coming_months, ensure_months, month_of
+from ..store.writing import (
+    NOTHING_SPECIAL,
+    Batch,
+    GroupCommit,
+    NoPartition,
+    Outcome,
+    PayloadBatch,
+    RecordNumbers,
+    Refused,
+    StaleTarget,
+    read_target,
+)
+from ..telemetry.metrics import ingest_records
+from ..turns import Turns
+from .checked import Checked, CheckedFeedback, CheckedPayload
+from .encode import feedback_batch, payload_batch
+from .limits import Moments
+from .plan import Plan, plan_for
+from .requests import LogRequest, read_feedback, read_payload
+from .sizes import find_large, reject
 
 _ATTEMPTS = 5
-"""How often a batch is checked anew because its deployment changed under it."""
+"""Max times a batch is checked again because its deployment changed in the meantime."""
 
 _PAUSE_SECONDS = 0.05
 _MOST_PLANS = 1000
 
 _INLINE_BYTES = 2 * 1024 * 1024
-"""Bodies below this are read on the event loop (a few milliseconds); larger and compressed ones in a thread: others get their turn."""
+"""Bytes below which a body is read on the event loop (a few milliseconds); larger and compressed ones in a thread, to let others run."""
 
 _LARGE_AT_ONCE = 2
-"""Of those that are read in threads: one may take hundreds of megabytes while it is."""
+"""Max bodies read in threads at the same time: each may take hundreds of megabytes meanwhile."""
 
 _C = TypeVar("_C", bound=Checked)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Kind(Generic[_C]):
-    """What differs between payload and feedback."""
+    """The differences between payload and feedback."""
 
     name: str
     read: Callable[[LogRequest, Plan, Moments], _C]
@@ -67,7 +80,7 @@ class Ingestion:
         self._numbers = RecordNumbers(database)
         self._plans: dict[str, Plan] = {}
         self._months: set[tuple[int, int]] = set()
-        self._large = asyncio.Semaphore(_LARGE_AT_ONCE)
+        self._large = Turns(_LARGE_AT_ONCE, busy="Too many large bodies are waiting to be read. Send the records again in a moment.")
 
     async def start(self) -> None:
         """Begins to take records. The database need not answer yet."""
@@ -79,7 +92,7 @@ class Ingestion:
         await self._numbers.stop()
 
     async def plan(self, deployment_id: str) -> Plan:
-        """What the deployment's records are checked against.
+        """Returns the plan by which the deployment's records are checked.
 
         Raises:
             NotFound: there is no such deployment.
@@ -88,19 +101,19 @@ class Ingestion:
         return self._plans.get(deployment_id) or await self._fresh_plan(deployment_id)
 
     async def log_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
-        """What became of each payload record, after the durable commit.
+        """Stores payload records and returns their receipt, after the durable commit.
 
         Raises:
             InvalidInput: the body as a whole cannot be read.
             TooLarge: it holds more than a request may.
             UnsupportedMediaType: it is compressed with something other than gzip.
             NotFound: there is no such deployment.
-            Unavailable: it could not be stored now, or nobody knows whether it was; send the same records again.
+            Unavailable: it could not be stored now, or its outcome is unknown; send the same records again.
         """
         return await self._log(_PAYLOAD, deployment_id, request, now)
 
     async def log_feedback(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
-        """The same for feedback records.
+        """Stores feedback records and returns their receipt, after the durable commit.
 
         Raises:
             InvalidInput, TooLarge, UnsupportedMediaType, NotFound, Unavailable: as `log_payload`.
@@ -108,7 +121,7 @@ class Ingestion:
         return await self._log(_FEEDBACK, deployment_id, request, now)
 
     async def current_plan(self, deployment_id: str) -> Plan:
-        """What the deployment's records are checked against, as it is now.
+        """Returns the plan by which the deployment's records are checked, as it is now.
 
         Raises:
             NotFound, Unavailable: as `plan`.
@@ -116,7 +129,7 @@ class Ingestion:
         return await self._fresh_plan(deployment_id)
 
     async def store(self, checked: CheckedPayload, plan: Plan, *, now: datetime) -> tuple[list[str], Outcome]:
-        """The ids under which records that were checked already are stored, and what became of them, after the durable commit.
+        """Stores records that were checked already; returns their ids and the result of the write, after the durable commit.
 
         Raises:
             StaleTarget: the deployment was changed or deleted since they were checked; nothing was stored.
@@ -125,8 +138,14 @@ class Ingestion:
         """
         moments = Moments(now, historical=False)
         ids = _with_fresh_ids(checked.ids, now)
+        batch = payload_batch(checked, plan, moments, ids=ids, numbers=await self._numbers.take(len(ids)))
         try:
-            outcome = await self._write(payload_batch(checked, plan, moments, ids=ids, numbers=await self._numbers.take(len(ids))), now)
+            try:
+                outcome = await self._commits.write(batch)
+            except NoPartition:
+                self._months.clear()
+                await asyncio.to_thread(_ensure_coming_months, self._database, now)
+                outcome = await self._commits.write(batch)
         except StaleTarget:
             self._plans.pop(plan.target.id, None)
             raise
@@ -134,14 +153,6 @@ class Ingestion:
             raise InvalidInput.of("records", f"the database cannot hold one of them ({error})") from error
         _count(_PAYLOAD, _receipt(_PAYLOAD, checked, outcome))
         return ids, outcome
-
-    async def _write(self, batch: Batch, now: datetime) -> Outcome:
-        try:
-            return await self._commits.write(batch)
-        except NoPartition:
-            self._months.clear()
-            await asyncio.to_thread(_ensure_coming_months, self._database, now)
-            return await self._commits.write(batch)
 
     async def _log(self, kind: _Kind[_C], deployment_id: str, request: LogRequest, now: datetime) -> Receipt:
         if self._commits.is_saturated:
@@ -166,26 +177,33 @@ class Ingestion:
             if len(request.body) < _INLINE_BYTES and not request.encoding:
                 checked = kind.read(request, plan, moments)
             else:
-                async with self._large:
+                async with self._large.turn(request.actor):
                     checked = await asyncio.to_thread(kind.read, request, plan, moments)
         except InvalidInput:
             await self._require_current(plan)
             raise
         outcome = NOTHING_SPECIAL
-        if checked.indexes:
-            outcome = await self._commits.write(await self._batch(kind, checked, plan, moments))
+        batch = await self._batch(kind, checked, plan, moments) if checked.indexes else None
+        if batch is not None:
+            outcome = await self._commits.write(batch)
         else:
             await self._require_current(plan)  # nothing is written, so no write would notice
         receipt = _receipt(kind, checked, outcome)
         _count(kind, receipt)
         return receipt
 
-    async def _batch(self, kind: _Kind[_C], checked: _C, plan: Plan, moments: Moments) -> Batch:
+    async def _batch(self, kind: _Kind[_C], checked: _C, plan: Plan, moments: Moments) -> Batch | None:
+        """Returns the batch to write; None where all of its records turn out to be too large."""
         ids = _with_fresh_ids(checked.ids, moments.now)
         numbers = await self._numbers.take(len(ids))
         if moments.historical and kind is _PAYLOAD:
             await self._ensure_months(checked)
-        return kind.encode(checked, plan, moments, ids, numbers)
+        batch = kind.encode(checked, plan, moments, ids, numbers)
+        large = find_large(checked, batch.records if isinstance(batch, PayloadBatch) else batch.lines)
+        if not large:
+            return batch
+        reject(checked, large)
+        return await self._batch(kind, checked, plan, moments) if checked.indexes else None
 
     async def _fresh_plan(self, deployment_id: str) -> Plan:
         target = await asyncio.to_thread(read_target, self._database, deployment_id)
@@ -201,7 +219,7 @@ class Ingestion:
         return plan
 
     async def _require_current(self, plan: Plan) -> None:
-        """Returns if the deployment is still what the records were checked against: refusals must not rest on an old schema."""
+        """Returns if the deployment has not changed since the records were checked: refusals must not rest on an old schema."""
         fresh = await self._fresh_plan(plan.target.id)
         if (fresh.target.no, fresh.target.row_version) != (plan.target.no, plan.target.row_version):
             raise StaleTarget([])
@@ -214,7 +232,7 @@ class Ingestion:
 
 
 def _with_fresh_ids(ids: list[str | None], now: datetime) -> list[str]:
-    """The ids, and generated ones in place of None: 48 bits of time, so that they fill an index from one side, and 80 random bits."""
+    """Returns the ids, with generated ones for None: 48 bits of time, so that they fill an index from one side, and 80 random bits."""
     if None not in ids:
         return cast("list[str]", ids)
     prefix = f"{int(now.timestamp() * 1000):012x}"

@@ -1,6 +1,6 @@
 """Rows under a line of column names (`fields`/`values`, CSV, lists of objects), checked column by column.
 
-A column whose values are all of the right type is accepted at one look; only others are gone through cell by cell.
+A column whose values are all of the right type is accepted as a whole; others are checked cell by cell.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,8 +10,9 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from app.domain.deployments import Column, FieldType
-from app.ingest.cells import CHECKS, EXACT, INT64_MAX, INT64_MIN, CellRefused, Check, number, probability, tidy
+from ..domain.deployments import Column, FieldType
+from ..domain.texts import MAX_TEXT
+from .cells import CHECKS, EXACT, INT64_MAX, INT64_MIN, CellRefused, Check, number, probability, tidy
 
 _NONE = type(None)
 
@@ -33,7 +34,7 @@ class Refusals:
 
 
 def pick_columns(rows: list[list[Any]], names: Sequence[str], columns: Sequence[Column]) -> list[list[Any]]:
-    """The rows in schema order; a column that is not there is missing (None) in each."""
+    """Returns the rows in schema order; a column that is not there is missing (None) in each."""
     if list(names) == [column.name for column in columns]:
         return rows
     at = {name: position for position, name in enumerate(names)}
@@ -45,13 +46,13 @@ def pick_columns(rows: list[list[Any]], names: Sequence[str], columns: Sequence[
 
 
 def check_rows(rows: list[list[Any]], columns: Sequence[Column], refusals: Refusals, *, is_plain: bool, prefix: str = "") -> None:
-    """Checks the rows, and puts values in place of those stored in another form (3.0 as 3).
+    """Checks the rows, and replaces values that are stored in another form (3.0 as 3).
 
     `is_plain` says that the values came from strict JSON without a NUL or half a surrogate pair in any text.
     """
     for position, column in enumerate(columns):
         cells = [row[position] for row in rows]
-        found = _at_one_look(cells, column.type) if is_plain else None
+        found = _check_at_one_look(cells, column.type) if is_plain else None
         if found is None:
             found = list(cells)
             where = f"{prefix}{column.name}"
@@ -62,10 +63,13 @@ def check_rows(rows: list[list[Any]], columns: Sequence[Column], refusals: Refus
 
 
 def check_values(values: list[Any], check: Check, where: str, refusals: Refusals, *, is_plain: bool) -> list[Any]:
-    """One checked column of outputs, in which None means that there is none."""
+    """Returns one checked column of outputs, in which None means that there is none."""
     types = set(map(type, values))
-    if is_plain and check is not number and (types <= {str, _NONE} or (check is probability and _are_shares(values, types))):
-        return values
+    if is_plain and check is not number:
+        if types <= {str, _NONE} and _are_short([value for value in values if value is not None] if _NONE in types else values):
+            return values
+        if check is probability and _are_shares(values, types):
+            return values
     found = list(values)
     _check_cells(found, check, partial(_refuse, refusals, where))
     return found
@@ -79,8 +83,8 @@ def require_values(values: list[Any], where: str, refusals: Refusals) -> None:
                 refusals.add(index, where, "is missing")
 
 
-def _at_one_look(cells: list[Any], column_type: FieldType) -> list[Any] | None:
-    """The cells as they are stored, or None where they must be looked at one by one."""
+def _check_at_one_look(cells: list[Any], column_type: FieldType) -> list[Any] | None:
+    """Returns the cells as they are stored, or None where they must be checked one by one."""
     types = set(map(type, cells))
     present = cells
     if _NONE in types:
@@ -89,15 +93,11 @@ def _at_one_look(cells: list[Any], column_type: FieldType) -> list[Any] | None:
     if not types:
         return cells
     if column_type is FieldType.STRING:
-        return cells if types == {str} else None
+        return cells if types == {str} and _are_short(present) else None
     if column_type is FieldType.BOOLEAN:
         return cells if types == {bool} else None
     if column_type is FieldType.INTEGER:
         return cells if types == {int} and _lie_within(present, INT64_MIN, INT64_MAX) else None
-    return _numbers(cells, present, types)
-
-
-def _numbers(cells: list[Any], present: list[Any], types: set[type]) -> list[Any] | None:
     if types == {float}:
         has_whole = any(map(float.is_integer, present))
     elif types <= {int, float} and _lie_within(present, 1 - EXACT, EXACT - 1):
@@ -105,6 +105,10 @@ def _numbers(cells: list[Any], present: list[Any], types: set[type]) -> list[Any
     else:
         return None
     return [tidy(cell) if type(cell) is float else cell for cell in cells] if has_whole else cells
+
+
+def _are_short(texts: list[Any]) -> bool:
+    return max(map(len, texts), default=0) <= MAX_TEXT
 
 
 def _are_shares(values: list[Any], types: set[type]) -> bool:

@@ -1,16 +1,16 @@
-"""Counts in, numbers out: tables, metrics, intervals and verdicts. No frames, no configuration, no records after the tables."""
+"""Metrics, intervals and verdicts, from tables of counts. Reads no frames, no configuration, and no records beyond the tables."""
 
-from app.metrics.balanced import measure_balanced
-from app.metrics.catalogue import CATALOGUE, DEFAULT_METRICS, Data, Direction, Metric, metrics_on
-from app.metrics.debiased import measure_debiased, measure_debiased_feedback
-from app.metrics.feedback import measure_feedback
-from app.metrics.groups import NEITHER, Group
-from app.metrics.payload import measure_payload, measure_training
-from app.metrics.perturbed import measure_perturbed
-from app.metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
-from app.metrics.values import Measured, Undefined, Value
-from app.metrics.verdicts import MINIMUM_GROUP_SIZE, Limits, Verdict, verdict
-from app.metrics.worst import AllLimits
+from .balanced import measure_balanced
+from .catalogue import CATALOGUE, DEFAULT_METRICS, Data, Direction, Metric, metrics_on
+from .debiased import measure_debiased, measure_debiased_feedback
+from .feedback import measure_feedback
+from .groups import NEITHER, Group
+from .payload import measure_payload, measure_training
+from .perturbed import measure_perturbed
+from .tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
+from .values import Measured, Undefined, Value
+from .verdicts import MINIMUM_GROUP_SIZE, Limits, Verdict, verdict
+from .worst import AllLimits
 
 __all__ = [
     "CATALOGUE",

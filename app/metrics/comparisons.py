@@ -1,24 +1,24 @@
-"""How a monitored rate is set against the reference rate: as a point, in closed form, and over many draws at once."""
+"""Comparisons of a monitored rate with the reference rate: as a point, in closed form, and over many draws at once."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from app.metrics.groups import FloatArray
-from app.metrics.intervals import Interval, log_ratio, newcombe, paired_difference, paired_ratio
+from .groups import FloatArray
+from .intervals import Interval, log_ratio, newcombe, paired_difference, paired_ratio
 
 ROUNDING = 1e-9
-"""How far an effective size may fall short of a whole number by rounding."""
+"""Max shortfall, by rounding, of an effective size that is a whole number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """`count` of `total` records, synthetic copies included where there are any; `original` counts the records without them.
+    """`count` of `total` records, including counterfactuals where there are any; `original` counts the records without them.
 
-    Where records are weighed, `weight` is the weight of the counted, `weight_total` of all, and `effective` the size of the
-    whole in records of equal weight; unweighted they follow from the counts. `left_out` records of the groups have no outcome that
-    could be compared.
+    Where records are weighted, `weight` is the weight of the counted, `weight_total` of all, and `effective` the size of the
+    whole in records of equal weight; unweighted they follow from the counts. `left_out` records of the groups have no outcome to
+    compare.
     """
 
     count: int
@@ -50,12 +50,12 @@ class Share:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to take a share of: no record, or none that weighs anything."""
+        """Whether the share is undefined: there is no record, or none with any weight."""
         return self.original == 0 or self.mass_total <= 0 or self.effective == 0
 
     @property
     def certain(self) -> int:
-        """The original records, or fewer where some weigh so much more than others that they are as sure as fewer."""
+        """The original records, or fewer where unequal weights make them only as informative as fewer records of equal weight."""
         return self.original if self.effective is None else min(self.original, int(self.effective + ROUNDING))
 
     @property
@@ -68,11 +68,11 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One way to compare two shares, monitored first. `divides` says that a reference rate of zero leaves it undefined.
+    """One way to compare two shares, monitored first. `divides` marks a comparison that is undefined at a reference rate of zero.
 
-    `interval` takes the counted and the whole of both, and how many standard errors it reaches. `paired` is that of two rates of
-    the same records: it takes how many have both outcomes, only the monitored one, only the reference one, and neither. `slopes`
-    are how fast the comparison, a ratio on the scale of logarithms, grows with either rate.
+    `interval` takes the counted and the whole of both, and the number of standard errors it reaches. `paired` is the interval for
+    two rates of the same records: it takes how many have both outcomes, only the monitored one, only the reference one, and neither.
+    `slopes` are the derivatives of the comparison (of a ratio's logarithm) by either rate.
     """
 
     name: str
@@ -85,13 +85,13 @@ class Comparison:
 
 
 def _over_draws(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    # A draw without a favourable reference record counts as unboundedly large; 0/0 says nothing and becomes NaN.
+    # A draw without a favourable reference record counts as unboundedly large; 0/0 is unknown and becomes NaN.
     with np.errstate(divide="ignore", invalid="ignore"):
         return monitored / reference
 
 
 def _slopes_of_logarithms(monitored: float, reference: float) -> tuple[float, float]:
-    # A rate of zero has no logarithm; the other rate decides alone how sure the ratio is.
+    # A rate of zero has no logarithm; the other rate alone decides how uncertain the ratio is.
     return (1 / monitored if monitored > 0 else 0.0, -1 / reference)
 
 
@@ -132,4 +132,4 @@ REVERSED_DIFFERENCE = Comparison(
     paired=_paired_reversed,
     slopes=lambda *_: (-1.0, 1.0),
 )
-"""Reference - monitored, as Clarify has it for what is good to have."""
+"""Reference - monitored, as Clarify defines it for outcomes that are good to have."""

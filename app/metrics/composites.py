@@ -1,19 +1,21 @@
-"""Measures what is more than one rate: functions of a set's cells, of a pair's, of all groups' and of strata, with drawn intervals.
+"""Measures figures that are more than one rate: functions of the cells of a set, a pair, all groups or strata, with drawn intervals.
 
 Each function is evaluated once on the cells as counted and once on all draws of all groups together.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.metrics.catalogue.metric import Across, Metric, Need, OfPair, OfSet, Over, OverStrata, PairFunction
-from app.metrics.cautions import caution_of_strata
-from app.metrics.drawing import (
+from ..details import Details
+from .catalogue.metric import Across, Metric, Need, OfPair, OfSet, Over, OverStrata, PairFunction
+from .cautions import caution_of_strata
+from .drawing import (
     LIMITS,
     MOMENTS,
     Cells,
@@ -23,15 +25,15 @@ from app.metrics.drawing import (
     limits_around,
     sum_of_squares_interval,
 )
-from app.metrics.evidence import Evidence
-from app.metrics.formulas import conditional
-from app.metrics.formulas.conditional import Outcomes
-from app.metrics.groups import FloatArray, IntArray
-from app.metrics.intervals import Interval
-from app.metrics.members import Member, members, monitored, reference
-from app.metrics.tables.strata import Strata
-from app.metrics.values import Measured, Undefined, Value
-from app.metrics.verdicts import MINIMUM_GROUP_SIZE
+from .evidence import Evidence
+from .formulas import conditional
+from .formulas.conditional import Outcomes
+from .groups import FloatArray, IntArray
+from .intervals import Interval
+from .members import Member, build_result, members, monitored, reference
+from .tables.strata import Strata
+from .values import Measured, Undefined, Value
+from .verdicts import MINIMUM_GROUP_SIZE
 
 NO_STRATA = "the records are not divided into strata; name the column whose values say which records are alike"
 FEW_GROUPS = "fewer than two groups have labelled records"
@@ -51,68 +53,71 @@ _NAMES: Mapping[Over, object] = MappingProxyType(
         ),
     }
 )
-"""What the cells of a set are called among the details."""
+"""Names of the cells in the details."""
 
 
 def measure_drawn(metric: Metric, how: OfSet | OfPair | Across | OverStrata, evidence: Evidence) -> list[Measured]:
-    """The metric in each of its scopes but the worst."""
+    """Returns the metric in each of its scopes except the worst."""
     match how:
         case OfSet():
-            return _sets(metric, how, evidence)
+            return _measure_sets(metric, how, evidence)
         case OfPair():
-            return _pairs(metric, how, evidence)
+            return _measure_each(metric, how, evidence)
         case Across():
-            return _across(metric, how, evidence)
+            return _measure_across(metric, how, evidence)
         case OverStrata():
-            return _strata(metric, how, evidence)
+            return _measure_strata(metric, how, evidence)
 
 
-def _sets(metric: Metric, how: OfSet, evidence: Evidence) -> list[Measured]:
-    """The function of each set of records the metric's scopes mean."""
-    cells, whose = evidence.cells[how.over], members(metric.scopes, evidence.groups)
-    if not whose:
+def _measure_sets(metric: Metric, how: OfSet, evidence: Evidence) -> list[Measured]:
+    """Evaluates the function on each set of records that the metric's scopes cover."""
+    cells, subjects = evidence.cells[how.over], members(metric.scopes, evidence.groups)
+    if not subjects:
         return []
-    sets = [member.columns for member in whose]
+    sets = [member.columns for member in subjects]
     records, weights, sizes = cells.records(sets), cells.point(sets)[0], _smallest(how.needs, cells, sets)
-    cautious = _cautious_of(how.needs, cells, sets)
+    cautious = _cautious_records(how.needs, cells, sets)
     with np.errstate(all="ignore"):
         points, drawn = how.function(weights[None])[0], how.function(cells.drawn(sets))
     intervals = intervals_of(points, drawn)
+
     results = []
-    for place, member in enumerate(whose):
-        missing, n = _missing(how.needs, [(weights[place], records[place], member)]), int(records[place].sum())
-        number = _number(float(points[place]), intervals[place], n, missing, _endless(how.endless, member))
-        details = {"formula": metric.formula, **member.named(), **_counts("", how.over, records[place]), **cells.fewer_draws(sets)}
-        found = _measured(metric, member, number, int(sizes[place]), details)
+    for place, member in enumerate(subjects):
+        missing, n = _explain_missing(how.needs, [_Side(weights[place], records[place], member)]), int(records[place].sum())
+        number = _build_number(float(points[place]), intervals[place], n, missing, how.endless.format(of=member.of))
+        details = Details(
+            formula=metric.formula, subject=member.subject, counts=_name_counts(how.over, records[place]), draws=cells.fewer_draws(sets)
+        )
+        found = build_result(metric.key, member, number, int(sizes[place]), details)
         results.append(found if cautious is None else replace(found, cautious_of=int(cautious[place])))
     return results
 
 
-def _pairs(metric: Metric, how: OfPair, evidence: Evidence) -> list[Measured]:
-    """The function of each monitored value, and of all pooled, with the reference."""
-    cells, whose, other = evidence.cells[how.over], monitored(evidence.groups), reference(evidence.groups)
-    if not whose:
+def _measure_each(metric: Metric, how: OfPair, evidence: Evidence) -> list[Measured]:
+    """Evaluates the function on each monitored value, and on all pooled, against the reference."""
+    cells, subjects, other = evidence.cells[how.over], monitored(evidence.groups), reference(evidence.groups)
+    if not subjects:
         return []
-    sets = [*(member.columns for member in whose), other.columns]
-    records, sizes, cautious = cells.records(sets), _smallest(how.needs, cells, sets), _cautious_of(how.needs, cells, sets)
+    sets = [*(member.columns for member in subjects), other.columns]
+    records, sizes, cautious = cells.records(sets), _smallest(how.needs, cells, sets), _cautious_records(how.needs, cells, sets)
     point, drawn = cells.point(sets), cells.drawn(sets)
+    # Empty denominators give NaN or infinity, which `_build_number` turns into a reason.
     with np.errstate(all="ignore"):
-        points, intervals = _of_pairs(metric, how, point, drawn)
+        points, intervals = _compute_pairs(metric, how, point, drawn)
+
     results = []
-    for place, member in enumerate(whose):
-        missing = _missing(how.needs, [(point[0, place], records[place], member), (point[0, -1], records[-1], other)])
-        smallest = int(min(sizes[place], sizes[-1]))
+    for place, member in enumerate(subjects):
+        missing = _explain_missing(how.needs, [_Side(point[0, place], records[place], member), _Side(point[0, -1], records[-1], other)])
         n = int(records[place].sum() + records[-1].sum())
-        number = _number(float(points[place]), intervals[place], n, missing, _endless(how.endless, member))
-        details = _of_two(metric, member, other) | _counts("monitored_", how.over, records[place])
-        details |= _counts("reference_", how.over, records[-1]) | cells.fewer_draws(sets)
-        found = _measured(metric, member, number, smallest, details)
+        number = _build_number(float(points[place]), intervals[place], n, missing, how.endless.format(of=member.of))
+        details = replace(_trace_pair(metric, how.over, member, other, records[[place, -1]]), draws=cells.fewer_draws(sets))
+        found = build_result(metric.key, member, number, int(min(sizes[place], sizes[-1])), details)
         results.append(found if cautious is None else replace(found, cautious_of=int(min(cautious[place], cautious[-1]))))
     return results
 
 
-def _of_pairs(metric: Metric, how: OfPair, point: FloatArray, drawn: FloatArray) -> tuple[FloatArray, list[Interval]]:
-    """The figures of all sets but the last with the last, and their intervals."""
+def _compute_pairs(metric: Metric, how: OfPair, point: FloatArray, drawn: FloatArray) -> tuple[FloatArray, list[Interval]]:
+    """Returns the figures of all sets but the last against the last, and their intervals."""
 
     def over(function: PairFunction) -> FloatArray:
         return function(drawn[:, :-1], drawn[:, -1:])
@@ -127,50 +132,50 @@ def _of_pairs(metric: Metric, how: OfPair, point: FloatArray, drawn: FloatArray)
     return points, intervals_of_parts(points, parts, metric.ideal, vanishing=signed, whole=how.whole)
 
 
-def _across(metric: Metric, how: Across, evidence: Evidence) -> list[Measured]:
-    """The function of all groups that have records, however few; the smallest of them decides how far the number can be trusted.
+def _measure_across(metric: Metric, how: Across, evidence: Evidence) -> list[Measured]:
+    """Evaluates the function on all groups with records, however few; the smallest group decides how far the number can be trusted.
 
-    Where groups of fewer than `MINIMUM_GROUP_SIZE` records stand beside two others at least, the figure of the others alone is among
-    the details, too: three odd records can make the whole figure.
+    Where groups of fewer than `MINIMUM_GROUP_SIZE` records occur next to at least two larger ones, the details also hold the figure
+    of the larger ones alone: three odd records can make up the whole figure.
     """
     cells = evidence.cells[how.over]
     if not evidence.groups:
         return []
     each = [(position,) for position in range(len(evidence.groups))]
-    records, sizes = _whole(cells.records(each)), cells.certain(each, _whole)
-    present = np.flatnonzero(_whole(cells.point(each)[0]) > 0)
+    records, sizes = _sum_cells(cells.records(each)), cells.certain(each, _sum_cells)
+    present = np.flatnonzero(_sum_cells(cells.point(each)[0]) > 0)
     n = int(records[present].sum())
-    details: dict[str, object] = {"formula": metric.formula, "groups": len(present), "n": n}
+    details = Details(formula=metric.formula, groups=len(present), counts={"n": n})
     member = members(("attribute",), evidence.groups)[0]
     if len(present) < 2:  # noqa: PLR2004 - a difference needs two
         reason = FEW_GROUPS if np.count_nonzero(records) < 2 else FEW_WEIGHING  # noqa: PLR2004 - the same two
-        return [_measured(metric, member, Undefined(reason, n), 0, details)]
+        return [build_result(metric.key, member, Undefined(reason, n), 0, details)]
+
     sets = [(int(position),) for position in present]
-    with np.errstate(all="ignore"):
-        points = how.function(cells.point(sets))
-        interval = _interval_across(how, float(points[0]), cells, sets)
-    number = _number(float(points[0]), interval, n, "", "every labelled record was wrongly predicted unfavourable")
-    smallest = int(sizes[present].min())
-    details |= {"smallest_group": evidence.groups[int(present[sizes[present].argmin()])].label}
-    details |= _without_small_groups(how, cells, present, sizes)
-    details |= {} if how.limits else cells.fewer_draws(sets)
-    return [_measured(metric, member, number, smallest, details)]
-
-
-def _without_small_groups(how: Across, cells: Cells, present: NDArray[Any], sizes: IntArray) -> dict[str, object]:
-    """The figure of the larger groups alone, as details; nothing where all are large, or fewer than two. `sizes` [groups]."""
     is_large = sizes[present] >= MINIMUM_GROUP_SIZE
     large, small = present[is_large], present[~is_large]
-    if not len(small) or len(large) < 2:  # noqa: PLR2004 - a difference needs two
-        return {}
+    is_mixed = len(small) > 0 and len(large) > 1
     with np.errstate(all="ignore"):
-        point = float(how.function(cells.point([(int(position),) for position in large]))[0])
-    figure = {"value_without_small_groups": point} if np.isfinite(point) else {}
-    return {"small_groups": len(small), "records_of_small_groups": int(_whole(cells.counts)[small].sum()), **figure}
+        point = float(how.function(cells.point(sets))[0])
+        interval = _interval_across(how, point, cells, sets)
+        point_of_large = float(how.function(cells.point([(int(position),) for position in large]))[0]) if is_mixed else math.nan
+    number = _build_number(point, interval, n, "", "every labelled record was wrongly predicted unfavourable")
+
+    details = replace(details, smallest_group=evidence.groups[int(present[sizes[present].argmin()])].label)
+    if is_mixed:
+        details = replace(
+            details,
+            small_groups=len(small),
+            records_of_small_groups=int(_sum_cells(cells.counts)[small].sum()),
+            value_without_small_groups=point_of_large if np.isfinite(point_of_large) else None,
+        )
+    # Limits in closed form need no draws.
+    details = replace(details, draws=None if how.limits else cells.fewer_draws(sets))
+    return [build_result(metric.key, member, number, int(sizes[present].min()), details)]
 
 
-def _whole(cells: NDArray[Any]) -> NDArray[Any]:
-    """The sum [sets] of the cells [sets, …]."""
+def _sum_cells(cells: NDArray[Any]) -> NDArray[Any]:
+    """Returns the sum [sets] of the cells [sets, …]."""
     total: NDArray[Any] = cells.reshape(len(cells), -1).sum(axis=1)
     return total
 
@@ -188,95 +193,101 @@ def _interval_across(how: Across, point: float, cells: Cells, sets: Sequence[Seq
     return limits_around(point, min(interval.lower, lower), max(interval.upper, upper), method=interval.method)
 
 
-def _strata(metric: Metric, how: OverStrata, evidence: Evidence) -> list[Measured]:
-    """The function of each monitored value, and of all pooled, with the reference, stratum by stratum."""
-    whose, other, strata = monitored(evidence.groups), reference(evidence.groups), evidence.strata.get(how.over)
-    if not whose:
+def _measure_strata(metric: Metric, how: OverStrata, evidence: Evidence) -> list[Measured]:
+    """Evaluates the function on each monitored value, and on all pooled, against the reference, stratum by stratum."""
+    subjects, other, strata = monitored(evidence.groups), reference(evidence.groups), evidence.strata.get(how.over)
+    if not subjects:
         return []
+    cells, results = evidence.cells[how.over], []
     if strata is None or strata.reason:
-        return [_without_strata(metric, how, evidence, (member, other), strata.reason if strata else NO_STRATA) for member in whose]
-    of_each, of_other = _outcomes(strata, whose), _outcomes(strata, [other])
+        for member in subjects:
+            of_sides = cells.records([member.columns, other.columns])
+            number: Value | Undefined = Undefined(strata.reason if strata else NO_STRATA, int(of_sides.sum()))
+            details = _trace_pair(metric, how.over, member, other, of_sides)
+            results.append(build_result(metric.key, member, number, int(of_sides.sum(axis=1).min()), details))
+        return results
+
+    of_each, of_other = _stack_outcomes(strata, subjects), _stack_outcomes(strata, [other])
     with np.errstate(all="ignore"):
         points = how.function(of_each.weights, of_other.weights)
         ends = conditional.limits(of_each, of_other)
-    results = []
-    for place, member in enumerate(whose):
+    for place, member in enumerate(subjects):
         pair = Outcomes(*(np.stack([one[place], both[0]]) for one, both in zip(of_each, of_other, strict=True)))
-        records, cells, sets = pair.counts.sum(axis=1), evidence.cells[how.over], [member.columns, other.columns]
+        records, sets = pair.counts.sum(axis=1), [member.columns, other.columns]
         n, smallest = int(records.sum()), int(certain_records(*(part.sum(axis=(1, 2)) for part in pair)).min())
-        missing = _missing_of_strata(pair, cells.point(sets)[0], (member, other))
+        missing = _explain_missing_strata(pair, cells.point(sets)[0], member, other)
         interval = limits_around(points[place], *(end[place] for end in ends), method=MOMENTS)
-        number = _number(float(points[place]), interval, n, missing, "")
-        details = _of_two(metric, member, other) | _counts("monitored_", how.over, records[0]) | _counts("reference_", how.over, records[1])
-        details |= {"strata": len(strata.labels), "records_without_a_stratum": max(0, int(cells.records(sets).sum()) - n)}
-        details |= caution_of_strata(_lacking(pair.weights)) if isinstance(number, Value) else {}
-        results.append(_measured(metric, member, number, smallest, details))
+        number = _build_number(float(points[place]), interval, n, missing, "")
+        of_strata = pair.weights.sum(axis=0)
+        lacking = of_strata[of_strata.min(axis=1) <= 0].sum() / of_strata.sum() if isinstance(number, Value) else 0.0
+        details = replace(
+            _trace_pair(metric, how.over, member, other, records),
+            strata=len(strata.labels),
+            records_without_a_stratum=max(0, int(cells.records(sets).sum()) - n),
+            caution=caution_of_strata(float(lacking)),
+        )
+        results.append(build_result(metric.key, member, number, smallest, details))
     return results
 
 
-def _outcomes(strata: Strata, whose: Sequence[Member]) -> Outcomes:
-    """The outcomes [members, S, 2] of each, in the strata that hold any record."""
+def _stack_outcomes(strata: Strata, subjects: Sequence[Member]) -> Outcomes:
+    """Returns the outcomes [members, S, 2] of each, in the strata that hold any record."""
     filled, known = strata.counts.any(axis=(1, 2)), strata.known
     parts = (part[filled] for part in (strata.counts, known.weights, known.squares))
-    return Outcomes(*(np.stack([part[:, list(member.columns)].sum(axis=1) for member in whose]) for part in parts))
+    return Outcomes(*(np.stack([part[:, list(member.columns)].sum(axis=1) for member in subjects]) for part in parts))
 
 
-def _without_strata(metric: Metric, how: OverStrata, evidence: Evidence, pair: tuple[Member, Member], reason: str) -> Measured:
-    member, other = pair
-    records = evidence.cells[how.over].records([member.columns, other.columns])
-    details = _of_two(metric, member, other) | _counts("monitored_", how.over, records[0]) | _counts("reference_", how.over, records[1])
-    return _measured(metric, member, Undefined(reason, int(records.sum())), int(records.sum(axis=1).min()), details)
-
-
-def _lacking(weights: FloatArray) -> float:
-    """The share of a pair's records [2, S, 2] in strata in which both have only one outcome."""
-    both = weights.sum(axis=0)
-    return float(both[both.min(axis=1) <= 0].sum() / both.sum())
-
-
-def _missing_of_strata(outcomes: Outcomes, everything: FloatArray, pair: tuple[Member, Member]) -> str:
-    """Why a pair's records [2, S, 2] have no disparity, or nothing; `everything` [2, 2] weighs the records without a stratum, too."""
+def _explain_missing_strata(outcomes: Outcomes, everything: FloatArray, member: Member, other: Member) -> str:
+    """Returns why a pair's records [2, S, 2] have no disparity, or ""; `everything` [2, 2] also weighs records without a stratum."""
     counts, weights, _ = outcomes
-    sides = zip(weights.sum(axis=(1, 2)), counts.sum(axis=(1, 2)), everything, pair, strict=True)
-    for weight, count, whole, member in sides:
+    sides = zip(weights.sum(axis=(1, 2)), counts.sum(axis=(1, 2)), everything, (member, other), strict=True)
+    for weight, count, whole, side in sides:
         if weight <= 0:
-            return _weightless(member, whole) if count else f"no record{member.of} has a stratum and an outcome"
+            return _explain_weightless(side, whole) if count else f"no record{side.of} has a stratum and an outcome"
     names = ("an unfavourable", "a favourable")
     for weight, count, outcome in zip(weights.sum(axis=(0, 1)), counts.sum(axis=(0, 1)), names, strict=True):
         if weight <= 0:
             empty = f"no record of either group has {outcome} outcome"
             return f"the records of both groups with {outcome} outcome weigh nothing" if count else empty
     if not (weights.sum(axis=2) > 0).all(axis=0).any():
-        return f"no stratum holds records{pair[0].of} and{pair[1].of}, so like is nowhere compared with like"
+        return f"no stratum holds records{member.of} and{other.of}, so like is nowhere compared with like"
     return ""
 
 
 def _smallest(needs: Sequence[Need], cells: Cells, sets: Sequence[Sequence[int]]) -> IntArray:
-    """Of each set, the smallest number of records that one of its denominators rests on."""
+    """Returns the smallest number of records that a denominator of each set rests on."""
     smallest: IntArray = np.min([cells.certain(sets, need.of) for need in needs], axis=0)
     return smallest
 
 
-def _cautious_of(needs: Sequence[Need], cells: Cells, sets: Sequence[Sequence[int]]) -> IntArray | None:
-    """Of each set, the records that a caution looks at where denominators are themselves what is judged; None where none is."""
-    return cells.certain(sets, _whole) if any(need.is_outcome for need in needs) else None
+def _cautious_records(needs: Sequence[Need], cells: Cells, sets: Sequence[Sequence[int]]) -> IntArray | None:
+    """Returns the records of each set that a caution counts where the figure judges its own denominators; None where it does not."""
+    return cells.certain(sets, _sum_cells) if any(need.is_outcome for need in needs) else None
 
 
-def _missing(needs: Sequence[Need], sides: Sequence[tuple[FloatArray, IntArray, Member]]) -> str:
-    """Why a figure of cells of these weights and counts has no number, or nothing."""
+class _Side(NamedTuple):
+    """The cells of one side of a comparison: weights, numbers of records, and the member they belong to."""
+
+    weights: FloatArray
+    counts: IntArray
+    member: Member
+
+
+def _explain_missing(needs: Sequence[Need], sides: Sequence[_Side]) -> str:
+    """Returns why a figure of cells with these weights and counts has no number, or ""."""
     for weights, counts, member in sides:
         for need in needs:
             if need.of(weights) <= 0:
-                return _weightless(member, weights) if need.of(counts) > 0 else need.empty.format(of=member.of)
+                return _explain_weightless(member, weights) if need.of(counts) > 0 else need.empty.format(of=member.of)
     return ""
 
 
-def _weightless(member: Member, everything: FloatArray) -> str:
-    """Why records that are there give no number; `everything` weighs all records of the set, also those that the figure passes over."""
+def _explain_weightless(member: Member, everything: FloatArray) -> str:
+    """Returns why existing records give no number; `everything` weighs all records of the set, including those the figure skips."""
     return f"the records{member.of} that it rests on weigh nothing" if everything.any() else f"the records{member.of} weigh nothing"
 
 
-def _number(point: float, interval: Interval, n: int, missing: str, endless: str) -> Value | Undefined:
+def _build_number(point: float, interval: Interval, n: int, missing: str, endless: str) -> Value | Undefined:
     if missing:
         return Undefined(missing, n)
     if not np.isfinite(point):
@@ -285,18 +296,16 @@ def _number(point: float, interval: Interval, n: int, missing: str, endless: str
     return Value(point, lower, interval.upper, interval.method, n)
 
 
-def _endless(endless: str, member: Member) -> str:
-    return endless.format(of=member.of)
+def _trace_pair(metric: Metric, over: Over, member: Member, other: Member, records: IntArray) -> Details:
+    """Returns names and counts of a pair's records [2, …]."""
+    return Details(
+        formula=metric.formula,
+        monitored=member.name,
+        reference=other.name,
+        monitored_counts=_name_counts(over, records[0]),
+        reference_counts=_name_counts(over, records[1]),
+    )
 
 
-def _of_two(metric: Metric, member: Member, other: Member) -> dict[str, object]:
-    return {"formula": metric.formula, "monitored": member.name, "reference": other.name}
-
-
-def _counts(side: str, over: Over, records: IntArray) -> dict[str, object]:
-    names = np.array(_NAMES[over]).ravel()
-    return {f"{side}{name}": int(count) for name, count in zip(names, records.ravel(), strict=True)}
-
-
-def _measured(metric: Metric, member: Member, number: Value | Undefined, smallest: int, details: dict[str, object]) -> Measured:
-    return Measured(metric=metric.key, scope=member.scope, group=member.label, number=number, smallest_group=smallest, details=details)
+def _name_counts(over: Over, records: IntArray) -> dict[str, float | None]:
+    return {str(name): int(count) for name, count in zip(np.array(_NAMES[over]).ravel(), records.ravel(), strict=True)}

@@ -1,4 +1,4 @@
-"""The four cells of a prediction set against its label, and the rates that are one part of them over another.
+"""The four cells of prediction against label, and the rates that divide one part of the cells by another.
 
 Arrays end in [actual, predicted] with 0 unfavourable and 1 favourable, so a favourable prediction that was right is [1, 1].
 """
@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from app.metrics.estimates import Words
-from app.metrics.groups import FloatArray, IntArray
+from .estimates import Words
+from .groups import FloatArray, IntArray
 
 LABELLED = "no record{of} has a label and a prediction that are both among the outcomes"
 
@@ -39,7 +39,7 @@ def true_negatives(cells: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some of the four cells: `among` names them in a sentence, `empty` says that a group has none; {of} is for the group's name."""
+    """Some of the four cells: `among` names them in a sentence, `empty` says that a group has none; {of} takes the group's name."""
 
     mask: IntArray
     among: str
@@ -50,8 +50,8 @@ class Part:
         object.__setattr__(self, "cells", tuple((actual, predicted) for actual, predicted in np.argwhere(self.mask).tolist()))
 
     def of(self, cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The sum of the cells [...] of an array [..., 2, 2]."""
-        # Of many draws this is several times faster than to multiply by the mask.
+        """Returns the sum of the cells [...] of an array [..., 2, 2]."""
+        # With many draws this is several times faster than multiplying by the mask.
         if len(self.cells) == self.mask.size:
             total: npt.NDArray[Any] = cells.sum(axis=(-2, -1))
             return total
@@ -107,9 +107,9 @@ PARTS: Mapping[str, Part] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """One part of the cells over another: `counted` of `of_part`. `are` says of the counted what they are.
+    """One part of the cells divided by another: `counted` over `of_part`. `are` is the verb phrase that describes the counted.
 
-    Of an error more is worse, of any other rate less. It says nothing of who is favoured: an error may be in a group's favour.
+    For an error higher is worse, for any other rate lower is. Neither says who is favoured: an error may be in a group's favour.
     """
 
     counted: str
@@ -119,7 +119,7 @@ class Rate:
 
     @property
     def words(self) -> Words:
-        """How the rate is spoken of."""
+        """The phrases that describe the rate."""
         part = PARTS[self.of_part]
         zero = f"the reference rate is zero: of {{n}} reference {part.among.format(of='')} none {self.are}"
         return Words(self.counted, part.empty, zero)
@@ -141,11 +141,11 @@ RATES: Mapping[str, Rate] = MappingProxyType(
         "error": Rate("wrong", "records", "were predicted the other outcome than that of their label", is_error=True),
     }
 )
-"""Every rate of labelled records by its name. A new one is one entry here."""
+"""Every rate of labelled records by name. A new rate is one entry here."""
 
 
 def rate(name: str, cells: FloatArray) -> FloatArray:
-    """The rate [...] of an array [..., 2, 2]; NaN where nothing can be counted."""
+    """Returns the rate [...] of an array [..., 2, 2]; NaN where the denominator is empty."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio: FloatArray = PARTS[RATES[name].counted].of(cells) / PARTS[RATES[name].of_part].of(cells)
     return ratio

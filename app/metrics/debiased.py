@@ -1,34 +1,34 @@
-"""Measures outcomes before and after mitigation, of the same records: of payload and balanced data, and against labels.
+"""Measures outcomes of the same records before and after mitigation: on payload and balanced data, and against labels.
 
-A figure before and the same one after it are of the same records, so a change is drawn from the records that changed and those
-that did not, and not from two figures as if they had nothing to do with each other.
+A figure before and the same figure after it are of the same records, so a change is drawn from the records that changed and those
+that did not, not from two figures as if they were independent.
 """
 
 from collections.abc import Collection
 
 import numpy as np
 
-from app.metrics.balanced import balanced_rate
-from app.metrics.drawing import PRIOR, Cells
-from app.metrics.estimates import DRAWS, Counted, Estimate, Words
-from app.metrics.evidence import Evidence
-from app.metrics.feedback import CORRECT
-from app.metrics.groups import FloatArray, IntArray, of_role
-from app.metrics.measure import measure_all
-from app.metrics.payload import FAVOURABLE
-from app.metrics.perturbed import UNSEEN
-from app.metrics.tables import DebiasedCells, DebiasedFeedback
-from app.metrics.values import Measured
-from app.metrics.worst import NO_LIMITS, AllLimits
+from .balanced import balanced_rate
+from .drawing import PRIOR, Cells
+from .estimates import DRAWS, Counted, Estimate, Words
+from .evidence import Evidence
+from .feedback import CORRECT
+from .groups import FloatArray, IntArray, of_role
+from .measure import measure_all
+from .payload import FAVOURABLE
+from .perturbed import UNSEEN
+from .tables import DebiasedCells, DebiasedFeedback
+from .values import Measured
+from .worst import NO_LIMITS, AllLimits
 
 PAIRED = np.array([[PRIOR, UNSEEN], [UNSEEN, PRIOR]])
-"""Pseudo-records by outcome before and after. Where none changed, a change is within three records: the rule of three.
+"""Pseudo-records by outcome before and after. Where no record changed, a change is within three records: the rule of three.
 
 The difference of two numbers drawn with one such record each is within three of zero in 95 of 100 draws.
 """
 
 UNCHANGED = np.diag([PRIOR, PRIOR])
-"""The same of records that mitigation leaves alone."""
+"""Pseudo-records of records that mitigation leaves alone."""
 
 
 def measure_debiased(
@@ -39,19 +39,30 @@ def measure_debiased(
     limits: AllLimits = NO_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
-    """Selection rates and disparate impact before and after mitigation, on payload and balanced data, and what it changed.
+    """Measures selection rates and disparate impact before and after mitigation, on payload and balanced data, and the changes.
 
-    `metrics` picks by key (None: all). By the `limits` of each metric (those of the catalogue unless given) its worst value is
-    chosen. The same table and `seed` (not negative) give the same intervals; those before are those of payload and balanced data.
+    `metrics` picks by key (None: all). The worst value of each metric is chosen by its `limits` (those of the catalogue unless given).
+    The same table and `seed` (not negative) give the same intervals; those before mitigation equal those of payload and balanced data.
     """
+    outcomes, reference = table.outcomes, list(of_role(table.groups, "reference"))
+    total, lifted, lowered, kept = outcomes.sum(axis=(1, 2)), outcomes[:, 0, 1], outcomes[:, 1, 0], outcomes[:, 1, 1]
+    estimates: dict[str, Estimate] = {
+        "favourable_before": Counted(FAVOURABLE, lowered + kept, total),
+        "favourable_after": Counted(FAVOURABLE, lifted + kept, total),
+        "balanced_before": balanced_rate(table.balanced_before),
+        "balanced_after": balanced_rate(table.balanced_after),
+    }
+    for name, count in (("changed", lifted + lowered), ("lifted", lifted), ("lowered", lowered)):
+        estimates[name] = Counted(Words(name, FAVOURABLE.empty), count, total)
+
+    # Reference records keep their outcome, unless they were monitored when they were counted.
+    prior = np.tile(PAIRED, (len(table.groups), 1, 1))
+    if not outcomes[reference][:, [0, 1], [1, 0]].any():
+        prior[reference] = UNCHANGED
     evidence = Evidence(
         groups=table.groups,
-        estimates=_estimates(table)
-        | {
-            "balanced_before": balanced_rate(table.balanced_before),
-            "balanced_after": balanced_rate(table.balanced_after),
-        },
-        cells={"changes": _cells(table.outcomes, _prior_of_outcomes(table), (seed, draws), tag=3)},
+        estimates=estimates,
+        cells={"changes": _cells(outcomes, prior, (seed, draws), tag=3)},
         limits=limits,
         seed=seed,
         draws=draws,
@@ -67,7 +78,7 @@ def measure_debiased_feedback(
     limits: AllLimits = NO_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
-    """Accuracy and balanced accuracy before and after mitigation, overall and per group; of a table without groups, overall only.
+    """Measures accuracy and balanced accuracy before and after mitigation, overall and per group; without groups, overall only.
 
     `metrics` picks by key (None: all). The same table and `seed` (not negative) give the same intervals.
     """
@@ -90,29 +101,6 @@ def measure_debiased_feedback(
         draws=draws,
     )
     return measure_all("debiased_feedback", evidence, metrics)
-
-
-def _estimates(table: DebiasedCells) -> dict[str, Estimate]:
-    """The rates of which every record counts once."""
-    outcomes = table.outcomes
-    total, lifted, lowered, kept = outcomes.sum(axis=(1, 2)), outcomes[:, 0, 1], outcomes[:, 1, 0], outcomes[:, 1, 1]
-    return {
-        "favourable_before": Counted(FAVOURABLE, lowered + kept, total),
-        "favourable_after": Counted(FAVOURABLE, lifted + kept, total),
-        **{
-            name: Counted(Words(name, FAVOURABLE.empty), count, total)
-            for name, count in (("changed", lifted + lowered), ("lifted", lifted), ("lowered", lowered))
-        },
-    }
-
-
-def _prior_of_outcomes(table: DebiasedCells) -> FloatArray:
-    """Pseudo-records [groups, 2, 2]: reference records keep their outcome, unless they were monitored when it was counted."""
-    outcomes, reference = table.outcomes, list(of_role(table.groups, "reference"))
-    prior = np.tile(PAIRED, (len(table.groups), 1, 1))
-    if not outcomes[reference][:, [0, 1], [1, 0]].any():
-        prior[reference] = UNCHANGED
-    return prior
 
 
 def _cells(counts: IntArray, prior: FloatArray | float, drawing: tuple[int, int], *, tag: int) -> Cells:

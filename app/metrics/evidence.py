@@ -1,4 +1,4 @@
-"""What a table offers to the measures: rates in closed form, cells to draw from, strata, and scores."""
+"""A table's data, prepared for the measures: rates in closed form, cells to draw from, strata, and scores."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,20 +7,20 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from app.metrics.catalogue.metric import Over
-from app.metrics.confusion import PARTS, RATES, Part
-from app.metrics.drawing import Cells
-from app.metrics.estimates import Counted, Estimate, Words
-from app.metrics.groups import Groups, IntArray
-from app.metrics.tables.score_table import ScoreTable
-from app.metrics.tables.strata import Strata
-from app.metrics.tables.weighting import Weighting
-from app.metrics.worst import AllLimits
+from .catalogue.metric import Over
+from .confusion import PARTS, RATES, Part
+from .drawing import Cells
+from .estimates import Counted, Estimate, Words
+from .groups import Groups, IntArray
+from .tables.score_table import ScoreTable
+from .tables.strata import Strata
+from .tables.weighting import Weighting
+from .worst import AllLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One table, ready to be measured. What it does not offer is absent. `unclassified` [groups] are records that are in no rate."""
+    """One table, ready to be measured. Parts the table lacks are absent. `unclassified` [groups] counts records that are in no rate."""
 
     groups: Groups
     estimates: Mapping[str, Estimate]
@@ -34,44 +34,44 @@ class Evidence:
 
 
 _PartOf: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
-"""The sum [columns] of some of the cells [columns, …]."""
+"""Sums some of the cells [columns, …] to [columns]."""
 
 
 class OfOutcomes:
-    """Counts [columns, 2] of one outcome a record, with their weighting: estimates and cells of them."""
+    """Builds estimates and cells from counts [columns, 2] of one outcome a record, with their weighting."""
 
     def __init__(self, counts: IntArray, weighting: Weighting | None) -> None:
         self.counts, self.weighting = counts, weighting
 
     def counted(self, words: Words) -> Counted:
-        """The share of the favourable ones."""
-        return _counted(words, self.counts, self.weighting, (lambda cells: cells[:, 1], lambda cells: cells.sum(axis=1)))
+        """Returns the share of the favourable records."""
+        return _build_counted(words, self.counts, self.weighting, (lambda cells: cells[:, 1], lambda cells: cells.sum(axis=1)))
 
     def cells(self, *, seed: int, draws: int, tag: int) -> Cells:
-        """Cells to draw from."""
+        """Returns cells to draw from."""
         known = self.weighting or Weighting.of_counts(self.counts)
         return Cells(self.counts, known.weights, known.squares, seed, draws, tag)
 
 
 class OfConfusion:
-    """Counts [columns, actual 2, predicted 2] with their weighting: every rate of labelled records, and cells."""
+    """Builds every rate of labelled records, and cells, from counts [columns, actual 2, predicted 2] with their weighting."""
 
     def __init__(self, counts: IntArray, weighting: Weighting | None) -> None:
         self.counts, self.weighting = counts, weighting
 
     def estimates(self) -> dict[str, Estimate]:
-        """Every rate by its name, and each part of the cells as a share of all records, under the part's own name."""
+        """Returns every rate by name, and each part of the cells as a share of all records, keyed by the part's name."""
         rates: dict[str, Estimate] = {
-            name: self._counted(rate.words, PARTS[rate.counted], PARTS[rate.of_part]) for name, rate in RATES.items()
+            name: self._build_counted(rate.words, PARTS[rate.counted], PARTS[rate.of_part]) for name, rate in RATES.items()
         }
         everything = PARTS["records"]
         shares: dict[str, Estimate] = {
-            f"part:{name}": self._counted(Words(name, everything.empty), part, everything) for name, part in PARTS.items()
+            f"part:{name}": self._build_counted(Words(name, everything.empty), part, everything) for name, part in PARTS.items()
         }
         return rates | shares
 
     def cells(self, *, seed: int, draws: int) -> dict[Over, Cells]:
-        """Cells by label and prediction, and by each alone."""
+        """Returns cells by label and prediction, and by each alone."""
         known = self.weighting or Weighting.of_counts(self.counts)
         labels, predictions = (
             Cells(self.counts.sum(axis=axis), known.weights.sum(axis=axis), known.squares.sum(axis=axis), seed, draws, tag)
@@ -80,12 +80,12 @@ class OfConfusion:
         whole = Cells(self.counts, known.weights, known.squares, seed, draws, 0)
         return {"confusion": whole, "labels": labels, "predictions": predictions}
 
-    def _counted(self, words: Words, part: Part, of_part: Part) -> Counted:
-        return _counted(words, self.counts, self.weighting, (part.of, of_part.of))
+    def _build_counted(self, words: Words, part: Part, of_part: Part) -> Counted:
+        return _build_counted(words, self.counts, self.weighting, (part.of, of_part.of))
 
 
-def _counted(words: Words, counts: IntArray, weighting: Weighting | None, parts: tuple[_PartOf, _PartOf]) -> Counted:
-    """The first part of the cells as a share of the second."""
+def _build_counted(words: Words, counts: IntArray, weighting: Weighting | None, parts: tuple[_PartOf, _PartOf]) -> Counted:
+    """Returns the first part of the cells as a share of the second."""
     part, whole = parts
     if weighting is None:
         return Counted(words, part(counts), whole(counts))

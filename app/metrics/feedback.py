@@ -1,17 +1,17 @@
-"""Measures predictions against the labels that came back."""
+"""Measures predictions against the ground-truth labels."""
 
 from collections.abc import Collection
 
 import numpy as np
 
-from app.metrics.confusion import LABELLED
-from app.metrics.estimates import DRAWS, Counted, Words
-from app.metrics.evidence import Evidence, OfConfusion
-from app.metrics.measure import measure_all
-from app.metrics.tables import FeedbackCells
-from app.metrics.tables.score_table import ScoreTable
-from app.metrics.values import Measured
-from app.metrics.worst import NO_LIMITS, AllLimits
+from .confusion import LABELLED
+from .estimates import DRAWS, Counted, Words
+from .evidence import Evidence, OfConfusion
+from .measure import measure_all
+from .tables import FeedbackCells
+from .tables.score_table import ScoreTable
+from .values import Measured
+from .worst import NO_LIMITS, AllLimits
 
 CORRECT = Words(noun="correct", empty=LABELLED)
 
@@ -24,40 +24,31 @@ def measure_feedback(
     draws: int = DRAWS,
     limits: AllLimits = NO_LIMITS,
 ) -> list[Measured]:
-    """Every metric of labels and predictions, overall and per group; of a table without groups, overall only.
+    """Measures every metric of labels and predictions, overall and per group; without groups, overall only.
 
-    `metrics` picks by key (None: all the table can answer). Overall counts the records of no group too, so it is the same for
-    every attribute of one window. By the `limits` of each
-    metric (those of the catalogue unless given) its worst value is chosen. The same `seed`
-    (not negative) gives the same intervals.
+    `metrics` picks by key (None: all that the table supports). Overall includes the ungrouped records, so it is the same for
+    every attribute of one window. The worst value of each metric is chosen by its `limits` (those of the catalogue unless given).
+    The same `seed` (not negative) gives the same intervals.
     """
-    known = OfConfusion(table.confusion, table.confusion_weighting)
-    strata = table.strata
+    known, strata, scores = OfConfusion(table.confusion, table.confusion_weighting), table.strata, table.scores
+    if scores is None and metrics is not None:
+        # A table of unscored records gives each metric that is asked for by name its reason.
+        scores = ScoreTable.unknown(table.groups, table.counts.sum(axis=(1, 2, 3)))
+
+    # A label spelt differently from the outcomes would count as a mistake of the model: labels in neither list are in no rate.
+    cells = table.counts[:, :2, :2].sum(axis=(1, 2))
+    weighting = None
+    if table.weighting is not None:
+        weights, squares = (part[:, :2, :2].sum(axis=(1, 2)) for part in (table.weighting.weights, table.weighting.squares))
+        weighting = np.stack([weights[:, 1], weights.sum(axis=1), squares.sum(axis=1)], axis=-1)
     evidence = Evidence(
         groups=table.groups,
-        estimates=known.estimates() | {"correct": _correct(table)},
+        estimates=known.estimates() | {"correct": Counted(CORRECT, cells[:, 1], cells.sum(axis=1), weighting)},
         cells=known.cells(seed=seed, draws=draws),
         strata={} if strata is None else {"labels": strata.over(-1), "predictions": strata.over(-2)},
-        scores=_scores(table, metrics),
+        scores=scores,
         limits=limits,
         seed=seed,
         draws=draws,
     )
     return measure_all("feedback", evidence, metrics)
-
-
-def _scores(table: FeedbackCells, metrics: Collection[str] | None) -> ScoreTable | None:
-    """The scores; where there are none and metrics are asked for by name, those of records that have none, which give each its reason."""
-    if table.scores is not None or metrics is None:
-        return table.scores
-    return ScoreTable.unknown(table.groups, table.counts.sum(axis=(1, 2, 3)))
-
-
-def _correct(table: FeedbackCells) -> Counted:
-    # A label spelt otherwise than the outcomes would count as a mistake of the model: what is in neither list is in no rate.
-    cells = table.counts[:, :2, :2].sum(axis=(1, 2))
-    if table.weighting is None:
-        return Counted(CORRECT, cells[:, 1], cells.sum(axis=1))
-    weights, squares = (part[:, :2, :2].sum(axis=(1, 2)) for part in (table.weighting.weights, table.weighting.squares))
-    weighting = np.stack([weights[:, 1], weights.sum(axis=1), squares.sum(axis=1)], axis=-1)
-    return Counted(CORRECT, cells[:, 1], cells.sum(axis=1), weighting)

@@ -1,7 +1,7 @@
-"""The groups of one attribute: labels with their roles, and how tables with different groups are aligned."""
+"""The groups of one attribute: labels with roles, and the alignment of tables with different groups."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 NEITHER = -1
-"""The group code of a record that is in no group of the attribute, or whose value is missing."""
+"""Group code of a record that is in no group of the attribute, or whose value is missing."""
 
 
 class Group(NamedTuple):
@@ -24,13 +24,13 @@ class Group(NamedTuple):
 Groups: TypeAlias = tuple[Group, ...]
 
 
-def as_groups(pairs: Iterable[tuple[str, Role]]) -> Groups:
-    """The pairs as groups, in their order.
+def as_groups(pairs: Iterable[Sequence[str]]) -> Groups:
+    """Returns pairs of a label and a role as groups, in their order; JSON has them as lists.
 
     Raises:
-        ValueError: a label stands twice, or a role is unknown.
+        ValueError: a label occurs twice, or a role is unknown.
     """
-    groups = tuple(Group(*pair) for pair in pairs)
+    groups = tuple(Group(label, cast("Role", role)) for label, role in pairs)
     if len({group.label for group in groups}) < len(groups):
         raise ValueError(f"expected each group once, found {[group.label for group in groups]}")
     if unknown := {group.role for group in groups} - {"monitored", "reference"}:
@@ -39,47 +39,47 @@ def as_groups(pairs: Iterable[tuple[str, Role]]) -> Groups:
 
 
 def of_role(groups: Groups, role: Role) -> tuple[int, ...]:
-    """The positions of the groups with that role."""
+    """Returns the positions of the groups with that role."""
     return tuple(position for position, group in enumerate(groups) if group.role == role)
 
 
 def union(several: Sequence[Groups]) -> Groups:
-    """Every label of several tables once, in order of first appearance, with the role its last table gives it.
+    """Returns every label of several tables once, in order of first appearance, with its role in the last table that has it.
 
-    A monitor may be changed in the middle of a day: what was counted stays, and is read under the newest roles.
+    A monitor may change in the middle of a day: the counts stay, and are read under the newest roles.
     """
     roles = {group.label: group.role for groups in several for group in groups}
     return tuple(Group(label, role) for label, role in roles.items())
 
 
 def positions(groups: Groups, within: Groups) -> IntArray:
-    """Where each group stands in `within`, which must hold all their labels."""
+    """Returns the position of each group in `within`, which must hold all their labels."""
     place = {group.label: position for position, group in enumerate(within)}
     return np.array([place[group.label] for group in groups], dtype=np.int64)
 
 
-def checked_places(places: npt.ArrayLike, own: int, others: int) -> IntArray:
-    """Where each of so many groups goes among so many others, or NEITHER, as int64 [own].
+def check_places(places: npt.ArrayLike, own: int, others: int) -> IntArray:
+    """Returns the new position of each of `own` groups among `others` groups, or NEITHER, as int64 [own].
 
     Raises:
         ValueError: another number of places, or one is out of range.
     """
-    array = checked_codes(places, NEITHER, others)
+    array = check_codes(places, NEITHER, others)
     if array.size != own:
         raise ValueError(f"expected one place for each of {own} groups, found {array.size}")
     return array
 
 
-def gathered(rows: npt.NDArray[Any], places: IntArray, size: int) -> npt.NDArray[Any]:
-    """The rows added up by their place in `range(size)`."""
+def sum_by_place(rows: npt.NDArray[Any], places: IntArray, size: int) -> npt.NDArray[Any]:
+    """Returns the rows summed by their place in `range(size)`."""
     total = np.zeros((size, *rows.shape[1:]), rows.dtype)
     for place, row in zip(places.tolist(), rows, strict=True):
         total[place] += row
     return total
 
 
-def checked_codes(codes: npt.ArrayLike, least: int, beyond: int) -> IntArray:
-    """The codes as int64 [records].
+def check_codes(codes: npt.ArrayLike, least: int, beyond: int) -> IntArray:
+    """Returns the codes as int64 [records].
 
     Raises:
         ValueError: a code is not an integer in `least <= code < beyond`, or the array is not flat.
@@ -92,15 +92,15 @@ def checked_codes(codes: npt.ArrayLike, least: int, beyond: int) -> IntArray:
     return array.astype(np.int64)
 
 
-def checked_counts(counts: npt.ArrayLike, *shape: int) -> IntArray:
-    """The counts as int64 of that shape.
+def check_counts(counts: npt.ArrayLike, *shape: int) -> IntArray:
+    """Returns the counts as int64 of that shape.
 
     Raises:
         ValueError: another shape, or a negative count.
     """
     array = np.asarray(counts)
     if array.size == 0:
-        # JSON cannot tell an empty matrix from an empty list.
+        # JSON cannot distinguish an empty matrix from an empty list.
         array = array.reshape(shape) if np.prod(shape) == 0 else array
     if array.shape != shape or (array.size and (array.dtype.kind not in "iub" or array.min() < 0)):
         raise ValueError(f"expected counts of shape {shape}, none negative, found {array.dtype} of shape {array.shape}")

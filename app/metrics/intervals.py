@@ -1,6 +1,6 @@
-"""95 % intervals in closed form. Counts in, limits out; every interval holds its point and is finite.
+"""95 % intervals in closed form, from counts. Every interval holds its point and is finite.
 
-Counts need not be whole: those of weighted records are in records of equal weight.
+Counts need not be whole numbers: those of weighted records are in records of equal weight.
 """
 
 import math
@@ -12,20 +12,20 @@ Z = 1.959963984540054
 """The 97.5 % quantile of the normal distribution."""
 
 FEW = 5
-"""With fewer records than this on a side of a rate, counted or not, Wilson's interval may miss, and its limit on that side is another."""
+"""Min records on each side of a rate (counted, not counted) for Wilson's limit on that side; below it another limit is used."""
 
 FEW_OF_RATIO = 10
-"""With fewer records than this in one of the four cells of a ratio, Katz's interval may miss, and another is taken."""
+"""Min records in each of the four cells of a ratio for Katz's interval; below it another interval is used."""
 
 POISSON = 0.05
-"""The chance of as many records, or more, where the rate is at the limit of a few."""
+"""Chance of as many records, or more, at a rate equal to the Poisson limit."""
 
 LARGEST = 700.0
-"""The largest logarithm of a number."""
+"""Largest logarithm of a float."""
 
 
 class Interval(NamedTuple):
-    """The limits, and the name of how they were made. `upper` None is unbounded."""
+    """The limits, and the name of the method. `upper` None is unbounded."""
 
     lower: float
     upper: float | None
@@ -33,7 +33,7 @@ class Interval(NamedTuple):
 
 
 def wilson(count: float, total: float, z: float = Z) -> Interval:
-    """The score interval of a proportion, within [0, 1]; `total` > 0. Source: Wilson 1927."""
+    """Returns the score interval of a proportion, within [0, 1]; `total` > 0. Source: Wilson 1927."""
     rate = count / total
     spread = z * z / total
     centre = (rate + spread / 2) / (1 + spread)
@@ -43,11 +43,11 @@ def wilson(count: float, total: float, z: float = Z) -> Interval:
 
 
 def proportion(count: float, total: float) -> Interval:
-    """The interval of one rate, within [0, 1]; `total` > 0: Wilson's, where fewer than `FEW` records are on a side with a Poisson limit.
+    """Returns the interval of one rate, within [0, 1]; `total` > 0: Wilson's, with a Poisson limit on a side of fewer than `FEW` records.
 
-    Near 0 and 1 Wilson's limit lies too close: of windows in which 0.17 of any number of records are expected it holds the rate in 84 of
+    Near 0 and 1 Wilson's limit is too close: in windows with 0.17 expected records, however large, it holds the rate in 84 of
     100. There the limit is at least as far as the rate at which `POISSON` of windows have as many records on that side (Brown, Cai
-    and DasGupta 2001); so computed it holds in 91 to 97 of 100 where it may have missed in 16.
+    and DasGupta 2001); this holds the rate in 91 to 97 of 100 windows where Wilson's missed in up to 16.
     """
     lower, upper = _limits(count, total, Z)
     others = total - count
@@ -61,7 +61,7 @@ def proportion(count: float, total: float) -> Interval:
 
 
 def newcombe(count: float, total: float, other_count: float, other_total: float, z: float = Z) -> Interval:
-    """The hybrid score interval of `count/total - other_count/other_total`, within [-1, 1].
+    """Returns the hybrid score interval of `count/total - other_count/other_total`, within [-1, 1].
 
     Source: Newcombe 1998, Statistics in Medicine 17:873, method 10.
     """
@@ -75,11 +75,11 @@ def newcombe(count: float, total: float, other_count: float, other_total: float,
 
 
 def log_ratio(count: float, total: float, other_count: float, other_total: float, z: float = Z) -> Interval:
-    """The log interval of the ratio `(count/total) / (other_count/other_total)`; `other_count` > 0. An upper end of None is unbounded.
+    """Returns the log interval of the ratio `(count/total) / (other_count/other_total)`; `other_count` > 0. `upper` None is unbounded.
 
-    Source: Katz et al. 1978. Where one of the four cells holds fewer than `FEW_OF_RATIO` records it has no width that means anything,
-    or misses the ratio up to 18 times in 100; there the limits of both rates (Wilson's) are combined on the scale of logarithms
-    (MOVER, Zou and Donner 2008). A count of zero has no logarithm: the upper limit is that of the one rate over the lower one of the other.
+    Source: Katz et al. 1978. Where one of the four cells holds fewer than `FEW_OF_RATIO` records that interval has no meaningful width,
+    or misses the ratio up to 18 times in 100; there the limits of both rates (Wilson's) are combined on the log scale
+    (MOVER, Zou and Donner 2008). A count of zero has no logarithm: the upper limit is then the one rate's upper over the other's lower.
     """
     if min(count, total - count, other_count, other_total - other_count) < FEW_OF_RATIO:
         return _log_ratio_of_few(count, total, other_count, other_total, z)
@@ -90,7 +90,7 @@ def log_ratio(count: float, total: float, other_count: float, other_total: float
 
 
 def _log_ratio_of_few(count: float, total: float, other_count: float, other_total: float, z: float) -> Interval:
-    """The interval of a ratio of rates of which one has few records on a side."""
+    """Returns the interval of a ratio of rates, one of which has few records on a side."""
     method = "log_ratio_wilson"
     rate, other = count / total, other_count / other_total
     (low, high), (other_low, other_high) = _limits(count, total, z), _limits(other_count, other_total, z)
@@ -104,16 +104,16 @@ def _log_ratio_of_few(count: float, total: float, other_count: float, other_tota
 
 
 def _exponential(logarithm: float) -> float | None:
-    """The number of that logarithm; None beyond all numbers."""
+    """Returns the number with that logarithm; None above the largest float."""
     return None if logarithm > LARGEST else math.exp(logarithm)
 
 
 def paired_ratio(both: float, first: float, second: float, z: float = Z) -> Interval:
     """Returns the interval of the ratio of two proportions of the same records; the second proportion must not be zero.
 
-    `both` records have both outcomes, `first` and `second` only that one; records with neither say nothing. Made of the Wilson limits of
-    each proportion, at a quantile that allows for how far the two go together. Source: Bonett and Price 2006, Biometrics 62:301; of
-    those that Fagerland, Lydersen and Laake recommend (2014, Statistics in Medicine 33:2850) the one in closed form.
+    `both` records have both outcomes, `first` and `second` only that one; records with neither have no effect. Combines the Wilson
+    limits of each proportion, at a quantile that allows for their correlation. Source: Bonett and Price 2006, Biometrics 62:301; the
+    closed form among those that Fagerland, Lydersen and Laake recommend (2014, Statistics in Medicine 33:2850).
     """
     count, other_count, some = both + first, both + second, both + first + second
     ratio = count / other_count
@@ -135,23 +135,20 @@ def paired_difference(both: float, first: float, second: float, neither: float, 
     rate, other_rate = count / total, other_count / total
     low, high = _limits(count, total, z)
     other_low, other_high = _limits(other_count, total, z)
-    together = _correlation(both, first, second, neither)
+    # Newcombe's phi of the pairs: a positive covariance is moved half the records towards 0.
+    covariance = both * neither - first * second
+    if covariance > 0:
+        covariance = max(0.0, covariance - total / 2)
+    product = count * (second + neither) * other_count * (first + neither)
+    together = max(-1.0, min(1.0, covariance / math.sqrt(product))) if product > 0 else 0.0
+
     difference = rate - other_rate
-    below = _joined(rate - low, other_high - other_rate, together)
-    above = _joined(high - rate, other_rate - other_low, together)
+    below = _join(rate - low, other_high - other_rate, together)
+    above = _join(high - rate, other_rate - other_low, together)
     return Interval(max(-1.0, difference - below), min(1.0, difference + above), "paired_difference")
 
 
-def _correlation(both: float, first: float, second: float, neither: float) -> float:
-    """Newcombe's phi of a table of pairs, its covariance moved half the records towards 0 where it is positive."""
-    covariance = both * neither - first * second
-    if covariance > 0:
-        covariance = max(0.0, covariance - (both + first + second + neither) / 2)
-    product = (both + first) * (second + neither) * (both + second) * (first + neither)
-    return max(-1.0, min(1.0, covariance / math.sqrt(product))) if product > 0 else 0.0
-
-
-def _joined(part: float, other: float, correlation: float) -> float:
+def _join(part: float, other: float, correlation: float) -> float:
     return math.sqrt(max(0.0, part * part - 2 * correlation * part * other + other * other))
 
 

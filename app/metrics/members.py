@@ -1,17 +1,18 @@
-"""Whom figures are about: the sets of a table's columns that each scope means, and how a sentence names them."""
+"""Subjects of figures: the set of a table's columns that each scope covers, and its name in a sentence."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.metrics.groups import Groups, of_role
-from app.metrics.values import Scope
+from ..details import Details
+from .groups import Groups, of_role
+from .values import Measured, Scope, Undefined, Value
 
 NAMED = 3
-"""How many values a pooled group is named by before the rest become `…`."""
+"""Max values that name a pooled group; the rest become `…`."""
 
 
 class Member(NamedTuple):
-    """A set of columns. `label` is a group's in the scope `group`; `of` continues a sentence (" of Female"); `name` is short."""
+    """A set of columns. `label` is set in the scope `group`; `of` continues a sentence (" of Female"); `name` is short."""
 
     scope: Scope
     label: str | None
@@ -19,18 +20,19 @@ class Member(NamedTuple):
     of: str
     name: str
 
-    def named(self) -> dict[str, str]:
-        """Whom a sentence is about, as a detail; nothing where it is everybody."""
-        return {"whom": self.name} if self.name else {}
+    @property
+    def subject(self) -> str | None:
+        """The subject of a sentence; None for overall figures."""
+        return self.name or None
 
 
 def members(scopes: Sequence[Scope], groups: Groups) -> list[Member]:
-    """Each scope that is a set of columns, in the order of the scopes; a table without groups is about everybody only."""
+    """Returns each scope that is a set of columns, in the order of the scopes; a table without groups has overall figures only."""
     everyone = tuple(range(len(groups)))
     several: dict[Scope, list[Member]] = {
         "group": [Member("group", group.label, (position,), f" of {group.label}", group.label) for position, group in enumerate(groups)],
-        "pooled": [_pooled("pooled", groups)],
-        "reference": [_pooled("reference", groups)],
+        "pooled": [_pool("pooled", groups)],
+        "reference": [_pool("reference", groups)],
         "attribute": [Member("attribute", None, everyone, "", "")],
         "overall": [Member("overall", None, (*everyone, len(groups)), "", "")],
     }
@@ -38,17 +40,22 @@ def members(scopes: Sequence[Scope], groups: Groups) -> list[Member]:
 
 
 def monitored(groups: Groups) -> list[Member]:
-    """Each monitored value, and all of them pooled."""
+    """Returns each monitored value, and all of them pooled."""
     positions = set(of_role(groups, "monitored"))
     return [member for member in members(("group", "pooled"), groups) if positions.issuperset(member.columns)]
 
 
 def reference(groups: Groups) -> Member:
-    """The reference values pooled."""
-    return _pooled("reference", groups)
+    """Returns the pooled reference values."""
+    return _pool("reference", groups)
 
 
-def _pooled(scope: Scope, groups: Groups) -> Member:
+def build_result(metric: str, member: Member, number: Value | Undefined, smallest_group: int, details: Details) -> Measured:
+    """Returns a metric of the member."""
+    return Measured(metric=metric, scope=member.scope, group=member.label, number=number, smallest_group=smallest_group, details=details)
+
+
+def _pool(scope: Scope, groups: Groups) -> Member:
     role = "reference" if scope == "reference" else "monitored"
     labels = [group.label for group in groups if group.role == role]
     listed = ", ".join(labels[:NAMED]) + (", …" if len(labels) > NAMED else "")

@@ -1,14 +1,15 @@
-"""Measures one outcome a record: what was predicted on logged records, or the labels of training data."""
+"""Measures one outcome per record: the prediction of logged records, or the label of training data."""
 
 from collections.abc import Collection
+from typing import NamedTuple
 
-from app.metrics.catalogue.metric import Over
-from app.metrics.estimates import DRAWS, Words
-from app.metrics.evidence import Evidence, OfOutcomes
-from app.metrics.measure import measure_all
-from app.metrics.tables import GroupCounts
-from app.metrics.values import Measured
-from app.metrics.worst import NO_LIMITS, AllLimits
+from .catalogue.metric import Over
+from .estimates import DRAWS, Words
+from .evidence import Evidence, OfOutcomes
+from .measure import measure_all
+from .tables import GroupCounts
+from .values import Measured
+from .worst import NO_LIMITS, AllLimits
 
 FAVOURABLE = Words(
     noun="favourable",
@@ -16,6 +17,18 @@ FAVOURABLE = Words(
     zero_reference="the reference rate is zero: none of {n} reference records was favourable",
 )
 LABELLED = Words(noun="actual_favourable", empty="no record{of} has a label among the outcomes")
+
+
+class _Counted(NamedTuple):
+    """Outcomes that a table counts, the rate of the favourable ones, and the words for it."""
+
+    over: Over
+    rate: str
+    words: Words
+
+
+_PREDICTIONS = _Counted("predictions", "favourable", FAVOURABLE)
+_LABELS = _Counted("labels", "base", LABELLED)
 
 
 def measure_payload(
@@ -26,12 +39,12 @@ def measure_payload(
     draws: int = DRAWS,
     limits: AllLimits = NO_LIMITS,
 ) -> list[Measured]:
-    """The favourable rates of an attribute's or intersection's groups, and how they compare.
+    """Measures the favourable rates of an attribute's or intersection's groups, and their comparisons.
 
-    `metrics` picks by key (None: all the table can answer). By the `limits` of each metric (those of the catalogue unless given)
-    its worst value is chosen. The same `seed` (not negative) gives the same intervals.
+    `metrics` picks by key (None: all that the table supports). The worst value of each metric is chosen by its `limits` (those of the
+    catalogue unless given). The same `seed` (not negative) gives the same intervals.
     """
-    return measure_all("payload", _evidence(table, ("predictions", "favourable", FAVOURABLE), limits, (seed, draws)), metrics)
+    return measure_all("payload", _build_evidence(table, _PREDICTIONS, limits, seed=seed, draws=draws), metrics)
 
 
 def measure_training(
@@ -42,20 +55,19 @@ def measure_training(
     draws: int = DRAWS,
     limits: AllLimits = NO_LIMITS,
 ) -> list[Measured]:
-    """How the labels of an attribute's or intersection's groups compare, before any model; `table` counts labels."""
-    return measure_all("training", _evidence(table, ("labels", "base", LABELLED), limits, (seed, draws)), metrics)
+    """Compares the labels of an attribute's or intersection's groups before any model; `table` counts labels."""
+    return measure_all("training", _build_evidence(table, _LABELS, limits, seed=seed, draws=draws), metrics)
 
 
-def _evidence(table: GroupCounts, what: tuple[Over, str, Words], limits: AllLimits, drawing: tuple[int, int]) -> Evidence:
-    over, rate, words = what
+def _build_evidence(table: GroupCounts, counted: _Counted, limits: AllLimits, *, seed: int, draws: int) -> Evidence:
     outcomes = OfOutcomes(table.counts, table.weighting)
     return Evidence(
         groups=table.groups,
-        estimates={rate: outcomes.counted(words)},
-        cells={over: outcomes.cells(seed=drawing[0], draws=drawing[1], tag=1)},
-        strata={} if table.strata is None else {over: table.strata},
+        estimates={counted.rate: outcomes.counted(counted.words)},
+        cells={counted.over: outcomes.cells(seed=seed, draws=draws, tag=1)},
+        strata={} if table.strata is None else {counted.over: table.strata},
         unclassified=table.unclassified,
         limits=limits,
-        seed=drawing[0],
-        draws=drawing[1],
+        seed=seed,
+        draws=draws,
     )

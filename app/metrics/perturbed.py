@@ -1,7 +1,7 @@
-"""Measures payload and perturbed data as OpenScale does: every original record and every synthetic copy is a row.
+"""Measures payload and perturbed data as OpenScale does: every original record and every counterfactual is a row.
 
-A record and its copies are not independent, so rates over both are resampled by record. Groups with several values on the other side, or
-with several draws, hold more copies of some records than of others: the balanced figures (`app.metrics.balanced`) do not.
+A record and its counterfactuals are not independent, so rates over both are resampled by record. Groups with several values on the other
+side, or with several draws, hold more counterfactuals of some records than of others; the balanced figures (`app.metrics.balanced`) do not.
 """
 
 from collections.abc import Collection, Iterator
@@ -9,19 +9,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.metrics.estimates import DRAWS, Resampled, Words, resample
-from app.metrics.evidence import Evidence
-from app.metrics.groups import IntArray, of_role
-from app.metrics.measure import measure_all
-from app.metrics.tables import BalancedCells
-from app.metrics.values import Measured
-from app.metrics.worst import NO_LIMITS, AllLimits
+from .estimates import DRAWS, Resampled, Words, resample
+from .evidence import Evidence
+from .groups import IntArray, of_role
+from .measure import measure_all
+from .tables import BalancedCells
+from .values import Measured
+from .worst import NO_LIMITS, AllLimits
 
 UNSEEN = 1.0
-"""The weight, in records, that a kind of record not seen in a group has in a second resampling, which may only widen the first.
+"""Weight, in records, of a kind of record not seen in a group in a second resampling, which may only widen the first.
 
-With it 97.5 % of the draws hold at most three such records: the rule of three. Without it a window in which no outcome
-happened to flip would give an interval of no width; with it alone, small windows would lean towards what was never seen.
+With it 97.5 % of the draws hold at most three such records: the rule of three. Without it a window in which no outcome happened
+to flip would give an interval of no width; with it alone, small windows would lean towards kinds that were never seen.
 """
 
 FAVOURABLE = Words(
@@ -43,9 +43,21 @@ def measure_perturbed(
     """Returns favourable rates, perfect equality and OpenScale's fairness over original and synthesised records of one attribute.
 
     The same table and `seed` (not negative) give the same intervals. A group without an original record has no rate, though its
-    copies count in the pooled ones.
+    counterfactuals count in the pooled ones.
     """
-    favourable = _favourable(table, seed=seed, draws=draws)
+    count, total = _sum_kinds(table)
+    wider = _add_unseen(table)
+    with_unseen = np.where(wider.count > 0, wider.count, UNSEEN)
+    drawn_count, drawn_total = resample((wider.count, with_unseen), *_sum_kinds(wider), draws=draws, seed=seed)
+    favourable = Resampled(
+        words=FAVOURABLE,
+        weights=table.count,
+        count=count,
+        total=total,
+        original=np.bincount(table.group, table.count, minlength=len(table.groups)).astype(np.int64),
+        drawn_count=drawn_count,
+        drawn_total=drawn_total,
+    )
     estimates = {
         "favourable": favourable,
         "perfect_equality": favourable.only(PERFECT_EQUALITY, of_role(table.groups, "reference")),
@@ -55,33 +67,19 @@ def measure_perturbed(
     )
 
 
-def _favourable(table: BalancedCells, *, seed: int, draws: int) -> Resampled:
-    """The favourable rate of records together with the copies that cross between the monitored and the reference."""
-    count, total = _sums(table)
-    wider = _with_unseen(table)
-    with_unseen = np.where(wider.count > 0, wider.count, UNSEEN)
-    drawn_count, drawn_total = resample((wider.count, with_unseen), *_sums(wider), draws=draws, seed=seed)
-    return Resampled(
-        words=FAVOURABLE,
-        weights=table.count,
-        count=count,
-        total=total,
-        original=np.bincount(table.group, table.count, minlength=len(table.groups)).astype(np.int64),
-        drawn_count=drawn_count,
-        drawn_total=drawn_total,
-    )
+def _sum_kinds(table: BalancedCells) -> tuple[IntArray, IntArray]:
+    """Returns the number of favourable and of all records that one record of each kind adds to each group [K, groups].
 
-
-def _sums(table: BalancedCells) -> tuple[IntArray, IntArray]:
-    """What one record of each kind adds to each group [K, groups]: favourable ones, and all."""
+    Of its counterfactuals only those count that cross between monitored and reference.
+    """
     own = np.equal.outer(table.group, np.arange(len(table.groups))).astype(np.int64)
     crossing = table.crossing()
     return own * table.outcome[:, None] + crossing * table.copies_favourable, own + crossing * table.copies_classified
 
 
-def _with_unseen(table: BalancedCells) -> BalancedCells:
-    """The table and, with a count of zero, the kinds that a group could have had but did not."""
-    unseen = [kind for group in range(len(table.groups)) for kind in _unseen(table, group)]
+def _add_unseen(table: BalancedCells) -> BalancedCells:
+    """Returns the table with the kinds that a group could have had but did not, at a count of zero."""
+    unseen = [kind for group in range(len(table.groups)) for kind in _unseen_kinds(table, group)]
     if not unseen:
         return table
     groups, outcomes, favourable, classified = (np.array(column) for column in zip(*unseen, strict=True))
@@ -95,8 +93,8 @@ def _with_unseen(table: BalancedCells) -> BalancedCells:
     )
 
 
-def _unseen(table: BalancedCells, group: int) -> Iterator[tuple[int, int, IntArray, IntArray]]:
-    """For each outcome of a group that has records: if no record had it, one that keeps it; else one that flips or keeps it."""
+def _unseen_kinds(table: BalancedCells, group: int) -> Iterator[tuple[int, int, IntArray, IntArray]]:
+    """Yields, for each outcome of a group with records, a kind that keeps it if no record had it, else one that flips or keeps it."""
     mine = (table.group == group) & (table.count > 0)
     if not mine.any():
         return

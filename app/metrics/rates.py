@@ -1,21 +1,21 @@
-"""Measures rates, counts and comparisons of two rates, which have intervals in closed form or resampled by record."""
+"""Measures rates, counts and comparisons of two rates, whose intervals are in closed form or resampled by record."""
 
 import math
-from itertools import chain
+from dataclasses import dataclass, replace
 
 from scipy.special import ndtri
 
-from app.metrics.catalogue.metric import Compared, CountOf, Metric, RateOf
-from app.metrics.comparisons import Share
-from app.metrics.confusion import PARTS, RATES
-from app.metrics.estimates import Counted, Estimate
-from app.metrics.evidence import Evidence
-from app.metrics.groups import Groups
-from app.metrics.intervals import Interval, proportion
-from app.metrics.members import Member, members, monitored, reference
-from app.metrics.significance import significance
-from app.metrics.values import Measured, Undefined, Value
-from app.metrics.verdicts import MINIMUM_GROUP_SIZE
+from ..details import Details
+from .catalogue.metric import Compared, CountOf, Metric, RateOf
+from .comparisons import Share
+from .confusion import PARTS, RATES
+from .estimates import Counted, Estimate
+from .evidence import Evidence
+from .intervals import Interval, proportion
+from .members import Member, build_result, members, monitored, reference
+from .significance import significance
+from .values import Measured, Undefined, Value
+from .verdicts import MINIMUM_GROUP_SIZE
 
 FEW_GROUPS = "fewer than two groups have records to compare"
 FEW_WEIGHING = "fewer than two groups have records to compare that weigh anything"
@@ -23,162 +23,163 @@ _SELECTION_RATES = frozenset({"favourable", "favourable_before", "favourable_aft
 
 
 def measure_closed(metric: Metric, how: RateOf | CountOf | Compared, evidence: Evidence) -> list[Measured]:
-    """A rate or a count of each set of records the metric's scopes mean, or the comparison of each pair of groups."""
+    """Measures a rate or a count of each set of records that the metric's scopes cover, or the comparison of each pair of groups."""
     match how:
-        case RateOf(name):
-            return [_rate(metric, name, evidence, member) for member in members(metric.scopes, evidence.groups)]
-        case CountOf(part) as how:
-            # The interval of a count is that of its share of all labelled records.
-            estimate = evidence.estimates[f"part:{part}"]
-            everybody = estimate.share(range(len(evidence.groups) + 1))
-            squares = PARTS[part].of(evidence.cells["confusion"].squares)
-            return [
-                _count(metric, how, estimate, member, (everybody, float(squares[list(member.columns)].sum())))
-                for member in members(metric.scopes, evidence.groups)
-            ]
-        case Compared(name) as how:
-            estimate, other = evidence.estimates[name], reference(evidence.groups)
-            pairs = [_pair(metric, how, evidence, member, other) for member in monitored(evidence.groups)]
-            return [*pairs, *_worst_pair(metric, how, estimate, evidence.groups)]
+        case RateOf(rate):
+            return [_measure_rate(metric, rate, evidence, member) for member in members(metric.scopes, evidence.groups)]
+        case CountOf(part):
+            return _measure_counts(metric, part, evidence)
+        case Compared() as how:
+            other = reference(evidence.groups)
+            pairs = [_measure_pair(metric, how, evidence, member, other) for member in monitored(evidence.groups)]
+            return [*pairs, *_measure_worst_pair(metric, how, evidence)]
 
 
-def _rate(metric: Metric, rate: str, evidence: Evidence, member: Member) -> Measured:
+def _measure_rate(metric: Metric, rate: str, evidence: Evidence, member: Member) -> Measured:
     estimate = evidence.estimates[rate]
     share = estimate.share(member.columns)
     number: Value | Undefined
     if share.is_empty:
-        number = Undefined(_empty(evidence, estimate, share, member), share.original)
+        number = Undefined(_explain_empty(evidence, estimate, _Side(member, share)), share.original)
     else:
-        number = _value(share.rate, estimate.rate_interval(member.columns), estimate.records(member.columns))
-    details = {"formula": metric.formula, **member.named(), **estimate.counts(share)}
-    return Measured(metric=metric.key, scope=member.scope, group=member.label, number=number, smallest_group=share.certain, details=details)
+        number = _build_value(share.rate, estimate.rate_interval(member.columns), estimate.records(member.columns))
+    details = Details(formula=metric.formula, subject=member.subject, counts=estimate.counts(share))
+    return build_result(metric.key, member, number, share.certain, details)
 
 
-def _count(metric: Metric, how: CountOf, estimate: Estimate, member: Member, among: tuple[Share, float]) -> Measured:
-    share, (everybody, squares) = estimate.share(member.columns), among
-    details = {"formula": metric.formula, **member.named(), **estimate.counts(share), "n": everybody.total}
-    number: Value | Undefined
-    if everybody.is_empty:
-        reason = "the records weigh nothing" if everybody.original else estimate.words.empty.format(of="")
-        number = Undefined(reason, everybody.original)
-    else:
-        interval = _interval_of_count(share, everybody, squares, is_everybody=_is_everybody(how, member, share))
-        number = _value(share.mass, interval, everybody.total)
-    # A count is no less sure for being small: its interval is of everybody's records.
-    return Measured(
-        metric=metric.key, scope=member.scope, group=member.label, number=number, smallest_group=everybody.total, details=details
-    )
+def _measure_counts(metric: Metric, part: str, evidence: Evidence) -> list[Measured]:
+    """Measures the weight of a part of the labelled records; its interval is that of its share of all of them."""
+    estimate = evidence.estimates[f"part:{part}"]
+    everybody = estimate.share(range(len(evidence.groups) + 1))
+    squares = PARTS[part].of(evidence.cells["confusion"].squares)
+    results = []
+    for member in members(metric.scopes, evidence.groups):
+        share = estimate.share(member.columns)
+        number: Value | Undefined
+        if everybody.is_empty:
+            reason = "the records weigh nothing" if everybody.original else estimate.words.empty.format(of="")
+            number = Undefined(reason, everybody.original)
+        else:
+            # Weights would add up differently another time; without them the number of all records is exact.
+            is_unweighted = share.effective is None or math.isclose(share.effective, share.total)
+            if part == "records" and member.scope == "overall" and is_unweighted:
+                interval = Interval(share.mass, share.mass, "counted")
+            else:
+                interval = _interval_of_count(share, everybody, float(squares[list(member.columns)].sum()))
+            number = _build_value(share.mass, interval, everybody.total)
+        details = Details(formula=metric.formula, subject=member.subject, counts={**estimate.counts(share), "n": everybody.total})
+        # A count is not more certain for being small: its interval rests on all records.
+        results.append(build_result(metric.key, member, number, everybody.total, details))
+    return results
 
 
-def _is_everybody(how: CountOf, member: Member, share: Share) -> bool:
-    """Whether it is the number of all records, which is as it is; different weights would add up to another one another time."""
-    alike = share.effective is None or math.isclose(share.effective, share.total)
-    return how.part == "records" and member.scope == "overall" and alike
+def _interval_of_count(share: Share, everybody: Share, squares: float) -> Interval:
+    """Returns the interval of the weight of some of the records, given as many records; `squares` is the sum of their squared weights.
 
-
-def _interval_of_count(share: Share, everybody: Share, squares: float, *, is_everybody: bool) -> Interval:
-    """Of the weight of some of the records, among as many records; `squares` is the sum of their squared weights.
-
-    In units of their mean weight, weighted by itself, they are so many equal records that their variance is that of the weight.
+    In units of their mean weight, weighted by itself, they are a number of equal records whose variance is that of the weight.
     """
     unit = squares / share.mass if share.mass > 0 else everybody.mass_total / everybody.total
     effective, total = share.mass / unit, everybody.total
-    if is_everybody:
-        return Interval(share.mass, share.mass, "counted")
     part = proportion(min(effective, total), total)
     upper = 1.0 if part.upper is None else part.upper
     return Interval(min(share.mass, part.lower * total * unit), max(share.mass, upper * total * unit), part.method)
 
 
-def _pair(metric: Metric, how: Compared, evidence: Evidence, member: Member, other: Member) -> Measured:
-    estimate = evidence.estimates[how.rate]
-    share, other_share = estimate.pair(member.columns, other.columns)
-    reason = _missing(how, evidence, (share, member), (other_share, other))
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One side of a comparison and the share of its records."""
+
+    member: Member
+    share: Share
+
+
+def _measure_pair(metric: Metric, how: Compared, evidence: Evidence, member: Member, other: Member) -> Measured:
+    estimate, of, against = evidence.estimates[how.rate], member.columns, other.columns
+    sides = [_Side(one, share) for one, share in zip((member, other), estimate.pair(of, against), strict=True)]
+    share, other_share = (side.share for side in sides)
+    empty = next((side for side in sides if side.share.is_empty), None)
     number: Value | Undefined
-    if reason:
-        number = Undefined(reason, estimate.records(member.columns, other.columns))
+    if empty is not None:
+        number = Undefined(_explain_empty(evidence, estimate, empty), estimate.records(of, against))
+    elif how.by.divides and other_share.mass == 0:
+        number = Undefined(estimate.words.zero_reference.format(n=other_share.total), estimate.records(of, against))
     else:
         point = how.by.point(share, other_share)
-        interval = estimate.pair_interval(how.by, member.columns, other.columns)
-        number = _value(point, interval, estimate.records(member.columns, other.columns))
-    details: dict[str, object] = {"formula": metric.formula, "monitored": member.name, "reference": other.name}
-    details |= _both(estimate, share, other_share) | _significance(metric, estimate, (share, other_share), 1)
-    smallest = min(share.certain, other_share.certain)
-    return Measured(metric=metric.key, scope=member.scope, group=member.label, number=number, smallest_group=smallest, details=details)
+        number = _build_value(point, estimate.pair_interval(how.by, of, against), estimate.records(of, against))
+    details = _trace_pair(metric, how, estimate, *sides)
+    return build_result(metric.key, member, number, min(share.certain, other_share.certain), details)
 
 
-def _worst_pair(metric: Metric, how: Compared, estimate: Estimate, groups: Groups) -> list[Measured]:
-    """The two groups furthest apart, whatever their roles: of errors the higher rate stands in the place of the monitored, else the lower.
+def _measure_worst_pair(metric: Metric, how: Compared, evidence: Evidence) -> list[Measured]:
+    """Compares the two groups furthest apart, whatever their roles: the worse one (higher in errors, else lower) counts as monitored.
 
-    Groups of fewer than `MINIMUM_GROUP_SIZE` records stand back while there are two others. Of many pairs one always lies far
+    Groups of fewer than `MINIMUM_GROUP_SIZE` records are left out while there are two others. Among many pairs some are always far
     apart, so the interval and the p-value are those of all pairs together (Bonferroni).
     """
+    estimate, groups = evidence.estimates[how.rate], evidence.groups
     if "worst_pair" not in metric.scopes or not groups:
         return []
-    shares = [(member, estimate.share(member.columns)) for member in members(("group",), groups)]
-    known = [(member, share) for member, share in shares if not share.is_empty]
-    large = [(member, share) for member, share in known if share.certain >= MINIMUM_GROUP_SIZE]
-    candidates = sorted(large if len(large) > 1 else known, key=lambda entry: entry[1].rate)
+    sides = [_Side(member, estimate.share(member.columns)) for member in members(("group",), groups)]
+    known = [side for side in sides if not side.share.is_empty]
+    large = [side for side in known if side.share.certain >= MINIMUM_GROUP_SIZE]
+    candidates = sorted(large if len(large) > 1 else known, key=lambda side: side.share.rate)
+    number: Value | Undefined
     if len(candidates) < 2:  # noqa: PLR2004 - a pair
-        there = sum(share.original > 0 for _, share in shares)
-        reason = FEW_GROUPS if there < 2 else FEW_WEIGHING  # noqa: PLR2004 - the same two
-        number: Value | Undefined = Undefined(reason, sum(share.original for _, share in known))
-        return [_of_worst_pair(metric, number, 0, {"formula": metric.formula})]
+        with_records = sum(side.share.original > 0 for side in sides)
+        reason = FEW_GROUPS if with_records < 2 else FEW_WEIGHING  # noqa: PLR2004 - the same two
+        number = Undefined(reason, sum(side.share.original for side in known))
+        return [_build_worst_pair(metric, number, 0, Details(formula=metric.formula))]
     is_error = how.rate in RATES and RATES[how.rate].is_error
-    (worst, share), (best, other) = (candidates[-1], candidates[0]) if is_error else (candidates[0], candidates[-1])
-    pairs = math.comb(len(candidates), 2)
-    if how.by.divides and other.mass == 0:
-        number = Undefined(f"the rate{best.of} is zero, so nothing can be divided by it", share.total + other.total)
+    worst, best = (candidates[-1], candidates[0]) if is_error else (candidates[0], candidates[-1])
+    pairs, n = math.comb(len(candidates), 2), worst.share.total + best.share.total
+    if how.by.divides and best.share.mass == 0:
+        number = Undefined(f"the rate{best.member.of} is zero, so nothing can be divided by it", n)
     else:
-        interval = how.by.interval(*share.size, *other.size, float(ndtri(1 - 0.025 / pairs)))
-        number = _value(how.by.point(share, other), interval, share.total + other.total)
-    details: dict[str, object] = {"formula": metric.formula, "monitored": worst.name, "reference": best.name}
-    details |= {"chosen_from": len(candidates), **_both(estimate, share, other)}
-    details |= _significance(metric, estimate, (share, other), pairs)
-    smallest = min(share.certain, other.certain)
-    return [_of_worst_pair(metric, number, smallest, details)]
+        # 5 % for all pairs together: each pair gets its part, half of it at either end.
+        interval = how.by.interval(*worst.share.size, *best.share.size, float(ndtri(1 - 0.025 / pairs)))
+        number = _build_value(how.by.point(worst.share, best.share), interval, n)
+    details = replace(_trace_pair(metric, how, estimate, worst, best, pairs=pairs), chosen_from=len(candidates))
+    return [_build_worst_pair(metric, number, min(worst.share.certain, best.share.certain), details)]
 
 
-def _of_worst_pair(metric: Metric, number: Value | Undefined, smallest: int, details: dict[str, object]) -> Measured:
+def _build_worst_pair(metric: Metric, number: Value | Undefined, smallest: int, details: Details) -> Measured:
     return Measured(metric=metric.key, scope="worst_pair", group=None, number=number, smallest_group=smallest, details=details)
 
 
-def _missing(how: Compared, evidence: Evidence, side: tuple[Share, Member], other: tuple[Share, Member]) -> str | None:
-    """Why the two cannot be compared, or None."""
-    estimate = evidence.estimates[how.rate]
-    for share, member in (side, other):
-        if share.is_empty:
-            return _empty(evidence, estimate, share, member)
-    return estimate.words.zero_reference.format(n=other[0].total) if how.by.divides and other[0].mass == 0 else None
+def _trace_pair(metric: Metric, how: Compared, estimate: Estimate, side: _Side, other: _Side, *, pairs: int = 1) -> Details:
+    """Returns names and counts of both sides; of selection rates also their significance, corrected for the number of pairs."""
+    details = Details(
+        formula=metric.formula,
+        monitored=side.member.name,
+        reference=other.member.name,
+        monitored_counts=estimate.counts(side.share),
+        reference_counts=estimate.counts(other.share),
+    )
+    # The tests are of independent records, not of records together with their counterfactuals.
+    is_tested = how.rate in _SELECTION_RATES and isinstance(estimate, Counted)
+    if not is_tested or side.share.is_empty or other.share.is_empty:
+        return details
+    found = significance(side.share, other.share, pairs=pairs)
+    return replace(details, p_value=found.p_value, p_value_method=found.method, shortfall=found.shortfall)
 
 
-def _empty(evidence: Evidence, estimate: Estimate, share: Share, member: Member) -> str:
-    """Why there is no rate."""
+def _explain_empty(evidence: Evidence, estimate: Estimate, side: _Side) -> str:
+    """Returns why there is no rate."""
+    share, member = side.share, side.member
     if not share.original:
         if share.left_out:
             return estimate.words.no_counterfactual.format(of=member.of)
         known = evidence.unclassified
-        is_nobody = known is not None and not known[list(member.columns)].any()
-        return f"there is no record{member.of}" if is_nobody else estimate.words.empty.format(of=member.of)
-    # Rates of some of the labelled records pass over others; every other rate is of all.
+        is_empty = known is not None and not known[list(member.columns)].any()
+        return f"there is no record{member.of}" if is_empty else estimate.words.empty.format(of=member.of)
+    # Some rates of labelled records skip records; every other rate is of all.
     whole = evidence.estimates.get("part:records")
     is_some = whole is not None and not whole.share(member.columns).is_empty
     return f"the records{member.of} that it rests on weigh nothing" if is_some else f"the records{member.of} weigh nothing"
 
 
-def _significance(metric: Metric, estimate: Estimate, shares: tuple[Share, Share], pairs: int) -> dict[str, object]:
-    """Of selection rates whose records are independent: not of records together with their copies. Of the worst of many pairs."""
-    selects = isinstance(metric.measure, Compared) and metric.measure.rate in _SELECTION_RATES and isinstance(estimate, Counted)
-    return {**significance(*shares, pairs=pairs)} if selects and not any(share.is_empty for share in shares) else {}
-
-
-def _value(point: float, interval: Interval, records: int) -> Value:
-    # Of weighted records the interval rests on effective sizes, the point on the weights: they differ in the last digit.
+def _build_value(point: float, interval: Interval, records: int) -> Value:
+    # With weights the interval rests on effective sizes and the point on the weights: they differ in the last digit.
     lower = min(interval.lower, point)
     upper = None if interval.upper is None else max(interval.upper, point)
     return Value(point, lower, upper, interval.method, records)
-
-
-def _both(estimate: Estimate, share: Share, other: Share) -> dict[str, object]:
-    sides = (("monitored", share), ("reference", other))
-    return dict(chain.from_iterable(((f"{side}_{name}", count) for name, count in estimate.counts(each).items()) for side, each in sides))

@@ -1,14 +1,14 @@
-"""Two sides of a comparison: who is at a disadvantage by a figure, and what lies on a side that no limit watches. It judges nothing."""
+"""Sides of a comparison: the group at a disadvantage by a figure, and values on a side that has no limit. Judges nothing."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.metrics.catalogue.metric import Direction, Metric
-from app.metrics.verdicts import Limits, Verdict, keeps_to, reaches
+from .catalogue.metric import Direction, Metric
+from .verdicts import Limits, Verdict, keeps_to, reaches
 
 
 class Disadvantaged(StrEnum):
-    """Who gets the favourable outcome less often than the limits allow. In `worst_pair`, `monitored` is its first group."""
+    """The group that gets the favourable outcome less often than the limits allow. In `worst_pair`, `monitored` is its first group."""
 
     MONITORED = "monitored"
     REFERENCE = "reference"
@@ -33,10 +33,10 @@ def is_ratio(metric: Metric) -> bool:
 
 
 def mirror_of(metric: Metric, limits: Limits) -> Limits:
-    """Returns the mirror image of a lone limit on the side that has none: 1/limit of a ratio, -limit of a difference.
+    """Returns the mirror image of a lone limit for the side without one: 1/limit of a ratio, -limit of a difference.
 
-    Open where both sides have a limit or neither has, where the figure has one side only (a distance, a ratio of the smaller to the
-    larger), and where the lone limit does not leave equality inside.
+    None on both sides where both have a limit or neither has, where the figure has only one side (a distance, a ratio of the smaller to
+    the larger), and where the lone limit does not leave equality inside.
     """
     lower, upper = limits
     if (lower is None) == (upper is None) or metric.direction is not Direction.TOWARDS_IDEAL or metric.ideal is None:
@@ -54,20 +54,20 @@ def mirror_of(metric: Metric, limits: Limits) -> Limits:
 
 
 def mirrored_ratio(limit: float) -> float | None:
-    """Returns the limit of a ratio as seen from the other side, 1/limit; None of one that limits no ratio, 0 or below."""
+    """Returns the limit of a ratio as seen from the other side, 1/limit; None for a limit of 0 or below, which limits no ratio."""
     return 1 / limit if limit > 0 else None
 
 
 def both_sides(metric: Metric, limits: Limits) -> Limits:
-    """Returns the limits with the mirror image of a lone one on its other side."""
+    """Returns the limits, with the mirror image of a lone limit on its other side."""
     mirror = mirror_of(metric, limits)
     return limits[0] if limits[0] is not None else mirror[0], limits[1] if limits[1] is not None else mirror[1]
 
 
 def disadvantaged(metric: Metric, value: float | None, limits: Limits, verdict: str | None) -> Disadvantaged | None:
-    """Returns who is at a disadvantage by the value, whether or not chance may explain it; nobody inside the limits and their mirror.
+    """Returns the group at a disadvantage by the value, significant or not; None inside the limits and their mirror.
 
-    None where nothing is judged, and where a number of this metric does not say who is favoured less.
+    Also None where nothing is judged, and where a number of this metric does not say which group is favoured less.
     """
     if value is None or metric.disadvantage is None or verdict in _UNJUDGED:
         return None
@@ -80,7 +80,7 @@ def disadvantaged(metric: Metric, value: float | None, limits: Limits, verdict: 
 
 
 def turned(value: float, lower: float | None, upper: float | None) -> Turned | None:
-    """Returns a ratio and its 95 % interval seen from the other side; None of a ratio of zero, which has none."""
+    """Returns a ratio and its 95 % interval seen from the other side; None for a ratio of zero, which has no inverse."""
     if value <= 0:
         return None
     return Turned(1 / value, 0.0 if upper is None else 1 / upper, 1 / lower if lower is not None and lower > 0 else None)

@@ -1,40 +1,40 @@
-"""What is said of a judged figure beside its own sentence: who is at a disadvantage, whether there is a gap, whether it is beyond a limit.
+"""Statements about a judged figure, next to its sentence: the group at a disadvantage, whether there is a gap, and the limits.
 
-Each is one statement, made of the stored numbers alone. Pages, alerts, reports, the API and the command line say it in these words.
+Each is one statement, made from the stored numbers alone. Pages, alerts, reports, the API and the command line use these words.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from app.metrics.catalogue import CATALOGUE
-from app.metrics.catalogue.metric import Compared, Metric, OfPair, OverStrata
-from app.metrics.rounding import digits_apart
-from app.metrics.sentences import sentence
-from app.metrics.sides import Disadvantaged, disadvantaged, is_ratio, mirror_of, turned
-from app.metrics.verdicts import MINIMUM_GROUP_SIZE, OPEN, Limits, Verdict, is_inside, keeps_to, reaches
+from ..details import Details, Side
+from .catalogue import CATALOGUE
+from .catalogue.metric import Compared, Metric, OfPair, OverStrata
+from .rounding import digits_apart
+from .sentences import sentence
+from .sides import Disadvantaged, disadvantaged, is_ratio, mirror_of, turned
+from .verdicts import MINIMUM_GROUP_SIZE, OPEN, Limits, Verdict, is_inside, keeps_to, reaches
 
 NO_VERDICT = "No verdict: no limit is set for this figure."
 FEW_RECORDS = f"No verdict: a group that is compared has fewer than {MINIMUM_GROUP_SIZE} records."
 NO_NUMBER = "No verdict: the figure cannot be computed."
 
 SIGNIFICANT = 0.05
-"""The p-value below which a gap counts as larger than chance explains, as 95 % intervals do."""
+"""P-value below which a gap counts as larger than chance explains, as with 95 % intervals."""
 
 _SMALLEST_P, _MOST_OF_P = 0.0001, 4
 _HUNDREDTHS = 2
 _EXACT = "counted"
-"""The method of an interval of what was counted, which no chance is in."""
+"""Interval method of an exact count, which has no sampling error."""
 
 _FAVOURED = frozenset({"favourable", "favourable_before", "favourable_after", "balanced_before", "balanced_after"})
-"""The rates of which a ratio says how many times as often a group gets the favourable outcome."""
+"""Rates whose ratio says how many times as often a group gets the favourable outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedFigure:
     """One figure with its 95 % interval (an end of None is unbounded), its limits and its verdict. `details` are the measurement's.
 
-    `method` names how the interval was made; None where there is no number.
+    `method` names the method of the interval; None where there is no number.
     """
 
     metric: str
@@ -45,7 +45,7 @@ class JudgedFigure:
     method: str | None
     limits: Limits
     verdict: str | None
-    details: Mapping[str, object] = field(default_factory=dict)
+    details: Details = field(default_factory=Details)
 
     @property
     def row(self) -> Metric:
@@ -54,52 +54,57 @@ class JudgedFigure:
 
     @property
     def disadvantaged(self) -> Disadvantaged | None:
-        """Who is at a disadvantage by the value; see `app.metrics.sides.disadvantaged`."""
+        """The group at a disadvantage by the value; see `app.metrics.sides.disadvantaged`."""
         return disadvantaged(self.row, self.value, self.limits, self.verdict)
 
     @property
     def disadvantaged_group(self) -> str | None:
-        """The name of the group at a disadvantage; None where nobody is, or nothing says so."""
+        """The name of the group at a disadvantage; None where there is none, or the figure does not say so."""
         role = self.disadvantaged
-        return None if role is None or role is Disadvantaged.NOBODY else self.named(role.value)
+        if role is None or role is Disadvantaged.NOBODY:
+            return None
+        return self.named("monitored" if role is Disadvantaged.MONITORED else "reference")
 
-    def named(self, side: str) -> str:
-        """The name of the group on that side, `monitored` or `reference`."""
-        return str(self.details.get(side) or f"the {side} group")
+    def named(self, side: Side) -> str:
+        """Returns the name of the group on that side."""
+        return self.details.name_of(side) or f"the {side} group"
 
 
 def other_side(figure: JudgedFigure) -> str | None:
-    """Returns who is at a disadvantage where it is the reference: of ratios of favourable outcomes as one, seen from its side.
+    """Returns that the reference is at a disadvantage, where it is; for ratios of favourable outcomes as a ratio from its side.
 
-    None where it is not, or nothing says so: there the figure's own sentence is about the group at a disadvantage already.
+    None where it is not, or the figure does not say so: there the figure's own sentence is already about the group at a disadvantage.
     """
     if figure.disadvantaged is not Disadvantaged.REFERENCE:
         return None
-    if _is_of_favoured(figure.row):
-        return _turned(figure)
+    how = figure.row.measure
+    if is_ratio(figure.row) and isinstance(how, Compared) and how.rate in _FAVOURED:
+        return _describe_turned(figure)
     chance = "" if _excludes(figure, figure.row.ideal) else ", unless it is chance"
-    return f"At a disadvantage{chance}: {_party(figure)}."
+    return f"At a disadvantage{chance}: {_name_reference(figure)}."
 
 
 def gap_statement(figure: JudgedFigure) -> str | None:
     """Returns whether there is a gap at all, by the p-value and by whether the interval holds equality.
 
     None where there is no number, where a group has too few records to be judged, where the figure does not compare two groups, and
-    where it is counted and no chance is in it. Where p-value and interval disagree, both are said and nothing is concluded.
+    where it is an exact count. Where p-value and interval disagree, both are reported and nothing is concluded.
     """
-    is_asked = figure.verdict != Verdict.INSUFFICIENT_DATA and figure.method not in (None, _EXACT) and _compares(figure.row)
-    if figure.value is None or not is_asked:
+    # A figure across all groups is above zero by chance alone, and so is its interval: only two groups can be compared.
+    compares = isinstance(figure.row.measure, Compared | OfPair | OverStrata) and figure.row.ideal is not None
+    is_asked = figure.verdict != Verdict.INSUFFICIENT_DATA and figure.method not in (None, _EXACT)
+    if figure.value is None or not is_asked or not compares:
         return None
     if figure.value == figure.row.ideal:
         return "There is no gap in these records."
-    excludes, p_value, equal = _excludes(figure, figure.row.ideal), figure.details.get("p_value"), as_text(figure.row.ideal)
+    excludes, p_value, equal = _excludes(figure, figure.row.ideal), figure.details.p_value, as_text(figure.row.ideal)
     held = f"the 95 % interval {'excludes' if excludes else 'includes'} {equal}"
-    if not isinstance(p_value, int | float):
+    if p_value is None:
         return f"{_LARGER if excludes else _CHANCE}: {held}."
     if excludes == (p_value < SIGNIFICANT):
-        return f"{_LARGER if excludes else _CHANCE} ({_p(p_value)})."
+        return f"{_LARGER if excludes else _CHANCE} ({_format_p(p_value)})."
     speaks = "leaves room for chance" if excludes else "speaks against it"
-    return f"Whether the gap is chance is a close call: {_p(p_value)} {speaks}, but {held}."
+    return f"Whether the gap is chance is a close call: {_format_p(p_value)} {speaks}, but {held}."
 
 
 _LARGER = "The gap is larger than chance explains"
@@ -107,26 +112,26 @@ _CHANCE = "The gap may be chance"
 
 
 def limit_statement(figure: JudgedFigure) -> str:
-    """Returns whether the figure is beyond a limit, and how sure that is; or why there is no verdict."""
+    """Returns whether the figure is beyond a limit, and how certain that is; or why there is no verdict."""
     match figure.verdict:
         case Verdict.NOT_COMPUTABLE:
             return NO_NUMBER
         case Verdict.INSUFFICIENT_DATA:
             return FEW_RECORDS
         case Verdict.FAIR if figure.value is not None:
-            return _inside(figure)
+            return _describe_inside(figure)
         case Verdict.UNWATCHED if figure.value is not None:
-            return _unwatched(figure, figure.value)
+            return _describe_unwatched(figure, figure.value)
         case Verdict.SUSPECTED | Verdict.UNFAIR if figure.value is not None:
-            return _beyond(figure, figure.value)
+            return _describe_beyond(figure, figure.value)
         case _:
             return NO_VERDICT
 
 
 def choice_statement(figure: JudgedFigure) -> str | None:
-    """Returns of how many monitored groups the headline is, and why it is; None of other figures, and where there was no choice."""
-    many = figure.details.get("chosen_from")
-    if figure.scope != "worst" or figure.value is None or not isinstance(many, int) or many < 2:  # noqa: PLR2004 - a choice
+    """Returns how many monitored groups the headline was chosen from, and why; None for other figures, or without a choice."""
+    many = figure.details.chosen_from
+    if figure.scope != "worst" or figure.value is None or many is None or many < 2:  # noqa: PLR2004 - a choice
         return None
     if figure.verdict == Verdict.INSUFFICIENT_DATA:
         return f"It is one of {many} monitored groups, all of them with too few records."
@@ -138,12 +143,12 @@ def choice_statement(figure: JudgedFigure) -> str | None:
         place = "furthest beyond the mirror image of the limit"
     else:
         place = "nearest to a limit"
-    few = f"groups of fewer than {MINIMUM_GROUP_SIZE} records stand back"
+    few = f"groups of fewer than {MINIMUM_GROUP_SIZE} records count only if there are no larger ones"
     return f"Of {many} monitored groups it lies {place}; {few}, and neither interval nor p-value allows for the choice."
 
 
-def told(figure: JudgedFigure, reason: str | None = None) -> str:
-    """Returns the figure's sentence, and where the reference is at a disadvantage who that is. `reason` says why there is no number."""
+def figure_sentence(figure: JudgedFigure, reason: str | None = None) -> str:
+    """Returns the figure's sentence, and where the reference is at a disadvantage, that it is. `reason` says why there is no number."""
     ends = {"lower": figure.lower, "upper": figure.upper}
     whole = sentence(figure.metric, value=figure.value, **ends, reason=reason, details=figure.details)
     return " ".join(part for part in (whole, other_side(figure)) if part is not None)
@@ -157,71 +162,58 @@ def limits_in_words(limits: Limits) -> str:
     return f"{as_text(lower)} to {as_text(upper)}"
 
 
-def _inside(figure: JudgedFigure) -> str:
+def _describe_inside(figure: JudgedFigure) -> str:
     lower, upper = figure.limits
     is_one_sided = mirror_of(figure.row, figure.limits) != (None, None)
     name = "the one limit that is set" if is_one_sided else "the limit" if None in figure.limits else "the limits"
     lead = f"It is inside {name} ({limits_in_words(figure.limits)})"
-    below, above = not _end_reaches(figure, lower), not _end_keeps_to(figure, upper)
+    # An absent end is unbounded: it is inside only where there is no limit.
+    below = lower is not None and (figure.lower is None or not reaches(figure.lower, lower))
+    above = upper is not None and (figure.upper is None or not keeps_to(figure.upper, upper))
     if not below and not above:
         return f"{lead}." if figure.method in (None, _EXACT) else f"{lead}, and so is its whole interval."
-    ends = [_end(figure, figure.lower, lower)] if below else []
-    ends += [_end(figure, figure.upper, upper)] if above else []
+    ends = [_describe_end(figure, figure.lower, lower)] if below else []
+    ends += [_describe_end(figure, figure.upper, upper)] if above else []
     limit = "either limit" if below and above else f"the limit of {as_text(lower if below else upper)}"
     return f"{lead}, but its interval {' and '.join(ends)}, so a value beyond {limit} is not ruled out."
 
 
-def _beyond(figure: JudgedFigure, value: float) -> str:
+def _describe_beyond(figure: JudgedFigure, value: float) -> str:
     is_below = not reaches(value, figure.limits[0])
     limit, end = (figure.limits[0], figure.upper) if is_below else (figure.limits[1], figure.lower)
     if figure.verdict == Verdict.SUSPECTED:
-        return f"Whether it is beyond the limit of {as_text(limit)} is not certain: its interval {_end(figure, end, limit)}."
-    lead = f"It is beyond the limit of {as_text(limit)}{_exactly(figure, value)}"
+        return f"Whether it is beyond the limit of {as_text(limit)} is not certain: its interval {_describe_end(figure, end, limit)}."
+    lead = f"It is beyond the limit of {as_text(limit)}{_show_exactly(figure, value)}"
     return f"{lead}." if figure.method in (None, _EXACT) else f"{lead}, and so is its whole interval."
 
 
-def _unwatched(figure: JudgedFigure, value: float) -> str:
+def _describe_unwatched(figure: JudgedFigure, value: float) -> str:
     mirror = mirror_of(figure.row, figure.limits)
     limit, end = (mirror[0], figure.upper) if mirror[0] is not None else (mirror[1], figure.lower)
     is_whole = not is_inside(end, mirror) if end is not None else False
     lead = f"It is inside the one limit that is set ({limits_in_words(figure.limits)}), but beyond its mirror image, {as_text(limit)}"
-    more = " Its whole interval is beyond that, too." if is_whole else f" Its interval {_end(figure, end, limit)}."
-    return f"{lead}{_exactly(figure, value)}: no limit is set on that side.{'' if figure.method in (None, _EXACT) else more}"
+    more = " Its whole interval is beyond that, too." if is_whole else f" Its interval {_describe_end(figure, end, limit)}."
+    return f"{lead}{_show_exactly(figure, value)}: no limit is set on that side.{'' if figure.method in (None, _EXACT) else more}"
 
 
-def _turned(figure: JudgedFigure) -> str | None:
-    """The reference set against the monitored group."""
+def _describe_turned(figure: JudgedFigure) -> str | None:
+    """Returns the ratio from the side of the reference group, with digits that show each number on its own side of the limits."""
     other = None if figure.value is None else turned(figure.value, figure.lower, figure.upper)
     if other is None:
         return None
-    value, interval = _numbers(figure, other.value, (other.lower, other.upper))
-    return f"{_party(figure)} gets the favourable outcome {value} times as often as {figure.named('monitored')} ({interval})."
+    marks = [mark for limit in (*figure.limits, *mirror_of(figure.row, figure.limits)) if limit for mark in (limit, 1 / limit)]
+    ends = (other.lower, other.upper)
+    digits = max(digits_apart(one, (0.0, 1.0, *marks), _HUNDREDTHS) for one in (other.value, *ends) if one is not None)
+    low, high = (None if end is None else f"{end:.{digits}f}" for end in ends)
+    interval = f"95 %: {low} {'and more' if high is None else f'to {high}'}"
+    often = f"{other.value:.{digits}f} times as often as {figure.named('monitored')}"
+    return f"{_name_reference(figure)} gets the favourable outcome {often} ({interval})."
 
 
-def _party(figure: JudgedFigure) -> str:
-    """The reference by name and, where it stands in its own place, by role."""
+def _name_reference(figure: JudgedFigure) -> str:
+    """Returns the reference by name and, where it is the figure's own reference, by role."""
     name = figure.named("reference")
     return name if figure.scope == "worst_pair" or "reference" in name else f"{name} (reference)"
-
-
-def _numbers(figure: JudgedFigure, value: float, ends: tuple[float | None, float | None]) -> tuple[str, str]:
-    """The ratio and its interval as texts, with digits that show each on its own side of equality and of the limits, turned or not."""
-    marks = [mark for limit in (*figure.limits, *mirror_of(figure.row, figure.limits)) if limit for mark in (limit, 1 / limit)]
-    digits = max(digits_apart(one, (0.0, 1.0, *marks), _HUNDREDTHS) for one in (value, *ends) if one is not None)
-    low, high = (None if end is None else f"{end:.{digits}f}" for end in ends)
-    return f"{value:.{digits}f}", f"95 %: {low} {'and more' if high is None else f'to {high}'}"
-
-
-def _is_of_favoured(row: Metric) -> bool:
-    return is_ratio(row) and isinstance(row.measure, Compared) and row.measure.rate in _FAVOURED
-
-
-def _compares(row: Metric) -> bool:
-    """Whether the figure sets two groups against each other and its interval reaches the ideal number where chance may have made it.
-
-    A figure across all groups is above zero by chance alone, and so is its interval.
-    """
-    return isinstance(row.measure, Compared | OfPair | OverStrata) and row.ideal is not None
 
 
 def _excludes(figure: JudgedFigure, equal: float | None) -> bool:
@@ -230,31 +222,22 @@ def _excludes(figure: JudgedFigure, equal: float | None) -> bool:
     return (figure.lower is not None and figure.lower > equal) or (figure.upper is not None and figure.upper < equal)
 
 
-def _end_reaches(figure: JudgedFigure, limit: float | None) -> bool:
-    """Whether the lower end of the interval is inside; an absent one is unbounded."""
-    return limit is None or (figure.lower is not None and reaches(figure.lower, limit))
-
-
-def _end_keeps_to(figure: JudgedFigure, limit: float | None) -> bool:
-    return limit is None or (figure.upper is not None and keeps_to(figure.upper, limit))
-
-
-def _end(figure: JudgedFigure, end: float | None, limit: float | None) -> str:
-    """How far the interval goes, with digits that show on which side of the limit; of an end without a bound, that it has none."""
+def _describe_end(figure: JudgedFigure, end: float | None, limit: float | None) -> str:
+    """Says how far the interval reaches, with digits that show on which side of the limit, or that it has no end."""
     if end is None:
         return f"has no {'lower' if figure.lower is None else 'upper'} end"
     return f"reaches {end:.{digits_apart(end, (limit, figure.row.ideal), _HUNDREDTHS)}f}"
 
 
-def _exactly(figure: JudgedFigure, value: float) -> str:
-    """The value, where with three digits it would look as if it were at the limit."""
+def _show_exactly(figure: JudgedFigure, value: float) -> str:
+    """Returns the value where three digits would show it at the limit; else ""."""
     marks = (*figure.limits, *mirror_of(figure.row, figure.limits))
     digits = digits_apart(value, marks, _HUNDREDTHS)
     return "" if digits <= _HUNDREDTHS else f" (at {value:.{digits}f})"
 
 
-def _p(p_value: float) -> str:
-    """The p-value with two digits that count, at most four after the point, and on its own side of what counts as chance."""
+def _format_p(p_value: float) -> str:
+    """Formats the p-value with two significant digits, at most four after the point, on its own side of significance."""
     if p_value < _SMALLEST_P:
         return f"p < {_SMALLEST_P:.4f}"
     counting = min(_MOST_OF_P, 1 - math.floor(math.log10(p_value)))
@@ -262,5 +245,5 @@ def _p(p_value: float) -> str:
 
 
 def as_text(number: float | None) -> str:
-    """Returns a limit or another round number as it is shown: with six digits at most, and nothing where there is none."""
+    """Formats a limit or another round number with at most six digits; "" for None."""
     return "" if number is None else f"{number:.6g}"

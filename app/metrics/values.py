@@ -1,19 +1,21 @@
-"""What a measure answers: a number with its interval, or the reason why there is none. It judges nothing."""
+"""Results of measures: a number with its interval, or the reason why there is none. Judges nothing."""
 
 import math
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from ..details import Details
+
 Scope: TypeAlias = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]
 """The groups that a number is about: one, the monitored one furthest out (`worst`), the monitored pooled, the two furthest apart, the
-reference pooled, all groups, everybody."""
+reference pooled, all groups, all records."""
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
     """A finite number and its 95 % interval, which holds it; an end of None is unbounded.
 
-    `n` counts the records the number rests on (never synthetic copies). `method` names how the interval was made.
+    `n` counts the records the number rests on (never counterfactuals). `method` names the method of the interval.
 
     Raises:
         ValueError: a number is not finite, or the interval does not hold the value.
@@ -26,6 +28,7 @@ class Value:
     n: int
 
     def __post_init__(self) -> None:
+        # An unbounded end cannot be beyond the value; a NaN fails here too.
         lower, upper = (self.value if end is None else end for end in (self.lower, self.upper))
         if not all(map(math.isfinite, (self.value, lower, upper))) or not lower <= self.value <= upper:
             raise ValueError(f"expected finite lower <= value <= upper, found {self.lower}, {self.value}, {self.upper}")
@@ -33,7 +36,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Undefined:
-    """Why there is no number, as a sentence that names the group. `n` counts the records looked at."""
+    """The reason why there is no number, as a sentence that names the group. `n` counts the records examined."""
 
     reason: str
     n: int
@@ -44,8 +47,8 @@ class Measured:
     """One metric of one scope.
 
     `group` is a label in the scope `group`, else None. `smallest_group` is the number of original records in the smaller
-    of the groups compared, for the verdict. `cautious_of` is the number that a caution looks at, where that is another: records whatever
-    their outcome. `details` holds the counts the number was computed from (JSON-safe).
+    of the groups compared, for the verdict. `cautious_of` is the number that a caution counts, where that differs: records whatever
+    their outcome. `details` hold the counts the number was computed from.
     """
 
     metric: str
@@ -53,5 +56,5 @@ class Measured:
     group: str | None
     number: Value | Undefined
     smallest_group: int
-    details: dict[str, object] = field(default_factory=dict)
+    details: Details = field(default_factory=Details)
     cautious_of: int | None = None

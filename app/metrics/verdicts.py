@@ -1,27 +1,27 @@
-"""From a number, its interval and its limits to a word."""
+"""Verdicts, from a number, its interval and its limits."""
 
 import math
 from enum import StrEnum
 from typing import TypeAlias
 
-from app.metrics.values import Undefined, Value
+from .values import Undefined, Value
 
 MINIMUM_GROUP_SIZE = 10
-"""Fewer original records than this in a group compared, and no verdict on fairness is given."""
+"""Min original records in each group compared for a verdict on fairness."""
 
 TOLERANCE = 1e-9
-"""How far beyond a limit, relative to it, rounding may lie: 0.56 / 0.7 is 0.8."""
+"""Max rounding error of a limit, relative to it: 0.56 / 0.7 is 0.8."""
 
 Limits: TypeAlias = tuple[float | None, float | None]
-"""The lowest and the highest fair number of a metric; an absent side is open."""
+"""The lowest and the highest fair number of a metric; None leaves a side open."""
 
 OPEN: Limits = (None, None)
 
 
 class Verdict(StrEnum):
-    """What a number says about fairness.
+    """The fairness verdict on a number.
 
-    `unwatched`: it is inside the one limit that is set and beyond the mirror image of that limit, on the side that nobody watches.
+    `unwatched`: inside the only limit that is set, but beyond the mirror image of that limit, on the side that has none.
     """
 
     FAIR = "fair"
@@ -41,7 +41,7 @@ GRAVEST: tuple[Verdict | None, ...] = (
     Verdict.NOT_COMPUTABLE,
     None,
 )
-"""The verdicts, the gravest first; None where no limit is set."""
+"""The verdicts, most serious first; None where no limit is set."""
 
 
 def verdict(
@@ -54,8 +54,8 @@ def verdict(
 ) -> Verdict | None:
     """Returns the verdict under the limits, which themselves count as inside; None where the metric has no limit.
 
-    Outside the limits it is `unfair` when the whole interval lies outside, else `suspected`. Inside them it is `fair`, but `unwatched`
-    where the value lies beyond `mirror`, the mirror images on the sides without a limit (see `app.metrics.sides.mirror_of`).
+    Outside the limits it is `unfair` when the whole interval is outside, else `suspected`. Inside them it is `fair`, but `unwatched`
+    where the value is beyond `mirror`, the mirror images on the sides without a limit (see `app.metrics.sides.mirror_of`).
     `smallest_group` is the number of original records in the smaller of the groups compared.
     """
     if lower_limit is None and upper_limit is None:
@@ -71,16 +71,16 @@ def verdict(
 
 
 def is_inside(value: float, limits: Limits) -> bool:
-    """Returns whether the value lies inside the limits, but for rounding."""
+    """Returns whether the value is inside the limits, allowing for rounding."""
     lower, upper = limits
     return reaches(value, lower) and keeps_to(value, upper)
 
 
 def reaches(value: float | None, limit: float | None) -> bool:
-    """Returns whether the value is at the lower limit or above it; an unbounded value is, and so is any where no limit is."""
+    """Returns whether the value is at or above the lower limit; True for an unbounded value or an absent limit."""
     return value is None or limit is None or value >= limit or math.isclose(value, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
 def keeps_to(value: float | None, limit: float | None) -> bool:
-    """Returns whether the value is at the upper limit or below it; an unbounded value is, and so is any where no limit is."""
+    """Returns whether the value is at or below the upper limit; True for an unbounded value or an absent limit."""
     return value is None or limit is None or value <= limit or math.isclose(value, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE)

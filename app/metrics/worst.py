@@ -1,4 +1,4 @@
-"""Which monitored value is the headline of an attribute: the one whose figure is furthest out. The scope is called `worst`."""
+"""Chooses the headline of an attribute: the monitored value whose figure is furthest out. The scope is called `worst`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,26 +6,26 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeAlias
 
-from app.metrics.catalogue.metric import Metric
-from app.metrics.sides import both_sides, is_ratio
-from app.metrics.values import Measured, Value
-from app.metrics.verdicts import MINIMUM_GROUP_SIZE, Limits, is_inside
+from .catalogue.metric import Metric
+from .sides import both_sides, is_ratio
+from .values import Measured, Value
+from .verdicts import MINIMUM_GROUP_SIZE, Limits, is_inside
 
 AllLimits: TypeAlias = Mapping[str, Limits]
-"""Limits by the metric's key; of a metric that is not there, those of the catalogue hold."""
+"""Limits by metric key; metrics without an entry use those of the catalogue."""
 
 DIGITS = 12
-"""Figures that differ only behind these are equal: 0.8 - 0.5 and 0.5 - 0.2 are not, to a computer."""
+"""Digits in which figures must differ to count as different: to a computer 0.8 - 0.5 and 0.5 - 0.2 are not equal."""
 
 NO_LIMITS: AllLimits = MappingProxyType({})
 
 
 def headline(metric: Metric, results: Sequence[Measured], limits: AllLimits) -> list[Measured]:
-    """Returns the result of the group that is furthest out again, as the attribute's headline; where none has a number, the first reason.
+    """Returns the result of the group furthest out again, as the attribute's headline; where none has a number, the first reason.
 
-    Furthest out is the figure furthest beyond the limits that are set (of ratios as a factor); of none, the one furthest beyond the
+    Furthest out is the figure furthest beyond the limits that are set (for ratios as a factor); if none is, the one furthest beyond the
     mirror image of a lone limit; else the one nearest to any of them. Without limits it is the one furthest from equality. Values of
-    fewer than `MINIMUM_GROUP_SIZE` records stand back while there are others, lest two odd records hide what happens to two hundred.
+    fewer than `MINIMUM_GROUP_SIZE` records are left out while there are others, lest two odd records hide what happens to two hundred.
     The first of equals wins.
     """
     each = [result for result in results if result.scope == "group"]
@@ -37,34 +37,34 @@ def headline(metric: Metric, results: Sequence[Measured], limits: AllLimits) -> 
     ]
     if not ranked:
         return [replace(result, scope="worst", group=None) for result in each[:1]]
+    # False sorts before True: large groups first, then those beyond a limit, then the furthest, then the first of equals.
     furthest = each[min(ranked)[-1]]
-    details = {**furthest.details, "worst_group": furthest.group, "chosen_from": len(ranked)}
+    details = replace(furthest.details, worst_group=furthest.group, chosen_from=len(ranked))
     return [replace(furthest, scope="worst", group=None, details=details)]
 
 
 def how_far_out(value: float, metric: Metric, limits: Limits) -> float:
-    """Returns how far beyond the limits the value lies, of ratios as the logarithm of a factor; negative inside.
+    """Returns the distance of the value beyond the limits, for ratios as the logarithm of a factor; negative inside.
 
-    Inside the limits that are set, those and the mirror image of a lone one count. Without limits it is how far from equality.
+    Inside the limits that are set, those and the mirror image of a lone one count. Without limits it is the distance from equality.
     """
     is_watched = not is_inside(value, limits)
-    lower, upper = (_scaled_limit(limit, metric) for limit in (limits if is_watched else both_sides(metric, limits)))
-    number = _scaled(value, is_ratio=is_ratio(metric))
+    # A limit of zero limits no ratio.
+    lower, upper = (
+        None if limit is None or (is_ratio(metric) and limit <= 0) else _scale(limit, is_ratio=is_ratio(metric))
+        for limit in (limits if is_watched else both_sides(metric, limits))
+    )
+    number = _scale(value, is_ratio=is_ratio(metric))
     beyond = [*([] if upper is None else [number - upper]), *([] if lower is None else [lower - number])]
     return max(beyond, default=abs(number) if is_ratio(metric) else abs(value - (metric.ideal or 0.0)))
 
 
 def rank(value: float, metric: Metric, limits: Limits) -> tuple[bool, float]:
-    """Returns a key that puts the value further out first: what lies beyond a limit that is set before what lies beyond none."""
+    """Returns a sort key that puts the value further out first: values beyond a limit that is set before values beyond none."""
     return is_inside(value, limits), round(-how_far_out(value, metric, limits), DIGITS)
 
 
-def _scaled_limit(limit: float | None, metric: Metric) -> float | None:
-    # A limit of zero limits no ratio.
-    return None if limit is None or (is_ratio(metric) and limit <= 0) else _scaled(limit, is_ratio=is_ratio(metric))
-
-
-def _scaled(value: float, *, is_ratio: bool) -> float:
+def _scale(value: float, *, is_ratio: bool) -> float:
     if not is_ratio:
         return value
     return math.log(value) if value > 0 else -math.inf

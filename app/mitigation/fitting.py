@@ -1,4 +1,4 @@
-"""Learns a deployment's profile from payload: whom copies stand for, how probabilities are read, the model's cut-off, thresholds.
+"""Fits a deployment's profile to payload: stand-ins, how probabilities are read, the model's cut-off, thresholds.
 
 Reads predictions and groups, never labels. Stores nothing.
 """
@@ -12,24 +12,26 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from app.checks.classifying import outcome_codes
-from app.checks.donors import GroupDonors, donors_of_groups, without_field
-from app.checks.grouping import Grouping, group_records
-from app.checks.scores import Scores, favourable_scores
-from app.checks.window import BEGINNING
-from app.domain.checks import Span
-from app.domain.deployments import Column, Deployment
-from app.domain.groups import NEITHER, groups_of, in_order, positions, typed
-from app.domain.mitigation import AttributeProfile, CutOff, MitigationSettings, ParityGoal, Profile
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import Outcome
-from app.domain.records import Prediction
-from app.domain.training_data import Donors
-from app.errors import InvalidInput
-from app.mitigation.stand_ins import stand_ins_for
-from app.mitigation.thresholds import parity_thresholds
-from app.store.arrow import ArrowReader
-from app.store.window import VALUE_PREFIX, WindowQuery, answer_of, newest_payload
+from ..checks.donors import describe_missing_field, donors_of_groups
+from ..checks.window import BEGINNING
+from ..domain.checks import Span
+from ..domain.deployments import Column, Deployment
+from ..domain.groups import in_order
+from ..domain.mitigation import AttributeProfile, CutOff, MitigationSettings, Profile
+from ..domain.monitors import Monitor, MonitoredAttribute
+from ..domain.outcomes import Outcome
+from ..domain.records import Prediction
+from ..domain.training_data import Donors
+from ..domain.values import Scalar
+from ..errors import InvalidInput
+from ..records.cells import stored_cells
+from ..records.grouping import ListedGroups, group_records
+from ..records.outcomes import outcome_codes
+from ..records.scores import Scores, favourable_scores
+from ..store.database.arrow import ArrowReader
+from ..store.records.window import VALUE_PREFIX, WindowQuery, answer_of, newest_payload
+from .stand_ins import find_stand_ins
+from .thresholds import Thresholds, fit_thresholds
 
 HALF = 0.5
 SEVERAL_CLASSES = "the model has more than two classes, and predicts the one with the greatest probability"
@@ -38,19 +40,16 @@ NOT_APART = "favourable and unfavourable predictions overlap in their probabilit
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Payload:
-    """The records a profile is learnt from: each one's outcome, its score (NaN where there is none), and its group by attribute."""
+    """The records a profile is fitted to: their outcomes, their scores of the favourable outcome, and their values by attribute."""
 
     outcomes: npt.NDArray[np.int64]
-    scores: npt.NDArray[np.float64]
+    scores: Scores
     values: dict[str, pa.ChunkedArray]
-
-    def __len__(self) -> int:
-        return len(self.outcomes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """What a profile is fitted for. `donors` are those of the meta fields that work through correlated features."""
+    """Conditions that a profile is fitted for. `donors` are those of the meta fields that work through correlated features."""
 
     deployment: Deployment
     monitor: Monitor
@@ -60,113 +59,101 @@ class Goal:
 
 
 def fit_profile(reader: ArrowReader, goal: Goal, *, now: datetime) -> Profile:
-    """The profile of the newest payload records of the present model, as version 0.
+    """Returns the profile of the newest payload records of the present model, as version 0.
 
     Raises:
-        InvalidInput: a monitored attribute is no column any more, or its groups cannot be told.
+        InvalidInput: a monitored attribute is no longer a column, or its groups cannot be determined.
     """
     deployment, monitor = goal.deployment, goal.monitor
     attributes = [attribute for attribute in monitor.attributes if goal.settings.mitigates(attribute.feature)]
-    columns = {attribute.feature: _column(deployment, attribute.feature) for attribute in attributes}
+    columns: dict[str, Column] = {}
+    for name in (attribute.feature for attribute in attributes):
+        column = deployment.schema.column(name)
+        if column is None:
+            message = f"{name} is named by the monitor but no longer a column of {deployment.id}; change the monitor"
+            raise InvalidInput.of("attributes", message)
+        columns[name] = column
     query = WindowQuery(deployment.no, deployment.schema, tuple(columns), with_probabilities=True)
     rows = newest_payload(reader, query, Span(start=BEGINNING, end=now), monitor.max_records)
     rows = rows.filter(pa.array(np.array(rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision, pa.bool_()))
     outcomes = outcome_codes(rows["outcome"], monitor.outcomes)
-    read = favourable_scores(rows["probability"], rows["outcome"], outcomes, monitor.outcomes)
-    scores = np.full(len(outcomes), np.nan) if read.values is None else read.values
-    payload = Payload(outcomes, scores, {name: rows[f"{VALUE_PREFIX}{place}"] for place, name in enumerate(columns)})
-    learnt = [_attribute(goal, attribute, columns[attribute.feature], payload, read) for attribute in attributes]
-    cut_off, unread = _cut_off(payload, read)
+    scores = favourable_scores(rows["probability"], rows["outcome"], outcomes, monitor.outcomes)
+    values = {name: rows[f"{VALUE_PREFIX}{place}"] for place, name in enumerate(columns)}
+    payload = Payload(outcomes, scores, values)
+    fitted = [_fit_attribute(goal, attribute, columns[attribute.feature], payload) for attribute in attributes]
+    cut_off, unread = _find_cut_off(payload)
+
+    # The model's most frequent favourable answer, of equal ones the first in order of text.
+    favourable = None
+    counts = rows["outcome"].filter(pa.array(outcomes == Outcome.FAVOURABLE)).value_counts().to_pylist()
+    if counts:
+        most = min(counts, key=lambda count: (-count["counts"], count["values"]))["values"]
+        found = answer_of(reader, deployment.no, most)
+        if found is not None:
+            prediction, label = found
+            favourable = Prediction(msgspec.json.decode(prediction), None, None if label is None else msgspec.json.decode(label))
     return Profile(
         version=0,
         fitted_at=now,
         basis=goal.basis,
-        records=len(payload),
-        is_provisional=len(payload) < monitor.min_records,
-        attributes=tuple(learnt),
-        reading=read.reading,
+        records=len(outcomes),
+        is_provisional=len(outcomes) < monitor.min_records,
+        attributes=tuple(fitted),
+        reading=scores.reading,
         cut_off=cut_off,
         unread=unread,
-        favourable=_favourable_answer(reader, deployment, rows, outcomes),
+        favourable=favourable,
     )
 
 
-def _column(deployment: Deployment, feature: str) -> Column:
-    column = deployment.schema.column(feature)
-    if column is None:
-        raise InvalidInput.of(
-            "attributes", f"{feature} is named by the monitor but no longer a column of {deployment.id}; change the monitor"
-        )
-    return column
+def _fit_attribute(goal: Goal, attribute: MonitoredAttribute, column: Column, payload: Payload) -> AttributeProfile:
+    name, values, schema = attribute.feature, payload.values[attribute.feature], goal.deployment.schema
+    listed = attribute
+    if attribute.reference is None:
+        # Every other value that was logged is a reference value. Their number has no limit here: most get no copy, and a window that
+        # holds few of them must not fail for values logged earlier.
+        logged = stored_cells(values, column).coded().values
+        monitored = ListedGroups.of(replace(attribute, reference=()), column)
+        others: set[Scalar] = {value for value, group in zip(logged, monitored.find(logged), strict=True) if group is None}
+        in_sequence = sorted(others, key=in_order)
+        listed = replace(attribute, reference=tuple(in_sequence))
+    grouping = group_records(listed, column, values)
+
+    donors = None
+    if attribute.correlated_features:
+        if name not in goal.donors:
+            raise InvalidInput.of(f"attributes.{name}.correlated_features", describe_missing_field(name))
+        donors = donors_of_groups(goal.donors[name], grouping.groups, column, schema, attribute.correlated_features)
+    is_feature = any(one.name == column.name for one in schema.features)
+    found = find_stand_ins(grouping, values, is_feature=is_feature, donors=donors)
+
+    parity = next((one for one in goal.settings.parity if one.attribute == name), None)
+    thresholds = Thresholds()
+    if parity is not None and payload.scores.values is not None:
+        thresholds = fit_thresholds(grouping, payload.outcomes, payload.scores.values, parity)
+    elif parity is not None:
+        thresholds.untouched = {group.label: payload.scores.reason for group in grouping.groups if group.role == "monitored"}
+    return AttributeProfile(
+        name,
+        found.stand_ins,
+        found.covered,
+        found.reason,
+        tuple(thresholds.thresholds.items()),
+        tuple(thresholds.untouched.items()),
+    )
 
 
-def _attribute(goal: Goal, attribute: MonitoredAttribute, column: Column, payload: Payload, read: Scores) -> AttributeProfile:
-    values = payload.values[attribute.feature]
-    grouping = group_records(_with_reference(attribute, column, values), column, values)
-    is_feature = any(one.name == column.name for one in goal.deployment.schema.features)
-    stand_ins, covered, reason = stand_ins_for(grouping, values, is_feature=is_feature, donors=_donors(goal, attribute, grouping))
-    parity = next((one for one in goal.settings.parity if one.attribute == attribute.feature), None)
-    thresholds, untouched = _parity(grouping, payload, parity, read)
-    return AttributeProfile(attribute.feature, stand_ins, covered, reason, thresholds, untouched)
-
-
-def _with_reference(attribute: MonitoredAttribute, column: Column, values: pa.ChunkedArray) -> MonitoredAttribute:
-    """The attribute with its reference listed: where it was left out, every other value logged.
-
-    However many these are: most get no copy here, and a window that holds few of them must not fail for what was logged before it.
-    """
-    if attribute.reference is not None:
-        return attribute
-    logged = [typed(value, column) for value in values.combine_chunks().dictionary_encode().dictionary.to_pylist()]
-    monitored = groups_of(replace(attribute, reference=()), column, (), seen_in="payload")
-    placed = zip(logged, positions(monitored, column, logged), strict=True)
-    others = sorted({value for value, place in placed if place == NEITHER}, key=in_order)
-    return replace(attribute, reference=tuple(others))
-
-
-def _donors(goal: Goal, attribute: MonitoredAttribute, grouping: Grouping) -> list[GroupDonors] | None:
-    if not attribute.correlated_features:
-        return None
-    if attribute.feature not in goal.donors:
-        raise InvalidInput.of(f"attributes.{attribute.feature}.correlated_features", without_field(attribute.feature))
-    schema = goal.deployment.schema
-    return donors_of_groups(goal.donors[attribute.feature], grouping.groups, grouping.column, schema, attribute.correlated_features)
-
-
-def _parity(
-    grouping: Grouping, payload: Payload, goal: ParityGoal | None, read: Scores
-) -> tuple[tuple[tuple[str, float], ...], tuple[tuple[str, str], ...]]:
-    if goal is None:
-        return (), ()
-    if read.values is None:
-        return (), tuple((group.label, read.reason) for group in grouping.groups if group.role == "monitored")
-    found = parity_thresholds(grouping, payload.outcomes, payload.scores, goal)
-    return tuple(found.thresholds.items()), tuple(found.untouched.items())
-
-
-def _cut_off(payload: Payload, read: Scores) -> tuple[CutOff | None, str | None]:
-    """Where the model's scores part its outcomes; or why that cannot be said."""
-    if read.reading is None:
-        return None, read.reason
-    if read.reading.classes:
+def _find_cut_off(payload: Payload) -> tuple[CutOff | None, str | None]:
+    """Returns the cut-off between the scores of the model's outcomes; or why there is none."""
+    scores = payload.scores
+    if scores.reading is None or scores.values is None:
+        return None, scores.reason
+    if scores.reading.classes:
         return None, SEVERAL_CLASSES
-    known = ~np.isnan(payload.scores)
-    below = float(payload.scores[known & (payload.outcomes == Outcome.UNFAVOURABLE)].max())
-    above = float(payload.scores[known & (payload.outcomes == Outcome.FAVOURABLE)].min())
+    # Both outcomes occur with a score, or there would be no reading.
+    known = ~np.isnan(scores.values)
+    below = float(scores.values[known & (payload.outcomes == Outcome.UNFAVOURABLE)].max())
+    above = float(scores.values[known & (payload.outcomes == Outcome.FAVOURABLE)].min())
     if below > above:
         return None, NOT_APART
     return CutOff(HALF if below <= HALF <= above else (below + above) / 2, below, above), None
-
-
-def _favourable_answer(reader: ArrowReader, deployment: Deployment, rows: pa.Table, outcomes: npt.NDArray[np.int64]) -> Prediction | None:
-    """What the model answers most often when it is favourable."""
-    favourable = rows["outcome"].filter(pa.array(outcomes == Outcome.FAVOURABLE))
-    counts = favourable.value_counts().to_pylist()
-    if not counts:
-        return None
-    most = min(counts, key=lambda count: (-count["counts"], count["values"]))["values"]
-    found = answer_of(reader, deployment.no, most)
-    if found is None:
-        return None
-    prediction, label = found
-    return Prediction(msgspec.json.decode(prediction), None, None if label is None else msgspec.json.decode(label))

@@ -1,101 +1,96 @@
-"""Which copies stand for the reference records of an attribute, and for how many of them each."""
+"""Copies that represent the reference records of an attribute, and the share of each."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from app.checks.donors import GroupDonors, representative_donors
-from app.checks.grouping import Grouping, typed_value
-from app.domain.deployments import Column, FieldType
-from app.domain.groups import Group, in_order
-from app.domain.mitigation import StandIn
-from app.domain.values import Range, Scalar
+from ..checks.donors import GroupDonors, representative_donors
+from ..domain.deployments import FieldType
+from ..domain.groups import in_order
+from ..domain.mitigation import StandIn
+from ..domain.values import Range, Scalar
+from ..records.grouping import Grouping, typed_value
 
 MOST_VALUES = 10
-"""Reference values that get a copy, those with most records: each is one more copy of every record."""
+"""Max reference values that get a copy, those with most records: each is one more copy of every record."""
 
 MOST_DONORS = 20
-"""Combinations of correlated features that get a copy, over all reference values."""
+"""Max combinations of correlated features that get a copy, over all reference values."""
 
-_Part: TypeAlias = "tuple[tuple[tuple[str, Scalar | None], ...], float]"
-"""What changes in a copy, and the part of its group that it is for."""
+Changes: TypeAlias = "tuple[tuple[str, Scalar | None], ...]"
+"""New values by feature."""
 
 QUANTILES = 5
-"""Values that stand for a range: the middles of that many parts with equally many records, so each is a value that occurs."""
+"""Number of values for a range: the middles of that many parts with equally many records, so each is a value that occurs."""
 
 NO_REFERENCE = "no reference value is listed, and none has been logged"
 NO_DONORS = "the training data keep no record of the reference group, from which copies would take their correlated features"
 UNSEEN = "the model never sees it, and the monitor names no correlated features, so changing it changes no answer"
 
 
-def stand_ins_for(
-    grouping: Grouping, values: pa.ChunkedArray, *, is_feature: bool, donors: Sequence[GroupDonors] | None
-) -> tuple[tuple[StandIn, ...], float, str | None]:
-    """The stand-ins, the share of reference records that they speak for, and why there are none where there are none.
+@dataclass(frozen=True, slots=True)
+class FoundStandIns:
+    """The stand-ins of an attribute, the share of reference records that they represent, and the reason where there are none."""
 
-    `values` are the logged values of the column that the grouping was made of. Shares are by reference records logged; where
-    none was, reference values count alike. A meta field changes the features that are correlated with it, to what its `donors` had.
+    stand_ins: tuple[StandIn, ...] = ()
+    covered: float = 0.0
+    reason: str | None = None
+
+
+def find_stand_ins(grouping: Grouping, values: pa.ChunkedArray, *, is_feature: bool, donors: Sequence[GroupDonors] | None) -> FoundStandIns:
+    """Returns the copies that represent the reference records of the grouping; `values` are the logged values of its column.
+
+    Shares are by reference records logged; where there were none, reference values count equally. A meta field changes the features
+    correlated with it, to those of its `donors`.
     """
     if not is_feature and donors is None:
-        return (), 0.0, UNSEEN
+        return FoundStandIns(reason=UNSEEN)
     reference = [position for position, group in enumerate(grouping.groups) if group.role == "reference"]
     if not reference:
-        return (), 0.0, NO_REFERENCE
-    kept = _most_frequent(grouping, reference)
-    most_donors = max(MOST_DONORS // len(kept), 1)
-    found: list[tuple[float, int, list[_Part], float]] = [
-        (share, position, *(_values_for(grouping, position, values) if donors is None else _donors_for(donors[position], most_donors)))
-        for share, position in kept
-    ]
-    told = sum(share for share, _, parts, _ in found if parts)
-    if not told:
-        return (), 0.0, NO_DONORS
-    stand_ins = [
-        StandIn(grouping.groups[position].label, changes, share * part / told)
-        for share, position, parts, _ in found
-        for changes, part in parts
-    ]
-    return tuple(stand_ins), sum(share * covered for share, _, _, covered in found), None
-
-
-def _most_frequent(grouping: Grouping, reference: Sequence[int]) -> list[tuple[float, int]]:
-    """The reference groups with most records: the share of each and its position."""
+        return FoundStandIns(reason=NO_REFERENCE)
     # NEITHER, which is -1, is counted first.
-    counts = np.bincount(grouping.codes + 1, minlength=len(grouping.groups) + 1)[1:][list(reference)].astype(np.float64)
+    counts = np.bincount(grouping.codes + 1, minlength=len(grouping.groups) + 1)[1:][reference].astype(np.float64)
     shares = counts / counts.sum() if counts.sum() else np.full(len(reference), 1 / len(reference))
-    ranked = sorted(zip(shares.tolist(), reference, strict=True), key=lambda one: (-one[0], *_order(grouping.groups[one[1]])))
-    return [(share, position) for share, position in ranked[:MOST_VALUES] if share > 0]
+    # The groups with most records, of equal ones in the order of their values.
+    lows = [value.lo if isinstance(value, Range) else value for value in (grouping.groups[position].value for position in reference)]
+    ranked = sorted(zip(shares.tolist(), reference, lows, strict=True), key=lambda one: (-one[0], *in_order(one[2])))[:MOST_VALUES]
+    kept = [(share, position) for share, position, _ in ranked if share > 0]
+
+    most_donors = max(MOST_DONORS // len(kept), 1)
+    stand_ins, represented, covered = [], 0.0, 0.0
+    for share, position in kept:
+        label = grouping.groups[position].label
+        if donors is None:
+            represented, covered = represented + share, covered + share
+            stand_ins += [StandIn(label, changes, share * part) for changes, part in _pick_values(grouping, position, values)]
+            continue
+        lent = representative_donors(donors[position], most_donors)
+        represented += share if lent.combinations else 0.0
+        covered += share * lent.covered
+        stand_ins += [StandIn(label, tuple(changes.items()), share * part) for part, changes in lent.combinations]
+    if not represented:
+        return FoundStandIns(reason=NO_DONORS)
+    # Groups without a donor have no stand-in: the shares of the others add up to 1.
+    return FoundStandIns(tuple(replace(one, share=one.share / represented) for one in stand_ins), covered)
 
 
-def _order(group: Group) -> tuple[float, str]:
-    return in_order(group.value.lo if isinstance(group.value, Range) else group.value)
-
-
-def _donors_for(donors: GroupDonors, most: int) -> tuple[list[_Part], float]:
-    """The combinations of correlated features that stand for a group, and the share of it that they cover."""
-    representatives = representative_donors(donors, most)
-    return [(tuple(changes.items()), part) for part, changes in representatives.combinations], representatives.covered
-
-
-def _values_for(grouping: Grouping, position: int, values: pa.ChunkedArray) -> tuple[list[_Part], float]:
-    """The values that stand for a group, which cover it."""
+def _pick_values(grouping: Grouping, position: int, values: pa.ChunkedArray) -> list[tuple[Changes, float]]:
+    """Returns the values that represent a group, as changes of its column, and the share of the group that each represents."""
     value, column = grouping.groups[position].value, grouping.column
     if not isinstance(value, Range):
-        return [(((column.name, typed_value(value, column.type)),), 1.0)], 1.0
+        return [(((column.name, typed_value(value, column.type)),), 1.0)]
     logged = values.filter(pa.array(grouping.codes == position)).to_numpy()
     middles = (np.arange(QUANTILES) + 0.5) / QUANTILES
-    found = np.quantile(logged, middles, method="inverted_cdf") if len(logged) else _spread(value, middles, column)
+    if len(logged):
+        found = np.quantile(logged, middles, method="inverted_cdf")
+    else:
+        # Of a range of which no value has been logged, values spread evenly over it; whole numbers must not leave it by rounding.
+        found = value.lo + middles * (value.hi - value.lo)
+        if column.type is FieldType.INTEGER:
+            found = np.clip(np.round(found), np.ceil(value.lo), np.floor(value.hi))
     distinct, times = np.unique(found, return_counts=True)
     parts = zip(distinct.tolist(), times.tolist(), strict=True)
-    return [(((column.name, typed_value(one, column.type)),), count / QUANTILES) for one, count in parts], 1.0
-
-
-def _spread(value: Range, middles: npt.NDArray[np.float64], column: Column) -> npt.NDArray[np.float64]:
-    """Values spread evenly over a range of which none has been logged."""
-    found = value.lo + middles * (value.hi - value.lo)
-    if column.type is FieldType.INTEGER:
-        return np.clip(np.round(found), np.ceil(value.lo), np.floor(value.hi))
-    return found
+    return [(((column.name, typed_value(one, column.type)),), count / QUANTILES) for one, count in parts]

@@ -1,7 +1,7 @@
 """Parity mode: for each monitored group the score from which its unfavourable outcomes are lifted. No labels are used.
 
-A group's threshold is the highest that brings its favourable rate to the goal: so many of its records with the highest scores are
-lifted, and no more (but for records of one score, which are lifted together).
+A group's threshold is the highest that brings its favourable rate to the goal: only as many records as needed, those with the highest
+scores, are lifted (but records of one score are lifted together).
 """
 
 import math
@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from app.checks.grouping import Grouping
-from app.domain.mitigation import ParityGoal
-from app.domain.outcomes import Outcome
+from ..domain.mitigation import ParityGoal
+from ..domain.outcomes import Outcome
+from ..records.grouping import Grouping
 
 ALMOST = 1e-9
-"""Of a record: what a goal times a rate times a number of records may be off by rounding."""
+"""Records: max rounding error of a goal times a rate times a number of records."""
 
 FEW = "has {n:,} classified records with a probability, and {least:,} are needed"
 REFERENCE_FEW = "the reference group has {n:,} classified records, and {least:,} are needed"
@@ -25,14 +25,14 @@ UNSCORED = "none of its unfavourable records has a probability"
 
 @dataclass(slots=True)
 class Thresholds:
-    """The threshold of each group that gets one, by label, and why others get none."""
+    """The threshold of each group that gets one, by label, and the reasons where others get none."""
 
     thresholds: dict[str, float] = field(default_factory=dict)
     untouched: dict[str, str] = field(default_factory=dict)
 
 
-def parity_thresholds(grouping: Grouping, outcomes: npt.NDArray[np.int64], scores: npt.NDArray[np.float64], goal: ParityGoal) -> Thresholds:
-    """The thresholds that lift each monitored group to the goal; `scores` are of the favourable outcome, NaN where there is none."""
+def fit_thresholds(grouping: Grouping, outcomes: npt.NDArray[np.int64], scores: npt.NDArray[np.float64], goal: ParityGoal) -> Thresholds:
+    """Returns the thresholds that lift each monitored group to the goal; `scores` are of the favourable outcome, NaN where missing."""
     found = Thresholds()
     classified = outcomes != Outcome.UNCLASSIFIED
     is_reference = np.append(~grouping.is_monitored(), False)[grouping.codes] & classified
@@ -48,20 +48,15 @@ def parity_thresholds(grouping: Grouping, outcomes: npt.NDArray[np.int64], score
             found.untouched[group.label] = FEW.format(n=scored, least=goal.min_group_size)
         else:
             rate = float((outcomes[is_reference] == Outcome.FAVOURABLE).mean())
-            threshold = _threshold(outcomes[members], scores[members], goal.disparate_impact * rate)
-            if isinstance(threshold, str):
-                found.untouched[group.label] = threshold
+            own, own_scores = outcomes[members], scores[members]
+            favourable = int((own == Outcome.FAVOURABLE).sum())
+            missing = math.ceil(goal.disparate_impact * rate * len(own) - favourable - ALMOST)
+            liftable = np.sort(own_scores[(own == Outcome.UNFAVOURABLE) & ~np.isnan(own_scores)])[::-1]
+            if missing <= 0:
+                found.untouched[group.label] = MET
+            elif not len(liftable):
+                found.untouched[group.label] = UNSCORED
             else:
-                found.thresholds[group.label] = threshold
+                # Where scores are missing, the goal may be out of reach: then everything that can be lifted is.
+                found.thresholds[group.label] = float(liftable[min(missing, len(liftable)) - 1])
     return found
-
-
-def _threshold(outcomes: npt.NDArray[np.int64], scores: npt.NDArray[np.float64], rate: float) -> float | str:
-    """The score from which unfavourable records are lifted so that the favourable rate reaches `rate`; or why there is none."""
-    favourable = int((outcomes == Outcome.FAVOURABLE).sum())
-    missing = math.ceil(rate * len(outcomes) - favourable - ALMOST)
-    if missing <= 0:
-        return MET
-    liftable = np.sort(scores[(outcomes == Outcome.UNFAVOURABLE) & ~np.isnan(scores)])[::-1]
-    # Where scores are missing, the goal may be out of reach: then everything that can be lifted is.
-    return float(liftable[min(missing, len(liftable)) - 1]) if len(liftable) else UNSCORED

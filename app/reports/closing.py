@@ -1,17 +1,17 @@
-"""The end of a report: alerts, what the figures cannot say, and how to trace each of them."""
+"""Last sections of a report: alerts, limits of the figures, and how to trace each figure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from app.domain.alerts import Alert
-from app.domain.checks import CheckRun, Measurement
-from app.metrics.verdicts import MINIMUM_GROUP_SIZE
-from app.reports.configuration import versions
-from app.reports.document import Block, Bullets, Paragraph, Section, Table
-from app.reports.numbers import ABSENT, interval_of, moment, value_of
-from app.views.figures import Explanation, explained
+from ..domain.alerts import Alert
+from ..domain.checks import CheckRun, Measurement
+from ..metrics.verdicts import MINIMUM_GROUP_SIZE
+from ..views.figures import explained
+from .configuration import versions
+from .document import Block, Bullets, Paragraph, Section, Table
+from .numbers import ABSENT, interval_of, moment, value_of
 
 MOST_FIGURES = 200
-"""Figures that the appendix lists; the CSV has all."""
+"""Max figures that the appendix lists; the CSV has all."""
 
 MOST_ALERTS = 100
 
@@ -50,25 +50,39 @@ LIMITS = (
 
 
 def alerts_section(alerts: Sequence[Alert], *, waiting: int) -> Section:
-    """Alerts that people were sent, newest first, as they are when the report is made. Those of `waiting` checks are not known yet."""
+    """Returns the alerts that people were sent, newest first, as they are now. Those of `waiting` checks are not known yet."""
     of_checks = "the alerts of one check" if waiting == 1 else f"the alerts of {waiting:,} checks"
     late = f"The worker has not decided on {of_checks} of this time yet. Make the report again in a minute."
     blocks: list[Block] = [Paragraph(late, is_caution=True)] if waiting else []
     if not alerts:
         return Section("Alerts", (*blocks, Paragraph("No alert was open in this time, and no check of it opened one.")))
+    rows = []
+    for alert in alerts[:MOST_ALERTS]:
+        subject = alert.subject
+        about = [part for part in (subject.metric, subject.data, subject.attribute, subject.group) if part is not None]
+        sentence = str(alert.facts.get("sentence", ABSENT))
+        acknowledged, resolved = ABSENT, "not yet"
+        if alert.acknowledged_at is not None:
+            acknowledged = f"{moment(alert.acknowledged_at)} by {alert.acknowledged_by}: {alert.note or ''}"
+        if alert.resolved_at is not None:
+            resolved = moment(alert.resolved_at)
+        if alert.resolution is not None:
+            resolved += f", {alert.resolution.value.replace('_', ' ')}"
+        opened = (moment(alert.opened_at), alert.rule_name, " / ".join(about) or alert.kind.value)
+        rows.append((*opened, sentence, acknowledged, resolved))
     note = f"The newest {MOST_ALERTS} of {len(alerts):,}." if len(alerts) > MOST_ALERTS else None
     columns = ("Opened", "Rule", "About", "What it says", "Acknowledged", "Resolved")
     caption = "Alerts that were open in this time, or that a check of it opened"
-    return Section("Alerts", (*blocks, Table(caption, columns, tuple(_alert(one) for one in alerts[:MOST_ALERTS]), note)))
+    return Section("Alerts", (*blocks, Table(caption, columns, tuple(rows), note)))
 
 
 def limits_section() -> Section:
-    """What nobody may read out of the figures."""
+    """Returns the conclusions that the figures do not allow."""
     return Section("What these figures cannot say", (Bullets(LIMITS),))
 
 
 def tracing_section(check: CheckRun | None, measurements: Sequence[Measurement]) -> Section:
-    """Where each figure comes from: the check, the formula, the counts."""
+    """Returns the origin of each figure: the check, the formula, the counts."""
     blocks: list[Block] = [Paragraph(f"This report was made with {versions()}")]
     if check is not None:
         address = f"/v1/deployments/{check.deployment_id}/checks/{check.id}"
@@ -79,33 +93,19 @@ def tracing_section(check: CheckRun | None, measurements: Sequence[Measurement])
                 " intervals can be repeated exactly from the counts and the monitor's seed."
             )
         )
-    if measurements:
+    rows = []
+    for measurement in measurements[:MOST_FIGURES]:
+        figure = explained(measurement)
+        # A float is rounded for the page; a count stays as it is, so that it can be compared with the API's.
+        counts = [
+            f"{one.label} {f'{one.value:.6g}' if isinstance(one.value, float) else str(one.value).replace('_', ' ')}"
+            for one in figure.counts
+        ]
+        formula = f"{figure.formula}; {', '.join(counts)}" if counts else figure.formula
+        value = f"{value_of(measurement)}{', carried forward' if measurement.carried_forward else ''}"
+        rows.append((figure.title, figure.subject, figure.data, value, interval_of(measurement), formula))
+    if rows:
         note = f"The first {MOST_FIGURES} of {len(measurements):,}; the CSV has all." if len(measurements) > MOST_FIGURES else None
-        columns = ("Figure", "Whom", "On", "Value", "95 %", "Formula and counts")
-        blocks.append(Table("The figures of the check", columns, tuple(_figures(measurements[:MOST_FIGURES])), note, is_last_wide=True))
+        columns = ("Figure", "Group", "On", "Value", "95 %", "Formula and counts")
+        blocks.append(Table("The figures of the check", columns, tuple(rows), note, is_last_wide=True))
     return Section("How to trace a figure", tuple(blocks))
-
-
-def _alert(alert: Alert) -> tuple[str, ...]:
-    about = [part for part in (alert.subject.metric, alert.subject.data, alert.subject.attribute, alert.subject.group) if part is not None]
-    taken = ABSENT if alert.acknowledged_at is None else f"{moment(alert.acknowledged_at)} by {alert.acknowledged_by}: {alert.note or ''}"
-    over = "not yet" if alert.resolved_at is None else moment(alert.resolved_at)
-    reason = "" if alert.resolution is None else f", {alert.resolution.value.replace('_', ' ')}"
-    said = str(alert.facts.get("sentence", ABSENT))
-    return (moment(alert.opened_at), alert.rule_name, " / ".join(about) or alert.kind.value, said, taken, f"{over}{reason}")
-
-
-def _figures(measurements: Iterable[Measurement]) -> Iterable[tuple[str, ...]]:
-    for one in measurements:
-        told = explained(one)
-        carried = ", carried forward" if one.carried_forward else ""
-        yield (told.title, told.whom, told.data, f"{value_of(one)}{carried}", interval_of(one), _counted(told))
-
-
-def _counted(told: Explanation) -> str:
-    counts = ", ".join(f"{one.label} {_plain(one.value)}" for one in told.counts)
-    return f"{told.formula}; {counts}" if counts else told.formula
-
-
-def _plain(value: str | float) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value).replace("_", " ")

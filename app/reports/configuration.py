@@ -1,28 +1,29 @@
-"""What a report says of the deployment, its monitor and the window of a check."""
+"""Sections of a report on the deployment, its monitor and the window of a check."""
 
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 
-from app.charts.rendering import VEGA_LITE
-from app.domain.checks import CheckRun
-from app.domain.deployments import Deployment
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import outcome_label
-from app.domain.texts import TOGETHER
-from app.domain.values import GroupValue, label_of
-from app.metrics.statements import limits_in_words
-from app.reports.document import Block, Paragraph, Section, Table
-from app.reports.numbers import ABSENT, moment
+from .. import VERSION
+from ..charts.rendering import VEGA_LITE
+from ..domain.checks import CheckRun
+from ..domain.deployments import Deployment
+from ..domain.monitors import Monitor
+from ..domain.outcomes import outcome_label
+from ..domain.texts import TOGETHER
+from ..domain.values import GroupValue, label_of
+from ..metrics.statements import limits_in_words
+from .document import Block, Paragraph, Section, Table
+from .numbers import ABSENT, moment
 
 _CHANGED = (
     "The monitor has changed since: the check ran under version {then}, and what is shown here is version {now}. Favourable and"
     " unfavourable outcomes and the sizes of the window are those of the check; attributes and limits are the present ones."
-    " The limits that each figure was held against stand with the figure."
+    " The limits that each figure was compared with are shown with the figure."
 )
 
 
 def deployment_section(deployment: Deployment, model_revision: str | None) -> Section:
-    """Which model this is about; `model_revision` is that of the check, if it is known."""
+    """Returns the section on the model; `model_revision` is that of the check, if it is known."""
     revision = deployment.model_revision if model_revision is None else model_revision
     present = "" if revision == deployment.model_revision else f" (now {deployment.model_revision})"
     facts = (
@@ -30,22 +31,22 @@ def deployment_section(deployment: Deployment, model_revision: str | None) -> Se
         ("Id", deployment.id),
         ("Kind of problem", deployment.problem_type.value),
         ("Model revision", f"{revision}{present}"),
-        ("Features", _named(column.name for column in deployment.schema.features)),
-        ("Fields that are logged and not sent to the model", _named(column.name for column in deployment.schema.meta)),
+        ("Features", _join_names(column.name for column in deployment.schema.features)),
+        ("Fields that are logged and not sent to the model", _join_names(column.name for column in deployment.schema.meta)),
         ("Asked again about changed records", "yes, through its endpoint" if deployment.endpoint else "no, it has no endpoint"),
     )
     return Section("The model", (Table("The deployment", ("What", "Value"), facts),))
 
 
 def monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
-    """What counts as favourable, who is compared with whom, and which limits hold."""
+    """Returns the favourable outcomes, the groups that are compared, and the limits."""
     if monitor is None:
         return Section("The monitor", (Paragraph("The deployment has no fairness monitor now, so its configuration cannot be shown."),))
     window = {} if check is None or check.window is None else check.window
     facts = (
         ("Version", f"{monitor.version}"),
-        ("Favourable outcomes", _outcomes(window.get("favourable"), monitor.outcomes.favourable)),
-        ("Unfavourable outcomes", _outcomes(window.get("unfavourable"), monitor.outcomes.unfavourable)),
+        ("Favourable outcomes", _list_outcomes(window.get("favourable"), monitor.outcomes.favourable)),
+        ("Unfavourable outcomes", _list_outcomes(window.get("unfavourable"), monitor.outcomes.unfavourable)),
         ("Fewest records of a window", f"{window.get('min_records', monitor.min_records)}"),
         ("Most records of a window", f"{window.get('max_records', monitor.max_records)}"),
         ("Schedule", monitor.schedule.value),
@@ -53,13 +54,18 @@ def monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
         ("Seed of draws and resamples", f"{monitor.seed}"),
         ("Watched together", "; ".join(TOGETHER.join(features) for features in monitor.intersections) or "nothing"),
     )
+    rows = []
+    for one in monitor.attributes:
+        reference = "every other value" if one.reference is None else _list_values(one.reference)
+        limits = limits_in_words((one.threshold, one.upper_threshold))
+        if one.upper_threshold is None:
+            limits += "; the other side is not watched"
+        others = "; ".join(f"{metric}: {limits_in_words((both.lower, both.upper))}" for metric, both in one.metric_limits)
+        rows.append((one.feature, _list_values(one.monitored), reference, limits, others or "none"))
+    columns = ("Attribute", "Monitored", "Reference", "Disparate impact is fair", "Other limits")
     blocks: list[Block] = [
         Table("How outcomes are counted", ("What", "Value"), facts),
-        Table(
-            "Monitored attributes",
-            ("Attribute", "Monitored", "Reference", "Disparate impact is fair", "Other limits"),
-            tuple(_attribute(one) for one in monitor.attributes),
-        ),
+        Table("Monitored attributes", columns, tuple(rows)),
     ]
     if check is not None and check.monitor_version not in (None, monitor.version):
         blocks.insert(0, Paragraph(_CHANGED.format(then=check.monitor_version, now=monitor.version), is_caution=True))
@@ -67,31 +73,31 @@ def monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
 
 
 def window_section(check: CheckRun) -> Section:
-    """Which records a check read."""
-    return Section("The records", (Table("The window of the check", ("What", "Value"), tuple(_window(check))),))
-
-
-def versions() -> str:
-    """With what the report was made."""
-    return f"Evenhand {_own_version()}, Vega-Lite {VEGA_LITE} for the charts, typst {version('typst')} for the PDF."
-
-
-def _own_version() -> str:
-    try:
-        return version("evenhand")
-    except PackageNotFoundError:
-        return "from its source folder"
-
-
-def _window(check: CheckRun) -> Iterator[tuple[str, str]]:
+    """Returns the section on the records that a check read."""
+    state = check.state.value.replace("_", " ")
+    facts = [
+        ("Span", f"{moment(check.span.start)} to {moment(check.span.end)}, the end not included"),
+        ("Asked for by", f"{check.created_by} ({check.trigger.value})"),
+        ("State", f"{state}: {check.reason}" if check.reason else state),
+    ]
     window = check.window or {}
-    yield "Span", f"{moment(check.span.start)} to {moment(check.span.end)}, the end not included"
-    yield "Asked for by", f"{check.created_by} ({check.trigger.value})"
-    yield "State", check.state.value.replace("_", " ") + (f": {check.reason}" if check.reason else "")
     for name, title in _COUNTS.items():
-        if name in window:
-            yield title, _told(window[name])
-    yield "Began, ended", f"{moment(check.started_at)}, {moment(check.finished_at)}"
+        if name not in window:
+            continue
+        match window[name]:
+            case None:
+                text = ABSENT
+            case dict() as counts:
+                text = "; ".join(f"{key}: {count}" for key, count in counts.items()) or "none"
+            case list() as names:
+                text = ", ".join(map(str, names)) or "none"
+            case int() as count:
+                text = f"{count:,}"
+            case other:
+                text = str(other)
+        facts.append((title, text))
+    facts.append(("Began, ended", f"{moment(check.started_at)}, {moment(check.finished_at)}"))
+    return Section("The records", (Table("The window of the check", ("What", "Value"), tuple(facts)),))
 
 
 _COUNTS = {
@@ -103,46 +109,30 @@ _COUNTS = {
     "records_in_no_group": "Records in no group, by attribute",
     "perturbed_records": "Copies with the attribute changed, by attribute",
     "unclassified_copies": "Copies in neither outcome list, by attribute",
+    "records_not_scored": "Records that the model does not take, by attribute",
+    "labels_not_scored": "Labelled records that the model does not take",
     "attributes_unseen_by_model": "Attributes that the model does not see",
     "oldest_record_at": "Oldest record",
     "newest_record_at": "Newest record",
     "labelled_records": "Labelled records",
     "additional_labelled_records": "Labelled records added from earlier hours",
-    "unclassified_labels": "Labels in neither outcome list",
+    "find_unclassified": "Labels in neither outcome list",
     "carried_from": "Carried forward from check",
 }
 
 
-def _told(value: object) -> str:
-    match value:
-        case None:
-            return ABSENT
-        case dict():
-            return "; ".join(f"{name}: {part}" for name, part in value.items()) or "none"
-        case list():
-            return ", ".join(map(str, value)) or "none"
-        case int():
-            return f"{value:,}"
-        case _:
-            return str(value)
+def versions() -> str:
+    """Returns the versions that made the report."""
+    return f"Evenhand {VERSION}, Vega-Lite {VEGA_LITE} for the charts, typst {version('typst')} for the PDF."
 
 
-def _attribute(one: MonitoredAttribute) -> tuple[str, ...]:
-    limits = limits_in_words((one.threshold, one.upper_threshold)) + (
-        "; the other side is not watched" if one.upper_threshold is None else ""
-    )
-    others = [f"{metric}: {limits_in_words((both.lower, both.upper))}" for metric, both in one.metric_limits]
-    reference = "every other value" if one.reference is None else _listed(one.reference)
-    return (one.feature, _listed(one.monitored), reference, limits, "; ".join(others) or "none")
-
-
-def _outcomes(counted: object, configured: tuple[GroupValue, ...]) -> str:
+def _list_outcomes(counted: object, configured: tuple[GroupValue, ...]) -> str:
     return ", ".join(map(str, counted)) if isinstance(counted, list) else ", ".join(map(outcome_label, configured))
 
 
-def _listed(values: tuple[GroupValue, ...]) -> str:
+def _list_values(values: tuple[GroupValue, ...]) -> str:
     return ", ".join(label_of(value) for value in values)
 
 
-def _named(names: Iterator[str]) -> str:
+def _join_names(names: Iterator[str]) -> str:
     return ", ".join(names) or "none"

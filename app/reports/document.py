@@ -1,12 +1,12 @@
-"""What a report consists of, whatever it is written as: sections of paragraphs, lists, tables and figures. All texts are plain texts."""
+"""Parts of a report in any format: sections of paragraphs, lists, tables and figures. All texts are plain texts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
-from app.charts.rendering import Spec
-from app.charts.theme import Theme
+from ..charts.rendering import Spec
+from ..charts.theme import Theme
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Bullets:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a head. The first column of a row is its name. `note` is said below. `is_last_wide`: the last column holds sentences."""
+    """Rows under a head. The first column of a row is its name. `note` is shown below. `is_last_wide`: the last column holds sentences."""
 
     caption: str
     columns: tuple[str, ...]
@@ -37,7 +37,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A chart; `draw` makes it for the background that it is to stand on."""
+    """A chart; `draw` makes it for the background of the report."""
 
     caption: str
     draw: Callable[[Theme], Spec]
@@ -48,7 +48,7 @@ Block: TypeAlias = Paragraph | Bullets | Table | Figure
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading of that level (2 or 3) and what stands under it."""
+    """A heading of that level (2 or 3) and its contents."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -57,7 +57,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """When a report is made, and by whom."""
+    """Time at which a report is made, and the person who asked for it."""
 
     at: datetime
     by: str

@@ -1,45 +1,45 @@
-"""How figures stand in a report: four digits behind the point, so that they can be held against the API's."""
+"""Format of figures in a report: four digits after the point, so that they can be compared with the API's."""
 
 from datetime import datetime
 
-from app.domain.checks import Measurement
-from app.metrics.catalogue import CATALOGUE
-from app.metrics.catalogue.metric import RateOf
-from app.views.headlines import VERDICT_WORDS
+from ..domain.checks import Measurement
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.catalogue.metric import RateOf
+from ..views.headlines import VERDICT_WORDS
 
 ABSENT = "–"
 _LARGE = 1000
 
 
 def number(value: float | None) -> str:
-    """A number, or a dash."""
+    """Returns a number, or a dash."""
     if value is None:
         return ABSENT
     return f"{value:,.1f}" if abs(value) >= _LARGE else f"{value:.4f}"
 
 
 def share(value: float | None) -> str:
-    """A share as a percentage, or a dash."""
+    """Returns a share as a percentage, or a dash."""
     return ABSENT if value is None else f"{100 * value:.2f} %"
 
 
 def count(value: float) -> str:
-    """A number of records, or a weight."""
+    """Returns a number of records, or a weight."""
     return f"{value:,.10g}"
 
 
 def interval(lower: float | None, upper: float | None) -> str:
-    """The 95 % interval of a number."""
+    """Returns the 95 % interval of a number."""
     return f"{'no lower end' if lower is None else number(lower)} to {'no upper end' if upper is None else number(upper)}"
 
 
 def share_interval(lower: float | None, upper: float | None) -> str:
-    """The 95 % interval of a share."""
+    """Returns the 95 % interval of a share."""
     return ABSENT if lower is None or upper is None else f"{100 * lower:.2f} to {share(upper)}"
 
 
 def value_of(measurement: Measurement) -> str:
-    """A measurement's value as it is shown: as a share if it is one, or why there is none."""
+    """Returns a measurement's value as it is shown: as a share if it is one, or the reason why there is none."""
     if measurement.value is None:
         return f"none: {measurement.reason or 'no reason is known'}"
     is_share = isinstance(CATALOGUE[measurement.metric].measure, RateOf) if measurement.metric in CATALOGUE else False
@@ -47,7 +47,7 @@ def value_of(measurement: Measurement) -> str:
 
 
 def interval_of(measurement: Measurement) -> str:
-    """A measurement's interval as it is shown."""
+    """Returns a measurement's interval as it is shown."""
     if measurement.value is None:
         return ABSENT
     is_share = isinstance(CATALOGUE[measurement.metric].measure, RateOf) if measurement.metric in CATALOGUE else False
@@ -55,12 +55,12 @@ def interval_of(measurement: Measurement) -> str:
 
 
 def verdict_of(measurement: Measurement | None) -> str:
-    """The verdict in a word or two."""
+    """Returns the verdict in a word or two."""
     if measurement is None:
         return ABSENT
     return VERDICT_WORDS[measurement.verdict]
 
 
 def moment(at: datetime | None) -> str:
-    """A moment, in UTC."""
+    """Returns a moment, in UTC."""
     return ABSENT if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,4 +1,4 @@
-"""A report as PDF: tagged, with its title and language, text that can be selected, and fonts that come with the writer."""
+"""Report as PDF: tagged, with its title and language, text that can be selected, and fonts that come with the writer."""
 
 import json
 from importlib.resources import files
@@ -6,15 +6,15 @@ from typing import Literal
 
 import typst
 
-from app.charts.theme import Theme
-from app.reports.document import Document
-from app.reports.written import written
+from ..charts.theme import Theme
+from .document import Document
+from .written import written
 
-_TEMPLATE = (files("app.reports") / "templates" / "report.typ").read_bytes()
+_TEMPLATE = (files(__package__) / "templates" / "report.typ").read_bytes()
 
 
 def as_pdf(document: Document) -> bytes:
-    """The file. It keeps to PDF/UA-1 where there is a font for every character; else it is tagged all the same.
+    """Returns the file. It keeps to PDF/UA-1 where there is a font for every character; else it is tagged all the same.
 
     All texts go in as data: the template reads them from JSON and never as markup.
     """
@@ -27,4 +27,5 @@ def as_pdf(document: Document) -> bytes:
 
 
 def _compiled(content: str, document: Document, standard: Literal["ua-1", "1.7"]) -> bytes:
+    # Without this time, the writer would put in the present one, and the same report would be another file.
     return typst.compile(_TEMPLATE, sys_inputs={"report": content}, pdf_standards=standard, timestamp=document.made.at)

@@ -1,1 +1,1 @@
-"""On time, once: due checks, leases, the worker."""
+"""Due checks, leases and the worker: every check on time, once."""

@@ -1,23 +1,23 @@
-"""When alerts are worked out: soon after a check, and once a minute for what only time brings. Beside the checks, never within one."""
+"""Evaluates alerts: soon after a check, and once a minute for what depends on time alone. Runs next to the checks, never within one."""
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.alerts.evaluating import evaluate_ended_checks, evaluate_passing_time
-from app.errors import Unavailable
-from app.store.engine import Database
+from ..alerts.evaluating import evaluate_ended_checks, evaluate_passing_time
+from ..errors import Unavailable
+from ..store.database.engine import Database
 
 SECONDS_BETWEEN_LOOKS = 5
-"""How long the end of a check waits for its alerts to be worked out, at most."""
+"""Max seconds between the end of a check and the evaluation of its alerts."""
 
 SECOND = 50
-"""Of each minute, when passing time is looked at."""
+"""Second of each minute at which alerts that depend on time are evaluated."""
 
 log = structlog.get_logger(__name__)
 
 
 def look_for_ended_checks(database: Database) -> None:
-    """Works out the alerts of the checks that ended. A database that is away now is asked again next time."""
+    """Evaluates the alerts of the checks that ended. If the database is away, the next call tries again."""
     try:
         done = evaluate_ended_checks(database)
     except (Unavailable, SQLAlchemyError) as error:
@@ -28,7 +28,7 @@ def look_for_ended_checks(database: Database) -> None:
 
 
 def look_at_the_clock(database: Database) -> None:
-    """Reminds people, and looks for missing records. A database that is away now is asked again next time."""
+    """Sends reminders, and looks for missing records. If the database is away, the next call tries again."""
     try:
         evaluate_passing_time(database)
     except (Unavailable, SQLAlchemyError) as error:

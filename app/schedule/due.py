@@ -1,24 +1,24 @@
-"""Which hours are due for a check."""
+"""Queues the checks of the hours that are due."""
 
 from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from app.clock import HOUR, hour_of
-from app.store.checks import queue_scheduled
+from ..clock import HOUR, hour_of
+from ..store.checks.checks import queue_scheduled
 
 GRACE = timedelta(seconds=30)
-"""How long after its end an hour is checked: no write of records takes so long that one could still land in it."""
+"""Time between the end of an hour and its check: longer than any write that could still add records to that hour."""
 
 MISSED_HOURS_LIMIT = 72
-"""After downtime, how many hours back are still evaluated, the newest ended hour included. Older ones stay unevaluated."""
+"""Max hours evaluated after downtime, counting back from the newest ended hour. Older ones stay unevaluated."""
 
 
 def queue_due_checks(session: Session, now: datetime) -> int:
-    """Queues what is due at `now` on the database's clock, oldest hour first, and says how many checks that was.
+    """Queues the checks due at `now` on the database's clock, oldest hour first, and returns their number.
 
-    Every hourly monitor gets each ended hour once, from the hour its schedule was switched on in. Asking again, or twice at once,
-    queues nothing twice.
+    Every hourly monitor gets each ended hour once, starting with the hour in which its schedule was switched on. Repeated or
+    concurrent calls queue nothing twice.
     """
     latest = hour_of(now - GRACE) - HOUR
     return queue_scheduled(session, earliest=latest - (MISSED_HOURS_LIMIT - 1) * HOUR, latest=latest, grace=GRACE)

@@ -1,19 +1,20 @@
-"""The heartbeat of a worker: it tells everybody who looks at the database that checks run and alerts are sent."""
+"""The heartbeat of a worker, which shows in the database that checks run and alerts are sent."""
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.errors import Unavailable
-from app.store.engine import Database
-from app.store.workers import record_beat
+from ..domain.workers import FORGOTTEN_AFTER
+from ..errors import Unavailable
+from ..store.checks.workers import record_beat
+from ..store.database.engine import Database
 
 log = structlog.get_logger(__name__)
 
 
 def beat(database: Database, worker_id: str) -> None:
-    """Notes that the worker is there. A database that is away now is asked again next time."""
+    """Records that the worker is alive. If the database is away, the next call tries again."""
     try:
         with database.transaction() as session:
-            record_beat(session, worker_id)
+            record_beat(session, worker_id, forgotten_after=FORGOTTEN_AFTER)
     except (Unavailable, SQLAlchemyError) as error:
         log.warning("heartbeat_delayed", error=str(error))

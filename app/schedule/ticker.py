@@ -1,4 +1,4 @@
-"""The tick: once a minute, what is due is queued; beside it alerts are worked out. Any number of processes may tick beside each other."""
+"""Queues due checks once a minute, and evaluates alerts. Any number of processes may run a ticker at the same time."""
 
 import structlog
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -6,28 +6,29 @@ from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.clock import utc_now
-from app.domain.workers import BEAT_SECONDS
-from app.errors import Unavailable
-from app.schedule import alerting
-from app.schedule.due import queue_due_checks
-from app.schedule.heartbeat import beat
-from app.store.checks import current_time
-from app.store.engine import Database
-from app.store.notifications import forget_old
-from app.store.partitions import ensure_coming_months
+from ..clock import utc_now
+from ..domain.retrying import KEPT
+from ..domain.workers import BEAT_SECONDS
+from ..errors import Unavailable
+from ..store.alerts.notifications import forget_old
+from ..store.checks.checks import current_time
+from ..store.database.engine import Database
+from ..store.database.partitions import ensure_coming_months
+from . import alerting
+from .due import queue_due_checks
+from .heartbeat import beat
 
 SECOND = 35
-"""Of each minute: a little after an hour's check has become due."""
+"""Second of each minute at which the ticker runs: a little after an hour's check has become due."""
 
 JOBS = 4
-"""How many jobs the ticker may do at the same time, each with a connection."""
+"""Max jobs that the ticker runs at the same time, each with a connection."""
 
 log = structlog.get_logger(__name__)
 
 
-def started_ticker(database: Database, *, worker_id: str) -> BackgroundScheduler:
-    """Returns a scheduler that ticks now and every minute and gives the worker's heartbeat, in threads of its own, until its shutdown."""
+def start_ticker(database: Database, *, worker_id: str) -> BackgroundScheduler:
+    """Starts a scheduler that ticks now and every minute and sends the worker's heartbeat, in its own threads, until shut down."""
     scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None})
     scheduler.add_job(beat, IntervalTrigger(seconds=BEAT_SECONDS), (database, worker_id), next_run_time=utc_now())
     scheduler.add_job(tick, CronTrigger(second=SECOND, timezone="UTC"), (database,), next_run_time=utc_now())
@@ -38,9 +39,9 @@ def started_ticker(database: Database, *, worker_id: str) -> BackgroundScheduler
 
 
 def tick(database: Database) -> None:
-    """Queues due checks, makes the coming months' partitions, and forgets old notifications.
+    """Queues due checks, creates the coming months' partitions, and deletes old notifications.
 
-    A database that is away now is asked again next time.
+    If the database is away, the next call tries again.
     """
     try:
         with database.transaction() as session:
@@ -49,7 +50,7 @@ def tick(database: Database) -> None:
         with database.transaction() as session:
             ensure_coming_months(session, now)
         with database.transaction() as session:
-            forget_old(session)
+            forget_old(session, kept=KEPT)
     except (Unavailable, SQLAlchemyError) as error:
         log.warning("tick_failed", error=str(error))
         return

@@ -1,4 +1,4 @@
-"""One page to the model and its answer's bytes back, with the attempts that takes. Reads no predictions."""
+"""Sends one page to the model and returns its answer's bytes, with the attempts that takes. Reads no predictions."""
 
 import asyncio
 import math
@@ -6,19 +6,19 @@ from contextlib import aclosing
 
 import httpx
 
-from app.domain.deployments import Endpoint
-from app.errors import ScoringFailed
-from app.scoring.credentials import header_of, redacted
-from app.scoring.egress import parse_url
-from app.scoring.failures import Failure, crowded, excerpt, failure_of_error, failure_of_status, late, oversized, slow
-from app.scoring.pacing import Pacer, Timing, backoff_seconds, retry_after_seconds
-from app.telemetry.metrics import model_calls
+from ..domain.deployments import Endpoint
+from ..errors import EndpointDown, PageRefused, ScoringFailed
+from ..outbound.credentials import header_of, redacted
+from ..outbound.egress import parse_url
+from ..outbound.failures import Failure, crowded, excerpt, failure_of_error, failure_of_status, late, oversized, slow
+from ..outbound.pacing import Pacer, Timing, backoff_seconds, retry_after_seconds
+from ..telemetry.metrics import model_calls
 
 MAX_ATTEMPTS = 4
-"""Per page. The first page to use them up ends the whole, so a dead endpoint sees at most this times the concurrency."""
+"""Max attempts per page. The first page to use them up ends the whole, so a dead endpoint gets at most this times the concurrency."""
 
 MAX_ANSWER_BYTES = 32 * 2**20
-"""A page of 10,000 rows that echoes 100 inputs takes about 10 MB."""
+"""Max bytes of an answer; a page of 10,000 rows that echoes 100 inputs takes about 10 MB."""
 
 _MAX_COMPLAINT_BYTES = 64 * 1024
 
@@ -26,16 +26,17 @@ _TABLE_WORDS = (b'"values"', b'"predictions"')
 
 
 class Asker:
-    """Asks one endpoint for pages, within its rate limit and time-out.
+    """Sends pages to one endpoint, within its rate limit and time-out. Errors quote its answers if `quotes`.
 
     Raises:
-        EndpointRefused: the URL is not one that may be called.
-        ScoringFailed: the credentials cannot be put into a header.
+        EndpointRefused: the URL is not an allowed one.
+        ScoringFailed: a header cannot carry the credentials.
     """
 
-    def __init__(self, endpoint: Endpoint, timing: Timing) -> None:
+    def __init__(self, endpoint: Endpoint, timing: Timing, *, quotes: bool = True) -> None:
         self._endpoint = endpoint
         self._timing = timing
+        self._quotes = quotes
         self._url = parse_url(endpoint.url)
         self._headers = [
             (b"Content-Type", b"application/json"),
@@ -49,10 +50,12 @@ class Asker:
     async def ask(
         self, transport: httpx.AsyncBaseTransport, body: bytes, *, page: int, deadline: float = math.inf, attempts: int = MAX_ATTEMPTS
     ) -> bytes:
-        """The body of the endpoint's 2xx answer to page number `page` (from 0), by `deadline` on the monotonic clock.
+        """Returns the body of the endpoint's 2xx answer to page number `page` (from 0), by `deadline` on the monotonic clock.
 
         Raises:
-            ScoringFailed: the endpoint failed for good, in every attempt, or until then; EndpointRefused among them.
+            PageRefused: the endpoint does not take the page.
+            EndpointDown: it did not answer in any attempt or until then, or answered that it cannot now.
+            ScoringFailed: it failed permanently; EndpointRefused among them.
         """
         attempt = 1
         while True:
@@ -67,18 +70,18 @@ class Asker:
             pause = backoff_seconds(attempt, page) if asked_for is None else asked_for
             if not outcome.may_pass or attempt == attempts or self._timing.monotonic() + pause >= deadline:
                 model_calls.labels("failed").inc()
-                raise self._given_up(outcome, attempt)
+                raise self._build_error(outcome, attempt)
             model_calls.labels("retried").inc()
             if asked_for is None:
                 await self._timing.sleep(pause)
             attempt += 1
 
     def unusable(self, error: ScoringFailed, answer: bytes, *, page: int, pages: int) -> ScoringFailed:
-        """The error for an answer that came but gives no predictions: what was wrong, where, and how an answer without a table began."""
+        """Returns the error for an answer without predictions: the fault, its place, and the beginning of an answer without a table."""
         where = f"(Endpoint {self._host}, page {page + 1} of {pages}.)"
-        # A table's beginning tells nothing more, and may echo a person's features into a log.
-        said = "" if any(word in answer for word in _TABLE_WORDS) else excerpt(self._safe(answer.decode(errors="replace")))
-        return ScoringFailed(f"{self._safe(str(error))} {where}{said}")
+        # A table's beginning adds nothing, and may echo a person's features into a log.
+        quoted = "" if any(word in answer for word in _TABLE_WORDS) else self._quote(answer)
+        return ScoringFailed(f"{self._redact(str(error))} {where}{quoted}")
 
     async def _attempt(self, transport: httpx.AsyncBaseTransport, body: bytes, deadline: float) -> bytes | Failure:
         limit = min(self._endpoint.timeout_seconds, deadline - self._timing.monotonic())
@@ -90,7 +93,7 @@ class Asker:
                 async with aclosing(response):
                     if not response.is_success:
                         complaint, _ = await _read(response, _MAX_COMPLAINT_BYTES)
-                        return failure_of_status(response, complaint)
+                        return failure_of_status(response, complaint, quotes=self._quotes)
                     answer, complete = await _read(response, MAX_ANSWER_BYTES)
                     return answer if complete else oversized(MAX_ANSWER_BYTES)
         except TimeoutError:
@@ -98,12 +101,18 @@ class Asker:
         except httpx.RequestError as error:
             return failure_of_error(error)
 
-    def _given_up(self, failure: Failure, attempts: int) -> ScoringFailed:
+    def _build_error(self, failure: Failure, attempts: int) -> ScoringFailed:
         tries = "1 attempt" if attempts == 1 else f"{attempts} attempts"
-        said = excerpt(self._safe(failure.answer.decode(errors="replace")))
-        return ScoringFailed(f"The model's endpoint {self._host} {self._safe(failure.what)} ({tries}).{said} {failure.advice}")
+        quoted = self._quote(failure.answer)
+        sentence = f"The model's endpoint {self._host} {self._redact(failure.what)} ({tries}).{quoted} {failure.advice}"
+        if failure.is_of_records:
+            return PageRefused(sentence, answer=self._redact(failure.answer.decode(errors="replace")))
+        return EndpointDown(sentence) if failure.may_pass else ScoringFailed(sentence)
 
-    def _safe(self, text: str) -> str:
+    def _quote(self, answer: bytes) -> str:
+        return excerpt(self._redact(answer.decode(errors="replace"))) if self._quotes else ""
+
+    def _redact(self, text: str) -> str:
         return redacted(text, self._endpoint.credentials)
 
     @property
@@ -112,7 +121,7 @@ class Asker:
 
 
 async def _read(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
-    """The body up to about `limit` bytes, and whether that is all of it."""
+    """Returns the body up to about `limit` bytes, and whether it is complete."""
     chunks: list[bytes] = []
     size = 0
     async for chunk in response.aiter_bytes():

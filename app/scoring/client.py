@@ -1,39 +1,42 @@
-"""Rows to a deployment's model and predictions back, in order: pages, side by side, all or nothing. Stores nothing."""
+"""Sends rows to a deployment's model and returns predictions, in order: several pages at a time. Stores nothing."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from functools import partial
+from typing import Any, Generic, TypeAlias, TypeVar
 
-from app.domain.deployments import Endpoint, OutputFields
-from app.domain.records import Prediction
-from app.errors import CheckCancelled, ScoringFailed
-from app.scoring.asking import Asker
-from app.scoring.egress import EgressPolicy
-from app.scoring.formats.registry import codec_for
-from app.scoring.formats.wire import Rows
-from app.scoring.pacing import Timing
-from app.scoring.transport import PinnedTransport, Resolver, resolve
-from app.telemetry.metrics import model_rows
+from ..domain.deployments import Endpoint, OutputFields
+from ..domain.records import Prediction
+from ..errors import CheckCancelled, ScoringFailed
+from ..outbound.egress import OPEN, EgressPolicy
+from ..outbound.pacing import Timing
+from ..outbound.transport import PinnedTransport, Resolver, resolve
+from ..payloads.registry import codec_for
+from ..payloads.wire import Rows
+from ..telemetry.metrics import model_rows
+from .asking import MAX_ATTEMPTS, Asker
+from .refusals import Refusal, RefusalSearch, Scored
 
 OnPage: TypeAlias = Callable[[int, int], None]
-"""Told after each page: rows scored so far, rows in all."""
+"""Called after each page: rows scored so far, rows in all."""
 
 ShouldStop: TypeAlias = Callable[[], bool | None]
-"""Asked before each page and about once a second: true, or an error of its own, ends the scoring."""
+"""Called before each page and about once a second: true, or an error of its own, ends the scoring."""
 
 _POLL_SECONDS = 1.0
+
+_T = TypeVar("_T")
 
 
 class ScoringClient:
     """Scores rows by one endpoint. The rate limit holds over the client's life, connections over one call of `score`.
 
-    `columns` are the features in the order of every row; `allowlist` the operator's entries, empty for the default policy.
+    `columns` are the features in the order of every row; `policy` decides the allowed addresses.
 
     Raises:
-        EndpointRefused: the endpoint's URL is not one that may be called.
+        EndpointRefused: the endpoint's URL is not an allowed one.
         ScoringFailed: its credentials cannot be sent.
-        SetupError: the allow-list cannot be read.
     """
 
     def __init__(
@@ -42,61 +45,110 @@ class ScoringClient:
         outputs: OutputFields,
         columns: Sequence[str],
         *,
-        allowlist: Sequence[str] = (),
+        policy: EgressPolicy = OPEN,
         timing: Timing | None = None,
         resolver: Resolver = resolve,
     ) -> None:
         self._endpoint = endpoint
         self._outputs = outputs
         self._columns = tuple(columns)
-        self._policy = EgressPolicy.of(allowlist)
+        self._policy = policy
         self._resolver = resolver
         self._codec = codec_for(endpoint.payload_format)
-        self._asker = Asker(endpoint, timing or Timing())
+        self._asker = Asker(endpoint, timing or Timing(), quotes=policy.shows_answers)
+        self._search = RefusalSearch(self._columns)
 
-    def score(self, rows: Rows, *, on_page: OnPage | None = None, should_stop: ShouldStop | None = None) -> list[Prediction]:
-        """One prediction per row, in the order of the rows; equal rows are each asked for.
+    @property
+    def refused(self) -> int:
+        """Returns how many records the model did not take so far; see `score_each`."""
+        return self._search.refused
+
+    def score(
+        self, rows: Rows, *, on_page: OnPage | None = None, should_stop: ShouldStop | None = None, attempts: int = MAX_ATTEMPTS
+    ) -> list[Prediction]:
+        """Returns one prediction per row, in the order of the rows; equal rows are each sent. A page is sent `attempts` times at most.
 
         Blocks; not to be called from a running event loop. The callbacks run on the calling thread while requests are under way, so
         they should be quick; what they raise ends the scoring and is raised here.
 
         Raises:
-            ScoringFailed: a page could not be scored; the other pages are given up.
-            CheckCancelled: `should_stop` answered true.
+            EndpointDown: the endpoint gave no answer to a page, or answered that it cannot now; the other pages are abandoned.
+            ScoringFailed: a page could not be scored for another reason, likewise.
+            CheckCancelled: `should_stop` returned true.
         """
         if not rows:
             return []
-        return asyncio.run(self._score(_Job(rows, self._endpoint.page_size, on_page, should_stop)))
+        job: _Job[Prediction] = _Job(rows, self._endpoint.page_size, on_page, should_stop, attempts)
 
-    async def _score(self, job: "_Job") -> list[Prediction]:
+        async def score_page(transport: PinnedTransport, page: int, rows: Rows) -> list[Prediction]:
+            return await self._page(transport, job, page, rows)
+
+        return asyncio.run(self._score(job, score_page))
+
+    def score_each(self, rows: Rows, *, on_page: OnPage | None = None, should_stop: ShouldStop | None = None) -> list[Scored]:
+        """Returns the same, with a refusal in place of each record that the model does not take, as long as it takes any.
+
+        A page that is refused as a whole is sent again in parts; see `app.scoring.refusals`.
+
+        Raises:
+            PageRefused: the model took no record, or refuses too many to find each of them.
+            ScoringFailed, CheckCancelled: as `score`.
+        """
+        if not rows:
+            return []
+        job: _Job[Scored] = _Job(rows, self._endpoint.page_size, on_page, should_stop, MAX_ATTEMPTS)
+        turn = asyncio.Lock()
+
+        async def score_page(transport: PinnedTransport, page: int, rows: Rows) -> list[Scored]:
+            return await self._search.score(rows, lambda part: self._page(transport, job, page, part), turn)
+
+        found = asyncio.run(self._score(job, score_page))
+        if isinstance(found[0], Refusal) and not self._search.is_answered:
+            raise found[0].error
+        return found
+
+    async def _score(self, job: "_Job[_T]", score_page: Callable[[PinnedTransport, int, Rows], Awaitable[list[_T]]]) -> list[_T]:
         lanes = min(self._endpoint.concurrency, job.pages)
         transport = PinnedTransport(self._policy, connections=lanes, resolver=self._resolver)
         async with transport:
-            await _together([asyncio.create_task(self._lane(transport, job)) for _ in range(lanes)], job)
+            tasks = [asyncio.create_task(_work(job, partial(score_page, transport))) for _ in range(lanes)]
+            waiting = set(tasks)
+            try:
+                while waiting:
+                    done, waiting = await asyncio.wait(waiting, timeout=_POLL_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
+                    for task in done:
+                        task.result()  # raises the first failure
+                    if waiting:
+                        job.check_stop()
+            finally:
+                # A failure, or a request to stop, cancels the rest; they are awaited, because they use the transport until their end.
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
         return job.in_order()
 
-    async def _lane(self, transport: PinnedTransport, job: "_Job") -> None:
-        for page, rows in job.remaining:
-            job.check_stop()
-            model_rows.inc(len(rows))
-            answer = await self._asker.ask(transport, self._codec.encode_request(self._columns, rows), page=page)
-            try:
-                predictions = self._codec.decode_response(answer, outputs=self._outputs, expected_rows=len(rows))
-            except ScoringFailed as error:
-                raise self._asker.unusable(error, answer, page=page, pages=job.pages) from error
-            job.finish(page, predictions)
+    async def _page(self, transport: PinnedTransport, job: "_Job[Any]", page: int, rows: Rows) -> list[Prediction]:
+        job.check_stop()
+        model_rows.inc(len(rows))
+        body = self._codec.write_request(self._columns, rows)
+        answer = await self._asker.ask(transport, body, page=page, attempts=job.attempts)
+        try:
+            return self._codec.read_predictions(answer, outputs=self._outputs, expected_rows=len(rows))
+        except ScoringFailed as error:
+            raise self._asker.unusable(error, answer, page=page, pages=job.pages) from error
 
 
 @dataclass(slots=True)
-class _Job:
+class _Job(Generic[_T]):
     """The pages of one call: handed out once each, collected by number."""
 
     rows: Rows
     page_size: int
     on_page: OnPage | None
     should_stop: ShouldStop | None
+    attempts: int
     done_rows: int = 0
-    scored: dict[int, list[Prediction]] = field(default_factory=dict)
+    scored: dict[int, list[_T]] = field(default_factory=dict)
     remaining: Iterator[tuple[int, Rows]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -111,27 +163,17 @@ class _Job:
         if self.should_stop is not None and self.should_stop():
             raise CheckCancelled("The check was cancelled while its copies were being scored.")
 
-    def finish(self, page: int, predictions: list[Prediction]) -> None:
+    def finish(self, page: int, predictions: list[_T]) -> None:
         self.scored[page] = predictions
         self.done_rows += len(predictions)
         if self.on_page is not None:
             self.on_page(self.done_rows, len(self.rows))
 
-    def in_order(self) -> list[Prediction]:
+    def in_order(self) -> list[_T]:
         return [prediction for page in range(self.pages) for prediction in self.scored[page]]
 
 
-async def _together(lanes: list[asyncio.Task[None]], job: _Job) -> None:
-    """Waits for all lanes; the first failure, or a wish to stop, cancels the rest."""
-    waiting = set(lanes)
-    try:
-        while waiting:
-            done, waiting = await asyncio.wait(waiting, timeout=_POLL_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
-            for lane in done:
-                lane.result()
-            if waiting:
-                job.check_stop()
-    finally:
-        for lane in lanes:
-            lane.cancel()
-        await asyncio.gather(*lanes, return_exceptions=True)
+async def _work(job: _Job[_T], score_page: Callable[[int, Rows], Awaitable[list[_T]]]) -> None:
+    """Scores pages, one after the other, until none is left."""
+    for page, rows in job.remaining:
+        job.finish(page, await score_page(page, rows))

@@ -1,1 +1,1 @@
-"""From a header to a principal with permissions, and the secrets that are stored encrypted."""
+"""Authentication, from a header to a principal with permissions, and the encryption of stored secrets."""

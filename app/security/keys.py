@@ -9,9 +9,9 @@ import secrets
 
 from sqlalchemy.orm import Session
 
-from app.errors import InvalidInput
-from app.security.principals import Role
-from app.store.api_keys import ApiKeys
+from ..errors import InvalidInput
+from ..store.people.api_keys import ApiKeys
+from .principals import Role
 
 KEY_PATTERN = re.compile(r"evk_([a-z2-7]{8})_[A-Za-z0-9_-]{43}", re.ASCII)
 
@@ -21,24 +21,24 @@ _SECRET_BYTES = 32
 
 
 def make_key() -> str:
-    """The text of a new key."""
+    """Returns the text of a new key."""
     public = "".join(secrets.choice(_ID_ALPHABET) for _ in range(_ID_LENGTH))
     return f"evk_{public}_{secrets.token_urlsafe(_SECRET_BYTES)}"
 
 
 def key_id_of(text: str) -> str | None:
-    """The public part of a key's text, or None if it cannot be a key."""
+    """Returns the public part of a key's text, or None if it cannot be a key."""
     match = KEY_PATTERN.fullmatch(text)
     return match[1] if match else None
 
 
 def hash_key(text: str) -> bytes:
-    """What is stored of a key."""
+    """Returns the hash that is stored of a key."""
     return hashlib.sha256(text.encode()).digest()
 
 
 def create_key(session: Session, *, role: Role, name: str, deployment_no: int | None = None) -> str:
-    """Stores a new key and gives its text, which cannot be had again.
+    """Stores a new key and returns its text, which cannot be read again.
 
     Raises:
         InvalidInput: an admin key was to be bound to a deployment, which would only look like a limit.

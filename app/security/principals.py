@@ -1,9 +1,9 @@
-"""Who is asking, and what they may do. Roles are fixed; there is nothing to configure."""
+"""Principals, their roles and permissions. Roles are fixed; there is nothing to configure."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.errors import Forbidden, NotFound
+from ..errors import Forbidden, NotFound
 
 
 class Permission(StrEnum):
@@ -16,7 +16,7 @@ class Permission(StrEnum):
 
 
 class Role(StrEnum):
-    """What a key is for."""
+    """The purpose of a key."""
 
     INGEST = "ingest"
     READ = "read"
@@ -25,7 +25,7 @@ class Role(StrEnum):
 
     @property
     def permissions(self) -> frozenset[Permission]:
-        """Everything a key of this role may do."""
+        """Returns the permissions of a key of this role."""
         return _PERMISSIONS[self]
 
 
@@ -39,7 +39,7 @@ _PERMISSIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who calls: the holder of one key, or a person who logged in.
+    """The caller: the holder of one key, or a person who logged in.
 
     `actor` is the key's id, or `user:` and the person's name. `deployment_no` is the only deployment a bound key knows of; None for all.
     """
@@ -50,26 +50,26 @@ class Principal:
     name: str = ""
 
     def sees(self, deployment_no: int) -> bool:
-        """Whether the deployment exists at all, as far as this key is concerned."""
+        """Returns whether the deployment exists at all, as far as this key is concerned."""
         return self.deployment_no is None or self.deployment_no == deployment_no
 
     @property
-    def _whose(self) -> str:
+    def _subject(self) -> str:
         return f"The user {self.name}" if self.actor.startswith("user:") else "This key"
 
     def require_role(self, permission: Permission) -> None:
-        """Returns if the caller may do it at all; for which deployments is another question.
+        """Returns if the caller's role has the permission, for some deployment at least.
 
         Raises:
             Forbidden: the role lacks the permission.
         """
         if permission not in self.role.permissions:
-            raise Forbidden(f"{self._whose} has the role {self.role.value}, which may not {_DEEDS[permission]}.")
+            raise Forbidden(f"{self._subject} has the role {self.role.value}, which may not {_ACTIONS[permission]}.")
 
     def require(self, permission: Permission, deployment_no: int | None = None) -> None:
-        """Returns if the caller may do it: to that deployment or, without one, to the installation as a whole.
+        """Returns if the caller has the permission: for that deployment or, without one, for the installation as a whole.
 
-        A bound key is told that other deployments do not exist, so that nobody can find out ids with it.
+        A bound key gets the same error for other deployments as for unknown ones, so that its holder cannot find out ids.
 
         Raises:
             Forbidden: the role lacks the permission, or a bound key asks for the whole installation.
@@ -77,12 +77,12 @@ class Principal:
         """
         self.require_role(permission)
         if deployment_no is None and self.deployment_no is not None:
-            raise Forbidden(f"{self._whose} is bound to one deployment and may not do this for the whole installation.")
+            raise Forbidden(f"{self._subject} is bound to one deployment and may not do this for the whole installation.")
         if deployment_no is not None and not self.sees(deployment_no):
             raise NotFound("deployment", "of that id")
 
 
-_DEEDS = {
+_ACTIONS = {
     Permission.LOG: "log records",
     Permission.READ: "read",
     Permission.MANAGE: "change deployments, monitors or checks",

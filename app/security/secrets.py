@@ -1,15 +1,16 @@
-"""Encryption of what must be stored but never shown: the credentials of model endpoints."""
+"""Encryption of data that must be stored but never shown: the credentials of model endpoints."""
 
 import os
 import secrets
+from functools import lru_cache
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
-from app.errors import SetupError
-from app.settings import Settings
+from ..errors import SetupError
+from ..settings import Settings
 
 KEY_FILE = "secret.key"
 
@@ -20,7 +21,7 @@ _WRONG_KEY = (
 )
 _VERSION = b"\x01"
 _NONCE_BYTES = 12
-# Every process on one database must come to the same key from the same words, so the salt is a constant of the product.
+# Every process on one database must derive the same key from the same words, so the salt is a constant of the product.
 _SALT = b"evenhand endpoint credentials v1"
 
 
@@ -30,15 +31,15 @@ class SecretBox:
     def __init__(self, secret: str) -> None:
         if not secret.strip():
             raise SetupError("EVENHAND_SECRET_KEY is empty: give it a long random text, or leave it out to have one generated.")
-        self._cipher = AESGCM(Scrypt(salt=_SALT, length=32, n=2**14, r=8, p=1).derive(secret.encode()))
+        self._cipher = AESGCM(_derive_key(secret))
 
     def seal(self, plain: bytes) -> bytes:
-        """The encrypted form; a different one each time."""
+        """Returns the encrypted form, a different one each time."""
         nonce = os.urandom(_NONCE_BYTES)
         return _VERSION + nonce + self._cipher.encrypt(nonce, plain, _VERSION)
 
     def unseal(self, sealed: bytes) -> bytes:
-        """What was sealed.
+        """Returns the bytes that were sealed.
 
         Raises:
             SetupError: it was sealed with another key, or is damaged.
@@ -50,8 +51,24 @@ class SecretBox:
             raise SetupError(_WRONG_KEY) from error
 
 
+@lru_cache(maxsize=1)
+def _derive_key(secret: str) -> bytes:
+    return Scrypt(salt=_SALT, length=32, n=2**14, r=8, p=1).derive(secret.encode())
+
+
+def find_secret_box(settings: Settings) -> SecretBox | None:
+    """Returns the box of the key that is set or was generated, or None where there is neither. Makes none.
+
+    Raises:
+        SetupError: the key file cannot be read, or the key is empty.
+    """
+    if settings.secret_key is None and not (settings.data_dir / KEY_FILE).exists():
+        return None
+    return open_secret_box(settings)
+
+
 def open_secret_box(settings: Settings) -> SecretBox:
-    """The box of this installation: from the settings, or from a key file made at the first start (readable by its owner only).
+    """Returns the box of this installation: from the settings, or from a key file made at the first start (readable by its owner only).
 
     Raises:
         SetupError: the key file can be neither read nor made.
@@ -60,12 +77,12 @@ def open_secret_box(settings: Settings) -> SecretBox:
         return SecretBox(settings.secret_key.get_secret_value())
     path = settings.data_dir / KEY_FILE
     try:
-        return SecretBox(_generated(path))
+        return SecretBox(_read_or_make_key(path))
     except OSError as error:
         raise SetupError(f"The secret key {path} cannot be read or made ({error.strerror}). Set EVENHAND_SECRET_KEY instead.") from error
 
 
-def _generated(path: Path) -> str:
+def _read_or_make_key(path: Path) -> str:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")

@@ -7,36 +7,40 @@ from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
-from app.errors import Forbidden, Unauthenticated
-from app.security.keys import hash_key, key_id_of
-from app.security.passwords import is_password
-from app.security.principals import Permission, Principal, Role
-from app.security.users import NAME
-from app.store import sessions, users
-from app.store.api_keys import ApiKeys
-from app.store.engine import Database
-from app.store.sessions import Holder
+from ..errors import Forbidden, Unauthenticated
+from ..store.database.engine import Database
+from ..store.people import sessions, users
+from ..store.people.activities import record_activity
+from ..store.people.api_keys import ApiKeys
+from ..store.people.sessions import Holder
+from .keys import hash_key, key_id_of
+from .passwords import is_password
+from .principals import Permission, Principal, Role
+from .users import NAME
 
 LASTS = timedelta(hours=12)
-"""A working day. Using a session does not make it last longer."""
+"""Lifetime of a session: a working day. Using a session does not make it last longer."""
 
 COOKIE = "evenhand_session"
 SECURE_COOKIE = f"__Host-{COOKIE}"
-"""Its name over HTTPS: browsers let no other host, no subdomain and no plain HTTP set or see it."""
+"""Name of the cookie over HTTPS: browsers let no other host, no subdomain and no plain HTTP set or see it."""
 
 _TOKEN_BYTES = 32
 TOKEN = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
-"""What the text of a token looks like."""
+"""Pattern of a token's text."""
+
+STARTED, ENDED = "session.started", "session.ended"
+PASSWORD, KEY = "password", "key"
+"""Ways to log in, in the words of the activities."""
 
 _REFUSED = "That user name and password do not go together."
 
 
-def log_in_with_password(database: Database, name: str, password: str) -> str:
-    """A new session's token, for the user of that name. No connection is held while the password is compared, which takes long.
+def log_in_with_password(database: Database, name: str, password: str, *, address: str) -> str:
+    """Returns a new session's token for the user of that name. Holds no connection while it compares the password, which takes long.
 
     Raises:
         Unauthenticated: the name or the password is wrong, or the user is disabled; the message does not say which.
-        Unavailable: too many log in at the same time.
     """
     with database.transaction() as session:
         asked = _password_hash(session, name)
@@ -47,11 +51,12 @@ def log_in_with_password(database: Database, name: str, password: str) -> str:
         if _password_hash(session, name) != asked:  # changed or disabled meanwhile, which has ended every session but this
             raise Unauthenticated(_REFUSED)
         sessions.start(session, token_hash(token), lasts=LASTS, user_no=users.get(session, name).no)
+        record_activity(session, f"user:{name}", STARTED, details={"method": PASSWORD, "address": address})
     return token
 
 
-def log_in_with_key(session: Session, text: str) -> str:
-    """A new session's token, for an API key.
+def log_in_with_key(session: Session, text: str, *, address: str) -> str:
+    """Returns a new session's token for an API key.
 
     Raises:
         Unauthenticated: the key is unknown or revoked.
@@ -65,22 +70,29 @@ def log_in_with_key(session: Session, text: str) -> str:
         raise Forbidden("This key is for logging records only. Log in with one that may read.")
     token = _new_token()
     sessions.start(session, token_hash(token), lasts=LASTS, key_no=key.no)
+    record_activity(session, key.id, STARTED, details={"method": KEY, "address": address})
     return token
 
 
+def log_out(session: Session, token: str, principal: Principal, *, address: str) -> None:
+    """Ends the session of that token."""
+    sessions.end(session, token_hash(token))
+    record_activity(session, principal.actor, ENDED, details={"address": address})
+
+
 def principal_of(holder: Holder) -> Principal:
-    """The principal behind a session."""
+    """Returns the principal of a session's holder."""
     actor = f"user:{holder.id}" if holder.is_user else holder.id
     return Principal(actor=actor, role=Role(holder.role), deployment_no=holder.deployment_no, name=holder.name)
 
 
 def token_hash(token: str) -> bytes:
-    """What is stored of a token. A slow hash would add nothing: it holds 256 random bits."""
+    """Returns the hash that is stored of a token. A slow hash would add nothing: it holds 256 random bits."""
     return hashlib.sha256(f"session {token}".encode()).digest()
 
 
 def _password_hash(session: Session, name: str) -> str | None:
-    """Of a user who may come in."""
+    """Returns the stored hash of a user who may log in; None if there is no such user."""
     user = users.find(session, name) if NAME.fullmatch(name) else None
     return None if user is None or user.disabled_at else user.password_hash
 

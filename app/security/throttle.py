@@ -1,60 +1,86 @@
-"""Slows down whoever tries passwords: so many failures, and the next try has to wait."""
+"""Slows down clients that try passwords: after so many failures, the next try has to wait."""
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
 
-from app.clock import monotonic_seconds
-from app.errors import TooManyTries
+from ..clock import monotonic_seconds
+from ..errors import TooManyTries
 
 FAILURES = 10
+"""Max failures of one name from one address within the window."""
+
+FAILURES_OF_ADDRESS = 100
+"""Max failures of all names from one address within the window: many people may share an address."""
+
 WINDOW_SECONDS = 300.0
-"""Of one name from one address, in this process."""
+"""Seconds for which this process remembers a failure."""
 
 _MOST = 10_000
 
+_K = TypeVar("_K", bound=Hashable)
+
 
 class Throttle:
-    """Counts failures by name and address. Safe to share between threads. A restart forgets them, which costs an attacker more than us."""
+    """Counts failures by name and address, and by address. Safe to share between threads.
+
+    A restart forgets them, which costs an attacker more than us.
+    """
 
     def __init__(self, *, clock: Callable[[], float] = monotonic_seconds) -> None:
-        self._clock = clock
         self._lock = threading.Lock()
-        self._failures: dict[tuple[str, str], deque[float]] = {}
+        self._of_names = _Failures[tuple[str, str]](FAILURES, clock)
+        self._of_addresses = _Failures[str](FAILURES_OF_ADDRESS, clock)
 
     def admit(self, name: str, address: str) -> None:
         """Returns if another try may be made.
 
         Raises:
-            TooManyTries: there were too many failures of late.
+            TooManyTries: there were too many recent failures.
         """
         with self._lock:
-            failures = self._recent((name, address))
-            if len(failures) >= FAILURES:
-                raise TooManyTries(f"Too many failed log-ins. Try again in {_minutes(failures[0] + WINDOW_SECONDS - self._clock())}.")
+            if wait := self._of_names.wait_seconds((name, address)):
+                raise TooManyTries(f"Too many failed log-ins. Try again in {_minutes(wait)}.")
+            if wait := self._of_addresses.wait_seconds(address):
+                raise TooManyTries(f"Too many failed log-ins from your address. Try again in {_minutes(wait)}.")
 
     def failed(self, name: str, address: str) -> None:
-        """Remembers a failure."""
+        """Records a failure."""
         with self._lock:
-            if len(self._failures) >= _MOST:
-                self._make_room()
-            self._failures.setdefault((name, address), deque(maxlen=FAILURES)).append(self._clock())
+            self._of_names.add((name, address))
+            self._of_addresses.add(address)
 
     def succeeded(self, name: str, address: str) -> None:
-        """Forgets the failures before."""
+        """Forgets the earlier failures of the name; those of the address stay, or one good password would open it to all names."""
         with self._lock:
-            self._failures.pop((name, address), None)
+            self._of_names.forget((name, address))
 
-    def _make_room(self) -> None:
-        """Forgets the half that failed least, so that made-up names cannot hide the one that is tried again and again."""
-        by_count = sorted(self._failures.items(), key=lambda one: len(one[1]))
-        self._failures = dict(by_count[len(by_count) // 2 :])
 
-    def _recent(self, who: tuple[str, str]) -> deque[float]:
-        failures = self._failures.get(who, deque())
-        while failures and failures[0] <= self._clock() - WINDOW_SECONDS:
-            failures.popleft()
-        return failures
+class _Failures(Generic[_K]):
+    """The moments of the newest failures."""
+
+    def __init__(self, most: int, clock: Callable[[], float]) -> None:
+        self._most = most
+        self._clock = clock
+        self._moments: dict[_K, deque[float]] = {}
+
+    def wait_seconds(self, key: _K) -> float:
+        """Returns the seconds until one of the max failures is too old to count; 0 if there are fewer."""
+        moments = self._moments.get(key, deque())
+        while moments and moments[0] <= self._clock() - WINDOW_SECONDS:
+            moments.popleft()
+        return moments[0] + WINDOW_SECONDS - self._clock() if len(moments) >= self._most else 0.0
+
+    def add(self, key: _K) -> None:
+        if len(self._moments) >= _MOST:
+            # Forgets the half that failed least, so that made-up names cannot hide the one that is tried again and again.
+            by_count = sorted(self._moments.items(), key=lambda one: len(one[1]))
+            self._moments = dict(by_count[len(by_count) // 2 :])
+        self._moments.setdefault(key, deque(maxlen=self._most)).append(self._clock())
+
+    def forget(self, key: _K) -> None:
+        self._moments.pop(key, None)
 
 
 def _minutes(seconds: float) -> str:

@@ -1,19 +1,19 @@
-"""People: made by an admin, with a name, a password and a role."""
+"""People who log in: created by an admin, with a name, a password and a role."""
 
 import re
 
 from sqlalchemy.orm import Session
 
-from app.errors import FieldProblem, InvalidInput
-from app.security.passwords import hash_password, password_problem
-from app.security.principals import Role
-from app.store import users
-from app.store.users import User
+from ..errors import FieldProblem, InvalidInput
+from ..store.people import users
+from ..store.people.users import User
+from .passwords import hash_password, password_problem
+from .principals import Role
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}", re.ASCII)
 
 ROLES = frozenset(Role) - {Role.INGEST}
-"""Of people. Whoever may only log records has nothing to look at."""
+"""Roles of people. A role that may only log records has nothing to look at."""
 
 
 def create_user(session: Session, name: str, *, password: str, role: Role, deployment_no: int | None = None) -> User:
@@ -23,7 +23,10 @@ def create_user(session: Session, name: str, *, password: str, role: Role, deplo
         InvalidInput: the name, the password or the role cannot be used, with every field that is wrong.
         Conflict: the name is taken.
     """
-    problems = [*_name_problems(name), *_password_problems(name, password), *_role_problems(role, bound=deployment_no is not None)]
+    problems = [*_password_problems(name, password), *_role_problems(role, bound=deployment_no is not None)]
+    if not NAME.fullmatch(name):
+        rule = "must have 1 to 64 of the characters a-z, 0-9, `.`, `_`, `@` and `-`, and begin with a letter or digit"
+        problems.insert(0, FieldProblem("name", rule))
     if problems:
         raise InvalidInput(problems)
     return users.add(session, name, password_hash=hash_password(password), role=role.value, deployment_no=deployment_no)
@@ -53,12 +56,6 @@ def change_role(session: Session, user: User, role: Role) -> None:
     users.set_role(session, user, role.value)
 
 
-def _name_problems(name: str) -> list[FieldProblem]:
-    if NAME.fullmatch(name):
-        return []
-    return [FieldProblem("name", "must have 1 to 64 of the characters a-z, 0-9, `.`, `_`, `@` and `-`, and begin with a letter or digit")]
-
-
 def _password_problems(name: str, password: str) -> list[FieldProblem]:
     problem = password_problem(password, name=name)
     return [] if problem is None else [FieldProblem("password", problem)]
@@ -66,7 +63,7 @@ def _password_problems(name: str, password: str) -> list[FieldProblem]:
 
 def _role_problems(role: Role, *, bound: bool) -> list[FieldProblem]:
     if role not in ROLES:
-        return [FieldProblem("role", "must be read, manage or admin: whoever may only log records has nothing to look at")]
+        return [FieldProblem("role", "must be read, manage or admin: a person who may only log records has nothing to look at")]
     if role is Role.ADMIN and bound:
         return [FieldProblem("deployment_id", "an admin cannot be bound to a deployment; use the role manage")]
     return []

@@ -1,5 +1,5 @@
-"""The objects that live as long as the process."""
+"""Objects that live as long as the process."""
 
-from app.services.open import Services, open_services
+from .open import Services, open_services
 
 __all__ = ["Services", "open_services"]

@@ -1,89 +1,122 @@
-"""What one service process keeps open: made once by the composition root, handed to whoever needs it."""
+"""The resources that one service process keeps open: created once by the composition root, passed to whatever needs them."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import structlog
 
-from app.alerts.mail_server import mail_server_of
-from app.errors import Unavailable
-from app.ingest import Ingestion
-from app.mitigation.active import ActiveMitigation
-from app.mitigation.active_plan import ActivePlans, PlanReader
-from app.scoring.egress import EgressPolicy
-from app.scoring.live import LiveModels
-from app.security.authenticator import Authenticator
-from app.security.secrets import SecretBox, open_secret_box
-from app.security.throttle import Throttle
-from app.settings import Settings
-from app.store.deployments import Deployments
-from app.store.engine import Database
-from app.store.vitals import is_migrated
+from ..alerts.mail_server import mail_server_of
+from ..errors import Unavailable
+from ..ingest import Ingestion
+from ..mitigation.live.plan import ActivePlans, PlanReader
+from ..mitigation.live.service import ActiveMitigation
+from ..outbound.egress import EgressPolicy
+from ..reports.making import ReportMaker
+from ..scoring.live import LiveModels
+from ..security import passwords
+from ..security.authenticator import Authenticator
+from ..security.failed_log_ins import FailedLogIns
+from ..security.secrets import SecretBox, open_secret_box
+from ..security.throttle import Throttle
+from ..settings import Settings
+from ..store.database.engine import Database
+from ..store.database.listener import record_listener
+from ..store.deployments.deployments import Deployments
+from ..store.overviews.vitals import is_migrated
+from ..turns import Room, Turns
 
 REQUESTS_AT_ONCE = 16
-"""Requests that may hold a connection at the same time; a few of the pool's 20 stay for looking up keys and for readiness."""
+"""Max requests that hold a connection at the same time; the rest of the pool's 20 serve key look-ups and readiness."""
 
 UPLOADS_AT_ONCE = 4
-"""Files of training data that are received or read at the same time; each takes the disk for its body and a processor for its rows."""
+"""Max files of training data received or read at the same time; each needs disk space for its body and a processor for its rows."""
+
+UPLOADS_OF_KEY = 2
+"""Max uploads at the same time of one key or user."""
+
+LOG_INS_WAITING, LOG_INS_OF_ADDRESS = 40, 4
+"""Max passwords waiting to be compared, in total and from one address; addresses take turns, so none can keep the others waiting."""
 
 log = structlog.get_logger("evenhand.services")
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The process's settings, its pool of connections, its knowledge of keys, its encryption, and what is answered on the event loop."""
+    """Settings, allowed addresses, connections, key cache, encryption and event-loop limits of the process."""
 
     settings: Settings
+    policy: EgressPolicy
     database: Database
     authenticator: Authenticator
     secret_box: SecretBox
     ingestion: Ingestion
     mitigation: ActiveMitigation
-    throttle: Throttle = field(default_factory=Throttle)
-    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(REQUESTS_AT_ONCE))
-    uploads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(UPLOADS_AT_ONCE))
+    reports: ReportMaker
+    failed_log_ins: FailedLogIns
+    throttle: Throttle
+    log_ins: Turns
+    turns: asyncio.Semaphore
+    uploads: Room
 
     async def start(self) -> None:
-        """Begins to work. A database that does not answer yet is waited for by whoever needs it, and shows as not ready.
+        """Starts the background work. A database that does not answer yet is not an error: it is waited for, and shows as not ready.
 
         Raises:
             SetupError: stored credentials were encrypted with another secret key.
         """
         try:
-            await asyncio.to_thread(self._verify_secret_key)
+            await asyncio.to_thread(self._verify_database)
         except Unavailable:
             log.warning("the database does not answer yet")
         await self.ingestion.start()
 
     async def stop(self) -> None:
-        """Ends all work in order and gives the connections back."""
+        """Ends all work in order and closes the connections."""
         await self.mitigation.stop()
         await self.ingestion.stop()
         self.database.close()
 
-    def _verify_secret_key(self) -> None:
+    def _verify_database(self) -> None:
         with self.database.transaction() as session:
             if is_migrated(session):
                 Deployments(session, self.secret_box).verify_sealer()
+                record_listener(session, self.settings.exposed_on)
 
 
 def open_services(settings: Settings, database_url: str) -> Services:
-    """The services on a migrated database. Nothing is connected yet.
+    """Builds the services on a migrated database. Connects nothing yet.
 
     Raises:
         SetupError: the address, the secret key, the allow-list of endpoints or the mail server cannot be used.
     """
-    policy = EgressPolicy.of(settings.allowed_endpoints)
-    mail_server_of(settings)  # refused at the start, not when somebody wants to be told
+    policy = EgressPolicy.of(settings.allowed_endpoints, exposed_on=settings.exposed_on)
+    mail_server_of(settings)  # refused at the start, not when the first e-mail is due
     database = Database(database_url)
     secret_box = open_secret_box(settings)
     ingestion = Ingestion(database)
     plans = ActivePlans(ingestion, PlanReader(database, secret_box).read)
     return Services(
         settings=settings,
+        policy=policy,
         database=database,
         authenticator=Authenticator(database),
         secret_box=secret_box,
+        failed_log_ins=FailedLogIns(database),
         ingestion=ingestion,
         mitigation=ActiveMitigation(ingestion, plans, LiveModels(policy)),
+        reports=ReportMaker(database.url),
+        throttle=Throttle(),
+        log_ins=Turns(
+            passwords.AT_ONCE,
+            waiting=LOG_INS_WAITING,
+            waiting_each=LOG_INS_OF_ADDRESS,
+            busy="Many people try to log in at this moment. Wait a few seconds and try again.",
+        ),
+        turns=asyncio.Semaphore(REQUESTS_AT_ONCE),
+        uploads=Room(
+            UPLOADS_AT_ONCE,
+            each=UPLOADS_OF_KEY,
+            busy="Too many uploads are being received already. Send it again in a moment.",
+            busy_each=f"This key is sending {UPLOADS_OF_KEY} uploads already. Send it again when one of them was answered.",
+        ),
     )

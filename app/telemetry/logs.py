@@ -1,21 +1,21 @@
-"""One JSON object a line on standard error, from structlog and from libraries that use `logging` alike."""
+"""Writes one JSON object per line to standard error, from structlog and from libraries that use `logging` alike."""
 
 import logging
 import sys
 
 import structlog
 
-from app.errors import InvalidInput
-from app.telemetry.secrets import mask_secrets
+from ..errors import InvalidInput
+from .secrets import mask_secrets
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
-# These speak once per request, per statement or per job; what matters of it we log ourselves.
+# These log once per request, per statement or per job; we log the relevant part ourselves.
 QUIET = ("httpx", "httpcore", "apscheduler", "alembic", "python_multipart", "uvicorn.access")
 
 
 def configure_logging(level: str) -> None:
-    """Log from `level` on, for the whole process. Standard output stays free for what a command prints.
+    """Logs from `level` on, for the whole process. Standard output stays free for the output of commands.
 
     Raises:
         InvalidInput: no such level.
@@ -24,13 +24,20 @@ def configure_logging(level: str) -> None:
     if wanted not in LEVELS:
         raise InvalidInput.of("EVENHAND_LOG_LEVEL", f"must be one of {', '.join(LEVELS)}, found {level!r}")
     structlog.configure(
-        processors=[*_shared(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        processors=[*_build_shared(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         wrapper_class=structlog.make_filtering_bound_logger(wanted),
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=_shared(), processors=_final()))
+    processors: list[structlog.typing.Processor] = [
+        structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+        _drop_colours,
+        structlog.processors.format_exc_info,
+        mask_secrets,  # after tracebacks have become text: an exception's message may hold a secret
+        structlog.processors.JSONRenderer(default=str),
+    ]
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=_build_shared(), processors=processors))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(wanted)
@@ -39,12 +46,12 @@ def configure_logging(level: str) -> None:
 
 
 def bind_request_id(request_id: str) -> None:
-    """Every line logged from here on in this request's context carries `request_id`."""
+    """Adds `request_id` to every line logged from here on in this request's context."""
     structlog.contextvars.clear_contextvars()
     structlog.contextvars.bind_contextvars(request_id=request_id)
 
 
-def _shared() -> list[structlog.typing.Processor]:
+def _build_shared() -> list[structlog.typing.Processor]:
     return [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -54,16 +61,6 @@ def _shared() -> list[structlog.typing.Processor]:
     ]
 
 
-def _final() -> list[structlog.typing.Processor]:
-    return [
-        structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-        _without_colours,
-        structlog.processors.format_exc_info,
-        mask_secrets,  # after tracebacks have become text: a secret may stand in an exception's message
-        structlog.processors.JSONRenderer(default=str),
-    ]
-
-
-def _without_colours(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    event.pop("color_message", None)  # uvicorn says everything twice, the second time for terminals
+def _drop_colours(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    event.pop("color_message", None)  # uvicorn logs every message twice, the second time with colours for terminals
     return event

@@ -1,4 +1,4 @@
-"""Operations numbers of one machine's processes in Prometheus' form. Nothing here is a fairness number."""
+"""Prometheus metrics of one machine's processes. These are operations numbers, not fairness numbers."""
 
 import os
 
@@ -6,7 +6,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, 
 from prometheus_client.multiprocess import MultiProcessCollector
 
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""The environment variable that prometheus_client reads at import: with it, service and worker count into one folder."""
+"""Environment variable that prometheus_client reads at import; with it, service and worker count into one folder."""
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -31,7 +31,7 @@ notifications = Counter("evenhand_notifications", "Attempts to deliver notificat
 
 
 def exposition() -> tuple[bytes, str]:
-    """All numbers as text, and its content type: of every process that shares the folder, else of this one."""
+    """Returns all numbers as text, and its content type: of every process that shares the folder, else of this one."""
     if SHARED_FOLDER not in os.environ:
         return generate_latest(REGISTRY), CONTENT_TYPE_LATEST
     registry = CollectorRegistry()

@@ -1,4 +1,4 @@
-"""Takes secrets out of what is about to be logged: by the name of the key, and by what a string looks like."""
+"""Masks secrets in log events: by the name of the key, and by the shape of strings."""
 
 import re
 from collections.abc import Mapping
@@ -15,25 +15,25 @@ _BEARER = re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE
 
 
 def mask_secrets(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """A structlog processor: `event` with every secret replaced by `***`, at any depth."""
-    return {name: _masked(name, value) for name, value in event.items()}
+    """Replaces every secret in `event` by `***`, at any depth; a structlog processor."""
+    return {name: _mask(name, value) for name, value in event.items()}
 
 
 def without_secrets(text: str) -> str:
-    """`text` with API keys, signing secrets, passwords in URLs and authorization values masked."""
+    """Returns `text` with API keys, signing secrets, passwords in URLs and authorization values masked."""
     text = _API_KEY.sub(rf"\1{MASK}", text)
     text = _SIGNING_SECRET.sub(rf"\1{MASK}", text)
     text = _URL_PASSWORD.sub(rf"\1:{MASK}@", text)
     return _BEARER.sub(rf"\1 {MASK}", text)
 
 
-def _masked(name: str, value: object) -> object:
+def _mask(name: str, value: object) -> object:
     if value is None or isinstance(value, bool | int | float):
         return value
     if _SECRET_NAME.search(name):
         return MASK
     if isinstance(value, Mapping):
-        return {key: _masked(str(key), item) for key, item in value.items()}
+        return {key: _mask(str(key), item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_masked(name, item) for item in value]
+        return [_mask(name, item) for item in value]
     return without_secrets(str(value))  # an exception or a URL object prints its secret too

@@ -1,18 +1,18 @@
-"""How strongly two columns go together, counted piece by piece: three measures from 0 to 1, by the kinds of the columns.
+"""Association of two columns, counted piece by piece: three measures from 0 to 1, by the kinds of the columns.
 
 - Two categories: Cramér's V, the root of chi-squared / (records x (the smaller number of values - 1)); corrected as in Bergsma 2013,
   A bias-correction for Cramér's V and Tschuprow's T, Journal of the Korean Statistical Society 42, 323-328.
-- A category and a quantity: the correlation ratio, the root of the share of the quantity's variation that lies between the categories;
+- A category and a quantity: the correlation ratio, the root of the share of the quantity's variation that is between the categories;
   corrected to the root of epsilon squared (Kelley 1935, An unbiased correlation ratio measure, PNAS 21, 554-559).
 - Two quantities: the absolute value of Pearson's correlation; corrected to the root of the adjusted r squared (Ezekiel 1930), which is
   epsilon squared with one degree of freedom.
 
-Each correction takes off the square what it is on average when one of the columns is shuffled, and divides by the room that is left;
+Each correction subtracts from the square its average when one of the columns is shuffled, and divides by the room that is left;
 below that average the strength is 0. The level of chance is the level that 95 of 100 shuffles stay below, corrected in the same way: it
 is on the scale of the corrected strength.
 
 A record without a value in either column is left out. Where either column has a single value left, nothing can go together with it:
-that is no number, and not 0.
+the strength is then undefined, and not 0.
 """
 
 from dataclasses import dataclass
@@ -21,10 +21,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from app.metrics.values import Undefined
-from app.training.chance import Shape, Shuffled, shape_of_categories, shape_of_quantity
-from app.training.columns import MISSING, Codes, Numbers
-from app.training.moments import Moments, added_products
+from ..metrics.values import Undefined
+from ..records.cells import MISSING, Codes
+from .chance import Shape, Shuffled, shape_of_categories, shape_of_quantity
+from .columns import Numbers
+from .moments import Moments, sum_products
 
 NO_RECORDS = "no record has a value in both"
 ONE_VALUE = "one of the two has a single value in all records that are compared"
@@ -36,7 +37,7 @@ _SMALLEST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strength:
-    """How strongly two columns go together: corrected for chance, the level that chance reaches on this scale, and uncorrected; 0 to 1."""
+    """Strength of an association: corrected for chance, the level that chance reaches on this scale, and uncorrected; 0 to 1."""
 
     corrected: float
     chance_level: float
@@ -48,14 +49,14 @@ class Association(Protocol):
 
     @property
     def records(self) -> int:
-        """How many records have a value in both."""
+        """Returns the number of records with a value in both."""
 
     def strength(self) -> Strength | Undefined:
-        """Returns how strongly they go together, or why that is no number."""
+        """Returns the strength of the association, or why it is undefined."""
 
 
 class CramersV:
-    """Of two columns of categories, with that many values each."""
+    """Association of two columns of categories, with that many values each."""
 
     def __init__(self, first: int, second: int) -> None:
         self._counts = np.zeros((first, second), dtype=np.int64)
@@ -68,11 +69,11 @@ class CramersV:
 
     @property
     def records(self) -> int:
-        """How many records have a value in both."""
+        """Returns the number of records with a value in both."""
         return int(self._counts.sum())
 
     def strength(self) -> Strength | Undefined:
-        """Returns how strongly they go together, or why that is no number."""
+        """Returns the strength of the association, or why it is undefined."""
         records = self.records
         if not records:
             return Undefined(NO_RECORDS, 0)
@@ -88,7 +89,7 @@ class CramersV:
 
 
 class CorrelationRatio:
-    """Of a column with that many categories, and a quantity."""
+    """Association of a column with that many categories, and a quantity."""
 
     def __init__(self, categories: int) -> None:
         self._records = np.zeros(categories, dtype=np.int64)
@@ -115,11 +116,11 @@ class CorrelationRatio:
 
     @property
     def records(self) -> int:
-        """How many records have a value in both."""
+        """Returns the number of records with a value in both."""
         return int(self._records.sum())
 
     def strength(self) -> Strength | Undefined:
-        """Returns how strongly they go together, or why that is no number."""
+        """Returns the strength of the association, or why it is undefined."""
         records = self.records
         if not records:
             return Undefined(NO_RECORDS, 0)
@@ -137,7 +138,7 @@ class CorrelationRatio:
 
 
 class AbsolutePearson:
-    """Of two quantities."""
+    """Association of two quantities."""
 
     def __init__(self) -> None:
         self._product = 0.0
@@ -154,16 +155,16 @@ class AbsolutePearson:
         with np.errstate(all="ignore"):
             means = [np.float64(numbers.mean()) for numbers in pair]
             apart = (means[0] - before[0]) * (means[1] - before[1])
-            product = added_products(pair[0] - means[0], pair[1] - means[1])
+            product = sum_products(pair[0] - means[0], pair[1] - means[1])
             self._product += float(product + apart * (mine * theirs / (mine + theirs)))
 
     @property
     def records(self) -> int:
-        """How many records have a value in both."""
+        """Returns the number of records with a value in both."""
         return self._numbers[0].moments.records
 
     def strength(self) -> Strength | Undefined:
-        """Returns how strongly they go together, or why that is no number."""
+        """Returns the strength of the association, or why it is undefined."""
         records = self.records
         if not records:
             return Undefined(NO_RECORDS, 0)
@@ -187,7 +188,7 @@ class _Quantity:
         self.moments = Moments()
 
     def added(self, numbers: Numbers) -> Numbers:
-        """Counts the numbers, of which there is one at least, and returns how far each is above the first one."""
+        """Counts the numbers, of which there is one at least, and returns the distance of each from the first one."""
         if self._first is None:
             self._first = float(numbers[0])
         self._lowest = min(self._lowest, float(numbers.min()))
@@ -202,7 +203,7 @@ class _Quantity:
         return self._lowest == self._highest
 
     def shape(self) -> Shape | None:
-        """Returns what shuffling sees of it, or None where its sums cannot be computed in double precision."""
+        """Returns the shape that shuffling depends on, or None if its sums cannot be computed in double precision."""
         sums = self.moments.squares, self.moments.fourths
         if not all(np.isfinite(one) and one > _SMALLEST for one in sums):
             return None
@@ -210,7 +211,7 @@ class _Quantity:
 
 
 def _strength(squared: float, shuffled: Shuffled, room: float) -> Strength:
-    """The strength of columns whose association, squared, is that; `room` is what is left of its highest value without its mean."""
+    """Returns the strength of columns whose squared association is that; `room` is the highest value of the square less its mean."""
     highest = shuffled.highest
     found, level = (min(max(one, 0.0), float(highest)) for one in (squared, shuffled.level))
     return Strength(
@@ -221,7 +222,7 @@ def _strength(squared: float, shuffled: Shuffled, room: float) -> Strength:
 
 
 def _corrected(squared: float, shuffled: Shuffled, room: float) -> float:
-    """Where each record has a category of its own there is no room: chance reaches everything."""
+    """Returns the corrected strength. If each record has a category of its own there is no room: chance reaches everything."""
     above = squared - shuffled.mean
-    # The last digits of a perfect association may lie above 1.
+    # The last digits of a perfect association may be above 1.
     return min(float(np.sqrt(above / room)), 1.0) if above > 0 and room > 0 else 0.0

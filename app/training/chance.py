@@ -1,4 +1,4 @@
-"""What chance makes of the association of two columns: of its square, when one of the columns is shuffled against the other.
+"""Chance in the association of two columns: the distribution of its square when one column is shuffled against the other.
 
 Each of the three measures is, squared, the overlap of two projections: onto the indicators of a column's categories, or onto the
 line of a quantity, both without their mean. So the mean and the variance over all shuffles of the records are known exactly
@@ -11,20 +11,20 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaincinv
 
-from app.training.columns import Codes
+from ..records.cells import Codes
 
 SHARE_BELOW = 0.95
-"""Of all shuffles, those that stay below the level of chance."""
+"""Share of all shuffles that stay below the level of chance."""
 
 FEWEST_RECORDS = 20
-"""With fewer, one record is more than 5 of 100: it alone may decide an association, so shuffles are taken to reach the highest one."""
+"""Min records: with fewer, one is more than 5 of 100 and may decide an association, so shuffles are taken to reach the highest one."""
 
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A column as shuffling sees it: the rank of its projection, and the sum of the squares of its records' leverages.
+    """The facts of a column that shuffling depends on: the rank of its projection, and the sum of its records' squared leverages.
 
     The rank is one less than the number of categories, and 1 of a quantity. Rare categories and outlying numbers have high leverage.
     """

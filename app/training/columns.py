@@ -2,8 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -12,20 +11,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.domain.values import Scalar, canonical
-from app.errors import FieldProblem, InvalidInput
-from app.training.labels import boolean_of
-from app.training.limits import LONGEST_VALUE
+from ..domain.deployments import Column, FieldKind, FieldType
+from ..domain.values import Scalar, canonical
+from ..errors import FieldProblem, InvalidInput
+from ..records.cells import MISSING, Coded, Codes
+from .labels import parse_boolean
+from .limits import LONGEST_VALUE
 
-Codes: TypeAlias = npt.NDArray[np.int64]
 Numbers: TypeAlias = npt.NDArray[np.float64]
 
-MISSING = -1
-"""The code of a record without a value."""
-
 EXACT = 2**53
-"""From here on double precision no longer holds every whole number."""
+"""The number from which on double precision no longer holds every whole number."""
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
@@ -37,99 +33,85 @@ class Refused(ValueError):
     """A value that is not of its column's type; the message says what was expected and found."""
 
 
-@dataclass(frozen=True, slots=True)
-class Coded:
-    """The distinct values of a piece, and per row the position of its value or MISSING."""
-
-    values: Sequence[Scalar]
-    codes: Codes
-
-
-def type_problem(name: str, kind: FieldType | None, found: pa.DataType) -> FieldProblem | None:
-    """What is wrong with a typed file's column for a column of the schema (None: for class labels); None if nothing."""
+def find_type_problem(name: str, kind: FieldType | None, found: pa.DataType) -> FieldProblem | None:
+    """Returns the problem of a typed file's column for a column of the schema (None: for class labels); None if it has none."""
     held = found.value_type if pa.types.is_dictionary(found) else found
-    fitting = {FieldType.STRING: _is_text, FieldType.BOOLEAN: pa.types.is_boolean, None: _is_class}.get(kind, _is_number)
-    if fitting(held) or pa.types.is_null(held):
+    fits = {
+        FieldType.STRING: is_text(held),
+        FieldType.BOOLEAN: pa.types.is_boolean(held),
+        FieldType.NUMBER: pa.types.is_integer(held) or pa.types.is_floating(held) or pa.types.is_decimal(held),
+    }
+    fits[FieldType.INTEGER] = fits[FieldType.NUMBER]
+    if pa.types.is_null(held) or (any(fits.values()) if kind is None else fits[kind]):
         return None
     wanted = f"of the type {kind.value} as in the deployment's schema" if kind else "of class labels: text, numbers or true and false"
     return FieldProblem(f"columns.{name}", f"must be {wanted}, found {found}")
 
 
 def read_categories(name: str, kind: FieldType, array: pa.Array, before: int) -> Coded:
-    """A column of text or booleans. `before` rows of the file stand above this piece.
+    """Returns a column of text or booleans. `before` rows of the file precede this piece.
 
     Raises:
         InvalidInput: a value is of another type; names the first such row.
     """
-    return _checked(name, array, before, _text if kind is FieldType.STRING else _boolean)
+    return _read_coded(name, array, before, _check_text if kind is FieldType.STRING else _read_boolean)
 
 
 def read_classes(name: str, array: pa.Array, before: int, *, is_typed: bool) -> Coded:
-    """A column of class labels: text, numbers or booleans; in a file without types, text that spells a number as JSON does is one.
+    """Returns a column of class labels: text, numbers or booleans; in a file without types, text that is a JSON number is a number.
 
     Raises:
-        InvalidInput: a value is too long or no finite number; names the first such row.
+        InvalidInput: a value is too long or not a finite number; names the first such row.
     """
-    return _checked(name, array, before, _typed_class if is_typed else _class)
+    return _read_coded(name, array, before, _read_typed_class if is_typed else _read_class)
 
 
 def read_numbers(name: str, kind: FieldType, array: pa.Array, before: int) -> pa.Array:
-    """A column of numbers: int64 for whole ones, else float64.
+    """Returns a column of numbers: int64 for whole ones, else float64.
 
     Raises:
-        InvalidInput: a value is no finite number, or not whole; names the first such row.
+        InvalidInput: a value is not a finite number, or not whole; names the first such row.
     """
     target = pa.int64() if kind is FieldType.INTEGER else pa.float64()
     plain = array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
     try:
-        numbers = (pc.utf8_trim_whitespace(plain) if _is_text(plain.type) else plain).cast(target)
+        numbers = (pc.utf8_trim_whitespace(plain) if is_text(plain.type) else plain).cast(target)
     except pa.ArrowInvalid:
-        # One by one: a fault is to be named, and `+1` or `3.0` are none.
-        return pa.array(_read_all(name, plain, before, _whole if kind is FieldType.INTEGER else _number), target)
+        # One by one: the error names a faulty value, and `+1` or `3.0` are not faulty.
+        return pa.array(_read_all(name, plain, before, _read_whole if kind is FieldType.INTEGER else _read_number), target)
+    # The cast lets infinity and NaN through.
     if kind is FieldType.NUMBER and not pc.all(pc.is_finite(numbers)).as_py():
-        _read_all(name, plain, before, _number)
+        _read_all(name, plain, before, _read_number)
     return numbers
 
 
-def coded_numbers(numbers: pa.Array) -> Coded:
-    """The distinct numbers of a piece."""
-    encoded = numbers.dictionary_encode()
-    codes = encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False)
-    return Coded(encoded.dictionary.to_pylist(), np.asarray(codes, dtype=np.int64))
-
-
-def as_floats(numbers: pa.Array) -> Numbers:
-    """The numbers as float64, NaN where one is missing."""
-    return np.asarray(numbers.cast(pa.float64(), safe=False).fill_null(math.nan).to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
 def as_whole(numbers: pa.Array) -> Codes:
-    """Whole numbers as int64, exactly; 0 where one is missing."""
+    """Returns whole numbers as int64, exactly; 0 where one is missing."""
     return np.asarray(numbers.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def is_numeric(column: Column) -> bool:
-    """Whether the column holds numbers, whether or not they are treated as a quantity."""
+    """Returns whether the column holds numbers, whether or not they are treated as a quantity."""
     return column.type in (FieldType.INTEGER, FieldType.NUMBER)
 
 
 def is_quantity(column: Column) -> bool:
-    """Whether the column may be divided into intervals."""
+    """Returns whether the column may be divided into intervals."""
     return is_numeric(column) and column.kind is FieldKind.NUMERIC
 
 
-def _checked(name: str, array: pa.Array, before: int, check: Callable[[Any], Scalar]) -> Coded:
-    """The distinct values as `check` gives them; those of one canonical text are one."""
+def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], Scalar]) -> Coded:
+    """Returns the distinct values as `check` returns them; those of one canonical text are one."""
     plain = array.cast(pa.string()) if pa.types.is_null(array.type) else array
     encoded = plain if pa.types.is_dictionary(plain.type) else plain.dictionary_encode()
     codes = np.asarray(encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False), dtype=np.int64)
-    # A file's dictionary may hold what none of its rows has.
+    # A file's dictionary may hold values that none of its rows has.
     used = np.unique(codes[codes != MISSING])
     of_code = np.full(len(encoded.dictionary) + 1, MISSING, dtype=np.int64)
     places: dict[str, int] = {}
     values: list[Scalar] = []
     faults: list[tuple[int, str]] = []
-    for code, found in zip(used.tolist(), _listed(name, encoded.dictionary.take(pa.array(used))), strict=True):
+    for code, found in zip(used.tolist(), _list_cells(name, encoded.dictionary.take(pa.array(used))), strict=True):
         try:
             value = None if found is None else check(found)
         except Refused as refused:
@@ -139,12 +121,13 @@ def _checked(name: str, array: pa.Array, before: int, check: Callable[[Any], Sca
             of_code[code] = places.setdefault(canonical(value), len(places))
             values += [value] if len(places) > len(values) else []
     if faults:
+        # The first row, not the first value of the dictionary, whose order is that of the file.
         row, reason = min(faults)
-        raise _fault(name, before + row, reason)
+        raise _build_fault(name, before + row, reason)
     return Coded(values, of_code[codes])
 
 
-def _listed(name: str, array: pa.Array) -> list[Any]:
+def _list_cells(name: str, array: pa.Array) -> list[Any]:
     try:
         found: list[Any] = array.to_pylist()
     except UnicodeDecodeError as error:
@@ -154,78 +137,72 @@ def _listed(name: str, array: pa.Array) -> list[Any]:
 
 def _read_all(name: str, array: pa.Array, before: int, check: Callable[[Any], Scalar]) -> list[Scalar | None]:
     found: list[Scalar | None] = []
-    for row, value in enumerate(_listed(name, array)):
+    for row, value in enumerate(_list_cells(name, array)):
         try:
             found.append(None if value is None else check(value))
         except Refused as refused:
-            raise _fault(name, before + row, str(refused)) from refused
+            raise _build_fault(name, before + row, str(refused)) from refused
     return found
 
 
-def _fault(name: str, row: int, reason: str) -> InvalidInput:
+def _build_fault(name: str, row: int, reason: str) -> InvalidInput:
     return InvalidInput.of(f"columns.{name}", f"row {row + 1}: {reason}")
 
 
-def _text(value: str) -> str:
+def _check_text(value: str) -> str:
     if "\0" in value:
         raise Refused("must not contain the NUL character")
     return value
 
 
-def _boolean(value: Any) -> bool:  # noqa: ANN401 - text of a text file, or a boolean
-    found = boolean_of(value) if isinstance(value, str) else value
+def _read_boolean(value: Any) -> bool:  # noqa: ANN401 - text of a text file, or a boolean
+    found = parse_boolean(value) if isinstance(value, str) else value
     if found is None:
-        raise Refused(f"must be true or false, found {_shown(value)}")
+        raise Refused(f"must be true or false, found {_show(value)}")
     return bool(found)
 
 
-def _class(value: str | float | Decimal) -> Scalar:
-    return _tidy(_number(value)) if isinstance(value, str) and _JSON_NUMBER.fullmatch(value) else _typed_class(value)
+def _read_class(value: str | float | Decimal) -> Scalar:
+    return _as_whole_number(_read_number(value)) if isinstance(value, str) and _JSON_NUMBER.fullmatch(value) else _read_typed_class(value)
 
 
-def _typed_class(value: str | float | Decimal) -> Scalar:
+def _read_typed_class(value: str | float | Decimal) -> Scalar:
     if isinstance(value, str):
         if len(value) > LONGEST_VALUE:
             raise Refused(f"a class label must have at most {LONGEST_VALUE} characters, found {len(value):,}")
-        return _text(value)
-    return value if isinstance(value, bool) else _tidy(_number(value))
+        return _check_text(value)
+    return value if isinstance(value, bool) else _as_whole_number(_read_number(value))
 
 
-def _whole(value: str | float | Decimal) -> int:
+def _read_whole(value: str | float | Decimal) -> int:
     text = str(value).strip()
-    number = int(text) if _WHOLE.fullmatch(text) else _number(value)
+    # Not by way of float, which loses digits from 2**53 on.
+    number = int(text) if _WHOLE.fullmatch(text) else _read_number(value)
     if isinstance(number, float) and not (number.is_integer() and abs(number) < EXACT):
-        raise Refused(f"must be a whole number, found {_shown(value)}")
+        raise Refused(f"must be a whole number, found {_show(value)}")
     if not -(2**63) <= number < 2**63:
         raise Refused("must be a whole number of at most 64 bits")
     return int(number)
 
 
-def _number(value: str | float | Decimal) -> float:
+def _read_number(value: str | float | Decimal) -> float:
     if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
-        raise Refused(f"must be a number, found {_shown(value)}")
+        raise Refused(f"must be a number, found {_show(value)}")
     number = float(value)
     if not math.isfinite(number):
-        raise Refused(f"must be a finite number, found {_shown(value)}")
+        raise Refused(f"must be a finite number, found {_show(value)}")
     return number
 
 
-def _tidy(number: float) -> int | float:
+def _as_whole_number(number: float) -> int | float:
     return int(number) if number.is_integer() and abs(number) < EXACT else number
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     text = repr(value) if isinstance(value, str) else str(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Returns whether a column of that type holds text."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
-
-
-def _is_class(kind: pa.DataType) -> bool:
-    return _is_text(kind) or _is_number(kind) or bool(pa.types.is_boolean(kind))

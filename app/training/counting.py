@@ -1,4 +1,4 @@
-"""The second look: how often each value of a column occurs with each label."""
+"""The second pass over a file of training data: counts how often each value of a column occurs with each label."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,29 +6,30 @@ from typing import Protocol
 
 import numpy as np
 
-from app.domain.training_data import Cell
-from app.domain.values import GroupValue, Range, Scalar, canonical
-from app.training.columns import MISSING, Codes, Numbers
-from app.training.pieces import Part
+from ..domain.training_data import Cell
+from ..domain.values import GroupValue, Range, Scalar, canonical
+from ..records.cells import MISSING, Codes
+from .columns import Numbers
+from .pieces import Part
 
 
 class Axis(Protocol):
-    """The places of one direction of a distribution."""
+    """One axis of a distribution: its values or bins, numbered by place."""
 
     @property
     def size(self) -> int:
-        """How many there are; a missing value has none."""
+        """Returns the number of places; a missing value has none."""
 
     def value(self, place: int) -> GroupValue:
-        """What stands there."""
+        """Returns the value or range of a place."""
 
     def codes(self, part: Part) -> Codes:
-        """Per row of a piece its place, or MISSING."""
+        """Returns for each row of a piece its place, or MISSING."""
 
 
 @dataclass(slots=True)
 class Values:
-    """Each value by itself."""
+    """An axis with one place for each value."""
 
     values: Sequence[Scalar]
     _places: dict[str, int] = field(init=False)
@@ -38,27 +39,27 @@ class Values:
 
     @property
     def size(self) -> int:
-        """How many values there are."""
+        """Returns the number of values."""
         return len(self.values)
 
     def value(self, place: int) -> GroupValue:
-        """The value."""
+        """Returns the value."""
         return self.values[place]
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The values' canonical texts, by place."""
+        """Returns the values' canonical texts, by place."""
         return tuple(self._places)
 
     def codes(self, part: Part) -> Codes:
-        """Per row of a piece the place of its value, or MISSING."""
+        """Returns for each row of a piece the place of its value, or MISSING."""
         piece = part.coded()
         places = [self._places[canonical(value)] for value in piece.values]
         return np.array([*places, MISSING], dtype=np.int64)[piece.codes]
 
 
 class Bins:
-    """Intervals of numbers. Each is told by the lowest and the highest number that was found in it."""
+    """Intervals of numbers. Each is given by the lowest and the highest number that was found in it."""
 
     def __init__(self, bounds: Numbers) -> None:
         self._bounds = bounds
@@ -67,16 +68,17 @@ class Bins:
 
     @property
     def size(self) -> int:
-        """How many bins there are."""
+        """Returns the number of bins."""
         return len(self._lowest)
 
     def value(self, place: int) -> GroupValue:
-        """The bin as a closed range."""
+        """Returns the bin as a closed range."""
         return Range(float(self._lowest[place]), float(self._highest[place]))
 
     def codes(self, part: Part) -> Codes:
-        """Per row of a piece the bin of its number, or MISSING."""
+        """Returns for each row of a piece the bin of its number, or MISSING."""
         numbers = part.floats()
+        # NaN is a missing number; a search would put it into the last bin.
         is_known = np.isfinite(numbers)
         places = np.searchsorted(self._bounds, numbers[is_known], side="left")
         np.minimum.at(self._lowest, places, numbers[is_known])
@@ -107,13 +109,13 @@ class Tally:
             self._sums += [np.bincount(key, part, minlength=size).reshape(self._shape) for part in (weights, weights * weights)]
 
     def cells(self) -> tuple[Cell, ...]:
-        """The cells that hold any record, in the order of the axes."""
-        return tuple(self._cell(int(row), int(column)) for row, column in zip(*np.nonzero(self._records), strict=True))
-
-    def _cell(self, row: int, column: int) -> Cell:
-        values: tuple[GroupValue | None, ...] = ()
-        if self._values is not None:
-            values = (self._values.value(row) if row < self._values.size else None,)
-        label = self._labels.value(column) if column < self._labels.size else None
-        weight, squares = (float(part[row, column]) for part in self._sums) if len(self._sums) else (None, None)
-        return Cell(values, label, int(self._records[row, column]), weight, squares)
+        """Returns the cells that hold any record, in the order of the axes."""
+        found = []
+        for row, column in zip(*(places.tolist() for places in np.nonzero(self._records)), strict=True):
+            values: tuple[GroupValue | None, ...] = ()
+            if self._values is not None:
+                values = (self._values.value(row) if row < self._values.size else None,)
+            label = self._labels.value(column) if column < self._labels.size else None
+            weight, squares = (float(part[row, column]) for part in self._sums) if len(self._sums) else (None, None)
+            found.append(Cell(values, label, int(self._records[row, column]), weight, squares))
+        return tuple(found)

@@ -1,23 +1,23 @@
 """The distribution of every column of a file, by label."""
 
-from app.domain.groups import in_order
-from app.domain.training_data import Distribution
-from app.training.counting import Axis, Bins, Tally, Values
-from app.training.limits import BINS, MOST_CELLS
-from app.training.pieces import Layout, Piece
-from app.training.survey import LABEL, Seen, Survey
+from ..domain.groups import in_order
+from ..domain.training_data import Distribution
+from .counting import Axis, Bins, Tally, Values
+from .limits import BINS, MOST_CELLS
+from .pieces import Layout, Piece
+from .survey import LABEL, Seen, Survey
 
 BINNED = f"counted in up to {BINS} intervals of about equally many records"
 LEFT_OUT = "its values are not kept"
 
 
 class Distributions:
-    """What is being counted: each column by label, and the label by itself."""
+    """Distributions that are being counted: each column by label, and the label by itself."""
 
     def __init__(self, layout: Layout, survey: Survey) -> None:
         is_weighted = layout.weight is not None
         labels, self._label_note = _axis(survey.labels, LABEL, survey, others=1, is_quantity=layout.has_numeric_label)
-        # Class labels have been refused where they are too many, so there is an axis of labels.
+        # Class labels have been refused if they are too many, so there is an axis of labels.
         self._labels = labels or Values([])
         self._by_label = Tally(None, self._labels, is_weighted=is_weighted)
         self._axes: dict[str, Axis] = {}
@@ -39,18 +39,18 @@ class Distributions:
             tally.add(self._axes[name].codes(piece.parts[name]), labels, piece.weights)
 
     def of_labels(self) -> Distribution:
-        """The label by itself."""
+        """Returns the distribution of the label by itself."""
         return Distribution((), self._by_label.cells(), self._label_note)
 
     def of_columns(self) -> tuple[Distribution, ...]:
-        """Each column by label, in the order of the deployment's schema."""
+        """Returns each column by label, in the order of the deployment's schema."""
         return tuple(
             Distribution((name,), self._tallies[name].cells() if name in self._tallies else (), note) for name, note in self._notes.items()
         )
 
 
 def _axis(seen: Seen, name: str, survey: Survey, *, others: int, is_quantity: bool) -> tuple[Axis | None, str | None]:
-    """The places a column's values are counted at, and what is coarse about them. `others` are the places of the other direction."""
+    """Returns the places a column's values are counted at, and a note of their coarseness. `others` are those of the other direction."""
     too_many = seen.too_many
     if too_many is None and len(seen.values) * others > MOST_CELLS:
         too_many = f"has more than {MOST_CELLS:,} combinations of a value and a label"

@@ -10,29 +10,29 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as arrow_parquet
 
-from app.errors import InvalidInput, TooLarge
-from app.training.limits import BATCH_ROWS, MAX_LINE_BYTES, MAX_ROW_GROUP_BYTES
+from ..errors import InvalidInput, TooLarge
+from .columns import is_text
+from .limits import BATCH_ROWS, MAX_LINE_BYTES, MAX_ROW_GROUP_BYTES
 
 HEADER = 1
 """Lines above the first row of a CSV file."""
 
-
 READ_BYTES = 2**20
-"""Of a Parquet file's column, at a time."""
+"""Bytes of a Parquet file's column that are read at a time."""
 
 _BROKEN = (pa.ArrowException, OSError, UnicodeDecodeError)
-"""What Arrow raises of a file that is none of its kind, or damaged."""
+"""Errors that Arrow raises for a file of another kind, or a damaged one."""
 
 
 class TrainingFile(Protocol):
-    """What is asked of a file."""
+    """The interface of a file."""
 
     names: list[str]
     types: Mapping[str, pa.DataType]
-    """Of the columns, where the file says them."""
+    """Types of the columns, if the file has them."""
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The rows of these columns, from the first one on.
+        """Yields the rows of these columns, from the first one on.
 
         Raises:
             InvalidInput: it is not a file of its kind.
@@ -48,11 +48,23 @@ class CsvFile:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self.names = _unique(_header(file))
         self.types: Mapping[str, pa.DataType] = {}
+        file.seek(0)
+        head = file.read(MAX_LINE_BYTES)
+        if not head.strip():
+            raise InvalidInput.of("body", "is empty")
+        try:
+            # Incrementally: the last character of the head may be cut through.
+            text = codecs.getincrementaldecoder("utf-8-sig")().decode(head)
+            header = next((names for names in csv.reader(io.StringIO(text, newline="")) if names), [])
+        except UnicodeDecodeError as error:
+            raise InvalidInput.of("body", "is not text in UTF-8") from error
+        except csv.Error as error:
+            raise InvalidInput.of("body", f"has a header that is not CSV ({error})") from error
+        self.names = _require_unique(header)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The rows of these columns, from the first one on.
+        """Yields the rows of these columns, from the first one on.
 
         Raises:
             InvalidInput: a line has another number of values than the header, or is not text in UTF-8.
@@ -65,6 +77,7 @@ class CsvFile:
 
         self._file.seek(0)
         try:
+            # Arrow would take `NA` and `null` for missing, and guess types: neither is wanted of a category.
             reader = arrow_csv.open_csv(
                 _Unclosed(self._file),
                 # One thread: only then are lines numbered.
@@ -79,7 +92,17 @@ class CsvFile:
             )
             yield from reader
         except pa.ArrowException as error:
-            raise _csv_fault(error, ragged) from error
+            if ragged:
+                row = ragged[0]
+                reason = f"row {row.number - HEADER} has {row.actual_columns} values, but the header names {row.expected_columns} columns"
+            elif "UTF8" in str(error):
+                reason = "is not text in UTF-8"
+            elif "straddling" in str(error):
+                # Arrow's word for a line that does not end within two of its blocks.
+                reason = f"has a line of more than {MAX_LINE_BYTES // 2**20} MiB"
+            else:
+                reason = "is not CSV with a header"
+            raise InvalidInput.of("body", reason) from error
 
 
 class ParquetFile:
@@ -95,22 +118,26 @@ class ParquetFile:
             schema = self._open().schema_arrow
         except _BROKEN as error:
             raise InvalidInput.of("body", "is not a Parquet file") from error
-        self.names = _unique(schema.names)
+        self.names = _require_unique(schema.names)
         self.types: Mapping[str, pa.DataType] = {field.name: field.type for field in schema}
-        self._texts = [field.name for field in schema if _is_text(field.type)]
+        self._texts = [field.name for field in schema if is_text(field.type)]
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The rows of these columns, from the first one on.
+        """Yields the rows of these columns, from the first one on.
 
         Raises:
             InvalidInput: the file is damaged.
             TooLarge: a row group unpacks to more than is read at once.
         """
-        # Texts stay what they are in the file, positions in a dictionary: each by itself they could be any number of times its size.
+        # Texts stay positions in a dictionary, as they are in the file: each by itself they could take many times its size.
         texts = [name for name in self._texts if name in columns]
         try:
             file = self._open(read_dictionary=texts)
-            _require_room(file.metadata)
+            # Of a row group only, not of its columns: asking a damaged file for these ends the process (pyarrow 26).
+            for group in range(file.metadata.num_row_groups):
+                if file.metadata.row_group(group).total_byte_size > MAX_ROW_GROUP_BYTES:
+                    size = f"{MAX_ROW_GROUP_BYTES // 2**30} GiB"
+                    raise TooLarge(f"Row group {group + 1} unpacks to more than {size}. Write smaller row groups.")
             yield from file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns), use_threads=False)
         except _BROKEN as error:
             raise InvalidInput.of("body", "is a Parquet file that cannot be read to its end") from error
@@ -125,17 +152,17 @@ class _Unclosed(io.RawIOBase):
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__()
-        self._behind = file
+        self._file = file
 
     def read(self, size: int = -1) -> bytes:
-        return self._behind.read(size)
+        return self._file.read(size)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._behind.seek(offset, whence)
-        return self._behind.tell()
+        self._file.seek(offset, whence)
+        return self._file.tell()
 
     def tell(self) -> int:
-        return self._behind.tell()
+        return self._file.tell()
 
     def readable(self) -> bool:
         return True
@@ -144,47 +171,8 @@ class _Unclosed(io.RawIOBase):
         return True
 
 
-def _header(file: BinaryIO) -> list[str]:
-    file.seek(0)
-    head = file.read(MAX_LINE_BYTES)
-    if not head.strip():
-        raise InvalidInput.of("body", "is empty")
-    try:
-        # Not the last characters, which may be cut through.
-        text = codecs.getincrementaldecoder("utf-8-sig")().decode(head)
-        return next((names for names in csv.reader(io.StringIO(text, newline="")) if names), [])
-    except UnicodeDecodeError as error:
-        raise InvalidInput.of("body", "is not text in UTF-8") from error
-    except csv.Error as error:
-        raise InvalidInput.of("body", f"has a header that is not CSV ({error})") from error
-
-
-def _unique(names: Sequence[str]) -> list[str]:
+def _require_unique(names: Sequence[str]) -> list[str]:
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
         raise InvalidInput.of("body", f"names the column {twice[0]!r:.100} twice")
     return list(names)
-
-
-def _csv_fault(error: pa.ArrowException, ragged: Sequence[arrow_csv.InvalidRow]) -> InvalidInput:
-    if ragged:
-        row = ragged[0]
-        return InvalidInput.of(
-            "body", f"row {row.number - HEADER} has {row.actual_columns} values, but the header names {row.expected_columns} columns"
-        )
-    if "UTF8" in str(error):
-        return InvalidInput.of("body", "is not text in UTF-8")
-    if "straddling" in str(error):
-        return InvalidInput.of("body", f"has a line of more than {MAX_LINE_BYTES // 2**20} MiB")
-    return InvalidInput.of("body", "is not CSV with a header")
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _require_room(metadata: arrow_parquet.FileMetaData) -> None:
-    # Of a row group only, not of its columns: asking a damaged file for these ends the process (pyarrow 26).
-    for group in range(metadata.num_row_groups):
-        if metadata.row_group(group).total_byte_size > MAX_ROW_GROUP_BYTES:
-            raise TooLarge(f"Row group {group + 1} unpacks to more than {MAX_ROW_GROUP_BYTES // 2**30} GiB. Write smaller row groups.")

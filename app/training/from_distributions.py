@@ -1,51 +1,57 @@
-"""Count tables of labels made from distributions, where these tell every record's group and outcome."""
+"""Count tables of labels made from distributions that show every record's group and outcome."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from app.domain.deployments import Column, RecordSchema
-from app.domain.groups import NEITHER, Group, groups_of, positions, together
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import Outcome, OutcomeRule
-from app.domain.training_data import Distribution
-from app.domain.values import GroupValue, Range, canonical, label_of, number_of
-from app.errors import InvalidInput
-from app.metrics.tables import GroupCounts
-from app.metrics.tables.strata import MOST_STRATA, Strata
-from app.metrics.tables.weighting import Weighting
-from app.training.columns import Codes
-from app.training.labels import outcome_of
+from ..domain.deployments import Column, RecordSchema
+from ..domain.groups import NEITHER, Group, combine_groups, groups_of
+from ..domain.monitors import Monitor, MonitoredAttribute
+from ..domain.outcomes import Outcome, OutcomeRule
+from ..domain.training_data import Distribution
+from ..domain.values import GroupValue, Range, canonical, label_of, number_of
+from ..errors import InvalidInput
+from ..metrics.tables import GroupCounts
+from ..metrics.tables.strata import MOST_STRATA, Strata
+from ..metrics.tables.weighting import Weighting
+from ..records.cells import Codes, listed_cells
+from ..records.grouping import cross, place
+from .labels import classify_label
 
 SEEN_IN = "the training data"
 
 
 class Inexact(Exception):
-    """The distribution does not tell; the message says why."""
+    """The distribution does not show it; the message says why."""
 
 
-def table_of(
+def build_table(
     distribution: Distribution, attributes: Sequence[MonitoredAttribute], monitor: Monitor, schema: RecordSchema, *, strata: str | None
 ) -> GroupCounts:
-    """The count table of an attribute, or of several together, whose columns the distribution has; and that of `strata`, if not None.
+    """Returns the count table of an attribute, or of several, whose columns the distribution has; and that of `strata`, if not None.
 
     Raises:
         Inexact: it is too coarse, or the groups cannot be made.
     """
-    groups = [_groups(attribute, schema, distribution) for attribute in attributes]
+    groups = [_make_groups(attribute, schema, distribution) for attribute in attributes]
     features = [attribute.feature for attribute in attributes]
     try:
-        named = together(features, [[(group.label, group.role) for group in of_one] for of_one in groups])
+        named = combine_groups(features, [[(group.label, group.role) for group in of_one] for of_one in groups])
     except InvalidInput as error:
         raise Inexact(str(error)) from error
-    codes = np.zeros(len(distribution.cells), dtype=np.int64)
-    neither = np.zeros(len(codes), dtype=np.bool_)
+    of_cells = []
     for feature, of_one in zip(features, groups, strict=True):
-        of_cell = _positions(of_one, _column(schema, feature), _values(distribution, feature))
-        neither |= of_cell == NEITHER
-        codes = codes * len(of_one) + of_cell
-    outcomes = np.array([outcome_of_label(cell.label, monitor.outcomes) for cell in distribution.cells], dtype=np.int64)
-    return _Summed(distribution, np.where(neither, NEITHER, codes), outcomes).table(named, strata)
+        values = _list_values(distribution, feature)
+        column = _find_column(schema, feature)
+        found = place(of_one, column, listed_cells([None if isinstance(value, Range) else value for value in values]))
+        members = [group.value for group in of_one]
+        for cell, value in enumerate(values):
+            if isinstance(value, Range):
+                found[cell] = _place_interval(value, members, feature)
+        of_cells.append(found)
+    codes = cross(of_cells, [len(of_one) for of_one in groups])
+    outcomes = np.array([classify_cell_label(cell.label, monitor.outcomes) for cell in distribution.cells], dtype=np.int64)
+    return _Summed(distribution, codes, outcomes).count(named, strata)
 
 
 class _Summed:
@@ -60,11 +66,11 @@ class _Summed:
         is_weighted = any(cell.weight is not None for cell in cells)
         self._weights = np.array([(cell.weight or 0.0, cell.squares or 0.0) for cell in cells]).reshape(-1, 2) if is_weighted else None
 
-    def table(self, named: Sequence[tuple[str, str]], strata: str | None) -> GroupCounts:
-        """The count table of these groups."""
+    def count(self, named: Sequence[tuple[str, str]], strata: str | None) -> GroupCounts:
+        """Returns the count table of these groups."""
         size = len(named)
         counts = np.zeros((size + 1, 3), dtype=np.int64)
-        # Records of no group fall into the row behind the last group.
+        # Records of no group fall into the row after the last group.
         np.add.at(counts, (self._groups, self._outcomes), self._records)
         weighting = None
         if self._weights is not None:
@@ -78,11 +84,11 @@ class _Summed:
             unclassified=counts[:-1, 2],
             other=int(counts[-1].sum()),
             weighting=weighting,
-            strata=None if strata is None else self._strata(strata, size),
+            strata=None if strata is None else self._count_strata(strata, size),
         )
 
-    def _strata(self, column: str, groups: int) -> Strata:
-        values = _values(self._distribution, column)
+    def _count_strata(self, column: str, groups: int) -> Strata:
+        values = _list_values(self._distribution, column)
         labels = {label_of(value): None for value in values if value is not None}
         if len(labels) > MOST_STRATA:
             raise Inexact(f"{column}, whose values are the strata, has more than {MOST_STRATA:,} different values")
@@ -91,6 +97,7 @@ class _Summed:
         kept = (stratum != NEITHER) & (self._groups != NEITHER) & (self._outcomes != int(Outcome.UNCLASSIFIED))
         shape, where = (len(labels), groups, 2), (stratum[kept], self._groups[kept], self._outcomes[kept])
         counts = np.zeros(shape, dtype=np.int64)
+        # `+=` would count a place that occurs twice only once.
         np.add.at(counts, where, self._records[kept])
         if self._weights is None:
             return Strata(tuple(labels), counts)
@@ -100,21 +107,21 @@ class _Summed:
         return Strata(tuple(labels), counts, Weighting(sums[0], sums[1]))
 
 
-def _column(schema: RecordSchema, name: str) -> Column:
+def _find_column(schema: RecordSchema, name: str) -> Column:
     column = schema.column(name)
     if column is None:
         raise Inexact(f"the deployment's schema has no column {name} any more")
     return column
 
 
-def _values(distribution: Distribution, column: str) -> list[GroupValue | None]:
-    """Of each cell, its value of the column."""
+def _list_values(distribution: Distribution, column: str) -> list[GroupValue | None]:
+    """Returns for each cell its value of the column."""
     place = distribution.columns.index(column)
     return [cell.values[place] for cell in distribution.cells]
 
 
-def _groups(attribute: MonitoredAttribute, schema: RecordSchema, distribution: Distribution) -> tuple[Group, ...]:
-    column, values = _column(schema, attribute.feature), _values(distribution, attribute.feature)
+def _make_groups(attribute: MonitoredAttribute, schema: RecordSchema, distribution: Distribution) -> tuple[Group, ...]:
+    column, values = _find_column(schema, attribute.feature), _list_values(distribution, attribute.feature)
     if attribute.reference is None and any(isinstance(value, Range) for value in values):
         raise Inexact(f"the reference values of {attribute.feature} were left out, and its values are counted in intervals")
     seen = {canonical(value): value for value in values if value is not None and not isinstance(value, Range)}
@@ -124,36 +131,22 @@ def _groups(attribute: MonitoredAttribute, schema: RecordSchema, distribution: D
         raise Inexact(str(error)) from error
 
 
-def _positions(groups: Sequence[Group], column: Column, values: Sequence[GroupValue | None]) -> Codes:
-    """Of each value, the position of its group or NEITHER."""
-    single = [value for value in values if value is not None and not isinstance(value, Range)]
-    found = positions(groups, column, single)
-    members = [group.value for group in groups]
-    return np.array(
-        [
-            NEITHER if value is None else _place(value, members, column.name) if isinstance(value, Range) else next(found)
-            for value in values
-        ],
-        dtype=np.int64,
-    )
-
-
-def outcome_of_label(label: GroupValue | None, rule: OutcomeRule) -> Outcome:
-    """The outcome of a cell's label.
+def classify_cell_label(label: GroupValue | None, rule: OutcomeRule) -> Outcome:
+    """Returns the outcome of a cell's label.
 
     Raises:
-        Inexact: it is an interval, and lies in an outcome only in part.
+        Inexact: it is an interval, and only in part within an outcome.
     """
     if not isinstance(label, Range):
-        return outcome_of(label, rule)
+        return classify_label(label, rule)
     for outcome, members in ((Outcome.FAVOURABLE, rule.favourable), (Outcome.UNFAVOURABLE, rule.unfavourable)):
-        if _place(label, members, "the label") != NEITHER:
+        if _place_interval(label, members, "the label") != NEITHER:
             return outcome
     return Outcome.UNCLASSIFIED
 
 
-def _place(interval: Range, members: Sequence[GroupValue], name: str) -> int:
-    """The position of the range that holds the whole interval; NEITHER where no member has a number in common with it."""
+def _place_interval(interval: Range, members: Sequence[GroupValue], name: str) -> int:
+    """Returns the position of the range that holds the whole interval; NEITHER if no member has a number in common with it."""
     for position, member in enumerate(members):
         number = None if isinstance(member, Range) else number_of(member)
         bounds = member if isinstance(member, Range) else None if number is None else Range(number, number)

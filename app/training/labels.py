@@ -1,20 +1,25 @@
-"""Labels held against the monitor's outcomes: what each stands for, and which are among none."""
+"""Labels compared with the monitor's outcomes: the outcome of each, and those that have none."""
 
-from app.domain.outcomes import Outcome, OutcomeRule
-from app.domain.values import Scalar
+from ..domain.outcomes import Outcome, OutcomeRule
+from ..domain.values import Scalar
 
 BOOLEANS = {"true": True, "false": False}
-"""How a text file spells them, in small letters."""
+"""Spellings of booleans in a text file, in small letters."""
 
 
-def boolean_of(text: str) -> bool | None:
-    """The boolean that a text spells in any letters, as pandas and spreadsheets do; None where it spells none."""
+def parse_boolean(text: str) -> bool | None:
+    """Returns the boolean that a text spells in any letters, as pandas and spreadsheets do; None if it spells none."""
     return BOOLEANS.get(text.strip().lower())
 
 
-def outcome_of(label: Scalar | None, rule: OutcomeRule) -> Outcome:
-    """The outcome of one label. Where all outcomes are booleans, a text that spells one is that one."""
+def classify_label(label: Scalar | None, rule: OutcomeRule) -> Outcome:
+    """Returns the outcome of one label."""
+    return rule.classify(None if label is None else convert_label(label, rule))
+
+
+def convert_label(label: Scalar, rule: OutcomeRule) -> Scalar:
+    """Returns the label in the type of the monitor's outcomes. If all of these are booleans, a text that spells one is that one."""
     if isinstance(label, str) and all(isinstance(member, bool) for member in (*rule.favourable, *rule.unfavourable)):
-        spelt = boolean_of(label)
-        return rule.classify(label if spelt is None else spelt)
-    return rule.classify(label)
+        spelt = parse_boolean(label)
+        return label if spelt is None else spelt
+    return label

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from app.training.columns import Numbers
+from .columns import Numbers
 
 
-def added_products(first: Numbers, second: Numbers) -> float:
+def sum_products(first: Numbers, second: Numbers) -> float:
     """Returns the sum of the products of two columns.
 
     By one thread: the threads of a BLAS cost ten times as much for pieces of this size where the processors are busy.
@@ -33,7 +33,7 @@ class Moments:
             mean = float(numbers.mean())
             centred = numbers - mean
             squared = centred * centred
-            squares, cubes, fourths = float(squared.sum()), added_products(squared, centred), added_products(squared, squared)
+            squares, cubes, fourths = float(squared.sum()), sum_products(squared, centred), sum_products(squared, squared)
             mine, theirs = self.records, len(numbers)
             whole = mine + theirs
             # A numpy number overflows to infinity, where one of Python's own raises an error.

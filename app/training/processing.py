@@ -1,29 +1,29 @@
-"""The story of an uploaded file: looked through once for its values, then counted, and no row of it kept as a whole."""
+"""Processes an uploaded file: looks through it once for its values, then counts, and keeps no row of it as a whole."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import BinaryIO
 
-from app.clock import monotonic_seconds
-from app.domain.deployments import Deployment
-from app.domain.monitors import Monitor
-from app.domain.training_data import TrainingData, TrainingForm, TrainingSummary
-from app.training.correlations import Correlations
-from app.training.distributions import Distributions
-from app.training.donors import DonorChoice
-from app.training.files import CsvFile, ParquetFile, TrainingFile
-from app.training.pieces import layout_of, pieces
-from app.training.survey import survey_of
-from app.training.tables import RowTables
-from app.training.unclassified import require_outcomes
+from ..clock import monotonic_seconds
+from ..domain.deployments import Deployment
+from ..domain.monitors import Monitor
+from ..domain.training_data import TrainingData, TrainingForm, TrainingSummary
+from .correlations import Correlations
+from .distributions import Distributions
+from .donors import DonorChoice
+from .files import CsvFile, ParquetFile, TrainingFile
+from .pieces import find_layout, read_pieces
+from .survey import survey_file
+from .tables import RowTables
+from .unclassified import require_outcomes
 
 KINDS: dict[TrainingForm, Callable[[BinaryIO], TrainingFile]] = {TrainingForm.CSV: CsvFile, TrainingForm.PARQUET: ParquetFile}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """What was sent, and what it is to be read as. `received_at` is the moment of the request."""
+    """An upload, and how it is to be read. `received_at` is the moment of the request."""
 
     form: TrainingForm
     deployment: Deployment
@@ -34,7 +34,7 @@ class Upload:
 
 
 def process_file(file: BinaryIO, upload: Upload) -> TrainingData:
-    """What is kept of a CSV or Parquet file.
+    """Returns the facts to store of a CSV or Parquet file.
 
     Raises:
         InvalidInput: it is not such a file, does not fit the deployment, or no label is among the monitor's outcomes; names the
@@ -44,15 +44,15 @@ def process_file(file: BinaryIO, upload: Upload) -> TrainingData:
     began = monotonic_seconds()
     content = KINDS[upload.form](file)
     deployment = upload.deployment
-    layout = layout_of(
+    layout = find_layout(
         content, deployment.schema, deployment.problem_type, label=upload.label, weight=upload.weight, monitor=upload.monitor
     )
-    survey = survey_of(content, layout)
+    survey = survey_file(content, layout)
     counted = Distributions(layout, survey)
     tables = None if upload.monitor is None else RowTables(upload.monitor, deployment.schema, survey.seen)
     correlations = Correlations(layout, deployment.schema, survey)
     donors = DonorChoice(correlations, layout, survey)
-    for piece in pieces(content, layout):
+    for piece in read_pieces(content, layout):
         counted.add(piece)
         correlations.add(piece)
         donors.add(piece)

@@ -1,4 +1,4 @@
-"""Training data as a ready distribution: how often values and labels occur, counted by whoever sends it."""
+"""Training data as a ready distribution: numbers of values and labels, counted by the sender."""
 
 import math
 from collections import Counter
@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 
-from app.domain.deployments import Column, Deployment, FieldType, ProblemType
-from app.domain.monitors import Monitor
-from app.domain.texts import character_problem
-from app.domain.training_data import Cell, Distribution, TrainingData, TrainingForm, TrainingSummary
-from app.domain.values import GroupValue, Range, label_of
-from app.errors import FieldProblem, InvalidInput
-from app.training.columns import is_quantity
-from app.training.limits import LONGEST_VALUE, MOST_COLUMNS, MOST_COUNTED, MOST_PROBLEMS
-from app.training.unclassified import require_outcomes
+from ..domain.deployments import Column, Deployment, FieldType, ProblemType
+from ..domain.monitors import Monitor
+from ..domain.texts import character_problem
+from ..domain.training_data import Cell, Distribution, TrainingData, TrainingForm, TrainingSummary
+from ..domain.values import GroupValue, Range, label_of
+from ..errors import FieldProblem, InvalidInput
+from .columns import is_quantity
+from .limits import LONGEST_VALUE, MOST_COLUMNS, MOST_COUNTED, MOST_PROBLEMS
+from .unclassified import require_outcomes
 
 _FITTING: dict[FieldType, tuple[type, ...]] = {
     FieldType.STRING: (str,),
@@ -28,17 +28,20 @@ _INT64 = 2**63
 def process_distributions(
     distributions: Sequence[Distribution], *, deployment: Deployment, label: str, received_at: datetime, monitor: Monitor | None = None
 ) -> TrainingData:
-    """What is kept of ready distributions: all of them. Count tables are made of them when they are asked for.
+    """Returns the facts to store of ready distributions: all of them. Count tables are made of them when they are asked for.
 
     Raises:
         InvalidInput: they do not fit the deployment, contradict each other, or no label is among the monitor's outcomes; names each
             fault.
     """
-    found = (problem for number, one in enumerate(distributions) for problem in _problems(f"distributions[{number}]", one, deployment))
-    problems = list(islice(found, MOST_PROBLEMS)) or list(islice(_contradictions(distributions), MOST_PROBLEMS))
+    # Contradictions are looked for only where the distributions fit: they would repeat the same fault.
+    found = (problem for number, one in enumerate(distributions) for problem in _find_problems(f"distributions[{number}]", one, deployment))
+    problems = list(islice(found, MOST_PROBLEMS)) or list(islice(_find_contradictions(distributions), MOST_PROBLEMS))
     if problems:
         raise InvalidInput(problems)
-    labels = Distribution((), tuple(_of_labels(distributions[0])))
+    counts = _count_labels(distributions[0])
+    label_of_text = {None if cell.label is None else label_of(cell.label): cell.label for cell in distributions[0].cells}
+    labels = Distribution((), tuple(Cell((), one, counts[text]) for text, one in label_of_text.items()))
     require_outcomes(labels, monitor)
     schema = deployment.schema
     named = {name for one in distributions for name in one.columns}
@@ -56,7 +59,7 @@ def process_distributions(
     return TrainingData(summary, tuple(distributions), ())
 
 
-def _problems(place: str, one: Distribution, deployment: Deployment) -> Iterator[FieldProblem]:
+def _find_problems(place: str, one: Distribution, deployment: Deployment) -> Iterator[FieldProblem]:
     columns = [deployment.schema.column(name) for name in one.columns]
     known = [column for column in columns if column is not None]
     for position, (name, column) in enumerate(zip(one.columns, columns, strict=True)):
@@ -71,13 +74,13 @@ def _problems(place: str, one: Distribution, deployment: Deployment) -> Iterator
     places: dict[tuple[object, ...], int] = {}
     for number, cell in enumerate(one.cells):
         here = f"{place}.counts[{number}]"
-        yield from _cell_problems(here, cell, known, deployment.problem_type)
+        yield from _find_cell_problems(here, cell, known, deployment.problem_type)
         first = places.setdefault(tuple(None if value is None else label_of(value) for value in (*cell.values, cell.label)), number)
         if first != number:
             yield FieldProblem(here, f"is of the same values and label as counts[{first}]")
 
 
-def _cell_problems(place: str, cell: Cell, columns: Sequence[Column], problem_type: ProblemType) -> Iterator[FieldProblem]:
+def _find_cell_problems(place: str, cell: Cell, columns: Sequence[Column], problem_type: ProblemType) -> Iterator[FieldProblem]:
     if len(cell.values) != len(columns):
         yield FieldProblem(f"{place}.values", f"must hold one value for each of the {len(columns)} columns, found {len(cell.values)}")
         return
@@ -85,37 +88,32 @@ def _cell_problems(place: str, cell: Cell, columns: Sequence[Column], problem_ty
         problem = None if value is None else _value_problem(value, column)
         if problem:
             yield FieldProblem(f"{place}.values[{position}]", problem)
-    problem = None if cell.label is None else _label_problem(cell.label, problem_type)
+
+    problem = None if cell.label is None else _bounds_problem(cell.label)
+    if isinstance(cell.label, Range) and problem_type is not ProblemType.REGRESSION:
+        problem = "must be a class label, not a range"
+    elif isinstance(cell.label, str | bool) and problem_type is ProblemType.REGRESSION:
+        problem = "must be a number or a range [lo, hi]"
     if problem:
         yield FieldProblem(f"{place}.label", problem)
 
 
 def _value_problem(value: GroupValue, column: Column) -> str | None:
     if isinstance(value, Range):
-        if not is_quantity(column):
-            return f"{column.name!r} is categorical; ranges are for numeric columns only"
-        return _range_problem(value)
+        return _bounds_problem(value) if is_quantity(column) else f"{column.name!r} is categorical; ranges are for numeric columns only"
+    # A boolean is an int to Python.
     fits = isinstance(value, _FITTING[column.type]) and isinstance(value, bool) == (column.type is FieldType.BOOLEAN)
     if not fits and not (column.type is FieldType.INTEGER and isinstance(value, float) and value.is_integer()):
         return f"must be of the type {column.type.value} like the column {column.name!r}, found {value!r:.100}"
-    return _scalar_problem(value)
+    return _bounds_problem(value)
 
 
-def _label_problem(label: GroupValue, problem_type: ProblemType) -> str | None:
-    if problem_type is ProblemType.REGRESSION:
-        if isinstance(label, Range):
-            return _range_problem(label)
-        return "must be a number or a range [lo, hi]" if isinstance(label, str | bool) else _scalar_problem(label)
-    return "must be a class label, not a range" if isinstance(label, Range) else _scalar_problem(label)
-
-
-def _range_problem(value: Range) -> str | None:
-    if not (math.isfinite(value.lo) and math.isfinite(value.hi)):
-        return "the ends of a range must be finite numbers"
-    return "lo is above hi" if value.lo > value.hi else None
-
-
-def _scalar_problem(value: str | float) -> str | None:
+def _bounds_problem(value: GroupValue) -> str | None:
+    """Returns why a value cannot be stored: it is too long, too large or not finite."""
+    if isinstance(value, Range):
+        if not (math.isfinite(value.lo) and math.isfinite(value.hi)):
+            return "the ends of a range must be finite numbers"
+        return "lo is above hi" if value.lo > value.hi else None
     if isinstance(value, str):
         return character_problem(value) or (f"must have at most {LONGEST_VALUE} characters" if len(value) > LONGEST_VALUE else None)
     if isinstance(value, int):
@@ -123,14 +121,14 @@ def _scalar_problem(value: str | float) -> str | None:
     return None if math.isfinite(value) else "must be a finite number"
 
 
-def _contradictions(distributions: Sequence[Distribution]) -> Iterator[FieldProblem]:
-    """Every distribution is of the same records, so each must hold as many of each label as the first."""
-    expected = _per_label(distributions[0])
+def _find_contradictions(distributions: Sequence[Distribution]) -> Iterator[FieldProblem]:
+    """Yields the problems of distributions that count different records: each must hold as many of each label as the first."""
+    expected = _count_labels(distributions[0])
     total = expected.total()
     if not 1 <= total <= MOST_COUNTED:
         yield FieldProblem("distributions[0].counts", f"must count 1 to {MOST_COUNTED:,} records together, found {total:,}")
     for number, one in enumerate(distributions[1:], 1):
-        found = _per_label(one)
+        found = _count_labels(one)
         for label in dict.fromkeys([*expected, *found]):
             if found[label] != expected[label]:
                 named = "without a label" if label is None else f"of the label {label!r}"
@@ -140,14 +138,8 @@ def _contradictions(distributions: Sequence[Distribution]) -> Iterator[FieldProb
                 )
 
 
-def _per_label(one: Distribution) -> "Counter[str | None]":
+def _count_labels(one: Distribution) -> "Counter[str | None]":
     counts: Counter[str | None] = Counter()
     for cell in one.cells:
         counts[None if cell.label is None else label_of(cell.label)] += cell.records
     return counts
-
-
-def _of_labels(one: Distribution) -> Iterator[Cell]:
-    counts = _per_label(one)
-    labels = {None if cell.label is None else label_of(cell.label): cell.label for cell in one.cells}
-    return (Cell((), label, counts[text]) for text, label in labels.items())

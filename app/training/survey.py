@@ -1,4 +1,4 @@
-"""The first look through a file: which values each column has, and a sample of the numbers of those that have too many."""
+"""The first look through a file: finds the values of each column, and a sample of the numbers of those that have too many."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from app.domain.values import Scalar, canonical
-from app.errors import InvalidInput
-from app.training.columns import Numbers
-from app.training.files import TrainingFile
-from app.training.limits import BINS, LONGEST_VALUE, MOST_VALUES, SAMPLED
-from app.training.pieces import Layout, Part, pieces
+from ..domain.values import Scalar, canonical
+from ..errors import InvalidInput
+from .columns import Numbers
+from .files import TrainingFile
+from .limits import BINS, LONGEST_VALUE, MOST_VALUES, SAMPLED
+from .pieces import Layout, Part, read_pieces
 
 LABEL = ""
-"""The label's name among the columns of a sample: no column is called so."""
+"""The label's name among the columns of a sample: no column has this name."""
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class Seen:
 
     values: dict[str, Scalar] = field(default_factory=dict)
     too_many: str | None = None
-    """Why they are not kept."""
+    """The reason why they are not kept."""
 
     def add(self, values: Iterable[Scalar]) -> None:
         """Notes the values of one piece."""
@@ -42,7 +42,7 @@ class Seen:
             self.add(part.coded().values)
 
     def give_up(self, reason: str) -> None:
-        """The values are not kept one by one, for that reason."""
+        """Stops keeping the values one by one, for that reason."""
         self.too_many = self.too_many or reason
         self.values = {}
 
@@ -72,7 +72,7 @@ class Sample:
         self._keys, self._rows = keys[kept], rows[kept]
 
     def bounds(self, column: str) -> Numbers:
-        """Where the column is divided: each bin holds the numbers above one bound up to the next, and about 1/BINS of the records."""
+        """Returns the bounds of the bins: each bin holds the numbers above one bound up to the next, and about 1/BINS of the records."""
         numbers = self._rows[:, self._columns.index(column)]
         known = numbers[np.isfinite(numbers)]
         return np.unique(np.quantile(known, np.linspace(0, 1, BINS + 1)[1:-1])) if len(known) else np.empty(0)
@@ -80,7 +80,7 @@ class Sample:
 
 @dataclass(slots=True)
 class Survey:
-    """What the first look found. The sample is of the quantities, and of the label where it is one."""
+    """Results of the first look. The sample is of the quantities, and of the label if it is one."""
 
     records: int
     seen: dict[str, Seen]
@@ -88,7 +88,7 @@ class Survey:
     sample: Sample
 
 
-def survey_of(file: TrainingFile, layout: Layout) -> Survey:
+def survey_file(file: TrainingFile, layout: Layout) -> Survey:
     """Looks through the file.
 
     Raises:
@@ -97,7 +97,7 @@ def survey_of(file: TrainingFile, layout: Layout) -> Survey:
     """
     quantities = [*layout.quantities, *([LABEL] if layout.has_numeric_label else [])]
     survey = Survey(0, {column.name: Seen() for column in layout.columns}, Seen(), Sample(quantities))
-    for piece in pieces(file, layout):
+    for piece in read_pieces(file, layout):
         survey.records += piece.rows
         survey.labels.add_part(piece.label)
         for name, seen in survey.seen.items():

@@ -1,13 +1,13 @@
-"""The labels of an upload that are in neither outcome list: counted, and refused where there are no others."""
+"""The labels of an upload that are in neither outcome list: counted, and refused if there are no others."""
 
 from dataclasses import dataclass
 
-from app.domain.monitors import Monitor
-from app.domain.outcomes import Outcome, OutcomeRule
-from app.domain.training_data import Cell, Distribution
-from app.domain.values import GroupValue, spelled
-from app.errors import InvalidInput
-from app.training.from_distributions import Inexact, outcome_of_label
+from ..domain.monitors import Monitor
+from ..domain.outcomes import Outcome, OutcomeRule
+from ..domain.training_data import Cell, Distribution
+from ..domain.values import GroupValue, spelled
+from ..errors import InvalidInput
+from .from_distributions import Inexact, classify_cell_label
 
 MOST_EXAMPLES = 5
 _SHOWN = 50
@@ -15,16 +15,16 @@ _SHOWN = 50
 
 @dataclass(frozen=True, slots=True)
 class Unclassified:
-    """How many records have such a label, and some of these labels, the most frequent first. Missing labels are not counted."""
+    """Number of records with such a label, and some of these labels, the most frequent first. Missing labels are not counted."""
 
     records: int
     examples: tuple[GroupValue, ...]
 
 
-def unclassified_labels(labels: Distribution, rule: OutcomeRule) -> Unclassified | None:
-    """The labels in neither list; None where labels are counted in intervals that lie in an outcome only in part."""
+def find_unclassified(labels: Distribution, rule: OutcomeRule) -> Unclassified | None:
+    """Returns the labels in neither list; None if labels are counted in intervals that are only in part within an outcome."""
     try:
-        found = [cell for cell in _known(labels) if outcome_of_label(cell.label, rule) is Outcome.UNCLASSIFIED]
+        found = [cell for cell in _known(labels) if classify_cell_label(cell.label, rule) is Outcome.UNCLASSIFIED]
     except Inexact:
         return None
     found.sort(key=lambda cell: -cell.records)
@@ -38,7 +38,7 @@ def require_outcomes(labels: Distribution, monitor: Monitor | None) -> None:
     Raises:
         InvalidInput: every label is in neither list, so that nothing could be measured: another column, or another spelling.
     """
-    found = None if monitor is None else unclassified_labels(labels, monitor.outcomes)
+    found = None if monitor is None else find_unclassified(labels, monitor.outcomes)
     if monitor is None or found is None or found.records < sum(cell.records for cell in _known(labels)):
         return
     rule = monitor.outcomes

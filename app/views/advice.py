@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from app.domain.checks import CheckState
-from app.views.causes import Because, Cause
-from app.views.workers import notice_of, silence_of
+from ..domain.checks import CheckState
+from .causes import Because, Cause
+from .workers import notice_of, silence_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class Advice:
 _REASONS: Mapping[Cause, str] = {
     Cause.NO_MONITOR: "",
     Cause.NO_RECORDS: "No check has ended yet: no payload record was ever logged.",
-    Cause.NOT_SCHEDULED: "{background} The monitor's schedule is off, so no check comes by itself.",
+    Cause.NOT_SCHEDULED: "{background} The monitor's schedule is off, so no check runs automatically.",
     Cause.CHECK_DUE: "{background} {follows}",
     Cause.CHECK_QUEUED: "{background} {queued}",
     Cause.CHECK_RUNNING: "{background} A check is running.",
@@ -32,18 +32,19 @@ _REASONS: Mapping[Cause, str] = {
     Cause.SCORING_FAILED: "{stated}",
     Cause.INVALID_INPUT: "{stated}",
     Cause.INTERRUPTED: "{stated}",
+    Cause.TIMED_OUT: "{stated}",
     Cause.CHECK_FAILED: "{stated}",
     Cause.CANCELLED: "{stated}",
-    Cause.ALL_UNCLASSIFIED: "None of the {have} has a prediction that is in the monitor's outcome lists, so nobody can be compared.",
+    Cause.ALL_UNCLASSIFIED: "None of the {have} has a prediction that is in the monitor's outcome lists, so no group can be compared.",
     Cause.GROUP_WITHOUT_RECORDS: "{missing} of {attribute} has no record with an outcome, so {group} cannot be compared with {reference}.",
     Cause.GROUP_TOO_SMALL: "{smaller} of {attribute} has {have_of_group} with an outcome; {needed} are needed to judge a group.",
     Cause.REFERENCE_NEVER_FAVOURABLE: (
-        "Nobody of the reference group {reference} ({attribute}) got the favourable outcome, in {reference_records}, so no ratio to it can"
-        " be computed for {group}."
+        "No record of the reference group {reference} ({attribute}) got the favourable outcome, in {reference_records}, so no ratio to it"
+        " can be computed for {group}."
     ),
     Cause.NOT_COMPUTABLE: "{attribute}, {group}: {stated}.",
     Cause.NO_LIMITS: "The last check measured no figure of a group that has limits, so no group can be judged.",
-    Cause.MONITOR_CHANGED: "The monitor was changed since the last check, which went by the one before.",
+    Cause.MONITOR_CHANGED: "The monitor was changed after the last check, which used the version before.",
     Cause.SIDE_UNWATCHED: "Only one side is watched, and the figure lies beyond the mirror image of the limit on the other side.",
     Cause.MEASURED: "",
 }
@@ -57,54 +58,66 @@ _STEPS: Mapping[Cause, str] = {
     Cause.CHECK_RUNNING: "Nothing has to be done.",
     Cause.WORKER_SILENT: "{start}",
     Cause.WORKER_NEVER_SEEN: "{start}",
-    Cause.TOO_FEW_RECORDS: "Log {lacking}, or lower the fewest records that the monitor asks for. {follows}",
-    Cause.RECORDS_STOPPED: "See whether the client that logs still runs, and what its receipts say.",
-    Cause.SCORING_FAILED: "Test the model's endpoint on Configure and correct what the reason says. {again}",
+    Cause.TOO_FEW_RECORDS: "Log {lacking}, or lower the minimum of records in the monitor. {follows}",
+    Cause.RECORDS_STOPPED: "Check whether the client that logs still runs, and read the answers that it gets.",
+    Cause.SCORING_FAILED: "Test the model's endpoint on Configure and fix what the reason names. {again}",
     Cause.INVALID_INPUT: "The monitor cannot be measured on these records: change on Configure what the reason names. {again}",
-    Cause.INTERRUPTED: "Read in the workers' log why they stopped. {again}",
+    Cause.INTERRUPTED: "The workers' log says why they stopped. {again}",
+    Cause.TIMED_OUT: (
+        "Let the model's endpoint answer faster, let the monitor read fewer records, or let the operator allow checks more time. {again}"
+    ),
     Cause.CHECK_FAILED: "Look for the check's id in the workers' log. {again}",
-    Cause.CANCELLED: "Nothing is stored of it. Check again if the figures are wanted after all.",
+    Cause.CANCELLED: "It stored no figures. Check again if you need them.",
     Cause.ALL_UNCLASSIFIED: (
-        "Write the outcomes in the monitor exactly as the model answers them; where records have a label, as the labels are. {follows}"
+        "Write the outcomes in the monitor exactly as the model answers them; if records have a label, as the labels are written. {follows}"
     ),
     Cause.GROUP_WITHOUT_RECORDS: (
-        "See whether the monitor writes the group as the records do, and whether the predictions of its records are in the outcome lists."
+        "Check that the monitor spells the group as the records do, and that the predictions of its records are in the outcome lists."
     ),
     Cause.GROUP_TOO_SMALL: (
-        "Log more records of {smaller}, or raise the fewest records of the monitor, so that more earlier ones count. {follows}"
+        "Log more records of {smaller}, or raise the minimum of records in the monitor, so that more earlier ones are included. {follows}"
     ),
     Cause.REFERENCE_NEVER_FAVOURABLE: (
-        "More records do not help as long as that is so. See whether the monitor's favourable outcomes are what the model answers, and"
-        " whether {reference} is the group to compare with."
+        "More records do not help as long as that is so. Check that the monitor's favourable outcomes are what the model answers, and that"
+        " {reference} is the group to compare with."
     ),
-    Cause.NOT_COMPUTABLE: "Open the last check: it says of each figure what it was counted from.",
+    Cause.NOT_COMPUTABLE: "Open the last check: it shows the counts that each figure is computed from.",
     Cause.NO_LIMITS: "Let the monitor measure disparate impact, or another metric that has limits.",
     Cause.MONITOR_CHANGED: "To see figures of the monitor as it is now, ask for a check. {follows}",
-    Cause.SIDE_UNWATCHED: "Set the other limit, too; Configure has a button for it.",
+    Cause.SIDE_UNWATCHED: "Set the other limit as well; Configure has a button for it.",
     Cause.MEASURED: "",
 }
 
 
 def advice_of(because: Because) -> Advice:
     """Returns the cause in words."""
-    facts = _facts(because)
-    reason, step = (_worded(texts[because.cause], facts) for texts in (_REASONS, _STEPS))
-    return Advice(cause=because.cause, reason=reason, next_step=step)
+    workers = because.outlook.workers
+    notice, silence = notice_of(workers), silence_of(workers) or ""
 
+    if because.is_of_check:
+        # The page of a check shows its times itself.
+        background, is_busy = "", because.outlook.under_way is CheckState.RUNNING
+        begins = "when the check of this deployment that is running has ended" if is_busy else "as soon as a worker is free"
+        queued = f"It begins {begins}."
+    else:
+        newest, measured = _moment(because.since), _moment(because.measured_at)
+        background = f"Records are logged, the newest at {newest}, but no check has measured anything since {measured}."
+        background = "No check has ended yet." if because.measured_at is None else background
+        queued = "A check waits for a free worker."
 
-def _worded(template: str, facts: Mapping[str, str]) -> str | None:
-    return " ".join(template.format_map(facts).split()) or None
+    if because.retry_at is None:
+        again = f"Then check again. {silence if because.is_of_check else _follows(because)}"
+    else:
+        again = f"It is tried again automatically from {_moment(because.retry_at)} on"
+        again += f", when a worker answers. {silence}" if silence else "."
 
-
-def _facts(because: Because) -> dict[str, str]:
-    notice = notice_of(because.outlook.workers)
     have, needed = because.have, because.needed
-    return {
-        "background": _background(because),
+    facts = {
+        "background": background,
         "follows": _follows(because),
-        "again": _again(because),
-        "queued": _queued(because),
-        "silence": silence_of(because.outlook.workers) or "",
+        "again": again,
+        "queued": queued,
+        "silence": silence,
         "start": "" if notice is None else notice.next_step,
         "since": _moment(because.since),
         "measured_at": _moment(because.measured_at),
@@ -112,11 +125,14 @@ def _facts(because: Because) -> dict[str, str]:
         "have": _records(have),
         "needed": "more" if needed is None else f"{needed:,}",
         "lacking": "more records" if have is None or needed is None else _records(max(1, needed - have), "more record"),
-        **_sides(because),
+        **_group_facts(because),
     }
+    # An empty fact leaves two spaces: joining the words again removes them.
+    reason, step = (" ".join(texts[because.cause].format_map(facts).split()) or None for texts in (_REASONS, _STEPS))
+    return Advice(cause=because.cause, reason=reason, next_step=step)
 
 
-def _sides(because: Because) -> dict[str, str]:
+def _group_facts(because: Because) -> dict[str, str]:
     """Returns the groups that were compared: `smaller` has the fewer records, `missing` has none."""
     compared = because.compared
     if compared is None:
@@ -135,24 +151,6 @@ def _sides(because: Because) -> dict[str, str]:
     }
 
 
-def _background(because: Because) -> str:
-    """Returns what is missing while something is waited for; nothing on the page of the check itself."""
-    if because.is_of_check:
-        return ""
-    if because.measured_at is None:
-        return "No check has ended yet."
-    newest, measured = _moment(because.since), _moment(because.measured_at)
-    return f"Records are logged, the newest at {newest}, but no check has measured anything since {measured}."
-
-
-def _queued(because: Because) -> str:
-    if not because.is_of_check:
-        return "A check waits for a free worker."
-    if because.outlook.under_way is CheckState.RUNNING:
-        return "It begins when the check of this deployment that is running has ended."
-    return "It begins as soon as a worker is free."
-
-
 def _follows(because: Because) -> str:
     """Returns when the next check comes, or why none does."""
     outlook, silence = because.outlook, silence_of(because.outlook.workers)
@@ -160,18 +158,9 @@ def _follows(because: Because) -> str:
         return f"{silence} No check runs before one does."
     if outlook.under_way is not None:
         return "A check is under way."
-    return (
-        "No check comes by itself: the schedule is off." if outlook.due_at is None else f"The next check is at {outlook.due_at:%H:%M} UTC."
-    )
-
-
-def _again(because: Because) -> str:
-    """Returns how the check is repeated: by itself, or because somebody asks."""
-    silence = silence_of(because.outlook.workers)
-    if because.retry_at is None:
-        return f"Then check again. {(silence or '') if because.is_of_check else _follows(because)}"
-    again = f"It is tried again by itself from {_moment(because.retry_at)} on"
-    return f"{again}." if silence is None else f"{again}, when a worker answers. {silence}"
+    if outlook.due_at is None:
+        return "No check runs automatically: the schedule is off."
+    return f"The next check is at {outlook.due_at:%H:%M} UTC."
 
 
 def _records(number: int | None, noun: str = "record") -> str:

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from app.clock import HOUR, hour_of
-from app.domain.checks import CheckRun, CheckState, Failure, WindowCounts
-from app.domain.workers import WorkersSeen, WorkerState
-from app.metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict
-from app.store.overview import Compared, EndedCheck, Standing, Success
+from ..clock import HOUR, hour_of
+from ..domain.checks import CheckRun, CheckState, Failure, WindowCounts
+from ..domain.workers import WorkersSeen, WorkerState
+from ..metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict
+from ..store.overviews.overview import Compared, EndedCheck, OverviewEntry, Success
 
 QUEUED_AFTER = timedelta(minutes=1)
-"""So long after its end an hour's check is there: until then the next check is that of the hour that has just ended."""
+"""Time after its end by which an hour's check is queued: until then the next check is that of the hour that has just ended."""
 
 
 class Cause(StrEnum):
@@ -31,6 +31,7 @@ class Cause(StrEnum):
     SCORING_FAILED = "scoring_failed"
     INVALID_INPUT = "invalid_input"
     INTERRUPTED = "interrupted"
+    TIMED_OUT = "timed_out"
     CHECK_FAILED = "check_failed"
     CANCELLED = "cancelled"
     ALL_UNCLASSIFIED = "all_unclassified"
@@ -48,6 +49,7 @@ _OF_FAILURE: Mapping[Failure, Cause] = {
     Failure.SCORING_FAILED: Cause.SCORING_FAILED,
     Failure.INVALID_INPUT: Cause.INVALID_INPUT,
     Failure.INTERRUPTED: Cause.INTERRUPTED,
+    Failure.TIMED_OUT: Cause.TIMED_OUT,
     Failure.OTHER: Cause.CHECK_FAILED,
 }
 
@@ -102,15 +104,15 @@ def next_due(now: datetime) -> datetime:
     return hour_of(now - QUEUED_AFTER) + HOUR
 
 
-def of_first_check(one: Standing, outlook: Outlook) -> Because:
+def of_first_check(one: OverviewEntry, outlook: Outlook) -> Because:
     """Returns why a deployment with a monitor has no check that ended."""
     if one.newest_record_at is None:
         return Because(cause=Cause.NO_RECORDS, outlook=outlook)
     return Because(cause=_waits_for(outlook), outlook=outlook)
 
 
-def of_stale_figures(one: Standing, success: Success, outlook: Outlook) -> Because:
-    """Returns why nothing was measured anew for so long: nothing was logged, or nothing was checked."""
+def of_stale_figures(one: OverviewEntry, success: Success, outlook: Outlook) -> Because:
+    """Returns why nothing was measured for so long: nothing was logged, or nothing was checked."""
     newest = one.newest_record_at
     nothing_came = newest is None or newest < success.measured_at
     cause = Cause.RECORDS_STOPPED if nothing_came else _waits_for(outlook)
@@ -134,19 +136,26 @@ def of_figures(figure: Unjudged | None, success: Success, outlook: Outlook) -> B
         return Because(cause=Cause.ALL_UNCLASSIFIED, outlook=outlook, have=counts.records)
     if figure is None or figure.verdict is None:
         return Because(cause=Cause.NO_LIMITS, outlook=outlook)
+    compared = figure.compared
+    if figure.verdict is Verdict.INSUFFICIENT_DATA:
+        cause = Cause.GROUP_TOO_SMALL
+    elif 0 in (compared.monitored_records, compared.reference_records):
+        cause = Cause.GROUP_WITHOUT_RECORDS
+    else:
+        cause = Cause.REFERENCE_NEVER_FAVOURABLE if compared.reference_favourable == 0 else Cause.NOT_COMPUTABLE
     return Because(
-        cause=_why_unjudged(figure),
+        cause=cause,
         outlook=outlook,
         attribute=figure.attribute,
         group=figure.group,
-        compared=figure.compared,
+        compared=compared,
         stated=figure.reason,
         needed=MINIMUM_GROUP_SIZE,
     )
 
 
 def of_check(check: CheckRun, outlook: Outlook) -> Because:
-    """Returns why one check is where it is: what it waits for, or how it ended."""
+    """Returns why one check is in its state: the thing it waits for, or how it ended."""
     match check.state:
         case CheckState.QUEUED | CheckState.RUNNING:
             silent = _silence(outlook)
@@ -165,17 +174,8 @@ def of_check(check: CheckRun, outlook: Outlook) -> Because:
             return Because(cause=Cause.MEASURED, outlook=outlook, is_of_check=True)
 
 
-def _why_unjudged(figure: Unjudged) -> Cause:
-    compared = figure.compared
-    if figure.verdict is Verdict.INSUFFICIENT_DATA:
-        return Cause.GROUP_TOO_SMALL
-    if 0 in (compared.monitored_records, compared.reference_records):
-        return Cause.GROUP_WITHOUT_RECORDS
-    return Cause.REFERENCE_NEVER_FAVOURABLE if compared.reference_favourable == 0 else Cause.NOT_COMPUTABLE
-
-
 def _waits_for(outlook: Outlook) -> Cause:
-    """What the next check waits for."""
+    """Returns the cause that the next check waits for."""
     if outlook.under_way is None and outlook.due_at is None:
         return Cause.NOT_SCHEDULED
     silent = _silence(outlook)

@@ -1,14 +1,14 @@
-"""Advice about one check: what it waits for, or why it ended without figures."""
+"""Advice about one check: the thing it waits for, or why it ended without figures."""
 
 from sqlalchemy.orm import Session
 
-from app.domain.checks import CheckRun
-from app.domain.monitors import Schedule
-from app.store.checks import current_time, under_way
-from app.store.monitors import monitor_of
-from app.store.workers import workers_seen
-from app.views.advice import Advice, advice_of
-from app.views.causes import Outlook, next_due, of_check
+from ..domain.checks import CheckRun
+from ..domain.monitors import Schedule
+from ..store.checks.checks import current_time, under_way
+from ..store.checks.workers import workers_seen
+from ..store.deployments.monitors import monitor_of
+from .advice import Advice, advice_of
+from .causes import Outlook, next_due, of_check
 
 
 def outlook_of(session: Session, deployment_no: int) -> Outlook:

@@ -1,4 +1,4 @@
-"""What the views of one check are made from: its stored tables and measurements, and nothing else."""
+"""Source of the views of one check: its stored tables and measurements, and nothing else."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,16 +6,16 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
-from app.checks.measuring import measure_table
-from app.checks.revisions import explained
-from app.checks.tabulation import ADDITIONAL, TABLE_TYPES, Table, merged, stored_revisions
-from app.domain.checks import CheckRun, DataSet, Measurement
-from app.domain.monitors import Monitor
-from app.domain.outcomes import OutcomeRule
-from app.domain.texts import TOGETHER
-from app.store.checks import get
-from app.store.monitors import monitor_of
-from app.store.results import data_sets_of, measurements_of, tables_of
+from ..checks.measuring import measure_table
+from ..checks.revisions import explain_nulls
+from ..checks.tabulation import ADDITIONAL, TABLE_TYPES, Table, merge_revisions, merged
+from ..domain.checks import CheckRun, DataSet, Measurement
+from ..domain.comparisons import Comparison
+from ..domain.monitors import Monitor
+from ..domain.outcomes import OutcomeRule
+from ..store.checks.checks import get
+from ..store.checks.results import StoredTable, data_sets_of, measurements_of, tables_of
+from ..store.deployments.monitors import monitor_of
 
 _NOBODY: Final = OutcomeRule(favourable=(), unfavourable=())
 
@@ -30,91 +30,88 @@ class StoredParts:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CountedCheck:
     """A check, and the one that counted its records: itself, unless it was carried forward. `data_sets` are those with tables."""
 
     check: CheckRun
-    counted: CheckRun
+    origin: CheckRun
     data_sets: frozenset[DataSet]
 
     @property
     def window(self) -> Mapping[str, Any]:
-        """The description of the records that were counted; empty before there is one."""
-        return self.counted.window or {}
+        """Returns the description of the records that were counted; empty before there is one."""
+        return self.origin.window or {}
 
 
 @dataclass(frozen=True, slots=True)
 class CheckSource:
     """The tables and measurements of a check, as far as a view needs them. `seed` is that of the monitor, for intervals."""
 
-    standing: Standing
+    counted: CountedCheck
     tables: Mapping[tuple[DataSet, str], StoredParts]
     figures: tuple[Measurement, ...]
     seed: int
 
     @property
     def window(self) -> Mapping[str, Any]:
-        """The description of the records that were counted."""
-        return self.standing.window
+        """Returns the description of the records that were counted."""
+        return self.counted.window
 
     def attributes(self) -> list[str]:
-        """The attributes that the window was divided by, in the order of the monitor as far as the measurements show it."""
-        counted = [attribute for data, attribute in self.tables if data is DataSet.PAYLOAD]
+        """Returns the attributes that the window was divided by, in the order of the monitor as far as the measurements show it."""
+        divided = [attribute for data, attribute in self.tables if data is DataSet.PAYLOAD]
         measured = dict.fromkeys(one.attribute for one in self.figures if one.data is DataSet.PAYLOAD)
         order = {attribute: place for place, attribute in enumerate(measured)}
-        return sorted(counted, key=lambda attribute: (is_together(attribute), order.get(attribute, len(order)), attribute))
+        return sorted(divided, key=lambda attribute: (is_together(attribute), order.get(attribute, len(order)), attribute))
 
     def of(self, data: DataSet, attribute: str, metric: str) -> Iterator[Measurement]:
-        """The check's own measurements of a metric."""
+        """Returns the check's own measurements of a metric."""
         return (one for one in self.figures if (one.data, one.attribute, one.metric) == (data, attribute, metric))
 
     def measured(self, data: DataSet, attribute: str, metric: str, table: Table) -> list[Measurement]:
-        """The check's own measurements of a rate; where its monitor did not pick it, the same code over the same table."""
-        return list(self.of(data, attribute, metric)) or self.measured_anew(data, attribute, metric, table)
+        """Returns the check's own measurements of a rate; where its monitor did not pick it, the same code over the same table."""
+        return list(self.of(data, attribute, metric)) or self.measured_again(data, attribute, metric, table)
 
-    def measured_anew(self, data: DataSet, attribute: str, metric: str, table: Table) -> list[Measurement]:
-        """A rate, which has no limits, measured from a table."""
+    def measured_again(self, data: DataSet, attribute: str, metric: str, table: Table) -> list[Measurement]:
+        """Returns a rate, which has no limits, measured from a table."""
         only = Monitor(outcomes=_NOBODY, attributes=(), metrics=(metric,), seed=self.seed)
-        measured = measure_table(data, attribute, table, monitor=only, at=self.standing.check.span.end)
+        measured = measure_table(data, attribute, table, monitor=only, at=self.counted.check.span.end)
         stored = self.tables.get((data, attribute))
-        return list(explained(measured, table.groups, stored_revisions(() if stored is None else stored.cells)))
+        return list(explain_nulls(measured, table.groups, merge_revisions(() if stored is None else stored.cells)))
 
 
-def standing_of(session: Session, check: CheckRun) -> Standing:
-    """Where a check stands, for those who only ask which views it has."""
+def counted_check(session: Session, check: CheckRun) -> CountedCheck:
+    """Returns the check and the one that counted its records, for callers that only ask which views it has."""
     carried_from = (check.window or {}).get("carried_from")
-    counted = check if carried_from is None else get(session, check.deployment_no, str(carried_from))
-    return Standing(check, counted, frozenset(data_sets_of(session, counted.no)))
+    origin = check if carried_from is None else get(session, check.deployment_no, str(carried_from))
+    return CountedCheck(check, origin, frozenset(data_sets_of(session, origin.no)))
 
 
-def source_of(session: Session, standing: Standing, *, data: Sequence[DataSet], metrics: Collection[str]) -> CheckSource:
-    """The tables of those data sets and the measurements of those metrics."""
-    found: dict[tuple[DataSet, str], list[tuple[str, Mapping[str, Any]]]] = {}
-    for stored in tables_of(session, standing.counted.no, data=data):
-        found.setdefault((stored.data, stored.attribute), []).append((stored.part, stored.cells))
-    monitor = monitor_of(session, standing.check.deployment_no)
-    return CheckSource(
-        standing,
-        {(of_data, attribute): _parts(of_data, parts) for (of_data, attribute), parts in found.items()},
-        tuple(measurements_of(session, standing.check.no, metrics=metrics)),
-        0 if monitor is None else monitor.seed,
-    )
+def source_of(session: Session, counted: CountedCheck, *, data: Sequence[DataSet], metrics: Collection[str]) -> CheckSource:
+    """Returns the tables of those data sets and the measurements of those metrics."""
+    found: dict[tuple[DataSet, str], list[StoredTable]] = {}
+    for stored in tables_of(session, counted.origin.no, data=data):
+        found.setdefault((stored.data, stored.attribute), []).append(stored)
+
+    tables: dict[tuple[DataSet, str], StoredParts] = {}
+    for (of_data, attribute), parts in found.items():
+        read = [TABLE_TYPES[of_data].from_json(stored.cells) for stored in parts]
+        additional = [table for table, stored in zip(read, parts, strict=True) if stored.part == ADDITIONAL]
+        tables[of_data, attribute] = StoredParts(
+            merged(of_data, read), merged(of_data, additional), tuple(stored.cells for stored in parts)
+        )
+
+    monitor = monitor_of(session, counted.check.deployment_no)
+    # A carried check has measurements of its own, which are those of its origin; its tables are only with the origin.
+    figures = tuple(measurements_of(session, counted.check.no, metrics=metrics))
+    return CheckSource(counted, tables, figures, 0 if monitor is None else monitor.seed)
 
 
 def is_together(attribute: str) -> bool:
-    """Whether the attribute is several watched together."""
-    return TOGETHER in attribute
+    """Returns whether the attribute is an intersection of several."""
+    return Comparison.from_label(attribute).is_together
 
 
 def features_of(attribute: str) -> tuple[str, ...]:
-    """The attribute, or those that are watched together."""
-    return tuple(attribute.split(TOGETHER))
-
-
-def _parts(data: DataSet, parts: Sequence[tuple[str, Mapping[str, Any]]]) -> StoredParts:
-    tables = [(part, TABLE_TYPES[data].from_json(cells)) for part, cells in parts]
-    return StoredParts(
-        merged(data, [table for _, table in tables]),
-        merged(data, [table for part, table in tables if part == ADDITIONAL]),
-        tuple(cells for _, cells in parts),
-    )
+    """Returns the attribute, or the attributes of an intersection."""
+    return Comparison.from_label(attribute).features

@@ -1,4 +1,4 @@
-"""The four views of one check, as shapes. How each is made is in `app.views.viewing`; nothing here reads or computes.
+"""The four views of one check, as shapes. `app.views.viewing` makes them; nothing here reads or computes.
 
 Source: spec of the fairness check, section 12.
 """
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from app.domain.checks import CheckState, Measurement, Span
-from app.domain.groups import Role
+from ..domain.checks import CheckState, Measurement, Span
+from ..domain.groups import Role
 
 
 class ViewKind(StrEnum):
-    """What a view shows: logged records with their perturbed copies, logged records, training data, or before and after mitigation."""
+    """Kind of a view: logged records with their perturbed copies, logged records, training data, or before and after mitigation."""
 
     PAYLOAD_PERTURBED = "payload_perturbed"
     PAYLOAD = "payload"
@@ -22,7 +22,7 @@ class ViewKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewState:
-    """Whether a check has the view; `reason` says why not, and is None where it has."""
+    """Availability of a view of a check; `reason` says why the check does not have it, and is None where it has."""
 
     kind: ViewKind
     reason: str | None
@@ -46,7 +46,7 @@ class SubRange:
 
     @property
     def records(self) -> int:
-        """The classified records, of which `favourable` is a share."""
+        """Returns the number of classified records, of which `favourable` is a share."""
         return self.favourable + self.unfavourable
 
 
@@ -96,18 +96,18 @@ class GroupShare:
 
     @property
     def share(self) -> float | None:
-        """The favourable share; before mitigation where there is an after."""
+        """Returns the favourable share; before mitigation where there is an after."""
         return self.outcomes.share
 
     @property
     def records(self) -> float:
-        """The records of the share."""
+        """Returns the records of the share."""
         return self.outcomes.records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One figure before and after mitigation, and the change; of everybody, a role or a group, as their scope says."""
+    """One figure before and after mitigation, and the change; of all records, a role or a group, as their scope says."""
 
     before: Measurement
     after: Measurement | None
@@ -116,9 +116,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MitigatedRecords:
-    """How many monitored records mitigation changes: `changed` are `lifted` and `lowered`; `undecided` (None: does not apply) it left.
+    """Counts of the monitored records that mitigation changes.
 
-    `note` says what could not be learnt of the attribute.
+    `changed` are `lifted` and `lowered`; `undecided` (None: does not apply) it left. `note` says what is not known of the attribute.
     """
 
     monitored: int
@@ -131,9 +131,9 @@ class MitigatedRecords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributeView:
-    """One attribute, or several watched together (`attribute` joined by ` × `, `features` has them singly).
+    """One attribute, or an intersection of several (`attribute` joined by ` × `, `features` has them singly).
 
-    `groups` stand in the order of the monitor, `pooled` is the monitored then the reference group as a whole. Where there are none,
+    `groups` are in the order of the monitor, `pooled` is the monitored then the reference group as a whole. Where there are none,
     `reason` says why. `worst` is the headline: the comparison of the monitored value that is furthest out. `in_no_group` counts the
     records whose value is in neither group or missing. `perturbed_records` are the copies (None: it is not perturbed),
     `unclassified_copies` those of them in neither outcome list. `perfect_equality` is there on data with copies, and `notes` where the
@@ -157,13 +157,13 @@ class AttributeView:
 
     @property
     def is_intersection(self) -> bool:
-        """Whether several attributes are watched together."""
+        """Returns whether this is an intersection of several attributes."""
         return len(self.features) > 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOfView:
-    """The check that a view is of. `counted_span` is that of the check that counted, another one where it was carried forward."""
+    """The check of a view. `counted_span` is that of the check that counted, another one where it was carried forward."""
 
     id: str
     deployment_id: str
@@ -181,7 +181,7 @@ class CheckView:
 
     `records` are the window's from the check's own span, `additional_records` those of earlier hours; of training data, `records` are
     those of the upload, `processed_at` says when. Where the check was carried forward they are those of the check that counted.
-    `balanced` is, in the debiased view, the same attributes with copies. `notes` are sentences that belong beside the figures.
+    `balanced` is, in the debiased view, the same attributes with copies. `notes` are sentences to show next to the figures.
     """
 
     kind: ViewKind

@@ -1,4 +1,4 @@
-"""Which records a check read, found again from what it stored of its window. Source: spec of the fairness check, section 2."""
+"""Finds the records that a check read, from its stored window. Source: spec of the fairness check, section 2."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,18 +6,18 @@ from typing import Literal, TypeAlias
 
 from sqlalchemy.orm import Session
 
-from app.domain.checks import Span
-from app.errors import InvalidInput
-from app.store.checks import get
-from app.store.record_conditions import RecordPlace
-from app.store.transactions import StoredRecord, nth_newest
+from ..domain.checks import Span
+from ..errors import InvalidInput
+from ..store.checks.checks import get
+from ..store.records.record_conditions import RecordPlace
+from ..store.records.transactions import StoredRecord, nth_newest
 
 WindowPart: TypeAlias = Literal["span", "additional"]
 
 
 @dataclass(frozen=True, slots=True)
 class CheckWindow:
-    """The records of one schema version (None: of all) logged before the end of the span, back to `oldest`; None: none at all.
+    """Records of one schema version (None: of all) logged before the end of the span, back to `oldest`; None: none at all.
 
     A window is one piece of the log: the newest records of the span and, where they were too few, those right before it.
     """
@@ -27,7 +27,7 @@ class CheckWindow:
     oldest: RecordPlace | None
 
     def part_of(self, record: StoredRecord) -> WindowPart | None:
-        """Whether the check read the record as one of its span, or as an additional one; None if it did not."""
+        """Returns whether the check read the record as one of its span, or as an additional one; None if it did not."""
         is_read = self.oldest is not None and record.logged_at < self.span.end and self.version in (None, record.schema_version)
         if not is_read or self.oldest is None or (record.logged_at, record.record_no) < (self.oldest.logged_at, self.oldest.record_no):
             return None
@@ -35,9 +35,9 @@ class CheckWindow:
 
 
 def window_of_check(session: Session, deployment_no: int, check_id: str) -> CheckWindow:
-    """The window that the check's figures speak of; of one carried forward, that of the check that measured them.
+    """Returns the window of the check's figures; of one carried forward, that of the check that measured them.
 
-    It is told by times and counts, not by a list: records that were placed into past hours after the check are taken for its own.
+    It is found by times and counts, not by a list: records that were placed into past hours after the check are taken for its own.
 
     Raises:
         NotFound: the deployment has no check of that id.

@@ -1,17 +1,18 @@
-"""What stands behind one figure: its formula, the counts it was computed from, and what interval and limits mean, in words.
+"""Explanation of one figure: its formula, the counts it was computed from, and the meaning of interval and limits, in words.
 
 Page and report open the same explanation. Nothing is computed here: the numbers are those that are stored with the measurement.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from app.domain.checks import DataSet, Measurement, Scope
-from app.metrics.catalogue import CATALOGUE
-from app.metrics.sides import mirror_of
-from app.metrics.statements import JudgedFigure, as_text, choice_statement, gap_statement, limit_statement, told
-from app.views.check_views import CheckOfView
+from ..details import SIDES, Details
+from ..domain.checks import DataSet, Measurement, Scope
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.sides import mirror_of
+from ..metrics.statements import JudgedFigure, as_text, choice_statement, figure_sentence, gap_statement, limit_statement
+from .check_views import CheckOfView
 
 DATA_SETS: Mapping[DataSet, str] = {
     DataSet.PAYLOAD: "logged records",
@@ -32,7 +33,7 @@ INTERVALS: Mapping[str, str] = {
     "log_ratio_adjusted": "the log interval of a ratio (Katz), with half a record added to each count, as all records of a group are alike",
     "resampling": "2,000 resamples of the records, each with all its copies",
     "posterior_moments": "variance and skewness of the shares in each stratum (delta method, Cornish-Fisher)",
-    "posterior_draws": "2,000 draws of the chances that lie behind the counts (multinomial, Jeffreys' prior)",
+    "posterior_draws": "2,000 draws of the chances that the counts come from (multinomial, Jeffreys' prior)",
     "noncentral_chi_square": "limits of the noncentrality of a sum of squares over the groups",
     "posterior_limits": "limits of each group's log rate, combined for each two groups (MOVER)",
     "wilson_effective": "Wilson's interval for as many whole records as have the variance of the scores",
@@ -44,11 +45,11 @@ INTERVALS: Mapping[str, str] = {
     "counted": "none: it is what was counted",
     "adjusted_wald_with_neighbours": "an adjusted Wald interval over records and their neighbours",
     "wilson_of_effective_size": "Wilson's interval for as many independent records as the neighbours leave",
-    "wald_with_drawn_null": "a Wald interval, beside what chance alone would give",
+    "wald_with_drawn_null": "a Wald interval, next to the one that chance alone would give",
     "paired_ratio": "limits of the ratio of two rates of the same records (Bonett and Price)",
     "paired_difference": "limits of the difference of two rates of the same records (Newcombe)",
 }
-"""How each interval is made. The table of docs/concepts/uncertainty.md says more."""
+"""Words for the method of each interval. The table of docs/concepts/uncertainty.md says more."""
 
 _WORDS = {
     "n": "records",
@@ -61,13 +62,12 @@ _WORDS = {
     "worst_group": "the group furthest out",
     "chosen_from": "groups it was chosen from",
 }
-_TOLD_APART = {"formula", "whom", "monitored", "reference", "caution"}
-_SIDES = ("monitored", "reference")
+_SHOWN_ELSEWHERE = {"formula", "whom", "monitored", "reference", "caution"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """One of the counts behind a figure. `name` is its key among the measurement's details, `label` says it in words."""
+    """One of the counts that a figure is based on. `name` is its key among the measurement's details, `label` says it in words."""
 
     name: str
     label: str
@@ -76,10 +76,10 @@ class Counted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """All that a figure rests on. `check` is None for a roll-up and for training data, which no check measures.
+    """Everything that a figure is based on. `check` is None for a roll-up and for training data, which no check measures.
 
     `interval` is None where there is no number; then `reason` says why. `convention` says what the sign or size of the number means,
-    `caution` that it rests on few records.
+    `caution` that it is based on few records.
     """
 
     title: str
@@ -92,7 +92,7 @@ class Explanation:
     reason: str | None
     records: int
     data: str
-    whom: str
+    subject: str
     counts: tuple[Counted, ...]
     interval: str | None
     limits: str
@@ -105,16 +105,25 @@ class Explanation:
 
 
 def explained(measurement: Measurement, check: CheckOfView | None = None) -> Explanation:
-    """What stands behind a measurement.
+    """Returns the explanation of a measurement.
 
     Raises:
         KeyError: the catalogue has no metric of that key.
     """
     metric, details = CATALOGUE[measurement.metric], measurement.details
-    caution = details.get("caution")
+    worst = details.worst_group or ("the group" if details.monitored is None else details.monitored)
+    subject = {
+        Scope.GROUP: str(measurement.group),
+        Scope.WORST: f"{worst}, the monitored group furthest out",
+        Scope.POOLED: "all monitored values together",
+        Scope.REFERENCE: "all reference values together",
+        Scope.WORST_PAIR: "the two groups furthest apart",
+        Scope.ATTRIBUTE: "all groups",
+        Scope.OVERALL: "all records",
+    }[measurement.scope]
     return Explanation(
         title=metric.title,
-        formula=str(details.get("formula", metric.formula)),
+        formula=metric.formula if details.formula is None else details.formula,
         convention=metric.convention,
         sentence=sentence_of(measurement),
         value=measurement.value,
@@ -123,12 +132,12 @@ def explained(measurement: Measurement, check: CheckOfView | None = None) -> Exp
         reason=measurement.reason,
         records=measurement.n,
         data=DATA_SETS[measurement.data],
-        whom=_whom(measurement),
-        counts=tuple(_counts(details)),
-        interval=_interval(measurement),
+        subject=f"{subject} ({measurement.attribute})" if measurement.attribute else subject,
+        counts=tuple(_list_counts(details)),
+        interval=None if measurement.value is None else INTERVALS[measurement.interval_method or "counted"],
         limits=limits_of(measurement),
         statements=statements_of(measurement),
-        caution=None if caution is None else f"It {caution}.",
+        caution=None if details.caution is None else f"It {details.caution}.",
         at=measurement.at,
         carried_forward=measurement.carried_forward,
         check=check,
@@ -155,8 +164,13 @@ def limits_of(measurement: Measurement) -> str:
 
 def judged_figure(measurement: Measurement) -> JudgedFigure:
     """Returns the measurement as its statements are made of it."""
-    # Older measurements do not say whom they are about among their details.
-    whom = {} if measurement.group is None else {"whom": measurement.group, "monitored": measurement.group}
+    details, group = measurement.details, measurement.group
+    # The details of older measurements do not name the groups that they are about.
+    named = replace(
+        details,
+        subject=group if details.subject is None else details.subject,
+        monitored=group if details.monitored is None else details.monitored,
+    )
     return JudgedFigure(
         metric=measurement.metric,
         scope=measurement.scope.value,
@@ -166,13 +180,13 @@ def judged_figure(measurement: Measurement) -> JudgedFigure:
         method=measurement.interval_method,
         limits=(measurement.lower_limit, measurement.upper_limit),
         verdict=measurement.verdict,
-        details=whom | measurement.details,
+        details=named,
     )
 
 
 def sentence_of(measurement: Measurement) -> str:
-    """What the measurement says, in words; where the reference is at a disadvantage, also as seen from its side."""
-    return told(judged_figure(measurement), measurement.reason)
+    """Returns the measurement in words; where the reference is at a disadvantage, also as seen from its side."""
+    return figure_sentence(judged_figure(measurement), measurement.reason)
 
 
 def statements_of(measurement: Measurement) -> tuple[str, ...]:
@@ -182,41 +196,19 @@ def statements_of(measurement: Measurement) -> tuple[str, ...]:
     return tuple(one for one in found if one is not None)
 
 
-def _whom(measurement: Measurement) -> str:
-    """Whom the figure is about, with the attribute."""
-    details = measurement.details
-    of_scope = {
-        Scope.GROUP: str(measurement.group),
-        Scope.WORST: f"{details.get('worst_group') or details.get('monitored', 'the group')}, the monitored group furthest out",
-        Scope.POOLED: "all monitored values together",
-        Scope.REFERENCE: "all reference values together",
-        Scope.WORST_PAIR: "the two groups furthest apart",
-        Scope.ATTRIBUTE: "all groups",
-        Scope.OVERALL: "everybody",
-    }
-    return of_scope[measurement.scope] + (f" ({measurement.attribute})" if measurement.attribute else "")
-
-
-def _counts(details: Mapping[str, object]) -> Iterator[Counted]:
-    for name, value in details.items():
-        if name in _TOLD_APART:
+def _list_counts(details: Details) -> Iterator[Counted]:
+    """Yields the counts in words: `monitored_favourable` of women is `female: favourable`."""
+    for name, value in details.to_json().items():
+        if name in _SHOWN_ELSEWHERE:
             continue
-        # What is listed, as scores by bin are, is told in one line.
+        side = next((side for side in SIDES if name.startswith(f"{side}_")), None)
+        noun = name if side is None else name.removeprefix(f"{side}_")
+        weighed = f"weight of {noun.removesuffix('_weight')}" if noun.endswith("_weight") else noun
+        words = _WORDS.get(noun, weighed).replace("_", " ")
+        label = words
+        if side is not None:
+            group = details.name_of(side)
+            label = f"{f'the {side} group' if group is None else group}: {words}"
+        # Lists, such as scores by bin, are written in one line.
         shown = value if isinstance(value, str | int | float) else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        yield Counted(name=name, label=_label(name, details), value=shown)
-
-
-def _label(name: str, details: Mapping[str, object]) -> str:
-    """A count in words: `monitored_favourable` of women is `female: favourable`."""
-    side = next((side for side in _SIDES if name.startswith(f"{side}_")), None)
-    noun = name if side is None else name.removeprefix(f"{side}_")
-    weighed = f"weight of {noun.removesuffix('_weight')}" if noun.endswith("_weight") else noun
-    words = _WORDS.get(noun, weighed).replace("_", " ")
-    return words if side is None else f"{details.get(side, f'the {side} group')}: {words}"
-
-
-def _interval(measurement: Measurement) -> str | None:
-    if measurement.value is None:
-        return None
-    method = measurement.interval_method or "counted"
-    return INTERVALS[method]
+        yield Counted(name=name, label=label, value=shown)

@@ -1,18 +1,18 @@
-"""The headlines of a check: of each attribute the group that is furthest out, as logged and with copies, in sentences.
+"""Headlines of a check: of each attribute the group that is furthest out, as logged and with copies, in sentences.
 
-Pages, reports and the overview of a deployment say them in these words; nobody else words a verdict.
+Pages, reports and the overview of a deployment use these words; no other module words a verdict.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from app.domain.checks import DataSet, Measurement, Scope
-from app.domain.texts import TOGETHER
-from app.metrics.sides import Disadvantaged
-from app.metrics.verdicts import GRAVEST, Verdict
-from app.views.figures import judged_figure, limits_of, sentence_of, statements_of
-from app.views.payload_view import notes_on_unseen
+from ..domain.checks import DataSet, Measurement, Scope
+from ..domain.comparisons import Comparison
+from ..metrics.sides import Disadvantaged
+from ..metrics.verdicts import GRAVEST, Verdict
+from .figures import judged_figure, limits_of, sentence_of, statements_of
+from .payload_view import notes_on_unseen
 
 IMPACT: Final = "disparate_impact"
 
@@ -30,7 +30,7 @@ VERDICT_WORDS: Final[Mapping[str | None, str]] = {
     Verdict.NOT_COMPUTABLE: "not computable",
     None: "no limit set",
 }
-"""The verdicts in a word or two."""
+"""Words for the verdicts, one or two each."""
 
 _READINGS: Mapping[tuple[str | None, str | None], str] = {
     (
@@ -48,7 +48,7 @@ _READINGS: Mapping[tuple[str | None, str | None], str] = {
     ): "Only the second is outside the limits: with everything else equal the groups do not fare alike; as logged, "
     "other things in which they differ make up for it.",
 }
-"""What the verdicts as logged and with copies say together. Where either is unsure nothing is said."""
+"""Joint reading of the verdicts as logged and with copies. Where either is unsure there is none."""
 
 _TURNED_ROUND = (
     "Both are outside the limits, on opposite sides: as logged {logged} is at a disadvantage, with everything else equal {equal}; other"
@@ -57,10 +57,10 @@ _TURNED_ROUND = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """One figure in sentences. `group` is the one that it is of, `sentence` says what it says, `statements` how sure what is.
+class WordedFigure:
+    """One figure in sentences: its `group`, a `sentence` for the figure, and `statements` on how sure it is.
 
-    `disadvantaged` is who is at a disadvantage by it; None where nothing says so.
+    `disadvantaged` is the side that is at a disadvantage by it; None where nothing says so.
     """
 
     measurement: Measurement
@@ -73,23 +73,23 @@ class Told:
 
     @property
     def text(self) -> str:
-        """All of it, in the order in which it is read."""
+        """Returns all sentences, in the order in which they are read."""
         return " ".join((self.sentence, *self.statements, self.limits))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnData:
-    """One data set's part of a headline: its name in words, and its sentences, or why nothing is there (`absent`)."""
+    """Part of a headline on one data set: its name in words, and its figure, or why there is none (`absent`)."""
 
     data: DataSet
     name: str
-    told: Told | None
+    figure: WordedFigure | None
     absent: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headline:
-    """One attribute; of each data set its sentences. `reading` says what they mean together, where that is sure.
+    """Headline of one attribute; of each data set its sentences. `reading` says what they mean together, where that is sure.
 
     `notes` say of an attribute that the model does not see what its figure with copies means.
     """
@@ -101,26 +101,48 @@ class Headline:
 
 
 def headlines(measurements: Sequence[Measurement], window: Mapping[str, Any] | None = None) -> tuple[Headline, ...]:
-    """Returns the headlines of a check's measurements, in the order of the monitor, attributes that are watched together last.
+    """Returns the headlines of a check's measurements, in the order of the monitor, intersections last.
 
     `window` is that of the check: it says which attributes the model does not see.
     """
-    notes = notes_on_unseen(window or {})
+    notes_of = notes_on_unseen(window or {})
     known = {data for data, _ in NAMES}
     worst = [one for one in measurements if one.scope is Scope.WORST and one.data in known]
     attributes = dict.fromkeys(one.attribute for one in worst if one.attribute is not None)
-    ordered = sorted(attributes, key=lambda attribute: TOGETHER in attribute)
-    return tuple(
-        _headline(attribute, [one for one in worst if one.attribute == attribute], notes.get(attribute, ())) for attribute in ordered
-    )
+
+    found = []
+    for attribute in sorted(attributes, key=lambda attribute: Comparison.from_label(attribute).is_together):
+        absent = NOT_TOGETHER if Comparison.from_label(attribute).is_together else NOT_MEASURED
+        parts = []
+        for data, name in NAMES:
+            candidates = [one for one in worst if one.attribute == attribute and one.data is data]
+            # The disparate impact, or where the monitor does not pick it the first figure that is compared with a limit.
+            chosen = min(candidates, key=lambda one: (one.metric != IMPACT, one.verdict is None), default=None)
+            parts.append(OnData(data=data, name=name, figure=None if chosen is None else word_figure(chosen), absent=absent))
+
+        notes = notes_of.get(attribute, ())
+        figures = [part.figure for part in parts if part.figure is not None]
+        reading = None
+        # Of an attribute that the model does not see, copies hold nothing or other features changed: the readings would be untrue.
+        if len(figures) == len(NAMES) and not notes:
+            logged, equal = figures
+            verdicts = (logged.measurement.verdict, equal.measurement.verdict)
+            is_comparable = logged.group == equal.group and logged.measurement.metric == equal.measurement.metric == IMPACT
+            if is_comparable and verdicts == (Verdict.UNFAIR, Verdict.UNFAIR) and logged.disadvantaged is not equal.disadvantaged:
+                reading = _TURNED_ROUND.format(logged=logged.disadvantaged_group, equal=equal.disadvantaged_group)
+            elif is_comparable:
+                reading = _READINGS.get(verdicts)
+        has_copies = any(part.data is DataSet.BALANCED and part.figure is not None for part in parts)
+        found.append(Headline(attribute=attribute, parts=tuple(parts), reading=reading, notes=notes if has_copies else ()))
+    return tuple(found)
 
 
-def told_of(one: Measurement) -> Told:
+def word_figure(one: Measurement) -> WordedFigure:
     """Returns the measurement in sentences."""
     figure = judged_figure(one)
-    return Told(
+    return WordedFigure(
         measurement=one,
-        group=str(one.group or one.details.get("worst_group") or one.details.get("monitored") or ""),
+        group=str(one.group or one.details.worst_group or one.details.monitored or ""),
         sentence=sentence_of(one),
         statements=statements_of(one),
         limits=limits_of(one),
@@ -134,34 +156,6 @@ def summary(shown: Sequence[Headline]) -> list[tuple[str | None, list[str]]]:
     found: dict[str | None, dict[str, list[str]]] = {}
     for one in shown:
         for part in one.parts:
-            if part.told is not None:
-                found.setdefault(part.told.measurement.verdict, {}).setdefault(one.attribute, []).append(part.name.lower())
+            if part.figure is not None:
+                found.setdefault(part.figure.measurement.verdict, {}).setdefault(one.attribute, []).append(part.name.lower())
     return [(grade, [f"{attribute} ({', '.join(on)})" for attribute, on in found[grade].items()]) for grade in GRAVEST if grade in found]
-
-
-def _headline(attribute: str, worst: Sequence[Measurement], notes: tuple[str, ...]) -> Headline:
-    absent = NOT_TOGETHER if TOGETHER in attribute else NOT_MEASURED
-    parts = tuple(_on_data(data, name, [one for one in worst if one.data is data], absent) for data, name in NAMES)
-    known = [part.told for part in parts if part.told is not None]
-    # Of an attribute that the model does not see, copies hold nothing or other features changed: the readings would be untrue.
-    reading = _reading(*known) if len(known) == len(NAMES) and not notes else None
-    has_copies = any(part.data is DataSet.BALANCED and part.told is not None for part in parts)
-    return Headline(attribute=attribute, parts=parts, reading=reading, notes=notes if has_copies else ())
-
-
-def _on_data(data: DataSet, name: str, those: Sequence[Measurement], absent: str) -> OnData:
-    return OnData(data=data, name=name, told=told_of(_chosen(those)) if those else None, absent=absent)
-
-
-def _chosen(those: Sequence[Measurement]) -> Measurement:
-    """The disparate impact, or where the monitor does not pick it the first figure that is held against a limit."""
-    return min(those, key=lambda one: (one.metric != IMPACT, one.verdict is None))
-
-
-def _reading(logged: Told, equal: Told) -> str | None:
-    if logged.group != equal.group or logged.measurement.metric != IMPACT or equal.measurement.metric != IMPACT:
-        return None
-    verdicts = (logged.measurement.verdict, equal.measurement.verdict)
-    if verdicts == (Verdict.UNFAIR, Verdict.UNFAIR) and logged.disadvantaged is not equal.disadvantaged:
-        return _TURNED_ROUND.format(logged=logged.disadvantaged_group, equal=equal.disadvantaged_group)
-    return _READINGS.get(verdicts)

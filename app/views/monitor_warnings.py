@@ -1,30 +1,23 @@
-"""What speaks against a monitor although it may be stored."""
-
-from collections.abc import Iterator
+"""Warnings about a monitor that may be stored all the same."""
 
 from sqlalchemy.orm import Session
 
-from app.checks.doubts import chance_warnings
-from app.domain.deployments import Deployment
-from app.domain.monitors import Monitor
-from app.errors import FieldProblem
-from app.training.unseen import unseen_warnings
+from ..checks.doubts import chance_warnings
+from ..domain.deployments import Deployment
+from ..domain.monitors import Monitor
+from ..errors import FieldProblem
+from ..training.unseen import find_unseen
 
 
 def monitor_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
     """Returns every warning of the monitor for that deployment; empty where nothing speaks against it."""
-    return [
-        *unseen_warnings(session, deployment, monitor),
-        *chance_warnings(session, deployment, monitor),
-        *_strata_warnings(monitor),
-    ]
+    found = [*find_unseen(session, deployment, monitor), *chance_warnings(session, deployment, monitor)]
 
-
-def _strata_warnings(monitor: Monitor) -> Iterator[FieldProblem]:
     name = monitor.strata
     if name is not None and name in {attribute.feature for attribute in monitor.attributes}:
-        yield FieldProblem(
-            "strata",
+        message = (
             f"{name!r} is one of the attributes, too: each of its values holds one of its groups only, so the conditional metrics of"
-            f" {name} itself have no value",
+            f" {name} itself have no value"
         )
+        found.append(FieldProblem("strata", message))
+    return found

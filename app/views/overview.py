@@ -1,4 +1,4 @@
-"""The overview: where every deployment stands, and what is gravest about it. Reads in a constant number of statements."""
+"""Overview of the states of all deployments, with the gravest figure of each. Reads in a constant number of statements."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,27 +7,28 @@ from enum import StrEnum
 
 from sqlalchemy.orm import Session
 
-from app.domain.checks import CheckState, DataSet
-from app.metrics.catalogue import CATALOGUE
-from app.metrics.sides import Disadvantaged
-from app.metrics.statements import JudgedFigure, other_side
-from app.metrics.verdicts import GRAVEST, Verdict
-from app.metrics.worst import how_far_out
-from app.store.overview import (
+from ..details import Details
+from ..domain.checks import CheckState, DataSet
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.sides import Disadvantaged
+from ..metrics.statements import JudgedFigure, other_side
+from ..metrics.verdicts import GRAVEST, Verdict
+from ..metrics.worst import how_far_out
+from ..store.checks.workers import workers_seen
+from ..store.overviews.overview import (
     Compared,
     EndedCheck,
     GroupFigure,
     GroupKey,
-    Standing,
+    OverviewEntry,
     Success,
     TrendPoint,
     group_figures,
-    standings,
+    overview_entries,
     trends,
 )
-from app.store.workers import workers_seen
-from app.views.advice import advice_of
-from app.views.causes import (
+from .advice import advice_of
+from .causes import (
     Because,
     Cause,
     Outlook,
@@ -40,21 +41,21 @@ from app.views.causes import (
 )
 
 HEADLINE = "disparate_impact"
-"""What deployments are judged by here, on payload and balanced data."""
+"""Metric that deployments are judged by here, on payload and balanced data."""
 
 TREND_POINTS = 30
 
 STALE_AFTER = timedelta(hours=24)
-"""A day without a new record, or without a check, and a figure is no longer of the present."""
+"""Age at which a figure is stale: the time since the end of the span on which it was measured, before any carrying forward."""
 
 FURTHEST = 1e6
-"""Further beyond its limits than this nothing is ordered: a ratio of 0 lies at infinity, which no cursor can hold."""
+"""Max distance beyond the limits that is used for sorting: a ratio of 0 is infinitely far, which a cursor cannot hold."""
 
 _HEADLINE_DATA = (DataSet.PAYLOAD, DataSet.BALANCED)
 
 
 class DeploymentState(StrEnum):
-    """Where a deployment stands, most urgent first."""
+    """State of a deployment, most urgent first."""
 
     UNFAIR = "unfair"
     FAILING = "failing"
@@ -73,11 +74,11 @@ _JUDGED: Mapping[Verdict | None, DeploymentState] = {
     Verdict.UNWATCHED: DeploymentState.UNWATCHED,
     Verdict.FAIR: DeploymentState.FAIR,
 }
-"""The verdicts on fairness, and the state that each makes."""
+"""State for each verdict on fairness."""
 
 
 class OverviewSort(StrEnum):
-    """What comes first: the most urgent, the first in the alphabet, or the one that was checked last."""
+    """Order of an overview: the most urgent first, the alphabet, or the deployment that was checked last first."""
 
     SEVERITY = "severity"
     NAME = "name"
@@ -86,9 +87,9 @@ class OverviewSort(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorstGroup:
-    """The group with the gravest verdict, of several the one furthest out; the one at a disadvantage may be its reference.
+    """The group with the gravest verdict; if several have it, the one furthest out.
 
-    `other_side` says so in words where it is, and is None elsewhere.
+    The group at a disadvantage may be its reference: `other_side` then says so in words, and is None otherwise.
     """
 
     metric: str
@@ -107,7 +108,7 @@ class WorstGroup:
     disadvantaged_group: str | None
     other_side: str | None
     beyond: float
-    """How far beyond the limits; 0 without a value. Orders, and says nothing by itself."""
+    """Distance beyond the limits; 0 without a value. It serves only to sort."""
 
     measured_at: datetime
     carried_forward: bool
@@ -119,8 +120,8 @@ class WorstGroup:
 class DeploymentOverview:
     """One deployment. `cause` and `reason` say why it is in its state, `next_step` what to do; None where there is nothing to say.
 
-    Of `groups` figures of groups, `judged` have a verdict on fairness. `records` were logged in the last hour, at least so many where
-    `counted_all` is False.
+    `groups` is the number of figures of groups, `judged` how many of them have a verdict on fairness. `records` is the number of records
+    logged in the last hour; if `counted_all` is False, there are at least so many.
     """
 
     no: int
@@ -142,7 +143,7 @@ class DeploymentOverview:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class OverviewPlace:
-    """Where in an overview a deployment stands, under one sort."""
+    """Position of a deployment in an overview, under one sort."""
 
     rank: float
     nearness: float
@@ -152,19 +153,22 @@ class OverviewPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverviewWanted:
-    """What is asked for: the sort, and which deployments; an absent member lets all through. `only_no` is all that the caller may see."""
+    """Request for an overview: the sort, and which deployments; an absent member allows all. The caller may see only `only_no`, if set."""
 
     sort: OverviewSort = OverviewSort.SEVERITY
     states: frozenset[DeploymentState] = frozenset()
     text: str = ""
     only_no: int | None = None
-    behind: OverviewPlace | None = None
+    after: OverviewPlace | None = None
     limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """The deployments asked for, in order, and how many the caller may see stand how. `next_step` is there where none is listed."""
+    """Deployments asked for, in order, and how many deployments that the caller may see are in each state.
+
+    `next_step` is set only if no deployment is registered, or none fits the filter.
+    """
 
     deployments: tuple[DeploymentOverview, ...]
     counts: Mapping[DeploymentState, int] = field(default_factory=dict)
@@ -172,27 +176,45 @@ class Overview:
 
 
 def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Overview:
-    """Where every deployment stands that the caller may see."""
-    found = standings(session, now=now, only_no=wanted.only_no)
-    figures = _figures(session, found)
+    """Returns the state of each deployment that the caller may see."""
+    found = overview_entries(session, now=now, only_no=wanted.only_no)
+    figures = _group_figures(session, found)
     workers = workers_seen(session)
-    outlooks = [Outlook(workers=workers, due_at=next_due(now) if one.hourly else None, under_way=one.under_way) for one in found]
-    seen = [
-        _deployment(one, figures.get(one.success.no, []) if one.success else [], outlook, now)
-        for one, outlook in zip(found, outlooks, strict=True)
+    seen = []
+    for one in found:
+        outlook = Outlook(workers=workers, due_at=next_due(now) if one.hourly else None, under_way=one.under_way)
+        seen.append(_describe(one, figures.get(one.success.no, []) if one.success else [], outlook, now))
+
+    text = wanted.text.strip().casefold()
+    chosen = [one for one in seen if (not wanted.states or one.state in wanted.states) and (text in one.name.casefold() or text in one.id)]
+    chosen.sort(key=lambda one: place_of(one, wanted.sort))
+    listed = [one for one in chosen if wanted.after is None or place_of(one, wanted.sort) > wanted.after][: wanted.limit]
+
+    # Trends are read for the listed ones only, all in one statement.
+    keys = [
+        GroupKey(deployment_no=one.no, metric=one.worst.metric, data=one.worst.data, attribute=one.worst.attribute, group=one.worst.group)
+        for one in listed
+        if one.worst is not None
     ]
-    chosen = sorted((one for one in seen if _is_wanted(one, wanted)), key=lambda one: place_of(one, wanted.sort))
-    behind = [one for one in chosen if wanted.behind is None or place_of(one, wanted.sort) > wanted.behind]
-    listed = behind if wanted.limit is None else behind[: wanted.limit]
+    of_deployment = dict(zip((key.deployment_no for key in keys), trends(session, keys, points=TREND_POINTS), strict=True))
+
+    next_step = None
+    if not seen:
+        next_step = "No deployment is registered yet. Register one, set its fairness monitor, and log payload records."
+    elif not chosen:
+        next_step = "No deployment fits the filter. Leave the text or the state out."
     return Overview(
-        deployments=tuple(_with_trends(session, listed)),
+        deployments=tuple(replace(one, trend=tuple(of_deployment.get(one.no, ()))) for one in listed),
         counts={state: sum(one.state is state for one in seen) for state in DeploymentState},
-        next_step=_next_step(seen, chosen),
+        next_step=next_step,
     )
 
 
 def place_of(one: DeploymentOverview, sort: OverviewSort) -> OverviewPlace:
-    """Where the deployment stands under that sort; a state never hides a graver verdict that was the last there was."""
+    """Returns the position of the deployment under that sort.
+
+    By severity, the graver of its state and its last verdict counts: a stale or failing deployment does not hide that it was unfair.
+    """
     name = one.name.casefold()
     match sort:
         case OverviewSort.NAME:
@@ -207,30 +229,24 @@ def place_of(one: DeploymentOverview, sort: OverviewSort) -> OverviewPlace:
             return OverviewPlace(rank=float(rank), nearness=-one.worst.beyond if one.worst else 0.0, name=name, no=one.no)
 
 
-def _figures(session: Session, found: Iterable[Standing]) -> dict[int, list[WorstGroup]]:
-    """Of each newest success, by its number, the figures that its deployment is judged by."""
-    measured = [(one.success, _headline(one.picked)) for one in found if one.success is not None and one.monitor_version is not None]
-    of_check = {success.no: (success, metric) for success, metric in measured}
+def _group_figures(session: Session, found: Iterable[OverviewEntry]) -> dict[int, list[WorstGroup]]:
+    """Returns for each newest success, by its number, the figures that its deployment is judged by."""
+    of_check: dict[int, tuple[Success, str]] = {}
+    for one in found:
+        if one.success is not None and one.monitor_version is not None:
+            # Disparate impact, or where it is not measured the first picked metric that has limits.
+            picked = [] if one.picked is None or HEADLINE in one.picked else [key for key in one.picked if key in CATALOGUE]
+            limited = (key for key in picked if "group" in CATALOGUE[key].scopes and CATALOGUE[key].limits != (None, None))
+            of_check[one.success.no] = (one.success, next(limited, HEADLINE))
+
     figures: dict[int, list[WorstGroup]] = {no: [] for no in of_check}
-    for figure in group_figures(session, {success.no: metric for success, metric in measured}):
+    for figure in group_figures(session, {no: metric for no, (_, metric) in of_check.items()}):
         success, metric = of_check[figure.check_no]
-        if figure.data in _data_of(metric):
+        # Payload and balanced data, or labels where the metric needs them.
+        judged_on = [data for data in _HEADLINE_DATA if data.value in CATALOGUE[metric].data] or [DataSet.FEEDBACK]
+        if figure.data in judged_on:
             figures[figure.check_no].append(_as_worst(figure, metric, success))
     return figures
-
-
-def _headline(picked: Sequence[str] | None) -> str:
-    """The metric a deployment is judged by: disparate impact, or where it is not measured the first picked one that has limits."""
-    if picked is None or HEADLINE in picked:
-        return HEADLINE
-    limited = (key for key in picked if key in CATALOGUE and "group" in CATALOGUE[key].scopes and CATALOGUE[key].limits != (None, None))
-    return next(limited, HEADLINE)
-
-
-def _data_of(metric: str) -> tuple[DataSet, ...]:
-    """On what a deployment is judged: on payload and balanced data, or on labels where the metric needs them."""
-    has = CATALOGUE[metric].data
-    return tuple(data for data in _HEADLINE_DATA if data.value in has) or (DataSet.FEEDBACK,)
 
 
 def _as_worst(figure: GroupFigure, metric: str, success: Success) -> WorstGroup:
@@ -245,7 +261,7 @@ def _as_worst(figure: GroupFigure, metric: str, success: Success) -> WorstGroup:
         method=None,
         limits=limits,
         verdict=figure.verdict,
-        details={"monitored": figure.group, "reference": figure.compared.reference},
+        details=Details(monitored=figure.group, reference=figure.compared.reference),
     )
     return WorstGroup(
         metric=metric,
@@ -271,10 +287,36 @@ def _as_worst(figure: GroupFigure, metric: str, success: Success) -> WorstGroup:
     )
 
 
-def _deployment(one: Standing, figures: Sequence[WorstGroup], outlook: Outlook, now: datetime) -> DeploymentOverview:
+def _describe(one: OverviewEntry, figures: Sequence[WorstGroup], outlook: Outlook, now: datetime) -> DeploymentOverview:
+    """Returns the deployment with its state, the reason and what to do; `figures` are those that it is judged by."""
     worst = min(figures, key=lambda figure: (GRAVEST.index(_verdict(figure)), -figure.beyond), default=None)
-    state = _state(one, worst, now)
-    advice = advice_of(_because(state, one, worst, outlook))
+    last, success = one.last, one.success
+    state = DeploymentState.WAITING
+    if one.monitor_version is None:
+        state, because = DeploymentState.NO_MONITOR, Because(cause=Cause.NO_MONITOR, outlook=outlook)
+    elif last is None:
+        because = of_first_check(one, outlook)
+    elif last.state is not CheckState.SUCCEEDED or success is None:
+        state = DeploymentState.FAILING if last.state is CheckState.FAILED else state
+        because = of_ended_check(last, outlook)
+    elif now - success.measured_at > STALE_AFTER:
+        state, because = DeploymentState.STALE, of_stale_figures(one, success, outlook)
+    else:
+        state = DeploymentState.UNDECIDED if worst is None else _JUDGED.get(_verdict(worst), DeploymentState.UNDECIDED)
+        if success.monitor_version != one.monitor_version:
+            because = Because(cause=Cause.MONITOR_CHANGED, outlook=outlook)
+        elif state is DeploymentState.UNDECIDED:
+            unjudged = None
+            if worst is not None:
+                unjudged = Unjudged(
+                    attribute=worst.attribute, group=worst.group, verdict=_verdict(worst), reason=worst.reason, compared=worst.compared
+                )
+            because = of_figures(unjudged, success, outlook)
+        else:
+            cause = Cause.SIDE_UNWATCHED if state is DeploymentState.UNWATCHED else Cause.MEASURED
+            because = Because(cause=cause, outlook=outlook)
+
+    advice = advice_of(because)
     return DeploymentOverview(
         no=one.no,
         id=one.id,
@@ -286,7 +328,7 @@ def _deployment(one: Standing, figures: Sequence[WorstGroup], outlook: Outlook, 
         worst=worst,
         groups=len(figures),
         judged=sum(_verdict(figure) in _JUDGED for figure in figures),
-        last_check=one.last,
+        last_check=last,
         records=one.records,
         counted_all=one.counted_all,
         open_alerts=one.open_alerts,
@@ -295,61 +337,3 @@ def _deployment(one: Standing, figures: Sequence[WorstGroup], outlook: Outlook, 
 
 def _verdict(figure: WorstGroup) -> Verdict | None:
     return None if figure.verdict is None else Verdict(figure.verdict)
-
-
-def _state(one: Standing, worst: WorstGroup | None, now: datetime) -> DeploymentState:
-    if one.monitor_version is None:
-        return DeploymentState.NO_MONITOR
-    if one.last is None:
-        return DeploymentState.WAITING
-    if one.last.state is CheckState.FAILED:
-        return DeploymentState.FAILING
-    if one.last.state is CheckState.INSUFFICIENT_DATA or one.success is None:
-        return DeploymentState.WAITING
-    if now - one.success.measured_at > STALE_AFTER:
-        return DeploymentState.STALE
-    return DeploymentState.UNDECIDED if worst is None else _JUDGED.get(_verdict(worst), DeploymentState.UNDECIDED)
-
-
-def _because(state: DeploymentState, one: Standing, worst: WorstGroup | None, outlook: Outlook) -> Because:
-    """Returns why the deployment is in that state."""
-    if state is DeploymentState.NO_MONITOR:
-        return Because(cause=Cause.NO_MONITOR, outlook=outlook)
-    if one.last is None:
-        return of_first_check(one, outlook)
-    if one.last.state is not CheckState.SUCCEEDED or one.success is None:
-        return of_ended_check(one.last, outlook)
-    if state is DeploymentState.STALE:
-        return of_stale_figures(one, one.success, outlook)
-    is_changed = one.success.monitor_version != one.monitor_version
-    if state is DeploymentState.UNDECIDED and not is_changed:
-        return of_figures(_unjudged(worst), one.success, outlook)
-    cause = Cause.SIDE_UNWATCHED if state is DeploymentState.UNWATCHED else Cause.MEASURED
-    return Because(cause=Cause.MONITOR_CHANGED if is_changed else cause, outlook=outlook)
-
-
-def _unjudged(worst: WorstGroup | None) -> Unjudged | None:
-    if worst is None:
-        return None
-    return Unjudged(attribute=worst.attribute, group=worst.group, verdict=_verdict(worst), reason=worst.reason, compared=worst.compared)
-
-
-def _is_wanted(one: DeploymentOverview, wanted: OverviewWanted) -> bool:
-    text = wanted.text.strip().casefold()
-    return (not wanted.states or one.state in wanted.states) and (text in one.name.casefold() or text in one.id)
-
-
-def _with_trends(session: Session, listed: Sequence[DeploymentOverview]) -> list[DeploymentOverview]:
-    keys = [
-        GroupKey(deployment_no=one.no, metric=one.worst.metric, data=one.worst.data, attribute=one.worst.attribute, group=one.worst.group)
-        for one in listed
-        if one.worst is not None
-    ]
-    of_deployment = dict(zip((key.deployment_no for key in keys), trends(session, keys, points=TREND_POINTS), strict=True))
-    return [replace(one, trend=tuple(of_deployment.get(one.no, ()))) for one in listed]
-
-
-def _next_step(seen: Sequence[DeploymentOverview], chosen: Sequence[DeploymentOverview]) -> str | None:
-    if not seen:
-        return "No deployment is registered yet. Register one, set its fairness monitor, and log payload records."
-    return None if chosen else "No deployment fits the filter. Leave the text or the state out."

@@ -1,4 +1,4 @@
-"""By what a deployment's records are read: outcomes, groups and copies in the words of its present monitor. Reads no record."""
+"""Lens on a deployment's records: outcomes, groups and copies in the words of its present monitor. Reads no record."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -7,15 +7,16 @@ from typing import Literal, TypeAlias
 
 from sqlalchemy.orm import Session
 
-from app.domain.deployments import Column, FieldKind, RecordSchema
-from app.domain.groups import NEITHER, Group, Role, groups_of, positions
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import Outcome
-from app.domain.values import Range, Scalar
-from app.store.correlations import donor_digests_of
-from app.store.counterfactuals import TargetKey
-from app.store.monitors import monitor_of
-from app.store.transactions import StoredCopy, StoredRecord, schemas_of, targets_of
+from ..domain.deployments import FieldKind, RecordSchema
+from ..domain.groups import Group, Role, groups_of
+from ..domain.monitors import Monitor
+from ..domain.outcomes import Outcome
+from ..domain.values import Range, Scalar
+from ..records.grouping import ListedGroups
+from ..store.deployments.monitors import monitor_of
+from ..store.records.counterfactuals import TargetKey
+from ..store.records.transactions import StoredCopy, StoredRecord, schemas_of, targets_of
+from ..store.training.correlations import donor_digests_of
 
 OutcomeWord: TypeAlias = Literal["favourable", "unfavourable", "unclassified"]
 Change: TypeAlias = Literal["gained", "lost", "none"]
@@ -29,7 +30,7 @@ WORDS: Mapping[Outcome, OutcomeWord] = {
 
 @dataclass(frozen=True, slots=True)
 class RecordGroup:
-    """The group of an attribute that a record is in; both None where its value is in neither, or missing."""
+    """Group of an attribute that a record is in; both None where its value is in neither, or missing."""
 
     attribute: str
     group: str | None
@@ -38,9 +39,9 @@ class RecordGroup:
 
 @dataclass(frozen=True, slots=True)
 class CopyKind:
-    """What one kind of copy changes a record into.
+    """Kind of copy, by the change it makes to a record.
 
-    `donated` are the features that a donor of the group lends, of a meta field; `digest` tells from which donors. `role` None: it is
+    `donated` are the features that a donor of the group lends, of a meta field; `digest` says from which donors. `role` None: it is
     none that the present monitor asks for.
     """
 
@@ -62,19 +63,23 @@ class Lens:
     kinds: Mapping[int, CopyKind]
 
     def outcome(self, answer: StoredRecord | StoredCopy) -> Outcome | None:
-        """The outcome of what the model answered; None without a monitor, which says what is favourable."""
+        """Returns the outcome of the model's answer; None without a monitor, which says what is favourable."""
         return None if self.monitor is None else self.monitor.outcomes.classify(answer.prediction if answer.label is None else answer.label)
 
     def groups(self, record: StoredRecord) -> list[RecordGroup]:
-        """The record's group of each watched attribute."""
+        """Returns the record's group of each watched attribute."""
         schema = self.schemas[record.schema_version]
         values = dict(zip((column.name for column in schema.features), record.features, strict=True))
         values |= dict(zip((column.name for column in schema.meta), record.meta or [None] * len(schema.meta), strict=True))
-        attributes = self.monitor.attributes if self.monitor is not None else ()
-        return [_group(attribute, schema.column(attribute.feature), values.get(attribute.feature)) for attribute in attributes]
+        groups = []
+        for attribute in self.monitor.attributes if self.monitor is not None else ():
+            column, value = schema.column(attribute.feature), values.get(attribute.feature)
+            found = None if column is None or value is None else ListedGroups.of(attribute, column).find([value])[0]
+            groups.append(RecordGroup(attribute.feature, *(found or (None, None))))
+        return groups
 
     def changes(self, record: StoredRecord, copies: Iterable[StoredCopy]) -> dict[str, Change]:
-        """What the present monitor's copies of the record changed, by attribute; one without a classified copy is left out."""
+        """Returns the changes by the present monitor's copies of the record, by attribute; one without a classified copy is left out."""
         own, found = self.outcome(record), dict[str, Change]()
         roles = {group.attribute: group.role for group in self.groups(record)}
         for copy in copies:
@@ -88,23 +93,23 @@ class Lens:
         return found
 
     def asked_for(self, attributes: Iterable[str] | None = None) -> list[int]:
-        """The numbers of the copies that the present monitor asks for, of these attributes or of all."""
+        """Returns the numbers of the copies that the present monitor asks for, of these attributes or of all."""
         names = None if attributes is None else set(attributes)
         return [no for no, kind in self.kinds.items() if kind.role is not None and (names is None or kind.attribute in names)]
 
 
 def open_lens(session: Session, deployment_no: int) -> Lens:
-    """The lens on a deployment's records; four statements."""
+    """Returns the lens on a deployment's records; four statements."""
     monitor = monitor_of(session, deployment_no)
     through = [one.feature for one in monitor.attributes if one.correlated_features] if monitor is not None else []
     digests = donor_digests_of(session, deployment_no, through)
     schemas, targets = schemas_of(session, deployment_no), targets_of(session, deployment_no)
-    kinds = {no: _kind(key, schemas[key.schema_version], monitor, digests) for no, key in targets.items()}
+    kinds = {no: _read_kind(key, schemas[key.schema_version], monitor, digests) for no, key in targets.items()}
     return Lens(monitor, schemas, targets, kinds)
 
 
 def change_of(own: Outcome | None, copy: Outcome | None) -> Change | None:
-    """What a copy changed; None where one of the two is in neither outcome list."""
+    """Returns the change that a copy made; None where one of the two is in neither outcome list."""
     if own is None or copy is None or Outcome.UNCLASSIFIED in (own, copy):
         return None
     if own is copy:
@@ -112,43 +117,29 @@ def change_of(own: Outcome | None, copy: Outcome | None) -> Change | None:
     return "gained" if copy is Outcome.FAVOURABLE else "lost"
 
 
-def _group(attribute: MonitoredAttribute, column: Column | None, value: Scalar | None) -> RecordGroup:
-    if column is None or value is None:
-        return RecordGroup(attribute.feature, None, None)
-    groups = groups_of(attribute, column, [value], seen_in="the record")
-    place = next(iter(positions(groups, column, [value])))
-    return RecordGroup(attribute.feature, *((None, None) if place == NEITHER else (groups[place].label, groups[place].role)))
-
-
-def _kind(key: TargetKey, schema: RecordSchema, monitor: Monitor | None, digests: Mapping[str, str]) -> CopyKind:
+def _read_kind(key: TargetKey, schema: RecordSchema, monitor: Monitor | None, digests: Mapping[str, str]) -> CopyKind:
+    """Returns the kind of copy that a stored target is; with a role where the present monitor asks for the same."""
     column = schema.column(key.feature)
+    target, donated, digest = key.target, (), None
     # The model does not see a meta field: its copies take the features of a donor.
     is_donated = any(one.name == key.feature for one in schema.meta)
-    target, donated, digest = _donated(key.target) if is_donated else (key.target, (), None)
+    if is_donated:
+        stored = json.loads(key.target)
+        target, donated, digest = stored["target"], tuple(stored["features"]), stored["donors"]
+    # A category may begin with a bracket, too: only in a numeric column it is a range.
     is_range = column is not None and column.kind is FieldKind.NUMERIC and target.startswith("[")
     value = Range(*json.loads(target)) if is_range else target
     kind = CopyKind(key.feature, value.label if isinstance(value, Range) else value, value, None, donated, digest)
+
     attribute = next((one for one in monitor.attributes if one.feature == key.feature), None) if monitor is not None else None
-    if monitor is None or attribute is None or column is None or not _is_drawn_alike(key, kind, monitor):
+    if monitor is None or attribute is None or column is None:
+        return kind
+    # Whether the present monitor would draw the same copies; of a single value there is nothing to draw.
+    drawn = (monitor.draws, monitor.seed) if is_range else (1, 0)
+    if key.seed != monitor.seed if is_donated else (key.draws, key.seed) != drawn:
         return kind
     if (kind.digest, set(kind.donated)) != (digests.get(key.feature) if is_donated else None, set(attribute.correlated_features)):
         return kind
-    return replace(kind, role=_role(attribute, column, kind))
-
-
-def _donated(target: str) -> tuple[str, tuple[str, ...], str]:
-    stored = json.loads(target)
-    return stored["target"], tuple(stored["features"]), stored["donors"]
-
-
-def _is_drawn_alike(key: TargetKey, kind: CopyKind, monitor: Monitor) -> bool:
-    """Whether the present monitor would draw the same copies; of a single value there is nothing to draw."""
-    if kind.digest is not None:
-        return key.seed == monitor.seed
-    return (key.draws, key.seed) == ((monitor.draws, monitor.seed) if isinstance(kind.value, Range) else (1, 0))
-
-
-def _role(attribute: MonitoredAttribute, column: Column, kind: CopyKind) -> Role | None:
     seen: list[Scalar] = [] if isinstance(kind.value, Range) else [kind.value]
     groups: tuple[Group, ...] = groups_of(attribute, column, seen, seen_in="the copies")
-    return next((group.role for group in groups if group.label == kind.group), None)
+    return replace(kind, role=next((group.role for group in groups if group.label == kind.group), None))

@@ -1,37 +1,37 @@
-"""Series as people see them: all groups of an attribute of one metric, over hours or rolled up."""
+"""Series for people: all groups of an attribute of one metric, over hours or rolled up."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from app.checks.rollups import Period, RolledUp, period_start, roll_up
-from app.checks.tabulation import table_data
-from app.domain.checks import CheckState, DataSet, Scope
-from app.domain.monitors import Limits
-from app.errors import InvalidInput
-from app.metrics.catalogue import CATALOGUE
-from app.metrics.sides import Disadvantaged, disadvantaged
-from app.store.measurements import SeriesFilter, hour_tables
-from app.store.mitigation import settings_of
-from app.store.monitors import monitor_of
-from app.store.series import EndedRun, SeriesKey, StoredPoint, ended_runs, span_counts, stored_points
+from ..checks.rollups import Period, period_start, roll_up
+from ..checks.tabulation import table_data
+from ..domain.checks import CheckState, DataSet, Scope
+from ..domain.monitors import Limits
+from ..errors import InvalidInput
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.sides import Disadvantaged, disadvantaged
+from ..store.checks.measurements import SeriesFilter, hour_tables
+from ..store.checks.series import EndedRun, SeriesKey, StoredPoint, ended_runs, span_counts, stored_points
+from ..store.deployments.monitors import monitor_of
+from ..store.mitigation.mitigation import settings_of
 
 SHOWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
-"""Scopes that a chart shows. The value furthest out, the pooled ones and the two furthest apart are said in words beside it."""
+"""Scopes that a chart shows. The value furthest out, the pooled ones and the two furthest apart are given in words next to it."""
 
 MOST_TABLES = 20_000
-"""Hours that one roll-up adds up: more than two years of them."""
+"""Max hours that one roll-up adds up: more than two years of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesPoint:
-    """One value, its 95 % interval, and what to say of it.
+    """One value, its 95 % interval, and remarks on it.
 
-    `value` is None exactly when `reason` says why. An absent limit of the interval beside a value means unbounded. `at` is the end of
-    the time it speaks of; of a roll-up, the start of the period, which has no check of its own. The limits are those that the value was
-    held against: a monitor may have had others before. `definition` numbers the definitions that the metric has had on the data.
+    `value` is None exactly when `reason` says why. An absent limit of the interval of a value means unbounded. `at` is the end of
+    the time it describes; of a roll-up, the start of the period, which has no check of its own. The limits are those that the value was
+    compared with: a monitor may have had others before. `definition` numbers the definitions that the metric has had on the data.
     """
 
     at: datetime
@@ -59,7 +59,7 @@ class GroupSeries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """A check that ended without measurements: the end of its span, how it ended, and why."""
+    """Check that ended without measurements: the end of its span, how it ended, and why."""
 
     at: datetime
     state: CheckState
@@ -68,7 +68,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One metric on one data set of one attribute (None: of everybody). The limits are those of the newest point.
+    """Series of one metric on one data set of one attribute (None: of all records). The limits are those of the newest point.
 
     `rollup` None means one point a check.
     """
@@ -103,7 +103,7 @@ class Volume:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesWanted:
-    """What a chart is asked for. `attribute` None stands for everybody; times are half-open [since, until)."""
+    """Request for a chart. `attribute` None means all records; times are half-open [since, until)."""
 
     metric: str
     data: DataSet
@@ -114,35 +114,45 @@ class SeriesWanted:
     scopes: tuple[Scope, ...] = SHOWN_SCOPES
 
     def key(self) -> SeriesKey:
-        """The same for the store."""
+        """Returns the same for the store."""
         return SeriesKey(
             metric=self.metric, data=self.data, attribute=self.attribute, scopes=self.scopes, since=self.since, until=self.until
         )
 
 
 def series_of(session: Session, deployment_no: int, wanted: SeriesWanted) -> Series:
-    """One metric with all its groups, oldest point first; two statements without a roll-up, three with one.
+    """Returns one metric with all its groups, oldest point first; two statements without a roll-up, three with one.
 
-    Of several checks that end at one moment the one of an hour counts, of these the newest. A roll-up is computed anew from the count
+    Of several checks that end at one moment the one of an hour counts, of these the newest. A roll-up is computed again from the count
     tables of whole hours, under the monitor's present limits; without a monitor, and for metrics that read records, it has no point.
 
     Raises:
         InvalidInput: the range leaves more hours than one roll-up adds up.
     """
-    if wanted.rollup is None:
-        return _hourly(session, deployment_no, wanted)
-    return _rolled_up(session, deployment_no, wanted, wanted.rollup)
+    if wanted.rollup is not None:
+        return _roll_up_series(session, deployment_no, wanted, wanted.rollup)
+
+    runs = ended_runs(session, deployment_no, wanted.since, wanted.until)
+    groups = _group_points(stored_points(session, deployment_no, wanted.key()), {run.no: run for run in runs})
+    newest = max((point for group in groups for point in group.points), key=lambda point: point.at, default=None)
+    limits = Limits() if newest is None else Limits(lower=newest.lower_limit, upper=newest.upper_limit)
+
+    # Of the checks of one moment, none of which succeeded, the newest is the gap: later ones replace earlier ones.
+    measured = {run.span_end for run in runs if run.state == CheckState.SUCCEEDED}
+    failed = {run.span_end: run for run in runs if run.span_end not in measured}
+    gaps = tuple(Gap(at=at, state=CheckState(run.state), reason=run.reason) for at, run in failed.items())
+    return _series(wanted, limits, groups, gaps)
 
 
 def disadvantaged_at(series: Series, point: SeriesPoint) -> Disadvantaged | None:
-    """Returns who is at a disadvantage by a point of the series, under the limits that it was held against."""
+    """Returns the side that is at a disadvantage by a point of the series, under the limits that it was compared with."""
     return disadvantaged(CATALOGUE[series.metric], point.value, (point.lower_limit, point.upper_limit), point.verdict)
 
 
 def volume_of(
     session: Session, deployment_no: int, since: datetime | None, until: datetime | None, rollup: Period | None
 ) -> tuple[Volume, ...]:
-    """How much was logged: a point for each checked hour, at its end, or for each period, at its start. One statement.
+    """Returns the logged records: a point for each checked hour, at its end, or for each period, at its start. One statement.
 
     Of an hour that was checked before its end, too, the last check counts. Checks that are longer, or begin within an hour, are left out.
     """
@@ -157,28 +167,20 @@ def volume_of(
     return tuple(Volume(at=start, records=records, additional=additional) for start, (records, additional) in sorted(sums.items()))
 
 
-def _hourly(session: Session, deployment_no: int, wanted: SeriesWanted) -> Series:
-    key = wanted.key()
-    runs = ended_runs(session, deployment_no, wanted.since, wanted.until)
-    groups = _groups(stored_points(session, deployment_no, key), {run.no: run for run in runs})
-    newest = max((point for group in groups for point in group.points), key=lambda point: point.at, default=None)
-    limits = Limits() if newest is None else Limits(lower=newest.lower_limit, upper=newest.upper_limit)
-    return _series(wanted, limits, groups, _gaps(runs))
-
-
-def _groups(stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]) -> tuple[GroupSeries, ...]:
+def _group_points(stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]) -> tuple[GroupSeries, ...]:
+    """Returns the points by group; of several checks that end at one moment the one of an hour counts, of these the newest."""
     found: dict[tuple[str, str | None], list[SeriesPoint]] = {}
     last: dict[tuple[str, str | None], EndedRun] = {}
     for check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit, definition in stored:
-        run, whom = runs.get(check_no), (scope, group)
+        run, subject = runs.get(check_no), (scope, group)
         if run is None:  # it ended in the moment between the two statements, and is there the next time
             continue
-        points = found.setdefault(whom, [])
+        points = found.setdefault(subject, [])
         if points and points[-1].at == run.span_end:
-            if last[whom].is_hourly and not run.is_hourly:
+            if last[subject].is_hourly and not run.is_hourly:
                 continue
             points.pop()
-        last[whom] = run
+        last[subject] = run
         points.append(
             SeriesPoint(
                 at=run.span_end,
@@ -198,14 +200,8 @@ def _groups(stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]) -> tupl
     return tuple(GroupSeries(group=group, scope=Scope(scope), points=tuple(points)) for (scope, group), points in found.items())
 
 
-def _gaps(runs: Sequence[EndedRun]) -> tuple[Gap, ...]:
-    """The newest check of each moment that no check succeeded for."""
-    measured = {run.span_end for run in runs if run.state == CheckState.SUCCEEDED}
-    failed = {run.span_end: run for run in runs if run.span_end not in measured}
-    return tuple(Gap(at=at, state=CheckState(run.state), reason=run.reason) for at, run in failed.items())
-
-
-def _rolled_up(session: Session, deployment_no: int, wanted: SeriesWanted, period: Period) -> Series:
+def _roll_up_series(session: Session, deployment_no: int, wanted: SeriesWanted, period: Period) -> Series:
+    """Returns the series computed again from the count tables of whole hours."""
     monitor = monitor_of(session, deployment_no)
     if monitor is None:
         return _series(wanted, Limits(), (), ())
@@ -214,16 +210,11 @@ def _rolled_up(session: Session, deployment_no: int, wanted: SeriesWanted, perio
     if len(tables) > MOST_TABLES:
         raise InvalidInput.of("since", f"leaves more than {MOST_TABLES:,} checked hours to add up; choose a later one")
     only = replace(monitor, metrics=(wanted.metric,))
-    results = roll_up(tables, period, only, settings_of(session, deployment_no))
-    shown = [one for one in results if one.measurement.data is wanted.data and one.measurement.scope in wanted.scopes]
-    limits = (shown[-1].measurement.lower_limit, shown[-1].measurement.upper_limit) if shown else (None, None)
-    return _series(wanted, Limits(lower=limits[0], upper=limits[1]), _rolled_groups(shown), ())
+    results = [one.measurement for one in roll_up(tables, period, only, settings_of(session, deployment_no))]
+    shown = [one for one in results if one.data is wanted.data and one.scope in wanted.scopes]
 
-
-def _rolled_groups(results: Iterable[RolledUp]) -> tuple[GroupSeries, ...]:
     found: dict[tuple[Scope, str | None], list[SeriesPoint]] = {}
-    for result in results:
-        one = result.measurement
+    for one in shown:
         point = SeriesPoint(
             at=one.at,
             value=one.value,
@@ -239,7 +230,9 @@ def _rolled_groups(results: Iterable[RolledUp]) -> tuple[GroupSeries, ...]:
             definition=one.definition,
         )
         found.setdefault((one.scope, one.group), []).append(point)
-    return tuple(GroupSeries(group=group, scope=scope, points=tuple(points)) for (scope, group), points in found.items())
+    groups = tuple(GroupSeries(group=group, scope=scope, points=tuple(points)) for (scope, group), points in found.items())
+    limits = Limits(lower=shown[-1].lower_limit, upper=shown[-1].upper_limit) if shown else Limits()
+    return _series(wanted, limits, groups, ())
 
 
 def _series(wanted: SeriesWanted, limits: Limits, groups: tuple[GroupSeries, ...], gaps: tuple[Gap, ...]) -> Series:

@@ -1,4 +1,4 @@
-"""Payload records as people look through them: filtered in the words of the present monitor, newest first."""
+"""Lists payload records for people: filtered in the words of the present monitor, newest first."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,27 +7,28 @@ from typing import Literal, TypeAlias
 
 from sqlalchemy.orm import Session
 
-from app.domain.deployments import Column, FieldKind, RecordSchema
-from app.domain.groups import typed
-from app.domain.mitigation import FlaggedRecord
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import is_numeric
-from app.domain.texts import TOGETHER
-from app.domain.values import GroupValue, Range, canonical, label_of
-from app.errors import Conflict, InvalidInput
-from app.store.record_conditions import ColumnPlace, GroupTest, RecordFilter, RecordPlace, ValueTest
-from app.store.transactions import StoredCopy, StoredRecord, copies_of, find_records, flags_of
-from app.views.check_window import CheckWindow, WindowPart, window_of_check
-from app.views.record_lens import WORDS, Change, Lens, OutcomeWord, RecordGroup, open_lens
+from ..domain.comparisons import comparisons_of, find_comparison, split_group
+from ..domain.deployments import Column, FieldKind, RecordSchema
+from ..domain.groups import group_test
+from ..domain.mitigation import FlaggedRecord
+from ..domain.monitors import MonitoredAttribute
+from ..domain.texts import TOGETHER
+from ..domain.value_tests import ValueTest, outcome_test
+from ..domain.values import GroupValue, label_of
+from ..errors import Conflict, InvalidInput
+from ..store.records.record_conditions import ColumnPlace, GroupTest, RecordFilter, RecordPlace
+from ..store.records.transactions import StoredCopy, StoredRecord, copies_of, find_records, flags_of, shown_record
+from .check_window import CheckWindow, WindowPart, window_of_check
+from .record_lens import WORDS, Change, Lens, OutcomeWord, RecordGroup, open_lens
 
 ChangedFilter: TypeAlias = Literal["gained", "lost", "any", "none"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordsWanted:
-    """Which records are asked for; an absent member lets all through. Times are half-open [since, until).
+    """Request for records; an absent member allows all. Times are half-open [since, until).
 
-    `attribute` may be an intersection; by itself it lets all through, and says whose `group` and which copies (`changed`) are meant.
+    `attribute` may be an intersection; by itself it allows all, and says whose `group` and which copies (`changed`) are meant.
     """
 
     check_id: str | None = None
@@ -38,12 +39,12 @@ class RecordsWanted:
     outcome: OutcomeWord | None = None
     changed: ChangedFilter | None = None
     debiased: bool = False
-    behind: RecordPlace | None = None
+    after: RecordPlace | None = None
     limit: int = 100
 
     @property
     def needs_monitor(self) -> bool:
-        """Whether it speaks of what a monitor says."""
+        """Returns whether the request needs a monitor."""
         return any(member is not None for member in (self.attribute, self.group, self.outcome, self.changed))
 
 
@@ -65,7 +66,7 @@ class RecordSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """A page of records, newest first. `next_place` is where to go on behind; None at the end.
+    """A page of records, newest first. `next_place` is where the next page begins; None at the end.
 
     A page may be short, or empty, and still have a next one: a request looks through a bounded part of the log.
     """
@@ -75,7 +76,7 @@ class Records:
 
 
 def records_of(session: Session, deployment_no: int, wanted: RecordsWanted) -> Records:
-    """The records asked for. The number of statements does not depend on how many there are.
+    """Returns the records asked for. The number of statements does not depend on how many there are.
 
     Raises:
         NotFound: there is no such check.
@@ -86,9 +87,9 @@ def records_of(session: Session, deployment_no: int, wanted: RecordsWanted) -> R
     window = None if wanted.check_id is None else window_of_check(session, deployment_no, wanted.check_id)
     if window is not None and window.oldest is None:
         return Records(records=(), next_place=None)
-    condition = _filter(wanted, lens, window)
-    found = find_records(session, deployment_no, condition, behind=wanted.behind, limit=wanted.limit + 1)
-    page, is_full = found.records[: wanted.limit], len(found.records) > wanted.limit
+    condition = filter_of(wanted, lens, window)
+    found = find_records(session, deployment_no, condition, after=wanted.after, limit=wanted.limit + 1)
+    page, is_full = found.records[: wanted.limit], found.is_cut or len(found.records) > wanted.limit
     return Records(
         records=tuple(summaries(session, deployment_no, page, lens, window)),
         next_place=page[-1].place if is_full else found.looked_through_to,
@@ -98,7 +99,7 @@ def records_of(session: Session, deployment_no: int, wanted: RecordsWanted) -> R
 def summaries(
     session: Session, deployment_no: int, records: Sequence[StoredRecord], lens: Lens, window: CheckWindow | None
 ) -> list[RecordSummary]:
-    """What is said of each record; two statements."""
+    """Returns the summary of each record; two statements."""
     numbers = [record.record_no for record in records]
     copies: dict[int, list[StoredCopy]] = {number: [] for number in numbers}
     for copy in copies_of(session, numbers, lens.asked_for()):
@@ -108,7 +109,7 @@ def summaries(
         flags[flag.record_no].append(flag)
     return [
         RecordSummary(
-            record=record,
+            record=shown_record(record),
             schema=lens.schemas[record.schema_version],
             outcome=None if (outcome := lens.outcome(record)) is None else WORDS[outcome],
             groups=tuple(lens.groups(record)),
@@ -122,13 +123,38 @@ def summaries(
     ]
 
 
-def _filter(wanted: RecordsWanted, lens: Lens, window: CheckWindow | None) -> RecordFilter:
+def filter_of(wanted: RecordsWanted, lens: Lens, window: CheckWindow | None) -> RecordFilter:
+    """Returns the filter of the store that lets the same records through, in the words of the lens's monitor.
+
+    Raises:
+        InvalidInput: the monitor has no such attribute or group.
+        Conflict: there is no monitor.
+    """
     monitor = lens.monitor
     if monitor is None and wanted.needs_monitor:
-        raise Conflict("The deployment has no fairness monitor, which says what is favourable and who is in which group; put one first.")
+        raise Conflict("The deployment has no fairness monitor, which says what is favourable and who is in which group. Set one first.")
     if wanted.group is not None and wanted.attribute is None:
         raise InvalidInput.of("attribute", "must say of which attribute the group is")
-    members = [] if monitor is None or wanted.attribute is None else _members(monitor, wanted.attribute)
+    members = []
+    if monitor is not None and wanted.attribute is not None:
+        comparison = find_comparison(monitor, wanted.attribute)
+        if comparison is None:
+            known = ", ".join(one.label for one in comparisons_of(monitor))
+            raise InvalidInput.of("attribute", f"is none that the monitor watches, which are: {known}"[:1000])
+        members = comparison.members(monitor)
+
+    groups: tuple[tuple[GroupTest, ...], ...] = ()
+    if wanted.group is not None:
+        # Where no way to divide the label fits, the refusal is of the member whose group its part is not.
+        label = wanted.group
+        ways = [(label,)] if len(members) == 1 else split_group(label, members) or [tuple(label.split(TOGETHER))]
+        if len(ways[0]) != len(members):
+            names = TOGETHER.join(member.feature for member in members)
+            raise InvalidInput.of("group", f"must name a group of each of {names}, joined by ×")
+        groups = tuple(
+            tuple(_test_group(member, part, lens.schemas) for member, part in zip(members, parts, strict=True)) for parts in ways
+        )
+
     times = [wanted.until, None if window is None else window.span.end]
     return RecordFilter(
         since=wanted.since,
@@ -137,7 +163,7 @@ def _filter(wanted: RecordsWanted, lens: Lens, window: CheckWindow | None) -> Re
         version=None if window is None else window.version,
         favourable=ValueTest() if monitor is None else outcome_test(monitor.outcomes.favourable),
         unfavourable=ValueTest() if monitor is None else outcome_test(monitor.outcomes.unfavourable),
-        groups=() if wanted.group is None else tuple(_groups(members, wanted.group, lens.schemas)),
+        groups=groups,
         outcome=wanted.outcome,
         changed=wanted.changed,
         targets=tuple(lens.asked_for([member.feature for member in members] or None)) if wanted.changed is not None else (),
@@ -146,24 +172,7 @@ def _filter(wanted: RecordsWanted, lens: Lens, window: CheckWindow | None) -> Re
     )
 
 
-def _members(monitor: Monitor, name: str) -> list[MonitoredAttribute]:
-    """The attribute of that name, or those of the intersection, in its order."""
-    together = {TOGETHER.join(features): features for features in monitor.intersections}
-    found = [attribute for feature in together.get(name, (name,)) for attribute in monitor.attributes if attribute.feature == feature]
-    if not found:
-        known = ", ".join([*(attribute.feature for attribute in monitor.attributes), *together])
-        raise InvalidInput.of("attribute", f"is none that the monitor watches, which are: {known}"[:1000])
-    return found
-
-
-def _groups(members: Sequence[MonitoredAttribute], label: str, schemas: Mapping[int, RecordSchema]) -> list[GroupTest]:
-    labels = label.split(TOGETHER) if len(members) > 1 else [label]
-    if len(labels) != len(members):
-        raise InvalidInput.of("group", f"must name a group of each of {TOGETHER.join(member.feature for member in members)}, joined by ×")
-    return [_group(member, part, schemas) for member, part in zip(members, labels, strict=True)]
-
-
-def _group(attribute: MonitoredAttribute, label: str, schemas: Mapping[int, RecordSchema]) -> GroupTest:
+def _test_group(attribute: MonitoredAttribute, label: str, schemas: Mapping[int, RecordSchema]) -> GroupTest:
     listed = (*attribute.monitored, *(attribute.reference or ()))
     value: GroupValue | None = next((value for value in listed if label_of(value) == label), None)
     if value is None and attribute.reference is not None:
@@ -180,15 +189,7 @@ def _group(attribute: MonitoredAttribute, label: str, schemas: Mapping[int, Reco
         for (in_features, position, column), versions in places.items()
     ]
     # With the reference left out, every other value is a group of its own.
-    texts = (
-        {canonical(typed(label if value is None else value, column)) for _, _, column in places} if not isinstance(value, Range) else set()
-    )
-    ranges = ((value.lo, value.hi),) if isinstance(value, Range) else ()
-    return GroupTest(ValueTest(tuple(sorted(texts)), ranges), tuple(columns_found))
-
-
-def outcome_test(members: Sequence[GroupValue]) -> ValueTest:
-    """Returns which outcomes pass that are among these favourable, or unfavourable, members."""
-    texts = tuple(canonical(member) for member in members if not isinstance(member, Range))
-    ranges = tuple((member.lo, member.hi) for member in members if isinstance(member, Range))
-    return ValueTest(texts, ranges, only_numbers=any(is_numeric(member) for member in members))
+    tests = [group_test(label if value is None else value, column) for _, _, column in places]
+    texts = {text for test in tests for text in test.texts}
+    ranges = dict.fromkeys(bounds for test in tests for bounds in test.ranges)
+    return GroupTest(ValueTest(tuple(sorted(texts)), tuple(ranges)), tuple(columns_found))

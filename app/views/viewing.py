@@ -1,17 +1,16 @@
-"""Which views a check has, and each of them. What a view says is in the file of its name beside this one."""
+"""Builds the views of a check. The contents of a view are in the file of its name in this folder."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy.orm import Session
 
-from app.domain.checks import CheckRun, CheckState, DataSet
-from app.domain.deployments import Deployment
-from app.views.check_source import CheckSource, Standing, source_of, standing_of
-from app.views.check_views import AttributeView, CheckOfView, CheckView, ViewKind, ViewState
-from app.views.debiased_view import (
+from ..domain.checks import CheckRun, CheckState, DataSet
+from ..domain.deployments import Deployment
+from .check_source import CheckSource, CountedCheck, counted_check, source_of
+from .check_views import AttributeView, CheckOfView, CheckView, ViewKind, ViewState
+from .debiased_view import (
     BALANCED_AFTER,
     BALANCED_BEFORE,
     IMPACT_AFTER,
@@ -25,7 +24,7 @@ from app.views.debiased_view import (
     notes_on_mitigation,
     why_not_debiased,
 )
-from app.views.payload_view import (
+from .payload_view import (
     EQUALITY,
     IMPACT,
     OPENSCALE,
@@ -35,7 +34,7 @@ from app.views.payload_view import (
     perturbed_attributes,
     why_not_perturbed,
 )
-from app.views.training_view import training_view, why_no_training
+from .training_view import training_view, why_no_training
 
 CARRIED = (
     "Nothing was logged since, and the records and labels that were read are still the same;"
@@ -51,7 +50,7 @@ _NEEDED: Mapping[ViewKind, tuple[Sequence[DataSet], frozenset[str]]] = {
         | {name for names in QUALITY for name in names},
     ),
 }
-"""The tables and the measurements that are read for each view of logged records."""
+"""Tables and measurements that are read for each view of logged records."""
 
 _NOT_OVER = {
     CheckState.QUEUED: "The check waits for a worker; it has no figures yet.",
@@ -65,38 +64,77 @@ _ENDED_WITHOUT = {
 
 
 def views_of(session: Session, deployment: Deployment, check: CheckRun) -> tuple[ViewState, ...]:
-    """Each kind of view, and why the check does not have it where it does not."""
-    standing = standing_of(session, check)
-    reasons = {kind: _why_not(standing, kind) for kind in _NEEDED} | {ViewKind.TRAINING: why_no_training(session, deployment.no)}
+    """Returns each kind of view, and why the check does not have it where it does not."""
+    counted = counted_check(session, check)
+    reasons = {kind: _why_not(counted, kind) for kind in _NEEDED} | {ViewKind.TRAINING: why_no_training(session, deployment.no)}
     return tuple(ViewState(kind=kind, reason=reasons[kind]) for kind in ViewKind)
 
 
 def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: ViewKind) -> CheckView:
-    """One view of a check of the deployment; with the reason, and no figures, where there is none."""
-    standing = standing_of(session, check)
-    view = CheckView(kind=kind, check=_check(standing))
+    """Returns one view of a check of the deployment; with the reason, and no figures, where there is none."""
+    counted = counted_check(session, check)
+    view = CheckView(kind=kind, check=check_of_view(counted))
+
     if kind is ViewKind.TRAINING:
-        return _of_training(session, deployment, view, check)
-    view = _with_window(view, standing)
-    reason = _why_not(standing, kind)
+        found = training_view(session, deployment, check)
+        if isinstance(found, str):
+            return replace(view, reason=found)
+        return replace(
+            view,
+            attributes=found.attributes,
+            records=found.records,
+            unclassified_records=found.unclassified,
+            processed_at=found.processed_at,
+            notes=found.notes,
+        )
+
+    window = counted.window
+    oldest, newest = (window.get(name) for name in ("oldest_record_at", "newest_record_at"))
+    view = replace(
+        view,
+        records=window.get("records"),
+        additional_records=window.get("additional_records"),
+        logged_in_span=window.get("logged_in_span"),
+        unclassified_records=window.get("unclassified_records"),
+        oldest=None if oldest is None else datetime.fromisoformat(oldest),
+        newest=None if newest is None else datetime.fromisoformat(newest),
+    )
+
+    reason = _why_not(counted, kind)
     if reason is not None:
         return replace(view, reason=reason)
     data, metrics = _NEEDED[kind]
-    return _of_records(view, source_of(session, standing, data=data, metrics=metrics))
+    return _fill_view(view, source_of(session, counted, data=data, metrics=metrics))
 
 
-def _why_not(standing: Standing, kind: ViewKind) -> str | None:
-    check = standing.check
+def check_of_view(counted: CountedCheck) -> CheckOfView:
+    """Returns the facts on the check that are shown next to its figures."""
+    check, origin = counted.check, counted.origin
+    return CheckOfView(
+        id=check.id,
+        deployment_id=check.deployment_id,
+        state=check.state,
+        span=check.span,
+        monitor_version=check.monitor_version,
+        model_revision=check.model_revision,
+        carried_from=None if origin.no == check.no else origin.id,
+        counted_span=origin.span,
+    )
+
+
+def _why_not(counted: CountedCheck, kind: ViewKind) -> str | None:
+    check = counted.check
     if check.state in _NOT_OVER:
         return _NOT_OVER[check.state]
     if check.state in _ENDED_WITHOUT:
         return f"{_ENDED_WITHOUT[check.state]}: {check.reason or 'no reason is known'}"
     if kind is ViewKind.PAYLOAD:
         return None
-    return why_not_perturbed(standing) if kind is ViewKind.PAYLOAD_PERTURBED else why_not_debiased(standing)
+    return why_not_perturbed(counted) if kind is ViewKind.PAYLOAD_PERTURBED else why_not_debiased(counted)
 
 
-def _of_records(view: CheckView, source: CheckSource) -> CheckView:
+def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
+    """Returns the view with the attributes of its kind, and notes."""
     notes: tuple[str, ...] = () if view.check.carried_from is None else (CARRIED.format(check_id=view.check.carried_from),)
     balanced: tuple[AttributeView, ...] = ()
     mode: str | None = None
@@ -110,49 +148,3 @@ def _of_records(view: CheckView, source: CheckSource) -> CheckView:
         case _:
             attributes = payload_attributes(source)
     return replace(view, attributes=attributes, balanced=balanced, mitigation_mode=mode, notes=notes)
-
-
-def _of_training(session: Session, deployment: Deployment, view: CheckView, check: CheckRun) -> CheckView:
-    found = training_view(session, deployment, check)
-    if isinstance(found, str):
-        return replace(view, reason=found)
-    return replace(
-        view,
-        attributes=found.attributes,
-        records=found.records,
-        unclassified_records=found.unclassified,
-        processed_at=found.processed_at,
-        notes=found.notes,
-    )
-
-
-def _check(standing: Standing) -> CheckOfView:
-    check, counted = standing.check, standing.counted
-    return CheckOfView(
-        id=check.id,
-        deployment_id=check.deployment_id,
-        state=check.state,
-        span=check.span,
-        monitor_version=check.monitor_version,
-        model_revision=check.model_revision,
-        carried_from=None if counted.no == check.no else counted.id,
-        counted_span=counted.span,
-    )
-
-
-def _with_window(view: CheckView, standing: Standing) -> CheckView:
-    window = standing.window
-    return replace(
-        view,
-        records=window.get("records"),
-        additional_records=window.get("additional_records"),
-        logged_in_span=window.get("logged_in_span"),
-        unclassified_records=window.get("unclassified_records"),
-        oldest=_moment(window, "oldest_record_at"),
-        newest=_moment(window, "newest_record_at"),
-    )
-
-
-def _moment(window: Mapping[str, Any], name: str) -> datetime | None:
-    text = window.get(name)
-    return None if text is None else datetime.fromisoformat(text)

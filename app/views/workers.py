@@ -1,9 +1,9 @@
 """Words for the time in which no worker answers: one place for pages, REST and the command line."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 
-from app.domain.workers import WorkersSeen, WorkerState
+from ..domain.workers import WorkersSeen, WorkerState
 
 RUNBOOK = "docs/operations/runbook.md#no-worker-answers"
 """The section of the documentation that says what to do."""
@@ -11,7 +11,7 @@ RUNBOOK = "docs/operations/runbook.md#no-worker-answers"
 _SILENT = "No worker has answered since {since}. Checks and alerts wait; logging goes on, and nothing that is logged is lost."
 _NEVER_SEEN = "No worker has answered yet. Checks and alerts wait; logging goes on, and nothing that is logged is lost."
 _START = "Start one with evenhand worker, or with evenhand serve, which runs one itself."
-_START_AGAIN = "Read at the end of the worker's log why it stopped, then start it again with evenhand worker or evenhand serve."
+_START_AGAIN = "The end of the worker's log says why it stopped. Start it again with evenhand worker or evenhand serve."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,14 +30,12 @@ def notice_of(seen: WorkersSeen) -> WorkerNotice | None:
         case WorkerState.NEVER_SEEN:
             return WorkerNotice(sentence=_NEVER_SEEN, next_step=_START)
         case WorkerState.SILENT:
-            return WorkerNotice(sentence=_SILENT.format(since=_moment(seen.last_seen_at)), next_step=_START_AGAIN)
+            at = seen.last_seen_at
+            since = "a time that is not known" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+            return WorkerNotice(sentence=_SILENT.format(since=since), next_step=_START_AGAIN)
 
 
 def silence_of(seen: WorkersSeen) -> str | None:
     """Returns the first sentence of the notice alone, for texts that go on from there; None while a worker answers."""
     notice = notice_of(seen)
     return None if notice is None else f"{notice.sentence.partition('. ')[0]}."
-
-
-def _moment(at: datetime | None) -> str:
-    return "a time that is not known" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,8 +1,8 @@
-"""The gate: everything but the health routes and the log-in is refused to whoever is unknown, before a byte of the body is read.
+"""The gate: everything but the health routes and the log-in is refused to unknown callers, before a byte of the body is read.
 
-Programs come with a key in the Authorization header, browsers with the cookie of a session. A cookie goes along with every request
-to this host, whoever caused it; so one that changes something is believed only if the browser says that a page of ours sent it.
-The same holds for a key that was typed into a browser's own prompt (HTTP Basic), but that curl sends it too, and says nothing.
+Programs send a key in the Authorization header, browsers the cookie of a session. A browser adds the cookie to every request to
+this host, whichever page caused it; so the gate accepts a change only if the browser says that a page of ours sent the request.
+The same holds for a key typed into a browser's own prompt (HTTP Basic), except that curl sends it too, and does not name a page.
 """
 
 from urllib.parse import quote, urlsplit
@@ -11,11 +11,11 @@ from starlette.datastructures import Headers
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.errors import EvenhandError, Forbidden, Unauthenticated
-from app.security.authenticator import Authenticator
-from app.security.principals import Principal
-from app.security.sessions import COOKIE, SECURE_COOKIE, TOKEN
-from app.web.problems import problem_response
+from ..errors import EvenhandError, Forbidden, Unauthenticated
+from ..security.authenticator import Authenticator
+from ..security.principals import Principal
+from ..security.sessions import COOKIE, SECURE_COOKIE, TOKEN
+from .problems import problem_response
 
 LOG_IN = "/login"
 ASSETS = "/assets/"
@@ -24,20 +24,20 @@ _OPEN = ("/health/", ASSETS)
 _BROWSED = ("/docs", "/openapi.json")
 _OF_PROGRAMS = ("/v1/", "/docs", "/openapi.json", "/metrics", "/health/")
 _CHALLENGE = 'Basic realm="Evenhand: any name, an API key as the password", charset="UTF-8"'
-"""Makes a browser ask for the key by its own log-in prompt. Only where people browse: programs are asked for a Bearer token."""
+"""Makes a browser ask for the key in its own log-in prompt. Only where people browse: programs are asked for a Bearer token."""
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class KeyGate:
-    """Leaves who calls in the request's state, as `principal`."""
+    """Stores the caller in the request's state, as `principal`."""
 
     def __init__(self, app: ASGIApp, *, authenticator: Authenticator) -> None:
         self._app = app
         self._authenticator = authenticator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on if it is open to everybody or comes from somebody we know."""
+        """Passes the request on if its path is open to everybody or its caller is known."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -47,10 +47,13 @@ class KeyGate:
             return
         headers = Headers(scope=scope)
         try:
-            principal = await self._principal(scope, headers)
+            principal = await self._authenticate(scope, headers)
         except EvenhandError as error:
             if isinstance(error, Unauthenticated) and is_read_by_a_person(scope):
-                await RedirectResponse(f"{LOG_IN}?next={_next(scope)}", status_code=303)(scope, receive, send)
+                # As it was sent: a record's id may hold an encoded question mark.
+                path, query = (scope[part].decode("latin-1") for part in ("raw_path", "query_string"))
+                wanted = quote(f"{path}?{query}" if query else path, safe="")
+                await RedirectResponse(f"{LOG_IN}?next={wanted}", status_code=303)(scope, receive, send)
                 return
             response = problem_response(error, scope["state"]["request_id"])
             if isinstance(error, Unauthenticated) and scope["path"].startswith(_BROWSED):
@@ -60,43 +63,54 @@ class KeyGate:
         scope["state"]["principal"] = principal
         await self._app(scope, receive, send)
 
-    async def _principal(self, scope: Scope, headers: Headers) -> Principal:
+    async def _authenticate(self, scope: Scope, headers: Headers) -> Principal:
         token = session_token(scope)
         if token is None or "authorization" in headers:
             authorization = headers.get("authorization")
-            if scope["method"] not in _READING and _is_typed(authorization) and is_from_another_page(headers):
-                raise Forbidden("A page of another host sent this. A browser may change things here only from a page of this service.")
+            require_own_page(scope, authorization)
             return await self._authenticator.authenticate_async(authorization)
         if scope["method"] not in _READING and not is_from_our_page(headers):
             raise Forbidden("A browser's session may change things only from a page of this service. Programs send an API key instead.")
         return await self._authenticator.authenticate_session(token)
 
 
+def require_own_page(scope: Scope, authorization: str | None) -> None:
+    """Returns unless a page of another host made a browser change something with a key that was typed into its prompt.
+
+    Raises:
+        Forbidden: one did.
+    """
+    # A browser sends a key by itself once a person has typed it into its prompt.
+    is_typed = (authorization or "").lstrip()[:5].lower() == "basic"
+    if is_typed and scope["method"] not in _READING and is_from_another_page(Headers(scope=scope)):
+        raise Forbidden("A page of another host sent this. A browser may change things here only from a page of this service.")
+
+
 def is_of_programs(path: str) -> bool:
-    """Whether the address belongs to the API and not to the pages."""
+    """Returns whether the address belongs to the API and not to the pages."""
     return path.startswith(_OF_PROGRAMS)
 
 
 def is_read_by_a_person(scope: Scope) -> bool:
-    """Whether a page was asked for by something that shows pages."""
+    """Returns whether a page was requested by a program that shows pages."""
     return not is_of_programs(scope["path"]) and "text/html" in Headers(scope=scope).get("accept", "")
 
 
 def is_over_https(scope: Scope) -> bool:
-    """Whether the browser came over HTTPS, here or to a proxy in front.
+    """Returns whether the browser came over HTTPS, here or to a proxy in front.
 
-    The proxy's word needs no proof: whoever makes it up gets a cookie that an own browser does not keep.
+    The proxy's header needs no proof: a client that makes it up gets a cookie that its own browser does not keep.
     """
     return "https" in {scope["scheme"], Headers(scope=scope).get("x-forwarded-proto", "").partition(",")[0].strip().lower()}
 
 
 def session_cookie(scope: Scope) -> str:
-    """The name of the session's cookie: over HTTPS one that nothing but this host over HTTPS can have set."""
+    """Returns the name of the session's cookie: over HTTPS one that nothing but this host over HTTPS can have set."""
     return SECURE_COOKIE if is_over_https(scope) else COOKIE
 
 
 def session_token(scope: Scope) -> str | None:
-    """What the session's cookie holds, if there is one. Cookies of other services on the host may look as odd as they like."""
+    """Returns the token in the session's cookie, if there is one. Cookies of other services on the host may have any form."""
     sent = ";".join(Headers(scope=scope).getlist("cookie")).split(";")
     pairs = (one.strip().partition("=") for one in sent)
     tokens = [value for name, _, value in pairs if name == session_cookie(scope) and TOKEN.fullmatch(value)]
@@ -104,44 +118,33 @@ def session_token(scope: Scope) -> str | None:
 
 
 def _drop_other_cookies(scope: Scope) -> None:
-    """Leaves of the cookies only the session's. FastAPI reads all, and Python before 3.11.10 takes seconds for a long quoted one."""
+    """Removes all cookies but the session's. FastAPI reads all, and Python before 3.11.10 takes seconds for a long quoted one."""
     token = session_token(scope)
     own = [] if token is None else [(b"cookie", f"{session_cookie(scope)}={token}".encode())]
-    # In place, because the layers around find the route in this very object.
+    # In place, because the outer layers find the route in this very object.
     scope["headers"] = [header for header in scope["headers"] if header[0] != b"cookie"] + own
 
 
 def is_from_our_page(headers: Headers) -> bool:
-    """Whether the browser vouches that a page of this very host sent the request; no word from it is no."""
+    """Returns whether the browser says that a page of this very host sent the request; if it says nothing, False."""
     site = headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
     origin = headers.get("origin")
-    return origin is not None and _host(origin) == headers.get("host")
+    return origin is not None and _parse_host(origin) == headers.get("host")
 
 
 def is_from_another_page(headers: Headers) -> bool:
-    """Whether a browser says that a page of another host sent the request; no word is no."""
+    """Returns whether the browser says that a page of another host sent the request; if it says nothing, False."""
     site = headers.get("sec-fetch-site")
     if site is not None:
         return site not in {"same-origin", "none"}
     origin = headers.get("origin")
-    return origin is not None and _host(origin) != headers.get("host")
+    return origin is not None and _parse_host(origin) != headers.get("host")
 
 
-def _is_typed(authorization: str | None) -> bool:
-    """Whether a browser may have sent the key by itself, because somebody typed it into its prompt once."""
-    return (authorization or "").lstrip()[:5].lower() == "basic"
-
-
-def _host(origin: str) -> str | None:
+def _parse_host(origin: str) -> str | None:
     try:
         return urlsplit(origin).netloc
     except ValueError:
         return None
-
-
-def _next(scope: Scope) -> str:
-    # As it was sent: a record's id may hold an encoded question mark.
-    path, query = (scope[part].decode("latin-1") for part in ("raw_path", "query_string"))
-    return quote(f"{path}?{query}" if query else path, safe="")

@@ -1,20 +1,22 @@
-"""Which forms of bodies the ordinary routes read: JSON, unless a route says that it reads others."""
+"""The media types of bodies that the ordinary routes read: strict JSON, unless a route declares others."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from fastapi import Request
 
-from app.errors import UnsupportedMediaType
+from ..domain.strict_json import require_strict
+from ..errors import UnsupportedMediaType
 
 _Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
 
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _TAKEN: dict[Callable[..., Any], tuple[str, ...]] = {}
+_READ_BY_THEMSELVES: set[Callable[..., Any]] = set()
 
 
 def takes(*media_types: str) -> Callable[[_Endpoint], _Endpoint]:
-    """Marks a route's function as one that reads bodies of these types beside JSON."""
+    """Marks a route's function as one that reads bodies of these types in addition to JSON."""
 
     def mark(endpoint: _Endpoint) -> _Endpoint:
         _TAKEN[endpoint] = media_types
@@ -23,13 +25,21 @@ def takes(*media_types: str) -> Callable[[_Endpoint], _Endpoint]:
     return mark
 
 
+def reads_body(endpoint: _Endpoint) -> _Endpoint:
+    """Marks a route's function as one that reads its JSON itself, as strictly."""
+    _READ_BY_THEMSELVES.add(endpoint)
+    return endpoint
+
+
 async def understood_only(request: Request) -> None:
-    """Returns if there is no body, or one that says it is JSON, or what the route takes besides.
+    """Returns if there is no body, or one that is strict JSON, or one of a type that the route takes in addition.
 
     Raises:
-        UnsupportedMediaType: the body says it is something else, or nothing of itself.
+        UnsupportedMediaType: the body is declared as something else, or not at all.
+        InvalidInput: its JSON names a member twice, or holds a number that would be read as 0.
     """
-    if request.method not in _WITH_BODY or not _has_body(request):
+    has_body = "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
+    if request.method not in _WITH_BODY or not has_body:
         return
     sent = request.headers.get("content-type", "")
     media_type = sent.partition(";")[0].strip().lower()
@@ -39,12 +49,11 @@ async def understood_only(request: Request) -> None:
             f"one of the content types application/json, {', '.join(others)}" if others else "JSON with the content type application/json"
         )
         raise UnsupportedMediaType(f"Send {wanted}; found {media_type or 'none'!r}.")
+    # A route that takes other types, too, reads the body itself, because it may be too large for memory.
+    if not others and request.scope["endpoint"] not in _READ_BY_THEMSELVES:
+        require_strict(await request.body())
 
 
 def is_json(media_type: str) -> bool:
-    """Whether a content type is that of JSON."""
+    """Returns whether a content type is that of JSON."""
     return media_type == "application/json" or (media_type.startswith("application/") and media_type.endswith("+json"))
-
-
-def _has_body(request: Request) -> bool:
-    return "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"

@@ -1,11 +1,11 @@
-"""What happens around every request, the ingestion routes included: a request id, one log line, counters, safe headers.
+"""The layer around every request, the ingestion routes included: a request id, one log line, counters, safe headers.
 
-Pure ASGI, so that it costs little and does not buffer what passes through.
+Pure ASGI, so that it costs little and does not buffer bodies and answers.
 """
 
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -14,10 +14,15 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.clock import monotonic_seconds
-from app.telemetry.logs import bind_request_id
-from app.telemetry.metrics import http_requests, http_seconds
-from app.web.problems import body_too_large, problem_response, unexpected_response
+from ..clock import monotonic_seconds
+from ..errors import Unavailable
+from ..security.principals import Principal
+from ..settings import Network
+from ..telemetry.logs import bind_request_id
+from ..telemetry.metrics import http_requests, http_seconds
+from ..turns import Room
+from .addresses import client_address
+from .problems import body_too_large, problem_response, unexpected_response
 
 REQUEST_ID = "x-request-id"
 
@@ -32,47 +37,52 @@ SAFE_HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 }
-"""Answers are data of one caller; only the documentation page loads anything, and says so itself."""
+"""Headers of every answer, which is data of one caller; only the documentation page loads anything, and sends its own."""
 
 log = structlog.get_logger("evenhand.http")
 
 
 class RequestContext:
-    """The outermost layer: nothing a request does escapes it unlogged or unanswered."""
+    """The outermost layer: no request passes it without a log line and an answer."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, *, trusted_proxies: Sequence[Network] = ()) -> None:
         self._app = app
+        self._trusted_proxies = trusted_proxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on and accounts for it."""
+        """Passes the request on, then logs and counts it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request_id = _request_id(scope)
+        sent_id = Headers(scope=scope).get(REQUEST_ID, "")
+        request_id = sent_id if SANE_REQUEST_ID.fullmatch(sent_id) else uuid.uuid4().hex
         # A copy, because the server hands every request the same state object of the lifespan.
-        scope["state"] = {**scope.get("state", {}), "request_id": request_id}
+        client = client_address(scope, self._trusted_proxies)
+        scope["state"] = {**scope.get("state", {}), "request_id": request_id, "client_address": client}
         bind_request_id(request_id)
         answer = _Answer(send, request_id)
         began = monotonic_seconds()
         try:
             await self._app(scope, receive, answer.send)
-        except Exception:  # the last line of defence: whatever nobody foresaw is logged once, and answered
-            log.exception("request failed", method=scope["method"], path=scope["path"])
+        except Exception:  # the last line of defence: an unforeseen error is logged once, and answered
+            log.exception("request failed", method=scope["method"], route=_route(scope))
             if answer.status is None:
                 await unexpected_response(request_id)(scope, receive, answer.send)
         finally:
-            _account(scope, answer.status, monotonic_seconds() - began)
+            _log_request(scope, answer.status, monotonic_seconds() - began)
 
 
 class BodyLimit:
-    """Answers 413 to a body over the limit: at once where its length is announced, else as soon as it has been exceeded.
+    """Answers 413 to a body over the limit: at once where its length is announced, else as soon as it exceeds the limit.
 
-    Requests that are `exempt` limit their bodies themselves.
+    Bodies count in `room` until the answer, so that those of one key leave memory for others; forms to log in have no key. Requests
+    that are `exempt` limit their bodies themselves.
     """
 
-    def __init__(self, app: ASGIApp, *, max_bytes: int, exempt: Callable[[Scope], bool]) -> None:
+    def __init__(self, app: ASGIApp, *, max_bytes: int, room: Room | None = None, exempt: Callable[[Scope], bool]) -> None:
         self._app = app
         self._max_bytes = max_bytes
+        self._room = room
         self._exempt = exempt
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -84,26 +94,47 @@ class BodyLimit:
         if announced.isdecimal() and int(announced) > self._max_bytes:
             await problem_response(body_too_large(self._max_bytes), scope["state"]["request_id"])(scope, receive, send)
             return
-        await self._app(scope, self._counting(receive), send)
+        principal: Principal | None = scope["state"].get("principal")
+        body = _Body(receive, self._max_bytes, None if principal is None else self._room, "" if principal is None else principal.actor)
+        try:
+            await self._app(scope, body.receive, send)
+        finally:
+            body.forget()
 
-    def _counting(self, receive: Receive) -> Receive:
-        received = 0
 
-        async def counted() -> Message:
-            nonlocal received
-            message = await receive()
-            received += len(message.get("body", b""))
-            if received > self._max_bytes:
-                # FastAPI takes any other exception out of a body for broken JSON.
-                raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-            return message
+@dataclass(slots=True)
+class _Body:
+    """Counts a body as it arrives."""
 
-        return counted
+    _receive: Receive
+    _max_bytes: int
+    _room: Room | None
+    _caller: str
+    _received: int = 0
+
+    async def receive(self) -> Message:
+        # FastAPI takes any exception from a body but HTTPException for broken JSON.
+        message = await self._receive()
+        size = len(message.get("body", b""))
+        self._received += size
+        if self._room is not None and size:
+            self._room.take(self._caller, size)
+            try:
+                self._room.require(self._caller)
+            except Unavailable as error:
+                raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from error
+        if self._received > self._max_bytes:
+            raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        return message
+
+    def forget(self) -> None:
+        if self._room is not None and self._received:
+            self._room.give_back(self._caller, self._received)
 
 
 @dataclass(slots=True)
 class _Answer:
-    """Passes an answer on, puts our headers on it and remembers its status."""
+    """Passes an answer on, adds our headers to it and remembers its status."""
 
     _send: Send
     request_id: str
@@ -119,15 +150,26 @@ class _Answer:
         await self._send(message)
 
 
-def _request_id(scope: Scope) -> str:
-    sent = Headers(scope=scope).get(REQUEST_ID, "")
-    return sent if SANE_REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
-
-
-def _account(scope: Scope, status: int | None, seconds: float) -> None:
-    # Only known methods and route templates become labels: a scanner must not be able to make new ones.
-    route = scope.get("route_template") or getattr(scope.get("route"), "path", None) or _NO_ROUTE
+def _log_request(scope: Scope, status: int | None, seconds: float) -> None:
+    # Only known methods and route templates become labels: a scanner must not be able to create new ones.
+    route = _route(scope)
     method = scope["method"] if scope["method"] in _METHODS else "OTHER"
     http_requests.labels(method, route, str(status or "disconnected")).inc()
     http_seconds.labels(route).observe(seconds)
-    log.info("request", method=method, path=scope["path"], route=route, status=status, seconds=round(seconds, 4))
+    principal = scope["state"].get("principal")
+    log.info(
+        "request",
+        method=method,
+        # Not the path: the ids of records in it may reveal who a person is.
+        route=route,
+        deployment=scope.get("path_params", {}).get("deployment_id"),
+        actor=None if principal is None else principal.actor,
+        client=scope["state"]["client_address"],
+        status=status,
+        seconds=round(seconds, 4),
+    )
+
+
+def _route(scope: Scope) -> str:
+    template: str = scope.get("route_template") or getattr(scope.get("route"), "path", None) or _NO_ROUTE
+    return template

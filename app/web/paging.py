@@ -1,4 +1,4 @@
-"""Lists in pages: an opaque cursor that says behind which number, or behind which place, the next page begins."""
+"""Lists in pages: an opaque cursor of the number, or of the place, after which the next page begins."""
 
 import base64
 import binascii
@@ -8,7 +8,7 @@ from typing import Annotated, TypeVar
 import msgspec
 from fastapi import Query
 
-from app.errors import InvalidInput
+from ..errors import InvalidInput
 
 MAX_PAGE = 1000
 
@@ -21,68 +21,84 @@ PlaceCursor = Annotated[
 ]
 
 
-def number_behind(cursor: Cursor = None) -> int:
-    """The number behind which the page begins; 0 for the first.
+def read_number_cursor(cursor: Cursor = None) -> int:
+    """Returns the number of 64 bits after which the page begins; 0 for the first.
 
     Raises:
-        InvalidInput: the cursor is none of ours.
+        InvalidInput: the cursor was not made by this service.
     """
-    if cursor is None:
-        return 0
-    number = int.from_bytes(_decoded(cursor))
-    if number >= 2**63:
-        raise _no_cursor()
-    return number
+    return _read_number(cursor, bits=64)
+
+
+def read_short_number_cursor(cursor: Cursor = None) -> int:
+    """Returns the number of 32 bits after which the page begins; 0 for the first. For deployments, keys, users, versions.
+
+    Raises:
+        InvalidInput: the cursor was not made by this service.
+    """
+    return _read_number(cursor, bits=32)
 
 
 def cut(items: Sequence[Item], limit: int, number_of: Callable[[Item], int]) -> tuple[Sequence[Item], str | None]:
-    """The page and the cursor of the next one, from `items`, of which one more than `limit` was asked for."""
-    return _cut(items, limit, lambda item: number_of(item).to_bytes(8))
+    """Returns the page and the cursor of the next one. The caller asked for one item more than `limit`."""
+    return _cut_page(items, limit, lambda item: number_of(item).to_bytes(8))
 
 
-def place_behind(cursor: str | None, form: type[Place]) -> Place | None:
-    """The place behind which the page begins, for lists that no single number orders; None for the first page.
+def read_place_cursor(cursor: str | None, form: type[Place]) -> Place | None:
+    """Returns the place after which the page begins, for lists that no single number orders; None for the first page.
 
     `form` is the type of the place, which checks what its members may be.
 
     Raises:
-        InvalidInput: the cursor is none of ours.
+        InvalidInput: the cursor was not made by this service.
     """
     if cursor is None:
         return None
     try:
-        return msgspec.json.decode(_decoded(cursor), type=form)
+        return msgspec.json.decode(_decode(cursor), type=form)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise _no_cursor() from error
+        raise _refuse_cursor() from error
 
 
-def cut_at_place(items: Sequence[Item], limit: int, place_of: Callable[[Item], object]) -> tuple[Sequence[Item], str | None]:
-    """The same as `cut`, with the cursors that `place_behind` reads."""
-    return _cut(items, limit, lambda item: msgspec.json.encode(place_of(item)))
+def cut_at_place(
+    items: Sequence[Item], limit: int, place_of: Callable[[Item], object], *, is_cut: bool = False
+) -> tuple[Sequence[Item], str | None]:
+    """Returns the same as `cut`, with the cursors that `read_place_cursor` reads. `is_cut` says that there are more than were read."""
+    return _cut_page(items, limit, lambda item: msgspec.json.encode(place_of(item)), is_cut=is_cut)
 
 
 def encode_place(place: object) -> str:
-    """The cursor of a place that `place_behind` reads, for lists whose next page need not begin behind the last item of this one."""
-    return _encoded(msgspec.json.encode(place))
+    """Returns the cursor of a place, for `read_place_cursor`, if the next page need not begin after the last item of this one."""
+    return _encode(msgspec.json.encode(place))
 
 
-def _cut(items: Sequence[Item], limit: int, bytes_of: Callable[[Item], bytes]) -> tuple[Sequence[Item], str | None]:
+def _read_number(cursor: str | None, *, bits: int) -> int:
+    number = 0 if cursor is None else int.from_bytes(_decode(cursor))
+    # Numbers of the database have a sign.
+    if number >= 1 << (bits - 1):
+        raise _refuse_cursor()
+    return number
+
+
+def _cut_page(
+    items: Sequence[Item], limit: int, bytes_of: Callable[[Item], bytes], *, is_cut: bool = False
+) -> tuple[Sequence[Item], str | None]:
     page = items[:limit]
-    if len(items) <= limit:
+    if len(items) <= limit and not is_cut:
         return page, None
-    return page, _encoded(bytes_of(page[-1]))
+    return page, _encode(bytes_of(page[-1]))
 
 
-def _encoded(place: bytes) -> str:
+def _encode(place: bytes) -> str:
     return base64.urlsafe_b64encode(place).decode()
 
 
-def _decoded(cursor: str) -> bytes:
+def _decode(cursor: str) -> bytes:
     try:
         return base64.b64decode(cursor, altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:
-        raise _no_cursor() from error
+        raise _refuse_cursor() from error
 
 
-def _no_cursor() -> InvalidInput:
+def _refuse_cursor() -> InvalidInput:
     return InvalidInput.of("cursor", "is not a cursor from this list")

@@ -1,6 +1,6 @@
-"""Query parameters: what a route declares is taken once, everything else is refused.
+"""Query parameters: a route takes each one that it declares once, and refuses everything else.
 
-A parameter that is passed over looks like one that was understood: the answer is of other data than was asked for.
+A parameter that is ignored looks like one that was understood, and the answer is of other data than the caller asked for.
 """
 
 import difflib
@@ -13,18 +13,17 @@ from fastapi import Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
-from app.errors import FieldProblem, InvalidInput
+from ..errors import FieldProblem, InvalidInput
 
 MOST_PROBLEMS = 100
-"""Parameters that one answer names."""
+"""Max parameters that one answer names."""
 
 _LONGEST = 100
 
 
 async def known_parameters_only(request: Request) -> None:
-    """Returns if the query holds parameters of the route only, and twice none but those that are lists.
+    """Returns if the query holds only parameters of the route, each once unless it is a list.
 
     Raises:
         InvalidInput: it holds another, or one twice; names each as `query.` and its name.
@@ -43,7 +42,7 @@ def require_parameters(sent: Sequence[str], known: Mapping[str, bool]) -> None:
     for name, times in Counter(sent).items():
         field = f"query.{name:.{_LONGEST}}"
         if name not in known:
-            problems.append(FieldProblem(field, _unknown(name, list(known))))
+            problems.append(FieldProblem(field, _describe_unknown(name, list(known))))
         elif times > 1 and not known[name]:
             problems.append(FieldProblem(field, f"is given {times:,} times; give it once"))
     if problems:
@@ -51,37 +50,31 @@ def require_parameters(sent: Sequence[str], known: Mapping[str, bool]) -> None:
 
 
 def declared_parameters(route: APIRoute) -> Mapping[str, bool]:
-    """The names of the route's query parameters and those of its dependencies, in order; True: it is a list and may be repeated."""
-    return MappingProxyType(dict(_declared(route.dependant)))
+    """Returns the names of the query parameters of the route and its dependencies, in order; True: it is a list and may be repeated."""
+    return MappingProxyType(dict(_list_declared(route.dependant)))
 
 
-def _declared(dependant: Dependant) -> Iterator[tuple[str, bool]]:
+def _list_declared(dependant: Dependant) -> Iterator[tuple[str, bool]]:
     for inner in dependant.dependencies:
-        yield from _declared(inner)
+        yield from _list_declared(inner)
     for parameter in dependant.query_params:
         annotation = parameter.field_info.annotation
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            yield from ((_alias(name, one), _is_list(one.annotation)) for name, one in annotation.model_fields.items())
+            yield from ((one.alias or name, _is_list(one.annotation)) for name, one in annotation.model_fields.items())
         else:
             yield parameter.alias, _is_list(annotation)
-
-
-def _alias(name: str, one: FieldInfo) -> str:
-    return one.alias or name
 
 
 def _is_list(annotation: Any) -> bool:  # noqa: ANN401 - a type, or a form of typing
     origin = get_origin(annotation)
     if origin is Annotated:
         return _is_list(get_args(annotation)[0])
-    return origin in (list, set, frozenset, tuple) or (origin is not None and any(_is_list(one) for one in _alternatives(annotation)))
+    return origin in (list, set, frozenset, tuple) or (
+        origin is not None and any(_is_list(one) for one in get_args(annotation) if get_origin(one) is not None)
+    )
 
 
-def _alternatives(annotation: Any) -> Sequence[Any]:  # noqa: ANN401 - as above
-    return [one for one in get_args(annotation) if get_origin(one) is not None]
-
-
-def _unknown(name: str, known: Sequence[str]) -> str:
+def _describe_unknown(name: str, known: Sequence[str]) -> str:
     if not known:
         return "is no parameter of this address, which takes none"
     near = difflib.get_close_matches(name[:_LONGEST], known, n=1) or [one for one in known if one in name or name in one][:1]

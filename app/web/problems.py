@@ -12,8 +12,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.errors import (
+from ..errors import (
     CheckCancelled,
+    CheckTooLong,
     Conflict,
     EndpointRefused,
     EvenhandError,
@@ -33,7 +34,7 @@ from app.errors import (
 
 MEDIA_TYPE = "application/problem+json"
 MAX_BODY_BYTES = 1_048_576
-"""Of every body but those of the ingestion routes, which state their own."""
+"""Max bytes of every body but those of the ingestion routes, which state their own limit."""
 
 _TYPES = "urn:evenhand:problem:"
 
@@ -48,7 +49,7 @@ class Kind:
 
     @property
     def type(self) -> str:
-        """The URI that programs may tell kinds apart by."""
+        """Returns the URI by which programs may distinguish kinds."""
         return f"{_TYPES}{self.word}"
 
 
@@ -66,6 +67,7 @@ KINDS: Mapping[type[EvenhandError], Kind] = {
     Unavailable: Kind(503, "unavailable", "Something we depend on does not answer"),
     ScoringFailed: Kind(502, "scoring-failed", "The model's endpoint gave no usable predictions"),
     EndpointRefused: Kind(422, "endpoint-refused", "That address may not be called"),
+    CheckTooLong: Kind(409, "check-too-long", "The check used up its time"),
     CheckCancelled: Kind(409, "check-cancelled", "The check was cancelled"),
     LeaseLost: Kind(409, "lease-lost", "Another worker has the check"),
     SetupError: Kind(503, "setup", "The installation needs its operator"),
@@ -79,79 +81,76 @@ _HEADERS: Mapping[int, Mapping[str, str]] = {
 
 
 def kind_of(error: EvenhandError) -> Kind:
-    """The row of an error's class."""
-    return KINDS.get(type(error), INTERNAL)
+    """Returns the row of an error's class, or of the nearest class above it that has one."""
+    return next((KINDS[kind] for kind in type(error).__mro__ if kind in KINDS), INTERNAL)
 
 
 def problem_response(error: EvenhandError, request_id: str | None) -> Response:
-    """The answer to an error raised on purpose."""
+    """Returns the answer to an error raised on purpose."""
     kind = kind_of(error)
     problems = error.problems if isinstance(error, InvalidInput) else ()
     return response_of(kind, str(error), request_id, problems=problems)
 
 
 def response_of(kind: Kind, detail: str, request_id: str | None, *, problems: Sequence[FieldProblem] = ()) -> Response:
-    """A problem document of that kind."""
+    """Returns a problem document of that kind."""
     document: dict[str, object] = {"type": kind.type, "title": kind.title, "status": kind.status, "detail": detail}
     if problems:
         document["errors"] = [{"field": problem.field, "message": problem.message} for problem in problems]
     document["request_id"] = request_id
-    # ASCII only: what the client sent may hold lone surrogates, which UTF-8 cannot carry.
+    # ASCII only: the text that the client sent may hold lone surrogates, which UTF-8 cannot carry.
     content = json.dumps(document, allow_nan=False).encode("ascii")
     return Response(content, kind.status, _HEADERS.get(kind.status), MEDIA_TYPE)
 
 
 def body_too_large(max_bytes: int = MAX_BODY_BYTES) -> TooLarge:
-    """The error of a body over the limit; without one, that of the ordinary routes."""
+    """Returns the error of a body over the limit; without one, that of the ordinary routes."""
     return TooLarge(f"The body is larger than {max_bytes:,} bytes.")
 
 
 def install(app: FastAPI) -> None:
     """Makes the application answer every error with a problem document."""
-    app.add_exception_handler(EvenhandError, _own)
-    app.add_exception_handler(RequestValidationError, _validation)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(ResponseValidationError, _unexpected)
-    app.add_exception_handler(Exception, _unexpected)
+    app.add_exception_handler(EvenhandError, _answer_own)
+    app.add_exception_handler(RequestValidationError, _answer_validation)
+    app.add_exception_handler(HTTPException, _answer_http)
+    app.add_exception_handler(ResponseValidationError, _answer_unexpected)
+    app.add_exception_handler(Exception, _answer_unexpected)
 
 
 def field_of(location: Sequence[int | str]) -> str:
-    """A place in a body as people write it: `attributes[0].monitored`; the part of the request it is in is left out."""
+    """Returns a place in a body as people write it: `attributes[0].monitored`; the part of the request it is in is left out."""
     inner = location[1:] if location and location[0] in {"body", "query", "path", "header"} else location
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in inner).lstrip(".")
     return text or str(location[0] if location else "body")
 
 
-def _request_id(request: Request) -> str | None:
+def _find_request_id(request: Request) -> str | None:
     found: str | None = request.scope.get("state", {}).get("request_id")
     return found
 
 
-def _own(request: Request, error: Exception) -> Response:
+def _answer_own(request: Request, error: Exception) -> Response:
     if not isinstance(error, EvenhandError):
-        return _unexpected(request, error)
-    return problem_response(error, _request_id(request))
+        return _answer_unexpected(request, error)
+    return problem_response(error, _find_request_id(request))
 
 
-def _validation(request: Request, error: Exception) -> Response:
+def _answer_validation(request: Request, error: Exception) -> Response:
     items = error.errors() if isinstance(error, RequestValidationError) else ()
-    return problem_response(InvalidInput(field_problems(items)), _request_id(request))
+    return problem_response(InvalidInput(field_problems(items)), _find_request_id(request))
 
 
 def field_problems(items: Iterable[Mapping[str, Any]]) -> list[FieldProblem]:
-    """Pydantic's findings in our words, one per field."""
+    """Returns Pydantic's findings in our words, one per field."""
     problems: dict[str, FieldProblem] = {}
     for item in items:
         field = "body" if item["type"] == "json_invalid" else field_of(item["loc"])
-        problems.setdefault(field, FieldProblem(field, _sentence(item)))
+        # Some messages of Pydantic speak of Python instead of the request.
+        message = _PLAIN_WORDS.get(item["type"]) or str(item["msg"]).removeprefix("Value error, ")
+        if item["type"] == "json_invalid":
+            message = f"{message} ({item.get('ctx', {}).get('error')})"
+        problems.setdefault(field, FieldProblem(field, message))
     return list(problems.values())
-
-
-def _sentence(item: Mapping[str, Any]) -> str:
-    """Pydantic's message, but for the few that speak of Python instead of the request."""
-    message = _PLAIN_WORDS.get(item["type"]) or str(item["msg"]).removeprefix("Value error, ")
-    reason = item.get("ctx", {}).get("error")
-    return f"{message} ({reason})" if item["type"] == "json_invalid" else message
 
 
 _PLAIN_WORDS = {
@@ -163,36 +162,38 @@ _PLAIN_WORDS = {
 }
 
 
-def _http(request: Request, error: Exception) -> Response:
-    """What FastAPI and Starlette raise themselves: no route, wrong method, unreadable or too large body."""
+def _answer_http(request: Request, error: Exception) -> Response:
+    """Returns the answer to the errors of FastAPI and Starlette: no route, wrong method, unreadable or too large body."""
     status = error.status_code if isinstance(error, HTTPException) else INTERNAL.status
     detail = str(getattr(error, "detail", ""))
-    request_id = _request_id(request)
+    request_id = _find_request_id(request)
     if status == HTTPStatus.BAD_REQUEST:
         return problem_response(InvalidInput.of("body", "is not JSON in UTF-8"), request_id)
     if status == HTTPStatus.NOT_FOUND:
         return response_of(KINDS[NotFound], f"There is nothing at {request.url.path}.", request_id)
+    if status == KINDS[Unavailable].status:
+        return problem_response(Unavailable(detail), request_id)
     if status == KINDS[TooLarge].status:
         return problem_response(body_too_large(), request_id)
     response = response_of(Kind(status, f"http-{status}", HTTPStatus(status).phrase), detail, request_id)
     response.headers.update(getattr(error, "headers", None) or {})
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
-        response.headers["Allow"] = _allowed(request, response.headers.get("Allow", ""))
+        response.headers["Allow"] = _list_methods(request, response.headers.get("Allow", ""))
     return response
 
 
-def _allowed(request: Request, of_one_route: str) -> str:
-    """All methods of the address. Starlette names those of the first route there, but each method has a route of its own here."""
+def _list_methods(request: Request, of_one_route: str) -> str:
+    """Returns all methods of the address. Starlette names those of the first route there, but each method has a route of its own here."""
     template = getattr(request.scope.get("route"), "path", "")
     documented: Iterable[str] = request.app.openapi()["paths"].get(template, ())
     return ", ".join(sorted(method.upper() for method in documented)) or of_one_route
 
 
-def _unexpected(request: Request, _error: Exception) -> Response:
-    """Says nothing of the inside; the middleware around it logs the traceback under the same request id."""
-    return unexpected_response(_request_id(request))
+def _answer_unexpected(request: Request, _error: Exception) -> Response:
+    """Answers without details of the cause; the middleware around it logs the traceback under the same request id."""
+    return unexpected_response(_find_request_id(request))
 
 
 def unexpected_response(request_id: str | None) -> Response:
-    """The answer to an error that nobody foresaw."""
+    """Returns the answer to an unforeseen error."""
     return response_of(INTERNAL, "This is our fault, not yours. The log has the details under this request id.", request_id)

@@ -1,4 +1,4 @@
-"""How an id and a moment are written, in bodies and in addresses."""
+"""The form of an id and of a moment, in bodies and in addresses."""
 
 import re
 from typing import Annotated
@@ -6,17 +6,17 @@ from typing import Annotated
 from pydantic import AwareDatetime, BeforeValidator, Field
 
 ID_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,63}$"
-"""Of a deployment's id."""
+"""Pattern of a deployment's id."""
 
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
-def _is_timestamp(sent: object) -> object:
-    """Pydantic would take numbers, too, and call them seconds since 1970."""
+def _require_timestamp(sent: object) -> object:
+    """Returns the value if it is a text; Pydantic would also take numbers, as seconds since 1970."""
     if not isinstance(sent, str) or not _TIMESTAMP.fullmatch(sent):
         raise ValueError("must be a timestamp with its time zone, such as 2026-03-01T09:00:00Z")
     return sent
 
 
-Timestamp = Annotated[AwareDatetime, Field(strict=False, examples=["2026-03-01T09:00:00Z"]), BeforeValidator(_is_timestamp)]
+Timestamp = Annotated[AwareDatetime, Field(strict=False, examples=["2026-03-01T09:00:00Z"]), BeforeValidator(_require_timestamp)]
 """A moment with its offset, as JSON carries it."""

@@ -5,14 +5,14 @@ from typing import Annotated
 
 from fastapi import Query
 
-from app.errors import InvalidInput
-from app.web.texts import Timestamp
+from ..errors import InvalidInput
+from .texts import Timestamp
 
 Moment = Annotated[Timestamp | None, Query(description="ISO 8601 with an offset.", examples=["2026-11-20T00:00:00Z"])]
 
 
 def in_utc(field: str, moment: datetime | None) -> datetime | None:
-    """The moment in UTC; None if none was sent.
+    """Returns the moment in UTC; None if none was sent.
 
     Raises:
         InvalidInput: it lies at the edge of the calendar, where UTC has no such moment.

@@ -1,4 +1,4 @@
-"""Mitigation: settings, what is learnt for it, bias detectors, flagged records, and what the debiased endpoint answered."""
+"""Mitigation: settings, what is fitted for it, bias detectors, flagged records, and what the debiased endpoint answered."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Indirect bias: how meta fields go together with features in training data, and the donors of correlated features."""
+"""Indirect bias: associations of meta fields with features in training data, and the donors of correlated features."""
 
 from alembic import op
 

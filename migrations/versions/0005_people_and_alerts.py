@@ -1,4 +1,4 @@
-"""People who log in, who changed what, and alerts."""
+"""People who log in, the log of changes, and alerts."""
 
 from alembic import op
 
@@ -158,7 +158,7 @@ STATEMENTS = (
     "CREATE INDEX checks_succeeded_idx ON checks (deployment_no, span_end, no) WHERE state = 'succeeded'",
     "CREATE INDEX measurements_attribute_idx ON measurements (deployment_no, metric, data, attribute, at)",
     "CREATE INDEX checks_alerts_due_idx ON checks (deployment_no, no) WHERE alerts_due",
-    # The rule that new deployments are made with (see app/store/alert_rules.py).
+    # The rule that new deployments are made with (see app/store/alerts/alert_rules.py).
     """
     INSERT INTO alert_rules (id, deployment_no, version, kind, config, enabled)
     SELECT 'unfair', no, 1, 'verdict', '{

@@ -1,4 +1,4 @@
-"""Balanced figures of which every record stands once on each side; what release 0.1 called balanced gets OpenScale's names.
+"""Balanced figures for which every record is once on each side; what release 0.1 called balanced gets OpenScale's names.
 
 Nothing that was measured is changed: perfect equality and favourable rates move to the data set whose definition they have, disparate
 impacts on balanced data stay as definition 1 and are copied under OpenScale's name, so that its series goes on.

@@ -1,4 +1,4 @@
-"""Verdicts on figures that lie beyond a side without a limit: they were stored as `fair`, and are `unwatched`."""
+"""Verdicts on figures beyond a side without a limit: they were stored as `fair`, and are `unwatched`."""
 
 from alembic import op
 
@@ -38,6 +38,6 @@ STATEMENTS = (
 
 
 def upgrade() -> None:
-    """Names the verdicts as they are given from now on; values, intervals and limits stay as they were measured."""
+    """Renames the verdicts to those given from now on; values, intervals and limits stay as they were measured."""
     for statement in STATEMENTS:
         op.execute(statement)

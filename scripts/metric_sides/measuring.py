@@ -1,4 +1,4 @@
-"""One side of `scripts/bench metrics`: makes the rows, does the work when told to, and says how long and how much memory it took.
+"""One side of `scripts/bench metrics`: makes the rows, works on request, and reports seconds and memory.
 
 Runs in any interpreter that has numpy and pandas; knows nothing of this project. The parent writes one line per pass to standard
 input and reads one line of JSON back.
@@ -32,15 +32,15 @@ YEARS = 16
 REFERENCE_SEX, REFERENCE_RACE = "Male", "White"
 
 FACETS = ("sex", "race", "sex_race")
-"""Sex, race, and sex × race as the one column that most of the libraries want for it."""
+"""Sex, race, and sex × race as the single column that most of the libraries need for it."""
 
 Prepare = Callable[[pd.DataFrame], Any]
 Work = Callable[[Any], int]
-"""From what was prepared to the number of figures it gave."""
+"""Takes the prepared data and returns the number of figures."""
 
 
 def make_frame(rows: int, seed: int) -> pd.DataFrame:
-    """Seeded rows: sex and race as strings, years of education, score, prediction and label; no weights."""
+    """Returns seeded rows: sex and race as strings, years of education, score, prediction and label; no weights."""
     draw = np.random.default_rng(seed)
     sex = draw.choice(len(SEXES), rows, p=SEX_SHARES).astype(np.int8)
     race = draw.choice(len(RACES), rows, p=RACE_SHARES).astype(np.int8)
@@ -60,7 +60,7 @@ def make_frame(rows: int, seed: int) -> pd.DataFrame:
 
 
 def crossed(frame: pd.DataFrame) -> np.ndarray:
-    """Sex × race as strings, without a string of its own for each row."""
+    """Returns sex × race as strings, without a separate string for each row."""
     sex, sexes = pd.factorize(frame["sex"])
     race, races = pd.factorize(frame["race"])
     names = np.array([f"{one} {other}" for one in sexes for other in races], dtype=object)
@@ -71,15 +71,15 @@ def run_side(package: str | None, prepare: Prepare, work: Work) -> None:
     """Makes the rows, warms up, then does one pass per line of standard input.
 
     Args:
-        package: the distribution whose version is told; None for this project.
-        prepare: what its users would have at hand already; not timed, and its memory belongs to the baseline.
+        package: the distribution whose version is reported; None for this project.
+        prepare: returns what its users would already have; not timed, and its memory belongs to the baseline.
         work: one pass.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, required=True)
     parser.add_argument("--seed", type=int, required=True)
     options, _ = parser.parse_known_args()
-    warnings.simplefilter("ignore")  # what the libraries say about each other's versions
+    warnings.simplefilter("ignore")  # the libraries warn about each other's versions
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # some of them print
     prepared = prepare(make_frame(options.rows, options.seed))
@@ -97,7 +97,7 @@ def run_side(package: str | None, prepare: Prepare, work: Work) -> None:
 
 
 def _forget_peak() -> float:
-    """The memory held now, in megabytes. On Linux what making the rows left free, and its peak, are forgotten."""
+    """Returns the memory held now, in megabytes. On Linux, first drops the memory freed after making the rows, and the peak."""
     gc.collect()
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)

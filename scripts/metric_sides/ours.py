@@ -1,4 +1,4 @@
-"""Our side: the whole catalogue with intervals, on sex × race, on sex and on race, from the same frame, tabulation included."""
+"""Our side: the whole catalogue with intervals, on sex × race, on sex and on race, from the same frame, including tabulation."""
 
 import pandas as pd
 from measuring import REFERENCE_RACE, REFERENCE_SEX, run_side
@@ -10,7 +10,7 @@ REFERENCES = {"sex": REFERENCE_SEX, "race": REFERENCE_RACE}
 
 
 def work(frame: pd.DataFrame) -> int:
-    """Everything that needs no rows of its own."""
+    """Measures everything except the metrics of the rows themselves."""
     reports = measure_attributes(
         frame,
         attributes=list(REFERENCES),

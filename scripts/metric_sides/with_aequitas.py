@@ -9,7 +9,7 @@ REFERENCES = {"sex": REFERENCE_SEX, "race": REFERENCE_RACE, "sex_race": f"{REFER
 
 
 def prepare(frame: pd.DataFrame) -> pd.DataFrame:
-    """Its columns under the names it wants; the intersection, which it does not make, is at hand already."""
+    """Returns the columns under aequitas' names, with the intersection, which it does not build."""
     return pd.DataFrame(
         {
             "score": frame["prediction"],
@@ -22,7 +22,7 @@ def prepare(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def work(frame: pd.DataFrame) -> int:
-    """Group metrics, then each group against the reference; no significance."""
+    """Computes group metrics, then compares each group with the reference; no significance."""
     crosstab, _ = Group().get_crosstabs(frame, attr_cols=list(REFERENCES))
     disparities = Bias().get_disparity_predefined_groups(crosstab, original_df=frame, ref_groups_dict=REFERENCES)
     return int(disparities.select_dtypes("number").size)

@@ -59,7 +59,7 @@ COMPARISONS = (
 
 
 def prepare(frame: pd.DataFrame) -> pd.DataFrame:
-    """Its columns as the numbers that it wants instead of strings."""
+    """Returns the columns as the numbers that aif360 needs instead of strings."""
     return pd.DataFrame(
         {
             "sex": (frame["sex"] == REFERENCE_SEX).astype(float),
@@ -72,7 +72,7 @@ def prepare(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def work(frame: pd.DataFrame) -> int:
-    """Both data sets, then every metric: of all rows, of both groups, and between them."""
+    """Builds both data sets, then computes every metric: of all rows, of both groups, and between them."""
     truth = BinaryLabelDataset(df=frame[["sex", "race", "label"]], label_names=["label"], protected_attribute_names=["sex", "race"])
     predicted = truth.copy()
     predicted.labels = frame[["prediction"]].to_numpy()

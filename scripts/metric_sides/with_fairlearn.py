@@ -1,4 +1,4 @@
-"""fairlearn: the selection rate of every cell of sex × race, as its user guide does it."""
+"""fairlearn: the selection rate of every cell of sex × race, as in its user guide."""
 
 import pandas as pd
 from fairlearn.metrics import MetricFrame, selection_rate
@@ -6,7 +6,7 @@ from measuring import run_side
 
 
 def work(frame: pd.DataFrame) -> int:
-    """The rate overall, by group, and the difference and ratio between the groups."""
+    """Computes the rate overall, by group, and the difference and ratio between the groups."""
     measured = MetricFrame(
         metrics=selection_rate, y_true=frame["label"], y_pred=frame["prediction"], sensitive_features=frame[["sex", "race"]]
     )

@@ -1,6 +1,6 @@
 """smclarify: its post-training bias report without the flip test, of one facet (women against all others), or of every one.
 
-With `--every` each value of sex, of race and of sex × race is held against all others, as the library does when no value is given.
+With `--every` each value of sex, of race and of sex × race is compared with all others, as the library does when no value is given.
 """
 
 import sys
@@ -13,22 +13,22 @@ METRICS = ["AD", "CDDPL", "DAR", "DCA", "DCR", "DI", "DPPL", "DRR", "GE", "RD", 
 
 
 def prepare(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows with the intersection, which it does not make, at hand already."""
+    """Returns the rows with the intersection, which smclarify does not build."""
     return frame.assign(sex_race=crossed(frame))
 
 
 def every_facet(frame: pd.DataFrame) -> int:
-    """A report of each value of each attribute."""
+    """Reports on each value of each attribute."""
     return sum(report(frame, FacetColumn(name)) for name in FACETS)
 
 
 def one_facet(frame: pd.DataFrame) -> int:
-    """One report, as a SageMaker Clarify job makes it."""
+    """Makes one report, as a SageMaker Clarify job does."""
     return report(frame, FacetColumn("sex", ["Female"]))
 
 
 def report(frame: pd.DataFrame, facet: FacetColumn) -> int:
-    """The number of figures in the report of that facet."""
+    """Returns the number of figures in the report of that facet."""
     reports = bias_report(
         frame,
         facet,

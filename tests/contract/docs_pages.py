@@ -7,6 +7,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
+TUTORIAL = DOCS / "tutorial.md"
 PAGES = sorted([*DOCS.rglob("*.md"), *REPOSITORY.glob("*.md")])
 
 RUN = ("sh", "python")
@@ -14,7 +15,9 @@ OUTPUT = "output"
 CONTINUED = "continued"
 """Behind `python`: the block goes on where the Python block before it stopped."""
 
-_FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+"""A fenced block."""
+
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _ADDRESS = re.compile(
     r"(?:\b(?P<method>GET|POST|PUT|PATCH|DELETE) |\$EVENHAND|(?<=[\"'`(]))(?P<path>/(?:v1|health|metrics|docs|openapi)[\w/{}.-]*)"
@@ -46,7 +49,7 @@ def name_of(page: Path) -> str:
 def blocks(page: Path) -> list[Block]:
     """Every fenced block, in order."""
     found = []
-    for match in _FENCE.finditer(page.read_text(encoding="utf-8")):
+    for match in FENCE.finditer(page.read_text(encoding="utf-8")):
         language, _, word = match["info"].partition(" ")
         found.append(Block(language, word.strip(), match["body"]))
     return found
@@ -84,6 +87,16 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def section(page: Path, heading: str) -> str:
+    """The text below the heading, up to the next one of the same level or a higher one."""
+    text = page.read_text(encoding="utf-8")
+    found = re.search(rf"^(#+) {re.escape(heading)}$", text, re.MULTILINE)
+    if found is None:
+        raise LookupError(f"{name_of(page)} has no heading {heading!r}")
+    end = re.compile(rf"^#{{1,{len(found[1])}}} ", re.MULTILINE).search(text, found.end())
+    return text[found.end() : end.start() if end else None]
+
+
 def addresses(page: Path) -> Iterator[tuple[str | None, str]]:
     """Each HTTP method (None where none is named) and path that the page speaks of."""
     for match in _ADDRESS.finditer(page.read_text(encoding="utf-8")):
@@ -113,7 +126,7 @@ def _rows(lines: list[str], heading: str) -> list[list[str]]:
 
 
 def _prose(page: Path) -> str:
-    return _FENCE.sub("", page.read_text(encoding="utf-8"))
+    return FENCE.sub("", page.read_text(encoding="utf-8"))
 
 
 def _silently(program: str) -> str:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.checks.grouping import Group
 from app.checks.perturbation import copy_target
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.values import Range, label_of
-from app.store.engine import Database
+from app.records.grouping import Group
+from app.store.database.engine import Database
 from tests.contract.test_golden_over_http import EXACT, ended, working
 from tests.models.serving import serve
 from tests.service import RunningService, running_service
@@ -187,7 +187,6 @@ def figure(check: dict[str, Any], metric: str, data: str, scope: str, group: str
     return only
 
 
-@pytest.mark.timeout(0)
 def test_balanced_figures_are_those_of_everybody_as_each_group(database: Database, tmp_path: Path) -> None:
     with running_service(database, tmp_path) as service, working(database):
         for world in worlds():

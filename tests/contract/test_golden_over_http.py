@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from app.checks.check import perform_check
-from app.mitigation.passive import mitigate_window
+from app.mitigation.window.mitigating import mitigate_window
 from app.schedule.worker import Worker
-from app.store.engine import Database
+from app.store.database.engine import Database
 from tests.golden import golden
 from tests.models.logistic import LogisticModel
 from tests.models.serving import ModelServer, serve
@@ -32,7 +32,7 @@ BATCH = 5_000
 def working(database: Database) -> Iterator[None]:
     """A worker beside the service."""
     stop = threading.Event()
-    perform = partial(perform_check, database=database, sealer=PlainSealer(), allowlist=(), further=mitigate_window)
+    perform = partial(perform_check, database=database, sealer=PlainSealer(), further=mitigate_window)
     worker = Worker(database, perform, concurrency=1)
     thread = threading.Thread(target=worker.run, args=(stop,))
     thread.start()

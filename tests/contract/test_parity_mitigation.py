@@ -160,5 +160,5 @@ def _of_groups(found: Found, metric: str, labels: Sequence[str]) -> dict[str, fl
 
 def _pooled_count(measured: Sequence[Measured], metric: str, name: str) -> Any:  # noqa: ANN401 - a detail
     (details,) = (one.details for one in measured if (one.metric, one.scope) == (metric, "pooled"))
-    known: Mapping[str, Any] = details
+    known: Mapping[str, Any] = details.to_json()
     return known[name]

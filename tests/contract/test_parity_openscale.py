@@ -24,52 +24,61 @@ Counts = dict[str, tuple[int, int]]
 """Unfavourable and favourable records of each group."""
 
 
-@pytest.mark.parametrize("hour", range(HOURS))
 @pytest.mark.parametrize("place", range(len(FEATURES)), ids=FEATURES)
-def test_the_fairness_of_an_hours_payload_is_as_published(hour: int, place: int) -> None:
-    published = _published("fairness", hour, place)
-    counts = _counts(published["payload_distribution"])
-    assert sum(map(sum, counts.values())) == published["number_of_records"]
+def test_the_fairness_of_an_hours_payload_is_as_published(subtests: pytest.Subtests, place: int) -> None:
+    for hour in range(HOURS):
+        with subtests.test(hour=hour):
+            published = _published("fairness", hour, place)
+            counts = _counts(published["payload_distribution"])
+            assert sum(map(sum, counts.values())) == published["number_of_records"]
 
-    found = numbers(measure_payload(_table(counts), draws=DRAWS))
-    assert _percent(found["disparate_impact", "group", "monitored"]) == pytest.approx(published["payload_fairness_value"], abs=EXACT)
-    assert _percent(found["favourable_rate", "group", "monitored"]) == pytest.approx(published["payload_monitored_fav_percent"], abs=EXACT)
-    assert _percent(found["favourable_rate", "reference", None]) == pytest.approx(published["payload_reference_fav_percent"], abs=EXACT)
-    difference = published["payload_monitored_fav_percent"] - published["payload_reference_fav_percent"]
-    assert _percent(found["statistical_parity_difference", "group", "monitored"]) == pytest.approx(difference, abs=EXACT)
+            found = numbers(measure_payload(_table(counts), draws=DRAWS))
+            assert _percent(found["disparate_impact", "group", "monitored"]) == pytest.approx(
+                published["payload_fairness_value"], abs=EXACT
+            )
+            assert _percent(found["favourable_rate", "group", "monitored"]) == pytest.approx(
+                published["payload_monitored_fav_percent"], abs=EXACT
+            )
+            assert _percent(found["favourable_rate", "reference", None]) == pytest.approx(
+                published["payload_reference_fav_percent"], abs=EXACT
+            )
+            difference = published["payload_monitored_fav_percent"] - published["payload_reference_fav_percent"]
+            assert _percent(found["statistical_parity_difference", "group", "monitored"]) == pytest.approx(difference, abs=EXACT)
 
 
-@pytest.mark.parametrize("hour", range(HOURS))
 @pytest.mark.parametrize("place", range(len(FEATURES)), ids=FEATURES)
-def test_the_balanced_fairness_of_an_hour_is_as_published(hour: int, place: int) -> None:
-    published = _published("fairness", hour, place)
-    table = _balanced(_counts(published["payload_distribution"]), _completed(published))
+def test_the_balanced_fairness_of_an_hour_is_as_published(subtests: pytest.Subtests, place: int) -> None:
+    for hour in range(HOURS):
+        with subtests.test(hour=hour):
+            published = _published("fairness", hour, place)
+            table = _balanced(_counts(published["payload_distribution"]), _completed(published))
 
-    measured = measure_perturbed(table, seed=0, draws=DRAWS)
-    found = numbers(measured)
-    assert _percent(found["favourable_rate", "group", "monitored"]) == pytest.approx(published["monitored_fav_percent"], abs=EXACT)
-    assert _percent(found["perfect_equality", "attribute", None]) == pytest.approx(published["perfect_equality"], abs=EXACT)
-    ratio = plain(found["openscale_fairness", "group", "monitored"])
-    assert 100 * ratio == pytest.approx(published["fairness_value"], abs=ROUNDED)
-    assert (ratio < published["threshold"]) == published["is_biased"]
-    assert _lies_outside(measured, published["threshold"]) in {published["is_biased"], None}
+            measured = measure_perturbed(table, seed=0, draws=DRAWS)
+            found = numbers(measured)
+            assert _percent(found["favourable_rate", "group", "monitored"]) == pytest.approx(published["monitored_fav_percent"], abs=EXACT)
+            assert _percent(found["perfect_equality", "attribute", None]) == pytest.approx(published["perfect_equality"], abs=EXACT)
+            ratio = plain(found["openscale_fairness", "group", "monitored"])
+            assert 100 * ratio == pytest.approx(published["fairness_value"], abs=ROUNDED)
+            assert (ratio < published["threshold"]) == published["is_biased"]
+            assert _lies_outside(measured, published["threshold"]) in {published["is_biased"], None}
 
 
 @pytest.mark.parametrize("part", ["fairness", "debiased"])
-@pytest.mark.parametrize("hour", range(HOURS))
 @pytest.mark.parametrize("place", range(len(FEATURES)), ids=FEATURES)
-def test_the_rates_printed_follow_from_the_counts_printed(part: str, hour: int, place: int) -> None:
-    published = _published(part, hour, place)
-    listed = numbers(measure_payload(_table(_counts(published["distribution"])), draws=DRAWS))
-    whole = numbers(measure_payload(_table(_completed(published)), draws=DRAWS))
+def test_the_rates_printed_follow_from_the_counts_printed(subtests: pytest.Subtests, part: str, place: int) -> None:
+    for hour in range(HOURS):
+        with subtests.test(hour=hour):
+            published = _published(part, hour, place)
+            listed = numbers(measure_payload(_table(_counts(published["distribution"])), draws=DRAWS))
+            whole = numbers(measure_payload(_table(_completed(published)), draws=DRAWS))
 
-    assert _percent(listed["favourable_rate", "group", "monitored"]) == pytest.approx(published["monitored_fav_percent"], abs=EXACT)
-    assert _percent(listed["favourable_rate", "reference", None]) == pytest.approx(published["reference_fav_percent"], abs=EXACT)
-    assert _percent(whole["favourable_rate", "reference", None]) == pytest.approx(published["perfect_equality"], abs=EXACT)
-    assert _percent(whole["disparate_impact", "group", "monitored"]) == pytest.approx(published["fairness_value"], abs=ROUNDED)
-    acceptable = plain(whole["favourable_rate", "reference", None]) * published["threshold"]
-    assert 100 * acceptable == pytest.approx(published["acceptable_fav_class_percent"], abs=5.1e-5)
-    assert (plain(whole["favourable_rate", "group", "monitored"]) < acceptable) == published["is_biased"]
+            assert _percent(listed["favourable_rate", "group", "monitored"]) == pytest.approx(published["monitored_fav_percent"], abs=EXACT)
+            assert _percent(listed["favourable_rate", "reference", None]) == pytest.approx(published["reference_fav_percent"], abs=EXACT)
+            assert _percent(whole["favourable_rate", "reference", None]) == pytest.approx(published["perfect_equality"], abs=EXACT)
+            assert _percent(whole["disparate_impact", "group", "monitored"]) == pytest.approx(published["fairness_value"], abs=ROUNDED)
+            acceptable = plain(whole["favourable_rate", "reference", None]) * published["threshold"]
+            assert 100 * acceptable == pytest.approx(published["acceptable_fav_class_percent"], abs=5.1e-5)
+            assert (plain(whole["favourable_rate", "group", "monitored"]) < acceptable) == published["is_biased"]
 
 
 def test_every_hour_published_is_compared() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from app.domain.monitors import MonitoredAttribute
 from app.domain.values import Range
-from app.store.engine import Database
+from app.store.database.engine import Database
 from app.views.check_views import AttributeView, CheckView, ViewKind
 from app.views.viewing import check_view
 from tests.golden import golden

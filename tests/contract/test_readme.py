@@ -1,6 +1,7 @@
-"""The README against the code: what it tells a reader to run works, in order, and prints what it shows."""
+"""README and tutorial against the code: their blocks run, in order, and print what the pages show."""
 
 import json
+import os
 import re
 import shutil
 import xml.etree.ElementTree as ET
@@ -10,30 +11,44 @@ import httpx
 import pytest
 
 from app.example.results import COLUMNS
-from app.store.engine import Database
-from tests.contract.docs_pages import DOCS, REPOSITORY, blocks, steps
-from tests.contract.test_docs import TOOLS, everything, run
+from app.store.database.engine import Database
+from tests.contract.docs_pages import DOCS, REPOSITORY, TUTORIAL, blocks, steps
+from tests.contract.test_docs import TOOLS, everything, run_and_compare
 
 README = REPOSITORY / "README.md"
+MAX_WORDS = 600
+"""Words of the README before its reference part, code included."""
+
+SCREENSHOT = DOCS / "screenshot.png"
+MAX_SCREENSHOT = 150_000
+"""Max bytes of the picture, which everybody who clones the repository downloads."""
 
 
-def test_every_block_for_readers_runs_and_prints_what_is_shown(database: Database, tmp_path: Path) -> None:
+def test_its_hello_runs_and_prints_what_is_shown(tmp_path: Path) -> None:
+    (hello,) = steps(README)
+
+    assert len([line for line in hello.run.body.splitlines() if line]) == 5
+    run_and_compare(hello, {**os.environ, "PYTHONPATH": str(REPOSITORY)}, tmp_path)
+
+
+def test_it_is_short_before_its_reference_part() -> None:
+    before, _, _ = README.read_text(encoding="utf-8").partition("\n## Reference\n")
+
+    assert len(before.split()) <= MAX_WORDS
+
+
+def test_every_block_of_the_tutorial_runs_and_prints_what_is_shown(database: Database, tmp_path: Path) -> None:
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if missing:
         pytest.skip(f"the blocks need {', '.join(missing)}")
     with everything(database, tmp_path) as environment:
-        for step in steps(README):
-            printed = run(step, environment, tmp_path)
-
-            if step.output is not None and step.output.language == "json":
-                assert json.loads(printed) == json.loads(step.output.body)
-            elif step.output is not None:
-                assert printed == step.output.body
+        for step in steps(TUTORIAL):
+            run_and_compare(step, environment, tmp_path)
         headers = {"Authorization": f"Bearer {environment['KEY']}"}
         wanted = {"metric": "disparate_impact", "data": "payload", "attribute": "sex", "scope": "group"}
         found = httpx.get(f"{environment['EVENHAND']}/v1/deployments/loans/measurements", params=wanted, headers=headers).json()
 
-    shown = next(json.loads(block.body) for block in blocks(README) if block.language == "json" and not block.word)
+    shown = next(json.loads(block.body) for block in blocks(TUTORIAL) if block.language == "json" and not block.word)
     (point,) = found["measurements"]
     for name in ("value", "lower", "upper"):
         assert point[name] == pytest.approx(shown.pop(name), abs=1e-4)
@@ -48,11 +63,16 @@ def test_it_begins_with_two_commands_that_exist() -> None:
     assert all((REPOSITORY / command).is_file() for command in commands)
 
 
-def test_the_table_it_shows_has_the_columns_that_the_example_prints() -> None:
-    shown = next(block.body for block in blocks(README) if block.language == "text")
+def test_the_table_of_the_tutorial_has_the_columns_that_the_example_prints() -> None:
+    shown = next(block.body for block in blocks(TUTORIAL) if block.language == "text" and "Verdict" in block.body)
 
     for heading in (word for column, _ in COLUMNS for word in column.split("\n")):
         assert heading in shown
+
+
+def test_the_screenshot_is_small() -> None:
+    assert SCREENSHOT.read_bytes().startswith(b"\x89PNG")
+    assert SCREENSHOT.stat().st_size < MAX_SCREENSHOT
 
 
 def test_the_picture_is_one() -> None:

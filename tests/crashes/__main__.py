@@ -12,6 +12,7 @@ from tests.crashes.report import Report
 from tests.crashes.sharing import due_at_once
 from tests.crashes.stage import Stage, stage
 from tests.crashes.stories import api_killed, everything_killed, postgres_killed, worker_killed
+from tests.progress import Watch, lift_limits
 
 _KILLED: dict[str, tuple[Callable[[Stage, int], Report], int]] = {
     "A": (api_killed, 20),
@@ -33,8 +34,10 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(143))  # so that what was started is ended
     sys.stdout.write(f"seed {options.seed}\n")
     failed = False
+    lift_limits()
     for name in options.stories:
-        report = _told(name, options)
+        with Watch().looking():
+            report = _told(name, options)
         sys.stdout.write(report.text() + "\n")
         sys.stdout.flush()
         failed |= bool(report.violations)

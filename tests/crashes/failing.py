@@ -12,13 +12,13 @@ from tests.crashes.checking import create, deployment, monitor
 from tests.crashes.clients import applicant
 from tests.crashes.model import ModelProcess, model_process
 from tests.crashes.report import Report
-from tests.crashes.service import Service, folder, wait_until
+from tests.crashes.service import Service, folder
 from tests.crashes.truth import look_at_checks
 from tests.models.faulty import Fault
+from tests.progress import wait_until
 
 RECORDS = 30
 TIMEOUT_SECONDS = 0.6
-END_SECONDS = 90.0
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Case:
             found: dict[str, Any] = self.http.get(f"{self.path}/{check_id}").raise_for_status().json()
             return found
 
-        wait_until(lambda: read()["state"] not in ("queued", "running"), f"the check of {self.trouble.name} has ended", END_SECONDS)
+        wait_until(lambda: read()["state"] not in ("queued", "running"), f"the check of {self.trouble.name} has ended")
         return read()
 
     def mend(self) -> None:
@@ -82,7 +82,7 @@ def cases(service: Service) -> Iterator[list[Case]]:
     chance = random.Random(3)
     with ExitStack() as stack:
         headers = {"Authorization": f"Bearer {service.new_key()}"}
-        http = stack.enter_context(httpx.Client(base_url=service.base_url, headers=headers, timeout=20))
+        http = stack.enter_context(httpx.Client(base_url=service.base_url, headers=headers))
         made = []
         for trouble in TROUBLES:
             model = stack.enter_context(model_process())

@@ -46,7 +46,7 @@ class ModelProcess:
     def behave(self, fault: Fault = Fault.NONE, *, delay_seconds: float = 0.0) -> None:
         """From now on."""
         order = {"fault": fault.value, "delay_seconds": delay_seconds}
-        httpx.post(f"http://127.0.0.1:{self.port}/control", json=order, timeout=10).raise_for_status()
+        httpx.post(f"http://127.0.0.1:{self.port}/control", json=order).raise_for_status()
 
     def slow(self, seconds: float) -> None:
         """Each page takes that long from now on."""
@@ -54,7 +54,7 @@ class ModelProcess:
 
     def rows(self) -> int:
         """Rows it was asked to score, so far."""
-        return int(httpx.get(f"http://127.0.0.1:{self.port}/counts", timeout=10).json()["rows"])
+        return int(httpx.get(f"http://127.0.0.1:{self.port}/counts").json()["rows"])
 
     def kill(self) -> None:
         """Ends it without a word."""

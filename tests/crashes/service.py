@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
@@ -18,12 +18,10 @@ import psycopg
 
 from app.embedded.postmaster import postmaster_of
 from tests.crashes.processes import command_line, descendants, lives, processes_about
+from tests.progress import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EVENHAND = (sys.executable, "-m", "app.cli")
-START_SECONDS = 90.0
-STOP_SECONDS = 60.0
-POLL_SECONDS = 0.05
 
 
 @contextmanager
@@ -44,19 +42,6 @@ def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
     return port
-
-
-def wait_until(holds: Callable[[], object], what: str, seconds: float = START_SECONDS) -> None:
-    """Returns when it holds.
-
-    Raises:
-        TimeoutError: it did not come to hold in a time that only a broken program needs.
-    """
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"after {seconds:.0f} seconds still not: {what}")
-        time.sleep(POLL_SECONDS)
 
 
 class Service:
@@ -87,12 +72,11 @@ class Service:
         if self._process is None:
             return 0
         self._process.terminate()
-        return self._process.wait(STOP_SECONDS)
+        return self._process.wait()
 
     def end(self) -> None:
         """Ends it however it is, with everything under it."""
-        with suppress(subprocess.TimeoutExpired):
-            self.stop()
+        self.stop()
         self.kill(self.pids())
 
     @property
@@ -123,14 +107,10 @@ class Service:
 
     def connect(self) -> psycopg.Connection[Any]:
         """A connection to its database, once that answers."""
-        deadline = time.monotonic() + START_SECONDS
         while True:
-            try:
-                return psycopg.connect(self.database_url, autocommit=True, connect_timeout=5, application_name="crash harness")
-            except (psycopg.OperationalError, RuntimeError):
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.05)
+            with suppress(psycopg.OperationalError, RuntimeError):
+                return psycopg.connect(self.database_url, autocommit=True, application_name="crash harness")
+            time.sleep(0.05)
 
     def new_key(self) -> str:
         """A new admin key."""

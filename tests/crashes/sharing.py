@@ -14,14 +14,14 @@ import httpx
 from tests.crashes.checking import create, deployment, monitor
 from tests.crashes.model import ModelProcess, model_process
 from tests.crashes.report import Report
-from tests.crashes.service import EVENHAND, REPOSITORY, Service, folder, wait_until
+from tests.crashes.service import EVENHAND, REPOSITORY, Service, folder
 from tests.crashes.truth import look_at_checks
+from tests.progress import wait_until
 
 RECORDS = 4
 """Of each deployment; each has one copy to be scored."""
 
 PAGE_SECONDS = 0.02
-DONE_SECONDS = 240.0
 _DUE_HOUR = "SELECT date_trunc('hour', now() - interval '30 seconds') - interval '1 hour'"
 _OPEN = "SELECT count(*) FILTER (WHERE state NOT IN ('queued', 'running')) FROM checks WHERE trigger = 'schedule' AND span_start = %s"
 
@@ -76,8 +76,8 @@ def due_at_once(deployments: int) -> Report:
         model.slow(PAGE_SECONDS)
         headers = {"Authorization": f"Bearer {first.new_key()}"}
         with (
-            httpx.Client(base_url=first.base_url, headers=headers, timeout=20) as one,
-            httpx.Client(base_url=second.base_url, headers=headers, timeout=20) as other,
+            httpx.Client(base_url=first.base_url, headers=headers) as one,
+            httpx.Client(base_url=second.base_url, headers=headers) as other,
             first.connect() as connection,
         ):
             hour: datetime = connection.execute(_DUE_HOUR).fetchone()[0]  # type: ignore[index]
@@ -86,7 +86,7 @@ def due_at_once(deployments: int) -> Report:
             connection.execute("UPDATE monitors SET scheduled_since = %s", [hour])
             began = time.monotonic()
             with worker_process(first, home / "worker-1.log") as left, worker_process(first, home / "worker-2.log") as right:
-                wait_until(lambda: connection.execute(_OPEN, [hour]).fetchone() == (deployments,), "all are done", DONE_SECONDS)
+                wait_until(lambda: connection.execute(_OPEN, [hour]).fetchone() == (deployments,), "all are done")
                 report.add("seconds", f"{time.monotonic() - began:.1f}")
                 time.sleep(1)  # for a second run of anything to show itself
                 done = [left.ended_checks(), right.ended_checks()]

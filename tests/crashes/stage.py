@@ -13,20 +13,20 @@ import httpx
 import psycopg
 
 from app.cli.supervisor import STEADY_SECONDS
-from app.store.leases import LEASE
+from app.domain.retrying import CHECK_POLICY
 from tests.crashes.checking import MODEL_SECONDS, Asker, create, deployment, monitor
 from tests.crashes.clients import Client
 from tests.crashes.ledger import Ledger
 from tests.crashes.model import ModelProcess, model_process
 from tests.crashes.report import Report
-from tests.crashes.service import Service, folder, wait_until
+from tests.crashes.service import Service, folder
 from tests.crashes.truth import CheckTruth, count_records
 from tests.crashes.watch import Watch
+from tests.progress import wait_until
 
 LOGGED = ["logged-1", "logged-2", "logged-3"]
 CHECKED = [f"checked-{no:02d}" for no in range(24)]
 CLIENTS = 4
-DRAIN_SECONDS = 180.0
 MISSED_HEARTBEAT_SECONDS = 12.0
 BURST = 5
 """Kills in a row; then everything runs long enough that the supervisor takes it for healthy again and restarts it at once."""
@@ -99,8 +99,7 @@ class Stage:
 
     def drain(self, silent_seconds: float) -> CheckTruth:
         """All checks once none is open. When hurried, those are taken to be interrupted whose workers were silent for so long."""
-        deadline = time.monotonic() + DRAIN_SECONDS
-        while (truth := self.watch.look()).in_state("queued", "running") and time.monotonic() < deadline:
+        while (truth := self.watch.look()).in_state("queued", "running"):
             time.sleep(0.2)
             if self.hurried:
                 self.let_leases_run_out(silent_seconds=silent_seconds)
@@ -111,7 +110,7 @@ class Stage:
         self.query(
             "UPDATE checks SET lease_until = now(), claimable_at = now()"
             " WHERE state = 'running' AND lease_until <= now() + %s - make_interval(secs => %s)",
-            [LEASE, silent_seconds],
+            [CHECK_POLICY.lease, silent_seconds],
         )
 
     def query(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
@@ -145,7 +144,7 @@ def stage(*, hurried: bool = False, seed: int = 1, keep_logs: Path | None = None
         try:
             service.start()
             key = service.new_key()
-            with httpx.Client(base_url=service.base_url, headers={"Authorization": f"Bearer {key}"}, timeout=20) as http:
+            with httpx.Client(base_url=service.base_url, headers={"Authorization": f"Bearer {key}"}) as http:
                 for name in LOGGED:
                     create(http, deployment(name, None))
                 for name in CHECKED:

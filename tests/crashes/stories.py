@@ -8,11 +8,11 @@ from functools import partial
 
 import psycopg
 
-from app.store.leases import LEASE, MAX_ATTEMPTS
+from app.domain.retrying import CHECK_POLICY
 from tests.crashes.processes import lives, processes_about
 from tests.crashes.report import Report
-from tests.crashes.service import wait_until
 from tests.crashes.stage import Stage
+from tests.progress import wait_until
 
 LONGEST_WAIT_SECONDS = 2.0
 """Between "it works again" and the next kill; the moment within is by chance."""
@@ -23,7 +23,6 @@ CHECK_SECONDS = 1.2
 SETTLE_SECONDS = 0.3
 """For Postgres to notice that a worker is gone; a new one takes longer to start."""
 
-DIE_SECONDS = 30.0
 MISSED_PROGRESS_SECONDS = 4.0
 """A check that is being scored reports about once a second. A busy one that is taken for interrupted only counts an attempt more."""
 
@@ -111,7 +110,7 @@ def everything_killed(stage: Stage, kills: int) -> Report:
             with _asking(stage):
                 pids, moment = stage.service.pids(), time.monotonic()
                 stage.service.kill(pids if no % 2 else {stage.service.pid})
-            wait_until(partial(_nothing_runs, stage, pids), "nothing is left running", DIE_SECONDS)
+            wait_until(partial(_nothing_runs, stage, pids), "nothing is left running")
             died.append(time.monotonic() - moment)
             stage.service.start()
             if stage.hurried:
@@ -161,8 +160,8 @@ def _wait_for_scoring(stage: Stage) -> None:
     """Returns while a check is being scored, and none is at its last attempt: that one must be let through."""
 
     def is_time() -> bool:
-        scoring, attempts = stage.query(_SCORING, [LEASE])[0]
-        return bool(scoring) and int(attempts) < MAX_ATTEMPTS
+        scoring, attempts = stage.query(_SCORING, [CHECK_POLICY.lease])[0]
+        return bool(scoring) and int(attempts) < CHECK_POLICY.max_attempts
 
     wait_until(is_time, "a check is being scored")
 

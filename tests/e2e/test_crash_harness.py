@@ -8,7 +8,7 @@ import pytest
 from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
-from app.store.engine import Database
+from app.store.database.engine import Database
 from tests.crashes.ledger import Ledger
 from tests.crashes.truth import RecordCounts, count_records, look_at_checks
 from tests.models.rules import RuleScorer

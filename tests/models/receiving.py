@@ -76,7 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
         receiver = self.server.receiver
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if receiver.hang is not None:
-            receiver.hang.wait(60)
+            receiver.hang.wait()
         status = receiver.choose(json.loads(body)) if receiver.choose else receiver.status
         headers = {name.lower(): value for name, value in self.headers.items()}
         receiver.requests.append(Received(self.path, headers, body, status))

@@ -74,7 +74,7 @@ def cannot_be_computed(match: re.Match[str], facts: Facts) -> None:
     if facts.of.data is DataSet.BALANCED:
         assert "endpoint" in match["why"]
         return
-    monitored, reference = (facts.world.sides.get(str(facts.of.details.get(side))) for side in ("monitored", "reference"))
+    monitored, reference = (facts.world.sides.get(str(facts.of.details.to_json().get(side))) for side in ("monitored", "reference"))
     rates = [None if side is None else RATES[facts.of.metric](side) for side in (monitored, reference)]
     assert None in rates or (rates[1] == 0 and is_ratio(facts.of.metric))
 
@@ -131,7 +131,7 @@ def gap_by_p_value(match: re.Match[str], facts: Facts) -> None:
 @says(r"The gap (?P<what>is larger than chance explains|may be chance): the 95 % interval (?P<held>excludes|includes) (?P<equal>[01])\.")
 def gap_by_interval(match: re.Match[str], facts: Facts) -> None:
     """There is no p-value, and the interval says so."""
-    assert "p_value" not in facts.of.details
+    assert facts.of.details.p_value is None
     assert float(match["equal"]) == _equal(facts)
     assert (match["held"] == "excludes") == _excludes_equality(facts) == (match["what"] != "may be chance")
 
@@ -232,7 +232,8 @@ def no_number(_: re.Match[str], facts: Facts) -> None:
 
 @says(
     r"Of (?P<many>\d+) monitored groups it lies (?P<place>furthest beyond its limits|furthest beyond the mirror image of the limit|"
-    r"nearest to a limit); groups of fewer than 10 records stand back, and neither interval nor p-value allows for the choice\."
+    r"nearest to a limit); groups of fewer than 10 records count only if there are no larger ones, "
+    r"and neither interval nor p-value allows for the choice\."
 )
 def choice(match: re.Match[str], facts: Facts) -> None:
     """No other group of enough records lies further out."""

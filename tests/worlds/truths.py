@@ -82,7 +82,7 @@ def truth(facts: Facts, monitored: str, reference: str) -> float:
 def names_of(facts: Facts) -> tuple[str, str]:
     """Returns the two sides that the figure compares, by name."""
     details = facts.of.details
-    return str(details["monitored"]), str(details["reference"])
+    return str(details.monitored), str(details.reference)
 
 
 def true_value(facts: Facts) -> float:

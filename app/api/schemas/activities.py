@@ -1,12 +1,11 @@
-"""Who changed what, as a body."""
+"""Activities as bodies: who changed what."""
 
 from datetime import datetime
 from typing import Any
 
 from pydantic import Field
 
-from app.api.schemas.base import Out, example
-from app.store.activities import Activity
+from .base import Out, example
 
 _ACTIVITY = {
     "at": "2026-07-01T12:00:00Z",
@@ -19,12 +18,12 @@ _ACTIVITY = {
 
 
 class ActivityOut(Out):
-    """One change that somebody made."""
+    """One change, and who made it."""
 
     model_config = example(_ACTIVITY)
 
     at: datetime
-    actor: str = Field(description="The id of an API key, or `user:` and a name.")
+    actor: str = Field(description="The id of an API key, `user:` and a name, or `unknown` for a log-in that failed.")
     action: str = Field(description="What was done, as a noun and a verb.", examples=["deployment.changed"])
     deployment_id: str | None = Field(description="Stays when the deployment is deleted; null for what belongs to none.")
     subject: str | None = Field(description="What it was done to, where that is not the deployment itself: the id of a check, or of a key.")
@@ -32,18 +31,6 @@ class ActivityOut(Out):
         description="The fields that changed, each as `[before, after]`. Long values are cut; `more_changes` counts fields left out. "
         "Never a secret."
     )
-
-    @classmethod
-    def of(cls, activity: Activity) -> "ActivityOut":
-        """The body of a stored change."""
-        return cls(
-            at=activity.at,
-            actor=activity.actor,
-            action=activity.action,
-            deployment_id=activity.deployment_id,
-            subject=activity.subject,
-            details=activity.details,
-        )
 
 
 class ActivityPage(Out):

@@ -1,16 +1,16 @@
-"""Channels of alerts, and what is sent to them, as bodies."""
+"""Bodies of alert channels and of their notifications."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
-from app.alerts.catching_up import CaughtUp
-from app.api.schemas.base import In, Out, example
-from app.domain.alerts import Event
-from app.domain.channels import MAX_ADDRESS, MAX_RECIPIENTS, MAX_URL, Channel, ChannelContent, ChannelKind
-from app.domain.notifications import Notification, NotificationState
+from ...alerts.catching_up import CaughtUp
+from ...domain.alerts import Event
+from ...domain.channels import MAX_ADDRESS, MAX_RECIPIENTS, MAX_URL, ChannelContent, ChannelKind
+from ...domain.notifications import NotificationState
+from .base import In, Out, example
 
 _WEBHOOK = {"name": "On-call", "kind": "webhook", "url": "https://alerts.example.com/evenhand"}
 _SLACK = {"name": "Risk officers", "kind": "slack", "url": "https://hooks.example.com/services/of-your-own"}
@@ -39,7 +39,7 @@ _SENT: dict[str, Any] = {
 
 
 class AlertChannelIn(In):
-    """A channel. What is needed depends on its kind: `url` of a webhook and of Slack, `to` of e-mail."""
+    """A channel. The members it needs depend on its kind: `url` of a webhook and of Slack, `to` of e-mail."""
 
     model_config = ConfigDict(json_schema_extra={"examples": _EXAMPLES})
 
@@ -48,12 +48,12 @@ class AlertChannelIn(In):
     url: str | None = Field(
         default=None,
         max_length=MAX_URL,
-        description="Where to POST. Slack's is a secret: stored encrypted, never returned, and left out to keep the stored one.",
+        description="The URL to POST to. Slack's is a secret: stored encrypted, never returned, and left out to keep the stored one.",
     )
     secret: str | None = Field(
         default=None,
         max_length=200,
-        description="What a webhook is signed with: `whsec_` and base64. Left out: the stored one stays, or one is made and shown once.",
+        description="Signing key of a webhook: `whsec_` and base64. Left out: the stored one stays, or one is made and shown once.",
         json_schema_extra={"writeOnly": True},
     )
     to: list[Annotated[str, Field(max_length=MAX_ADDRESS)]] | None = Field(
@@ -61,7 +61,7 @@ class AlertChannelIn(In):
     )
 
     def to_domain(self) -> ChannelContent:
-        """The content it stands for; not yet checked."""
+        """Returns the content of the channel, not yet checked."""
         return ChannelContent(name=self.name, kind=self.kind, url=self.url, secret=self.secret, to=tuple(self.to or ()))
 
 
@@ -74,16 +74,13 @@ class AlertChannelOut(Out):
     name: str
     kind: ChannelKind
     url: str | None = Field(description="A webhook's; null for the other kinds, also for Slack, whose URL is a secret.")
-    host: str | None = Field(description="Whom a webhook or Slack's URL leads to; null for e-mail.")
-    to: list[str] | None = Field(description="Of e-mail; null for the other kinds.")
-    secret_set: bool = Field(description="Whether a secret is stored; it is never returned.")
+    host: str | None = Field(description="Host of a webhook's or Slack's URL; null for e-mail.")
+    to: Annotated[list[str] | None, BeforeValidator(lambda to: to or None)] = Field(description="Of e-mail; null for the other kinds.")
+    secret_set: Annotated[bool, BeforeValidator(bool)] = Field(
+        validation_alias="sealed", description="Whether a secret is stored; it is never returned."
+    )
     created_at: datetime
     updated_at: datetime
-
-    @classmethod
-    def of(cls, channel: Channel) -> "AlertChannelOut":
-        """The body of a stored channel."""
-        return cls(**_members(channel))
 
 
 class StoredAlertChannelOut(AlertChannelOut):
@@ -99,14 +96,9 @@ class StoredAlertChannelOut(AlertChannelOut):
         description="Open alerts of rules that name the channel that were not sent to it; `POST …/notifications` sends them."
     )
 
-    @classmethod
-    def with_secret(cls, channel: Channel, secret: str | None, *, not_sent: int) -> "StoredAlertChannelOut":
-        """Returns the body of a stored channel, with the secret that was made for it."""
-        return cls(**_members(channel), secret=secret, open_alerts_not_sent=not_sent)
-
 
 class OpenAlertsIn(In):
-    """Which open alerts are sent. Without it: those that were not sent to the channel before."""
+    """The open alerts to send. Without it: those that were not sent to the channel before."""
 
     model_config = example({"again": False})
 
@@ -114,7 +106,7 @@ class OpenAlertsIn(In):
 
 
 class OpenAlertsSentOut(Out):
-    """What became of the open alerts. Each is a notification `opened`, with the alert as it is now."""
+    """The result of sending the open alerts. Each becomes a notification `opened`, with the alert as it is now."""
 
     model_config = example({"queued": 2, "sent_before": 1, "left": 0})
 
@@ -124,7 +116,7 @@ class OpenAlertsSentOut(Out):
 
     @classmethod
     def of(cls, found: Sequence[CaughtUp]) -> "OpenAlertsSentOut":
-        """Returns the body of what was queued for one channel or several."""
+        """Returns the body of the notifications queued for one channel or several."""
         return cls(
             queued=sum(one.queued for one in found),
             sent_before=sum(one.sent_before for one in found),
@@ -142,7 +134,7 @@ class AlertChannelPage(Out):
 
 
 class NotificationOut(Out):
-    """One notification and how far its delivery is."""
+    """One notification and the state of its delivery."""
 
     model_config = example(_SENT)
 
@@ -153,25 +145,10 @@ class NotificationOut(Out):
         description="`waiting` and `refused` (the receiver finds fault with the content) are still tried; `sent` and `given_up` are final."
     )
     attempts: int
-    last_error: str | None = Field(description="What was wrong with the last attempt.")
+    last_error: str | None = Field(description="The fault of the last attempt.")
     next_attempt_at: datetime | None
     created_at: datetime
     sent_at: datetime | None
-
-    @classmethod
-    def of(cls, notification: Notification) -> "NotificationOut":
-        """The body of a stored notification."""
-        return cls(
-            id=notification.id,
-            event=notification.event,
-            alert_id=notification.alert_id,
-            state=notification.state,
-            attempts=notification.attempts,
-            last_error=notification.last_error,
-            next_attempt_at=notification.next_attempt_at,
-            created_at=notification.created_at,
-            sent_at=notification.sent_at,
-        )
 
 
 class NotificationPage(Out):
@@ -181,17 +158,3 @@ class NotificationPage(Out):
 
     notifications: list[NotificationOut]
     next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last one.")
-
-
-def _members(channel: Channel) -> dict[str, Any]:
-    return {
-        "id": channel.id,
-        "name": channel.name,
-        "kind": channel.kind,
-        "url": channel.url,
-        "host": channel.host,
-        "to": list(channel.to) or None,
-        "secret_set": channel.sealed is not None,
-        "created_at": channel.created_at,
-        "updated_at": channel.updated_at,
-    }

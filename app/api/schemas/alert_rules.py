@@ -6,9 +6,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from pydantic import Field
 
-from app.api.schemas.base import In, Out, example
-from app.domain.alert_rules import MAX_HOURS, MAX_IN_A_ROW
-from app.domain.alerts import (
+from ...domain.alert_rules import MAX_HOURS, MAX_IN_A_ROW
+from ...domain.alerts import (
     DEFAULT_REMIND_AFTER_HOURS,
     AlertingVerdict,
     Condition,
@@ -19,8 +18,9 @@ from app.domain.alerts import (
     StaleDataCondition,
     VerdictCondition,
 )
-from app.domain.checks import DataSet, Scope
-from app.web.texts import ID_PATTERN
+from ...domain.checks import DataSet, Scope
+from ...web.texts import ID_PATTERN
+from .base import In, Out, example
 
 _CONDITION: dict[str, Any] = {
     "kind": "verdict",
@@ -41,13 +41,13 @@ _RULE: dict[str, Any] = {
 
 _DEFAULT = VerdictCondition()
 _Row = Annotated[
-    int, Field(json_schema_extra={"minimum": 1, "maximum": MAX_IN_A_ROW}, description="How many checks in a row it must be so.")
+    int, Field(json_schema_extra={"minimum": 1, "maximum": MAX_IN_A_ROW}, description="Number of checks in a row in which this must hold.")
 ]
 _HOURS: dict[str, Any] = {"minimum": 1, "maximum": MAX_HOURS}
 
 
 class VerdictConditionIn(In):
-    """A metric is judged outside its limits. What is left out gets its default."""
+    """A metric is judged outside its limits. Members that are left out get their default."""
 
     kind: Literal["verdict"]
     verdicts: list[Annotated[AlertingVerdict, Field(strict=False)]] = Field(
@@ -68,7 +68,7 @@ class VerdictConditionIn(In):
     checks_in_a_row: _Row = 1
 
     def to_domain(self) -> Condition:
-        """The condition it stands for; not yet checked."""
+        """Returns the condition, not yet checked."""
         return VerdictCondition(
             verdicts=tuple(self.verdicts),
             data=tuple(self.data),
@@ -86,7 +86,7 @@ class StaleDataConditionIn(In):
     hours: int = Field(json_schema_extra=_HOURS, description="For how many hours.")
 
     def to_domain(self) -> Condition:
-        """The condition it stands for; not yet checked."""
+        """Returns the condition, not yet checked."""
         return StaleDataCondition(hours=self.hours)
 
 
@@ -97,7 +97,7 @@ class FailedChecksConditionIn(In):
     checks_in_a_row: _Row = 1
 
     def to_domain(self) -> Condition:
-        """The condition it stands for; not yet checked."""
+        """Returns the condition, not yet checked."""
         return FailedChecksCondition(checks_in_a_row=self.checks_in_a_row)
 
 
@@ -108,7 +108,7 @@ class EndpointErrorsConditionIn(In):
     checks_in_a_row: _Row = 1
 
     def to_domain(self) -> Condition:
-        """The condition it stands for; not yet checked."""
+        """Returns the condition, not yet checked."""
         return EndpointErrorsCondition(checks_in_a_row=self.checks_in_a_row)
 
 
@@ -120,7 +120,7 @@ ChannelId = Annotated[str, Field(pattern=ID_PATTERN, examples=["risk-team"])]
 
 
 class AlertRuleIn(In):
-    """An alert rule. What is left out gets its default."""
+    """An alert rule. Members that are left out get their default."""
 
     model_config = example(_RULE)
 
@@ -129,13 +129,13 @@ class AlertRuleIn(In):
     remind_after_hours: int | None = Field(
         default=DEFAULT_REMIND_AFTER_HOURS,
         json_schema_extra=_HOURS,
-        description="People are reminded every so many hours of an open alert that nobody acknowledged; null for never.",
+        description="Hours between reminders of an open alert that is not acknowledged; null for none.",
     )
-    channels: list[ChannelId] = Field(default_factory=list, description="The ids of the channels that are told.")
+    channels: list[ChannelId] = Field(default_factory=list, description="The ids of the channels that are notified.")
     enabled: bool = Field(default=True, description="A rule that is switched off opens nothing, and its alerts are resolved.")
 
     def to_domain(self) -> RuleContent:
-        """The rule it stands for; not yet checked."""
+        """Returns the rule, not yet checked."""
         return RuleContent(
             name=self.name,
             condition=self.condition.to_domain(),
@@ -170,7 +170,7 @@ class AlertRuleOut(Out):
 
     @classmethod
     def of(cls, rule: Rule) -> "AlertRuleOut":
-        """The body of a stored rule."""
+        """Returns the body of a stored rule."""
         dates = {"created_at": rule.created_at, "updated_at": rule.updated_at}
         return cls.model_validate({"id": rule.id, "version": rule.version, **rule_json(rule.content), **dates})
 
@@ -183,7 +183,7 @@ class AlertRulePage(Out):
 
 
 def rule_json(content: RuleContent) -> dict[str, Any]:
-    """The rule as it is sent and answered."""
+    """Returns the rule as it is sent and answered."""
     document: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(content))
     document["condition"] = {"kind": content.kind.value, **document["condition"]}
     return document

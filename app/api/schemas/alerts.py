@@ -3,16 +3,16 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AliasPath, Field
 
-from app.api.schemas.base import In, Out, example
-from app.domain.alerts import Alert, AlertState, Resolution, RuleKind
-from app.domain.checks import DataSet
+from ...domain.alerts import AlertState, Resolution, RuleKind
+from ...domain.checks import DataSet
+from .base import In, Out, example
 
 MAX_NOTE = 2000
 
 _FACTS: dict[str, Any] = {
-    "sentence": "Of 100 records of female, 7.9 were predicted favourable; of 100 of male, 26: a ratio of 0.30 (95 %: 0.27 to 0.33)."
+    "sentence": "Of 100 records of female, 7.9 were predicted favourable; of 100 of male, 26: a ratio of 0.302 (95 %: 0.272 to 0.334)."
     " The gap is larger than chance explains (p < 0.0001). It is beyond the limit of 0.8, and so is its whole interval.",
     "at": "2026-11-20T15:00:00+00:00",
     "since": "2026-11-20T13:00:00+00:00",
@@ -63,18 +63,23 @@ class AlertOut(Out):
     id: str
     deployment_id: str
     deployment_name: str
-    state: AlertState = Field(description="`open`; `acknowledged`: somebody takes care of it; `resolved`: it is over.")
+    state: AlertState = Field(description="`open`; `acknowledged`: somebody works on it; `resolved`: it is over.")
     kind: RuleKind
     rule_id: str = Field(description="The rule that opened it, which may have been deleted since.")
     rule_name: str = Field(description="As the rule was called then.")
-    data: DataSet | None = Field(description="What the figure was computed on; of the kind `verdict`, like the next three.")
-    metric: str | None
-    attribute: str | None
-    group: str | None = Field(description="Null where the rule is about the group furthest out, whichever it is.")
+    data: DataSet | None = Field(
+        validation_alias=AliasPath("subject", "data"),
+        description="What the figure was computed on; of the kind `verdict`, like the next three.",
+    )
+    metric: str | None = Field(validation_alias=AliasPath("subject", "metric"))
+    attribute: str | None = Field(validation_alias=AliasPath("subject", "attribute"))
+    group: str | None = Field(
+        validation_alias=AliasPath("subject", "group"), description="Null where the rule is about the group furthest out, whichever it is."
+    )
     facts: dict[str, Any] = Field(
-        description="What it rests on, as it was last seen: a sentence, the check, since when, for how many checks in a row; of a verdict"
+        description="The facts, as they were last seen: a sentence, the check, since when, for how many checks in a row; of a verdict"
         " the figure with its interval, limits and counts, and who is at a disadvantage (`disadvantaged`, as in a measurement)."
-        " `recovery` is what showed that it has passed; `sentence` tells that then."
+        " `recovery` is what showed that it has passed; `sentence` says so then."
     )
     opened_at: datetime
     last_seen_at: datetime = Field(description="When it was last found to hold.")
@@ -83,20 +88,7 @@ class AlertOut(Out):
     acknowledged_by: str | None = Field(description="A key's id, or `user:` and a name.")
     note: str | None
     resolved_at: datetime | None
-    resolution: Resolution | None = Field(description="`recovered`, or why nobody asks about it any more.")
-
-    @classmethod
-    def of(cls, alert: Alert) -> "AlertOut":
-        """The body of a stored alert."""
-        subject = alert.subject
-        names = [name for name in cls.model_fields if name not in {"data", "metric", "attribute", "group"}]
-        return cls(
-            **{name: getattr(alert, name) for name in names},
-            data=subject.data,
-            metric=subject.metric,
-            attribute=subject.attribute,
-            group=subject.group,
-        )
+    resolution: Resolution | None = Field(description="`recovered`, or why the rule no longer watches it.")
 
 
 class AlertPage(Out):
@@ -107,8 +99,10 @@ class AlertPage(Out):
 
 
 class AcknowledgementIn(In):
-    """What a person says who takes care of an alert."""
+    """The note of a person who acknowledges an alert."""
 
     model_config = example({"note": _ALERT["note"]})
 
-    note: Annotated[str | None, Field(max_length=MAX_NOTE)] = Field(default=None, description="What is being done, for the others.")
+    note: Annotated[str | None, Field(max_length=MAX_NOTE)] = Field(
+        default=None, description="What is being done about it, for the other readers."
+    )

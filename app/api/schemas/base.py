@@ -1,11 +1,12 @@
-"""What all bodies share: unknown members are refused, types are taken literally, numbers are finite."""
+"""The base of all bodies: unknown members are refused, types are taken literally, numbers are finite."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 NOT_BLANK = r"\S"
-"""Shown in the documentation; refused by the rules of the domain, whose words are better."""
+"""Pattern of a text that is not blank. Shown in the documentation; the rules of the domain refuse it, with better words."""
 
 
 class In(BaseModel):
@@ -14,7 +15,7 @@ class In(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True, strict=True)
 
 
-def _without_defaults(schema: dict[str, Any]) -> None:
+def _drop_defaults(schema: dict[str, Any]) -> None:
     for member in schema.get("properties", {}).values():
         member.pop("default", None)
 
@@ -22,28 +23,48 @@ def _without_defaults(schema: dict[str, Any]) -> None:
 class Patch(In):
     """The body of a JSON merge patch (RFC 7396): a member that was not sent is no change, so its default means nothing."""
 
-    model_config = ConfigDict(json_schema_extra=_without_defaults)
+    model_config = ConfigDict(json_schema_extra=_drop_defaults)
 
     def merged_into(self, document: dict[str, Any]) -> dict[str, Any]:
-        """`document` with what was sent merged in; null forgets a member."""
-        return _merged(document, self.model_dump(mode="json", exclude_unset=True))
+        """Returns `document` with the members that were sent merged in; null removes a member."""
+        return _merge(document, self.model_dump(mode="json", exclude_unset=True))
 
 
-def _merged(document: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+def _merge(document: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
     result = {name: value for name, value in document.items() if patch.get(name, value) is not None}
     for name, value in patch.items():
         if isinstance(value, dict):
+            # RFC 7396: an object replaces anything that is none.
             below = document.get(name)
-            result[name] = _merged(below if isinstance(below, dict) else {}, value)
+            result[name] = _merge(below if isinstance(below, dict) else {}, value)
         elif value is not None:
             result[name] = value
     return result
 
 
 class Out(BaseModel):
-    """The body of an answer."""
+    """The body of an answer.
 
-    model_config = ConfigDict(frozen=True)
+    It is read from an object of the product: each member from the attribute of its name, or of its validation alias.
+    """
+
+    model_config = ConfigDict(frozen=True, from_attributes=True, validate_by_name=True)
+
+    @classmethod
+    def from_object(cls, source: object, **others: object) -> Self:
+        """Returns the body of an object; `others` are members that it has no attribute for."""
+        return cls.model_validate(_Joined(source, others) if others else source)
+
+
+class _Joined:
+    """The attributes of an object, together with further members."""
+
+    def __init__(self, source: object, members: Mapping[str, object]) -> None:
+        self._source = source
+        self._members = members
+
+    def __getattr__(self, name: str) -> object:
+        return self._members[name] if name in self._members else getattr(self._source, name)
 
 
 class ProblemField(Out):
@@ -56,7 +77,7 @@ class ProblemField(Out):
 class Problem(Out):
     """An RFC 9457 problem document."""
 
-    type: str = Field(description="A URI that programs may tell kinds of problems apart by.", examples=["urn:evenhand:problem:not-found"])
+    type: str = Field(description="A URI by which programs may distinguish kinds of problems.", examples=["urn:evenhand:problem:not-found"])
     title: str = Field(examples=["Not found"])
     status: int = Field(examples=[404])
     detail: str = Field(examples=["There is no deployment credit-risk."])
@@ -65,5 +86,5 @@ class Problem(Out):
 
 
 def example(content: dict[str, Any]) -> ConfigDict:
-    """The model configuration that shows `content` in the API's documentation."""
+    """Returns the model configuration that shows `content` in the API's documentation."""
     return ConfigDict(json_schema_extra={"examples": [content]})

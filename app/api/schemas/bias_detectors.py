@@ -4,12 +4,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from pydantic import Field
+from pydantic import AliasPath, Field
 
-from app.api.schemas.base import Out, example
-from app.domain.bias_detectors import ALL_TOGETHER, DetectorVersion, Figure
-from app.domain.bias_detectors import DetectorCounts as Counts
-from app.domain.bias_detectors import DetectorQuality as Quality
+from ...domain.bias_detectors import ALL_TOGETHER, DetectorVersion
+from .base import Out, example
 
 NOTE = (
     "Quality is measured on records held out of the training. A score is what the detector expects of a record, not what the model"
@@ -64,7 +62,7 @@ _TRAINING: dict[str, Any] = {
 
 
 class DetectorState(StrEnum):
-    """What became of a training."""
+    """The result of a training."""
 
     TRAINED = "trained"
     REFUSED = "refused"
@@ -78,64 +76,49 @@ class FigureOut(Out):
     value: float | None
     lower: float | None
     upper: float | None
-    interval_method: str | None
+    interval_method: str | None = Field(validation_alias="method")
     n: int = Field(description="The records it rests on.")
     reason: str | None
 
-    @classmethod
-    def of(cls, figure: Figure) -> "FigureOut":
-        """The body of a figure."""
-        return cls(
-            value=figure.value, lower=figure.lower, upper=figure.upper, interval_method=figure.method, n=figure.n, reason=figure.reason
-        )
-
 
 class QualityOut(Out):
-    """How good a detector is on the records held out."""
+    """The quality of a detector on the records held out."""
 
     roc_auc: FigureOut = Field(description="The chance that a biased record has a higher score than one that is not.")
     precision: FigureOut = Field(description="The share of biased records among those at or above the threshold.")
     recall: FigureOut = Field(description="The share of the biased records that are at or above the threshold.")
     selected: FigureOut = Field(description="The share of all records at or above the threshold: those that would get a second call.")
 
-    @classmethod
-    def of(cls, quality: Quality) -> "QualityOut":
-        """The body of a quality."""
-        return cls(
-            roc_auc=FigureOut.of(quality.roc_auc),
-            precision=FigureOut.of(quality.precision),
-            recall=FigureOut.of(quality.recall),
-            selected=FigureOut.of(quality.selected),
-        )
-
 
 class DetectorOut(Out):
-    """What a training made of one attribute. Counts are of monitored records with an unfavourable outcome."""
+    """The result of a training for one attribute. Counts are of monitored records with an unfavourable outcome."""
 
     model_config = example(_TRAINED)
 
     attribute: str | None = Field(description="Null for all attributes together.")
     state: DetectorState
     reason: str | None = Field(description="Why nothing was trained.")
-    records: int = Field(description="Records whose outcome as reference was known.")
-    biased_records: int = Field(description="Those of them whose outcome as reference is favourable.")
-    used: int = Field(description="The newest of them, which were used.")
-    used_biased: int
-    held_out: int = Field(description="Those used that were kept from the training to measure its quality.")
-    held_out_biased: int
+    records: int = Field(validation_alias=AliasPath("counts", "records"), description="Records whose outcome as reference was known.")
+    biased_records: int = Field(
+        validation_alias=AliasPath("counts", "biased"), description="Those of them whose outcome as reference is favourable."
+    )
+    used: int = Field(validation_alias=AliasPath("counts", "used"), description="The newest of them, which were used.")
+    used_biased: int = Field(validation_alias=AliasPath("counts", "used_biased"))
+    held_out: int = Field(
+        validation_alias=AliasPath("counts", "held_out"),
+        description="Those used that were kept from the training to measure its quality.",
+    )
+    held_out_biased: int = Field(validation_alias=AliasPath("counts", "held_out_biased"))
     threshold: float | None = Field(description="The score from which on a record counts as likely biased.")
     quality: QualityOut | None
 
     @classmethod
     def of(cls, found: DetectorVersion) -> "DetectorOut":
-        """The body of a stored detector."""
-        return cls(
+        """Returns the body of a stored detector."""
+        return cls.from_object(
+            found,
             attribute=None if found.attribute == ALL_TOGETHER else found.attribute,
             state=DetectorState.TRAINED if found.reason is None else DetectorState.REFUSED,
-            reason=found.reason,
-            threshold=found.threshold,
-            quality=None if found.quality is None else QualityOut.of(found.quality),
-            **_counts(found.counts),
         )
 
 
@@ -151,14 +134,8 @@ class TrainingOut(Out):
 
     @classmethod
     def of(cls, training: list[DetectorVersion]) -> "TrainingOut":
-        """The body of one version, which has at least one detector."""
-        first = training[0]
-        return cls(
-            version=first.version,
-            trained_at=first.trained_at,
-            check_id=first.check_id,
-            detectors=[DetectorOut.of(found) for found in training],
-        )
+        """Returns the body of one version, which has at least one detector."""
+        return cls.from_object(training[0], detectors=[DetectorOut.of(found) for found in training])
 
 
 class BiasDetectorPage(Out):
@@ -169,14 +146,3 @@ class BiasDetectorPage(Out):
     note: str = Field(default=NOTE, description="How the figures are to be read.")
     trainings: list[TrainingOut]
     next_cursor: str | None
-
-
-def _counts(counts: Counts) -> dict[str, int]:
-    return {
-        "records": counts.records,
-        "biased_records": counts.biased,
-        "used": counts.used,
-        "used_biased": counts.used_biased,
-        "held_out": counts.held_out,
-        "held_out_biased": counts.held_out_biased,
-    }

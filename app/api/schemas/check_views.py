@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import AliasPath, Field, model_validator
 
-from app.api.schemas.base import Out, example
-from app.api.schemas.checks import MeasurementOut
-from app.domain.checks import CheckState, Measurement
-from app.views.check_views import AttributeView, Change, CheckView, GroupShare, MitigatedRecords, Outcomes, SubRange, ViewKind, ViewState
+from ...domain.checks import CheckState
+from ...views.check_views import GroupShare, ViewKind
+from .base import Out, example
+from .measurements import MEASUREMENT, MeasurementOut
 
 _OUTCOMES: dict[str, Any] = {
     "favourable": 120,
@@ -20,31 +20,6 @@ _OUTCOMES: dict[str, Any] = {
     "interval_method": "wilson",
     "reason": None,
 }
-_IMPACT: dict[str, Any] = {
-    "metric": "disparate_impact",
-    "data": "payload",
-    "scope": "group",
-    "attribute": "Sex",
-    "group": "female",
-    "at": "2026-03-01T10:00:00Z",
-    "value": 0.8,
-    "reason": None,
-    "lower": 0.694,
-    "upper": 0.9222,
-    "interval_method": "log_ratio",
-    "n": 400,
-    "verdict": "suspected",
-    "disadvantaged": "monitored",
-    "disadvantaged_group": "female",
-    "lower_limit": 0.85,
-    "upper_limit": 1.1764705882352942,
-    "carried_forward": False,
-    "definition": 1,
-    "sentence": "Of 100 records of female, 60 were predicted favourable; of 100 of male, 75: a ratio of 0.80 (95 %: 0.69 to 0.92).",
-    "gap": "The gap is larger than chance explains (p = 0.0013).",
-    "beyond_limit": "Whether it is beyond the limit of 0.85 is not certain: its interval reaches 0.92.",
-    "details": {"monitored": "female", "reference": "male", "monitored_favourable": 120, "monitored_n": 200},
-}
 _GROUP: dict[str, Any] = {
     **_OUTCOMES,
     "group": "female",
@@ -54,7 +29,7 @@ _GROUP: dict[str, Any] = {
     "additional_records": 0,
     "additional_favourable": 0,
     "unclassified": 2,
-    "comparison": _IMPACT,
+    "comparison": MEASUREMENT,
     "comparison_after": None,
     "openscale_fairness": None,
     "sub_ranges": [],
@@ -102,19 +77,14 @@ _Count = int | float
 
 
 class ViewStateOut(Out):
-    """Whether the check has a view."""
+    """The availability of one view of a check."""
 
     kind: ViewKind
     reason: str | None = Field(description="Why there is none; null where there is one.")
 
-    @classmethod
-    def of(cls, state: ViewState) -> "ViewStateOut":
-        """The body of one kind of view."""
-        return cls(kind=state.kind, reason=state.reason)
-
 
 class ViewStatesOut(Out):
-    """The four views."""
+    """The availability of the four views."""
 
     model_config = example({"views": [{"kind": kind.value, "reason": None} for kind in ViewKind]})
 
@@ -147,11 +117,6 @@ class SubRangeOut(Out):
     upper: float | None
     reason: str | None
 
-    @classmethod
-    def of(cls, one: SubRange) -> "SubRangeOut":
-        """The body of an interval."""
-        return cls(**{name: getattr(one, name) for name in cls.model_fields})
-
 
 class GroupShareOut(OutcomesOut):
     """One group, or all monitored or reference groups together; where there is an `after`, the outcomes are before mitigation."""
@@ -174,23 +139,12 @@ class GroupShareOut(OutcomesOut):
     )
     sub_ranges: list[SubRangeOut] = Field(description="A range of a numeric attribute by intervals inside it; in the payload view only.")
 
+    @model_validator(mode="before")
     @classmethod
-    def of(cls, one: GroupShare) -> "GroupShareOut":
-        """The body of a group."""
-        return cls(
-            **_outcomes(one.outcomes),
-            group=one.group,
-            role=one.role,
-            after=None if one.after is None else OutcomesOut(**_outcomes(one.after)),
-            original_records=one.original_records,
-            additional_records=one.additional_records,
-            additional_favourable=one.additional_favourable,
-            unclassified=one.unclassified,
-            comparison=_figure(one.comparison),
-            comparison_after=_figure(one.comparison_after),
-            openscale_fairness=_figure(one.openscale_fairness),
-            sub_ranges=[SubRangeOut.of(part) for part in one.sub_ranges],
-        )
+    def _join_outcomes(cls, found: object) -> object:
+        if not isinstance(found, GroupShare):
+            return found
+        return {name: getattr(found.outcomes if name in OutcomesOut.model_fields else found, name) for name in cls.model_fields}
 
 
 class ChangeOut(Out):
@@ -200,26 +154,18 @@ class ChangeOut(Out):
     after: MeasurementOut | None
     change: MeasurementOut | None
 
-    @classmethod
-    def of(cls, one: Change) -> "ChangeOut":
-        """The body of a change."""
-        return cls(before=MeasurementOut.of(one.before), after=_figure(one.after), change=_figure(one.change))
-
 
 class MitigatedOut(Out):
-    """How many monitored records mitigation changes."""
+    """The number of monitored records that mitigation changes."""
 
     monitored: int
     changed: int
     lifted: int = Field(description="Turned favourable.")
     lowered: int = Field(description="Turned unfavourable.")
-    undecided: int | None = Field(description="Left as they were, because their copies do not tell; null in parity mode, which asks none.")
-    note: str | None = Field(description="What could not be learnt of the attribute.")
-
-    @classmethod
-    def of(cls, one: MitigatedRecords) -> "MitigatedOut":
-        """The body of the counts."""
-        return cls(**{name: getattr(one, name) for name in cls.model_fields})
+    undecided: int | None = Field(
+        description="Left as they were, because their copies do not decide it; null in parity mode, which asks none."
+    )
+    note: str | None = Field(description="What could not be learned of the attribute.")
 
 
 class AttributeViewOut(Out):
@@ -239,25 +185,6 @@ class AttributeViewOut(Out):
     accuracy: list[ChangeOut] = Field(description="Of labelled records, everybody first; in the debiased view only.")
     mitigated: MitigatedOut | None
 
-    @classmethod
-    def of(cls, one: AttributeView) -> "AttributeViewOut":
-        """The body of an attribute."""
-        return cls(
-            attribute=one.attribute,
-            features=list(one.features),
-            reason=one.reason,
-            groups=[GroupShareOut.of(group) for group in one.groups],
-            pooled=[GroupShareOut.of(group) for group in one.pooled],
-            worst=_figure(one.worst),
-            worst_after=_figure(one.worst_after),
-            in_no_group=one.in_no_group,
-            perturbed_records=one.perturbed_records,
-            unclassified_copies=one.unclassified_copies,
-            perfect_equality=_figure(one.perfect_equality),
-            accuracy=[ChangeOut.of(change) for change in one.accuracy],
-            mitigated=None if one.mitigated is None else MitigatedOut.of(one.mitigated),
-        )
-
 
 class CheckViewOut(Out):
     """One view of one check."""
@@ -265,60 +192,29 @@ class CheckViewOut(Out):
     model_config = example(_VIEW)
 
     kind: ViewKind
-    check_id: str
-    state: CheckState
-    from_: datetime = Field(serialization_alias="from", description="The beginning of the check's range of logging times.")
-    to: datetime
-    monitor_version: int | None
-    model_revision: str | None
+    check_id: str = Field(validation_alias=AliasPath("check", "id"))
+    state: CheckState = Field(validation_alias=AliasPath("check", "state"))
+    from_: datetime = Field(
+        validation_alias=AliasPath("check", "span", "start"),
+        serialization_alias="from",
+        description="The beginning of the check's range of logging times.",
+    )
+    to: datetime = Field(validation_alias=AliasPath("check", "span", "end"))
+    monitor_version: int | None = Field(validation_alias=AliasPath("check", "monitor_version"))
+    model_revision: str | None = Field(validation_alias=AliasPath("check", "model_revision"))
     carried_from: str | None = Field(
-        description="The check whose figures these are, where nothing has changed since; the counts are its own."
+        validation_alias=AliasPath("check", "carried_from"),
+        description="The check whose figures these are, where nothing has changed since; the counts are its own.",
     )
     reason: str | None = Field(description="Why there is nothing to show; then `attributes` is empty.")
     records: int | None = Field(description="Records of the check's own span; of training data, those of the upload.")
     additional_records: int | None = Field(description="Records of earlier hours that topped the window up.")
     logged_in_span: int | None
     unclassified_records: int | None
-    oldest_record_at: datetime | None
-    newest_record_at: datetime | None
+    oldest_record_at: datetime | None = Field(validation_alias="oldest")
+    newest_record_at: datetime | None = Field(validation_alias="newest")
     processed_at: datetime | None = Field(description="When the training data were processed; in their view only.")
     mitigation_mode: str | None = Field(description="In the debiased view only.")
-    notes: list[str] = Field(description="Sentences that belong beside the figures.")
+    notes: list[str] = Field(description="Sentences to show along with the figures.")
     attributes: list[AttributeViewOut]
     balanced: list[AttributeViewOut] = Field(description="The attributes with copies, before and after; in the debiased view only.")
-
-    @classmethod
-    def of(cls, view: CheckView) -> "CheckViewOut":
-        """The body of a view."""
-        check = view.check
-        return cls(
-            kind=view.kind,
-            check_id=check.id,
-            state=check.state,
-            from_=check.span.start,
-            to=check.span.end,
-            monitor_version=check.monitor_version,
-            model_revision=check.model_revision,
-            carried_from=check.carried_from,
-            reason=view.reason,
-            records=view.records,
-            additional_records=view.additional_records,
-            logged_in_span=view.logged_in_span,
-            unclassified_records=view.unclassified_records,
-            oldest_record_at=view.oldest,
-            newest_record_at=view.newest,
-            processed_at=view.processed_at,
-            mitigation_mode=view.mitigation_mode,
-            notes=list(view.notes),
-            attributes=[AttributeViewOut.of(attribute) for attribute in view.attributes],
-            balanced=[AttributeViewOut.of(attribute) for attribute in view.balanced],
-        )
-
-
-def _outcomes(one: Outcomes) -> dict[str, Any]:
-    own = {name: getattr(one, name) for name in OutcomesOut.model_fields if name != "interval_method"}
-    return own | {"interval_method": one.interval_method}
-
-
-def _figure(measurement: Measurement | None) -> MeasurementOut | None:
-    return None if measurement is None else MeasurementOut.of(measurement)

@@ -1,13 +1,13 @@
-"""The features that go together with a meta field, as a body."""
+"""The body of the features that are associated with a meta field."""
 
 from typing import Any
 
 from pydantic import Field
 
-from app.api.schemas.base import Out, example
-from app.checks.doubts import warning_of
-from app.domain.training_data import Association, AssociationMeasure
-from app.training.limits import LEAST_STRENGTH
+from ...checks.doubts import warning_of
+from ...domain.training_data import Association, AssociationMeasure
+from ...training.limits import LEAST_STRENGTH
+from .base import Out, example
 
 _FEATURES: list[dict[str, Any]] = [
     {
@@ -40,7 +40,7 @@ _FEATURES: list[dict[str, Any]] = [
 
 
 class CorrelatedFeatureOut(Out):
-    """How strongly a feature goes together with the meta field in the training data."""
+    """The strength of a feature's association with the meta field in the training data."""
 
     feature: str
     measure: AssociationMeasure = Field(
@@ -71,7 +71,7 @@ class CorrelatedFeatureOut(Out):
 
 
 class CorrelatedFeaturesOut(Out):
-    """The features of the model by how strongly they go together with a meta field."""
+    """The features of the model by the strength of their association with a meta field."""
 
     model_config = example({"attribute": "Sex", "threshold": 0.1, "reason": None, "features": _FEATURES})
 
@@ -83,15 +83,8 @@ class CorrelatedFeaturesOut(Out):
 
 def correlated_feature(attribute: str, one: Association, *, threshold: float, can_be_picked: bool) -> CorrelatedFeatureOut:
     """Returns the body of one association of the meta field."""
-    return CorrelatedFeatureOut(
-        feature=one.feature,
-        measure=one.measure,
-        strength=one.strength,
-        chance_level=one.chance_level,
-        uncorrected=one.uncorrected,
-        records=one.records,
-        left_out=one.left_out,
-        reason=one.reason,
+    return CorrelatedFeatureOut.from_object(
+        one,
         recommended=one.is_recommended(above=threshold),
         can_be_picked=can_be_picked,
         warning=warning_of(attribute, one) if can_be_picked else None,

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 from pydantic_core import to_jsonable_python
 
-from app.api.schemas.base import NOT_BLANK, In, Out, Patch
-from app.domain.definitions import Definition, definition_of
-from app.domain.deployment_rules import (
+from ...domain.definitions import Definition, definition_of
+from ...domain.deployment_rules import (
     MAX_CONCURRENCY,
     MAX_PAGE_SIZE,
     MAX_REQUESTS_PER_SECOND,
@@ -17,7 +16,7 @@ from app.domain.deployment_rules import (
     MIN_REQUESTS_PER_SECOND,
     MIN_TIMEOUT_SECONDS,
 )
-from app.domain.deployments import (
+from ...domain.deployments import (
     Column,
     Credentials,
     CredentialsKind,
@@ -26,10 +25,12 @@ from app.domain.deployments import (
     FieldKind,
     FieldType,
     OutputFields,
-    PayloadFormat,
     ProblemType,
 )
-from app.web.texts import ID_PATTERN
+from ...domain.endpoint_health import BreakerState
+from ...payloads.registry import PayloadFormat
+from ...web.texts import ID_PATTERN
+from .base import NOT_BLANK, In, Out, Patch
 
 _COLUMNS = [
     {"name": "Age", "type": "integer"},
@@ -60,6 +61,14 @@ _STORED_EXAMPLE: dict[str, Any] = {
     "features": [{"kind": "categorical" if column["type"] == "string" else "numeric", **column} for column in _COLUMNS],
     "meta": [{"name": "Postcode", "type": "string", "kind": "categorical"}],
     "endpoint": {**_ENDPOINT, "credentials": {"kind": "basic", "name": "evenhand", "secret_set": True}, "requests_per_second": None},
+    "endpoint_health": {
+        "state": "open",
+        "failures": 3,
+        "failed_at": "2026-07-02T10:06:40Z",
+        "reason": "The model's endpoint 127.0.0.1:9000 did not answer within 30 seconds (4 attempts). Give the endpoint a longer time-out"
+        " or a smaller page size, or look at the model server.",
+        "tried_again_at": "2026-07-02T10:11:40Z",
+    },
     "created_at": "2026-07-01T12:00:00Z",
     "updated_at": "2026-07-01T12:00:00Z",
 }
@@ -70,7 +79,7 @@ _SOME: dict[str, Any] = {"minItems": 1}
 _TIMEOUT: dict[str, Any] = {"minimum": MIN_TIMEOUT_SECONDS, "maximum": MAX_TIMEOUT_SECONDS}
 _PAGE_SIZE: dict[str, Any] = {"minimum": 1, "maximum": MAX_PAGE_SIZE}
 _CONCURRENCY: dict[str, Any] = {"minimum": 1, "maximum": MAX_CONCURRENCY}
-"""These bounds are shown in the documentation but refused by the rules of the domain, which name all that is wrong at once."""
+"""Bounds shown in the documentation but refused by the rules of the domain, which name everything wrong at once."""
 
 Rate = Annotated[float, Field(json_schema_extra={"minimum": MIN_REQUESTS_PER_SECOND, "maximum": MAX_REQUESTS_PER_SECOND})]
 
@@ -83,7 +92,7 @@ class ColumnIn(In):
     kind: Annotated[FieldKind | None, Field(strict=False)] = None
 
     def to_domain(self) -> Column:
-        """The column it stands for."""
+        """Returns the column."""
         numbers = self.type in {FieldType.INTEGER, FieldType.NUMBER}
         return Column(name=self.name, type=self.type, kind=self.kind or (FieldKind.NUMERIC if numbers else FieldKind.CATEGORICAL))
 
@@ -97,7 +106,7 @@ class OutputsIn(In):
 
 
 class CredentialsIn(In):
-    """How we authenticate at the endpoint. Stored encrypted, never returned."""
+    """The credentials that Evenhand sends to the endpoint. Stored encrypted, never returned."""
 
     kind: Annotated[CredentialsKind, Field(strict=False)]
     name: str = Field(default="", max_length=200, description="The user (basic) or the header's name (header); unused for bearer.")
@@ -105,7 +114,7 @@ class CredentialsIn(In):
 
 
 class EndpointIn(In):
-    """Where the model scores rows, and how gently it wants to be asked."""
+    """The endpoint that scores rows, and the limits on the requests to it."""
 
     url: str = Field(max_length=2000, examples=["http://127.0.0.1:9000/score"])
     payload_format: Annotated[PayloadFormat, Field(strict=False)] = PayloadFormat.FIELDS_VALUES
@@ -114,6 +123,11 @@ class EndpointIn(In):
     page_size: int = Field(default=1000, json_schema_extra=_PAGE_SIZE, description="Rows in one request.")
     concurrency: int = Field(default=4, json_schema_extra=_CONCURRENCY, description="Requests at the same time.")
     requests_per_second: Rate | None = None
+
+    def to_domain(self) -> Endpoint:
+        """Returns the endpoint."""
+        credentials = Credentials(**self.credentials.model_dump()) if self.credentials else None
+        return Endpoint(**self.model_dump(exclude={"credentials"}), credentials=credentials)
 
 
 class DeploymentIn(In):
@@ -124,8 +138,8 @@ class DeploymentIn(In):
     id: str | None = Field(default=None, pattern=ID_PATTERN, description="Chosen by you, or made from the name.")
     name: str = Field(max_length=200, json_schema_extra=_FILLED)
     problem_type: Annotated[ProblemType, Field(strict=False)]
-    features: list[ColumnIn] = Field(json_schema_extra=_SOME, description="What the model is asked with, in this order.")
-    meta: list[ColumnIn] = Field(default_factory=list, description="Logged beside the features, never sent to the model.")
+    features: list[ColumnIn] = Field(json_schema_extra=_SOME, description="The columns that are sent to the model, in this order.")
+    meta: list[ColumnIn] = Field(default_factory=list, description="Logged along with the features, never sent to the model.")
     outputs: OutputsIn = OutputsIn()
     model_revision: str = Field(
         default="1", max_length=200, json_schema_extra=_FILLED, description="Another revision makes stored counterfactuals stale."
@@ -133,7 +147,7 @@ class DeploymentIn(In):
     endpoint: EndpointIn | None = None
 
     def to_domain(self) -> Definition:
-        """The definition it stands for; not yet checked."""
+        """Returns the definition, not yet checked."""
         return Definition(
             name=self.name,
             problem_type=self.problem_type,
@@ -141,12 +155,12 @@ class DeploymentIn(In):
             meta=tuple(column.to_domain() for column in self.meta),
             outputs=OutputFields(**self.outputs.model_dump()),
             model_revision=self.model_revision,
-            endpoint=_endpoint(self.endpoint) if self.endpoint else None,
+            endpoint=self.endpoint.to_domain() if self.endpoint else None,
         )
 
 
 class OutputsPatch(Patch):
-    """Names to change; null forgets one."""
+    """Names to change; null removes one."""
 
     prediction: str = ""
     probability: str | None = None
@@ -154,7 +168,7 @@ class OutputsPatch(Patch):
 
 
 class EndpointPatch(Patch):
-    """What to change of the endpoint. Credentials that are left out stay; null forgets them."""
+    """The changes of the endpoint. Credentials that are left out stay; null removes them."""
 
     url: str = Field(default="", max_length=2000)
     payload_format: Annotated[PayloadFormat, Field(strict=False)] = PayloadFormat.FIELDS_VALUES
@@ -166,9 +180,9 @@ class EndpointPatch(Patch):
 
 
 class DeploymentPatch(Patch):
-    """A JSON merge patch (RFC 7396): members that are left out stay, objects are merged, lists are replaced, null forgets.
+    """A JSON merge patch (RFC 7396): members that are left out stay, objects are merged, lists are replaced, null removes a member.
 
-    The problem type cannot be changed: what is stored would change its meaning.
+    The problem type cannot be changed: stored records would change their meaning.
     """
 
     name: str = Field(default="", max_length=200, json_schema_extra=_FILLED)
@@ -204,7 +218,7 @@ class CredentialsOut(Out):
 
 
 class EndpointOut(Out):
-    """Where the model scores rows."""
+    """The endpoint that scores rows."""
 
     url: str
     payload_format: PayloadFormat
@@ -213,6 +227,19 @@ class EndpointOut(Out):
     page_size: int
     concurrency: int
     requests_per_second: float | None
+
+
+class EndpointHealthOut(Out):
+    """The endpoint's health in checks. One that gave no answer to three in a row is left alone for five minutes at a time."""
+
+    state: BreakerState = Field(
+        description="`closed`: checks ask it. `open`: only a check that somebody requests does. `half_open`: the next check tries it with"
+        " one record first."
+    )
+    failures: int = Field(description="Checks in a row that got no answer; 0 after one that did.")
+    failed_at: datetime | None = Field(description="The newest of these failures.")
+    reason: str | None = Field(description="What was wrong then.")
+    tried_again_at: datetime | None = Field(description="From when on checks try it again; null where it was not left alone.")
 
 
 class DeploymentOut(Out):
@@ -229,12 +256,13 @@ class DeploymentOut(Out):
     outputs: OutputsOut
     model_revision: str
     endpoint: EndpointOut | None
+    endpoint_health: EndpointHealthOut | None = Field(description="Whether the endpoint answers the checks; null without an endpoint.")
     created_at: datetime
     updated_at: datetime
 
     @classmethod
     def of(cls, deployment: Deployment) -> "DeploymentOut":
-        """The body of a stored deployment."""
+        """Returns the body of a stored deployment."""
         document = definition_json(definition_of(deployment))
         if deployment.endpoint and deployment.endpoint.credentials:
             credentials = deployment.endpoint.credentials
@@ -242,6 +270,7 @@ class DeploymentOut(Out):
         return cls(
             id=deployment.id,
             schema_version=deployment.schema.version,
+            endpoint_health=deployment.health if deployment.endpoint else None,
             created_at=deployment.created_at,
             updated_at=deployment.updated_at,
             **document,
@@ -256,11 +285,6 @@ class DeploymentPage(Out):
 
 
 def definition_json(definition: Definition) -> dict[str, Any]:
-    """The definition as `DeploymentIn` reads it, with the endpoint's secret: for merging a patch, never for an answer."""
+    """Returns the definition as `DeploymentIn` reads it, with the endpoint's secret: for merging a patch, never for an answer."""
     document: dict[str, Any] = to_jsonable_python(asdict(definition))
     return document
-
-
-def _endpoint(sent: EndpointIn) -> Endpoint:
-    members = sent.model_dump(exclude={"credentials"})
-    return Endpoint(**members, credentials=Credentials(**sent.credentials.model_dump()) if sent.credentials else None)

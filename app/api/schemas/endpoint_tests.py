@@ -5,11 +5,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
 
-from app.api.schemas.base import In, Out, example
-from app.api.schemas.deployments import DeploymentIn
-from app.checks.endpoint_tests import MOST_TEST_RECORDS, EndpointTest
-from app.domain.records import Prediction
-from app.store.newest import NewestRecord
+from ...checks.endpoint_tests import MOST_TEST_RECORDS, EndpointTest
+from ...store.records.newest import NewestRecord
+from .base import In, Out, example
+from .deployments import DeploymentIn
 
 _RECORD = {"Age": 31, "LoanAmount": 4200.5, "Sex": "female"}
 _DEPLOYMENT = {
@@ -31,7 +30,7 @@ Records = Annotated[
 
 
 class EndpointTestIn(In):
-    """What a stored deployment's endpoint is tested with."""
+    """The records with which to test a stored deployment's endpoint."""
 
     model_config = example({"records": [_RECORD]})
 
@@ -39,7 +38,7 @@ class EndpointTestIn(In):
 
 
 class NewEndpointTestIn(In):
-    """A deployment that is not stored yet, and what its endpoint is tested with."""
+    """A deployment that is not stored yet, and the records with which to test its endpoint."""
 
     model_config = example({"deployment": _DEPLOYMENT, "records": [{"Age": 31, "Sex": "female"}]})
 
@@ -48,7 +47,7 @@ class NewEndpointTestIn(In):
 
 
 class TestedOutcome(StrEnum):
-    """What the fairness monitor makes of a prediction."""
+    """The outcome of a prediction under the fairness monitor."""
 
     UNFAVOURABLE = "unfavourable"
     FAVOURABLE = "favourable"
@@ -65,7 +64,7 @@ class TestedPredictionOut(Out):
 
 
 class LoggedAnswerOut(Out):
-    """The record that was logged last, and what the model said of it then."""
+    """The newest logged record, and the model's answer at the time."""
 
     id: str
     model_revision: str
@@ -75,7 +74,7 @@ class LoggedAnswerOut(Out):
 
 
 class EndpointTestOut(Out):
-    """What came of a test. A model that cannot be asked is a result: `ok` is false and `fault` says why, as a check would."""
+    """The result of a test. A model that cannot be asked is a result: `ok` is false and `fault` says why, as a check would."""
 
     model_config = example(
         {
@@ -94,32 +93,19 @@ class EndpointTestOut(Out):
     seconds: float
     fault: str | None
     predictions: list[TestedPredictionOut] = Field(description="In the order of the records; empty where the test failed.")
-    outcome_reason: str | None = Field(description="Why no outcome is told.")
+    outcome_reason: str | None = Field(description="Why no outcome is given.")
     logged: LoggedAnswerOut | None = Field(description="The logged record that was asked about; null where records were sent.")
     same_as_logged: bool | None = Field(description="Null where records were sent or the test failed.")
-    warnings: list[str] = Field(description="What is to be mended although the model answered.")
+    warnings: list[str] = Field(description="Faults to fix although the model answered.")
 
     @classmethod
     def of(cls, test: EndpointTest, newest: NewestRecord | None, *, has_monitor: bool) -> "EndpointTestOut":
-        """The body of a finished test, which asked about `newest` where no records were sent."""
+        """Returns the body of a finished test, which asked about `newest` where no records were sent."""
         outcomes = test.outcomes or (None,) * len(test.predictions)
-        return cls(
-            ok=test.ok,
-            seconds=round(test.seconds, 6),
-            fault=test.fault,
-            predictions=[
-                TestedPredictionOut(**_members(one), outcome=None if outcome is None else TestedOutcome[outcome.name])
-                for one, outcome in zip(test.predictions, outcomes, strict=True)
-            ],
-            outcome_reason=None if has_monitor else NO_MONITOR,
-            logged=None
-            if newest is None
-            else LoggedAnswerOut(id=newest.id, model_revision=newest.model_revision, **_members(newest.answer)),
-            same_as_logged=test.same_as_logged,
-            warnings=list(test.warnings),
-        )
-
-
-def _members(one: Prediction) -> dict[str, Any]:
-    probability = list(one.probability) if isinstance(one.probability, tuple) else one.probability
-    return {"prediction": one.prediction, "probability": probability, "label": one.label}
+        predictions = [
+            TestedPredictionOut.from_object(one, outcome=None if outcome is None else TestedOutcome[outcome.name])
+            for one, outcome in zip(test.predictions, outcomes, strict=True)
+        ]
+        logged = newest and LoggedAnswerOut.from_object(newest.answer, id=newest.id, model_revision=newest.model_revision)
+        no_monitor = None if has_monitor else NO_MONITOR
+        return cls.from_object(test, seconds=round(test.seconds, 6), predictions=predictions, outcome_reason=no_monitor, logged=logged)

@@ -1,13 +1,14 @@
-"""Flagged records as a body: why each needs a second look, and the record itself."""
+"""The body of flagged records: the reasons for a second look, and the record itself."""
 
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import AliasPath, Field
 
-from app.api.schemas.base import Out, example
-from app.domain.mitigation import ONLY_DIRECT, FlaggedRecord
-from app.store.flagged_records import FlaggedPayload
+from ...domain.mitigation import ONLY_DIRECT, FlaggedRecord
+from ...domain.values import shown_value
+from ...store.records.flagged_records import FlaggedPayload
+from .base import Out, example
 
 Direction = Literal["lifted", "lowered"]
 Kind = Literal["changed", "likely"]
@@ -40,8 +41,8 @@ _FLAG: dict[str, Any] = {
 class RecordOut(Out):
     """A payload record."""
 
-    id: str
-    logged_at: datetime
+    id: str = Field(validation_alias="record_id")
+    logged_at: datetime = Field(validation_alias=AliasPath("flag", "logged_at"))
     scored_at: datetime
     model_revision: str
     features: dict[str, Any]
@@ -49,28 +50,24 @@ class RecordOut(Out):
     prediction: Any
     probability: Any = Field(description="As the model gave it: one number, a list of them, or null.")
     label: Any = Field(description="The decoded form of the prediction, where there is one.")
-    debiased: dict[str, Any] | None = Field(description="What the debiased endpoint answered, where the record came through it.")
+    debiased: dict[str, Any] | None = Field(description="The answer of the debiased endpoint, where the record came through it.")
 
     @classmethod
     def of(cls, found: FlaggedPayload) -> "RecordOut":
-        """The body of a stored record."""
+        """Returns the body of a stored record."""
         schema = found.schema
-        return cls(
-            id=found.record_id,
-            logged_at=found.flag.logged_at,
-            scored_at=found.scored_at,
-            model_revision=found.model_revision,
-            features={column.name: value for column, value in zip(schema.features, found.features, strict=True)},
-            meta={column.name: value for column, value in zip(schema.meta, found.meta, strict=True)},
-            prediction=found.prediction,
-            probability=found.probability,
-            label=found.label,
-            debiased=found.debiased,
+        return cls.from_object(
+            found,
+            features={column.name: shown_value(value) for column, value in zip(schema.features, found.features, strict=True)},
+            meta={column.name: shown_value(value) for column, value in zip(schema.meta, found.meta, strict=True)},
+            prediction=shown_value(found.prediction),
+            label=shown_value(found.label),
+            debiased=shown_value(found.debiased),
         )
 
 
 class FlagOut(Out):
-    """Why a record needs a second look, by one attribute."""
+    """The reason why a record needs a second look, by one attribute."""
 
     attribute: str
     group: str = Field(description="The monitored value or range of the record.")
@@ -84,12 +81,12 @@ class FlagOut(Out):
 
     @classmethod
     def of(cls, flag: FlaggedRecord) -> "FlagOut":
-        """The body of a flag."""
-        return cls(**_members(flag))
+        """Returns the body of a flag."""
+        return cls.from_object(flag, gap=known_gap(flag), why=why(flag))
 
 
 class FlaggedOut(FlagOut):
-    """One reason to look at a record again. A record has one for each attribute of which that is so."""
+    """One reason to look at a record again. A record has one for each attribute by which it is flagged."""
 
     model_config = example(_FLAG)
 
@@ -97,8 +94,8 @@ class FlaggedOut(FlagOut):
 
     @classmethod
     def with_record(cls, found: FlaggedPayload) -> "FlaggedOut":
-        """The body of a flag and its record."""
-        return cls(**_members(found.flag), record=RecordOut.of(found))
+        """Returns the body of a flag and its record."""
+        return cls.from_object(found.flag, gap=known_gap(found.flag), why=why(found.flag), record=RecordOut.of(found))
 
 
 class FlaggedPage(Out):
@@ -109,16 +106,16 @@ class FlaggedPage(Out):
     model_revision: str = Field(description="The revision of the model that was asked again.")
     flagged_records: list[FlaggedOut]
     next_cursor: str | None
-    notes: list[str] = Field(description="What has to be said beside these numbers.")
+    notes: list[str] = Field(description="Sentences to show along with these numbers.")
 
 
 def known_gap(flag: FlaggedRecord) -> float | None:
-    """The distance of the two scores; None where one of them is not known."""
+    """Returns the distance of the two scores; None where one of them is not known."""
     return None if flag.own_score is None or flag.reference_score is None else flag.gap
 
 
 def why(flag: FlaggedRecord) -> str:
-    """Why the record needs a second look, in a sentence."""
+    """Returns the reason why the record needs a second look, in a sentence."""
     outcome = "favourable" if flag.direction == "lifted" else "unfavourable"
     if flag.kind == "likely":
         score = "" if flag.bias_score is None else f" (bias score {flag.bias_score:.4g})"
@@ -129,18 +126,3 @@ def why(flag: FlaggedRecord) -> str:
     if flag.own_score is not None and flag.reference_score is not None:
         scores = f": the score is {flag.reference_score:.4g} instead of {flag.own_score:.4g}"
     return f"Asked again with reference values of {flag.attribute} instead of {flag.group}, the model is {outcome}{scores}."
-
-
-def _members(flag: FlaggedRecord) -> dict[str, Any]:
-    """What is told of a flag."""
-    return {
-        "attribute": flag.attribute,
-        "group": flag.group,
-        "kind": flag.kind,
-        "direction": flag.direction,
-        "own_score": flag.own_score,
-        "reference_score": flag.reference_score,
-        "gap": known_gap(flag),
-        "bias_score": flag.bias_score,
-        "why": why(flag),
-    }

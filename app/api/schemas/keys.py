@@ -1,20 +1,28 @@
 """API keys as bodies."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from app.api.schemas.base import In, Out
-from app.security.principals import Role
-from app.store.api_keys import ApiKey
-from app.web.texts import ID_PATTERN
+from ...security.principals import Role
+from ...web.texts import ID_PATTERN
+from .base import In, Out, example
+
+_KEY: dict[str, Any] = {
+    "id": "k3v7m2qa",
+    "name": "scoring service",
+    "role": "ingest",
+    "deployment_id": None,
+    "created_at": "2026-07-01T12:00:00Z",
+    "revoked_at": None,
+}
 
 
 class KeyIn(In):
     """A new key."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "scoring service", "role": "ingest", "deployment_id": None}]})
+    model_config = example({"name": "scoring service", "role": "ingest", "deployment_id": None})
 
     name: str = Field(min_length=1, max_length=200)
     role: Annotated[Role, Field(strict=False)] = Field(
@@ -26,20 +34,7 @@ class KeyIn(In):
 class KeyOut(Out):
     """A stored key, without its text."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "id": "k3v7m2qa",
-                    "name": "scoring service",
-                    "role": "ingest",
-                    "deployment_id": None,
-                    "created_at": "2026-07-01T12:00:00Z",
-                    "revoked_at": None,
-                }
-            ]
-        }
-    )
+    model_config = example(_KEY)
 
     id: str = Field(description="The public part of the key's text.")
     name: str
@@ -48,37 +43,11 @@ class KeyOut(Out):
     created_at: datetime
     revoked_at: datetime | None
 
-    @classmethod
-    def of(cls, key: ApiKey) -> "KeyOut":
-        """The body of a stored key."""
-        return cls(
-            id=key.id,
-            name=key.name,
-            role=Role(key.role),
-            deployment_id=key.deployment_id,
-            created_at=key.created_at,
-            revoked_at=key.revoked_at,
-        )
-
 
 class NewKeyOut(KeyOut):
     """A new key with its text, which is shown this once."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "id": "k3v7m2qa",
-                    "name": "scoring service",
-                    "role": "ingest",
-                    "deployment_id": None,
-                    "created_at": "2026-07-01T12:00:00Z",
-                    "revoked_at": None,
-                    "key": "evk_k3v7m2qa_………",
-                }
-            ]
-        }
-    )
+    model_config = example({**_KEY, "key": "evk_k3v7m2qa_………"})
 
     key: str = Field(description="Send it as `Authorization: Bearer …`. It cannot be shown again.")
 

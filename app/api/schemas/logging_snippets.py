@@ -4,7 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.api.schemas.base import Out, example
+from ...payloads.registry import LOGGED
+from ..snippets import RECORDS
+from .base import Out, example
 
 _CODE = "curl --silent --fail-with-body http://127.0.0.1:8000/v1/deployments/credit-risk/payload-records …"
 
@@ -13,7 +15,7 @@ class SnippetOut(Out):
     """One piece of code that can be run as it is."""
 
     logs: Literal["payload", "feedback"]
-    form: Literal["records", "fields_values"] = Field(description="The form of the body.")
+    form: str = Field(description="The form of the body.", json_schema_extra={"enum": [RECORDS, *LOGGED]})
     language: Literal["sh", "python"] = Field(description="`sh` needs curl, `python` needs httpx.")
     code: str
 

@@ -3,14 +3,48 @@
 from datetime import datetime
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from app.api.schemas.base import Out, example
-from app.api.schemas.verdicts import BEYOND_LIMIT, DISADVANTAGED, DISADVANTAGED_GROUP, GAP, VERDICT, members_told
-from app.domain.checks import DataSet, Measurement, Scope
-from app.metrics.sides import Disadvantaged
+from ...domain.checks import DataSet, Measurement, Scope
+from ...metrics.sides import Disadvantaged
+from .base import Out, example
+from .verdicts import BEYOND_LIMIT, DISADVANTAGED, DISADVANTAGED_GROUP, GAP, VERDICT, derive_members
 
-_EXAMPLE: dict[str, Any] = {
+MEASUREMENT: dict[str, Any] = {
+    "metric": "disparate_impact",
+    "data": "payload",
+    "scope": "group",
+    "attribute": "Sex",
+    "group": "female",
+    "at": "2026-03-01T10:00:00Z",
+    "value": 0.8,
+    "reason": None,
+    "lower": 0.694,
+    "upper": 0.9222,
+    "interval_method": "log_ratio",
+    "n": 400,
+    "verdict": "suspected",
+    "disadvantaged": "monitored",
+    "disadvantaged_group": "female",
+    "lower_limit": 0.85,
+    "upper_limit": 1.1764705882352942,
+    "carried_forward": False,
+    "definition": 1,
+    "sentence": "Of 100 records of female, 60 were predicted favourable; of 100 of male, 75: a ratio of 0.800 (95 %: 0.694 to 0.9222).",
+    "gap": "The gap is larger than chance explains (p = 0.0013).",
+    "beyond_limit": "Whether it is beyond the limit of 0.85 is not certain: its interval reaches 0.92.",
+    "details": {
+        "formula": "favourable_rate(monitored) / favourable_rate(reference)",
+        "monitored": "female",
+        "reference": "male",
+        "monitored_favourable": 120,
+        "monitored_n": 200,
+        "reference_favourable": 150,
+        "reference_n": 200,
+        "p_value": 0.0013,
+    },
+}
+_SERIES_MEASUREMENT: dict[str, Any] = {
     "at": "2026-11-20T15:00:00Z",
     "metric": "disparate_impact",
     "data": "payload",
@@ -30,7 +64,7 @@ _EXAMPLE: dict[str, Any] = {
     "upper_limit": 1.25,
     "carried_forward": False,
     "definition": 1,
-    "sentence": "Of 100 records of female, 7.9 were predicted favourable; of 100 of male, 26: a ratio of 0.30 (95 %: 0.27 to 0.33).",
+    "sentence": "Of 100 records of female, 7.9 were predicted favourable; of 100 of male, 26: a ratio of 0.302 (95 %: 0.272 to 0.334).",
     "gap": "The gap is larger than chance explains (p < 0.0001).",
     "beyond_limit": "It is beyond the limit of 0.8, and so is its whole interval.",
     "details": {
@@ -41,6 +75,7 @@ _EXAMPLE: dict[str, Any] = {
         "monitored_n": 4913,
         "reference_favourable": 2671,
         "reference_n": 10147,
+        "p_value": 3.2e-143,
     },
     "check_id": "6f1c2d3e-4b5a-4978-8c9d-0e1f2a3b4c5d",
     "hours": None,
@@ -48,11 +83,10 @@ _EXAMPLE: dict[str, Any] = {
 
 
 class MeasurementOut(Out):
-    """One value of a series, with everything needed to trace it."""
+    """One measured value; where it is null, `reason` says why."""
 
-    model_config = example(_EXAMPLE)
+    model_config = example(MEASUREMENT)
 
-    at: datetime = Field(description="The end of the time it speaks of; of a roll-up, the start of the period.")
     metric: str = Field(description="The metric's key in the catalogue.")
     data: DataSet = Field(
         description="On what it was computed: payload; balanced (every record once on each side: as it is, and as its perturbed copies"
@@ -65,12 +99,13 @@ class MeasurementOut(Out):
     )
     attribute: str | None = Field(description="The attribute, or several joined by ' × ' for an intersection; null for everybody.")
     group: str | None = Field(description="The value or range, in the scope `group`.")
+    at: datetime
     value: float | None = Field(description="Null where it cannot be computed; then `reason` says why.")
     reason: str | None
     lower: float | None = Field(description="Lower end of the 95 % interval.")
-    upper: float | None = Field(description="Upper end of the 95 % interval; null beside a value means unbounded.")
+    upper: float | None = Field(description="Upper end of the 95 % interval; null next to a value means unbounded.")
     interval_method: str | None
-    n: int = Field(description="Logged records behind the value; synthetic copies are not counted.")
+    n: int = Field(description="Logged records that the value is based on; synthetic copies are not counted.")
     verdict: str | None = Field(description=VERDICT)
     disadvantaged: Disadvantaged | None = Field(description=DISADVANTAGED)
     disadvantaged_group: str | None = Field(description=DISADVANTAGED_GROUP)
@@ -86,18 +121,39 @@ class MeasurementOut(Out):
     gap: str | None = Field(description=GAP)
     beyond_limit: str = Field(description=BEYOND_LIMIT)
     details: dict[str, Any] = Field(description="The counts and the formula it was computed from.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _add_statements(cls, found: object) -> object:
+        if not isinstance(found, Measurement):
+            return found
+        own = {name: getattr(found, name) for name in Measurement.__dataclass_fields__}
+        return own | {"details": found.details.to_json()} | derive_members(found)
+
+
+class _MomentFirst(Out):
+    # A body has its members in the order of the classes that declare them first: points of a series begin with their moment.
+    at: datetime
+
+
+class SeriesMeasurementOut(MeasurementOut, _MomentFirst):
+    """One value of a series, with everything needed to trace it."""
+
+    model_config = example(_SERIES_MEASUREMENT)
+
+    at: datetime = Field(description="The end of the time it is about; of a roll-up, the start of the period.")
     check_id: str | None = Field(description="The check that measured it; null for a roll-up.")
     hours: int | None = Field(description="Of a roll-up: how many checked hours it sums up.")
 
     @classmethod
-    def of(cls, measurement: Measurement, *, check_id: str | None = None, hours: int | None = None) -> "MeasurementOut":
-        """The measurement as it is answered."""
-        fields = {name: getattr(measurement, name) for name in Measurement.__dataclass_fields__}
-        return cls(**fields, **members_told(measurement), check_id=check_id, hours=hours)
+    def of(cls, measurement: Measurement, *, check_id: str | None = None, hours: int | None = None) -> "SeriesMeasurementOut":
+        """Returns the body of a measurement of that check, or of a roll-up of so many hours."""
+        members = derive_members(measurement) | {"details": measurement.details.to_json()}
+        return cls.from_object(measurement, **members, check_id=check_id, hours=hours)
 
 
 class MeasurementPage(Out):
     """Measurements, oldest first."""
 
-    measurements: list[MeasurementOut]
+    measurements: list[SeriesMeasurementOut]
     next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end, and for roll-ups.")

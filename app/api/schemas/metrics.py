@@ -4,16 +4,16 @@ from typing import Any
 
 from pydantic import Field
 
-from app.api.schemas.base import Out, example
-from app.domain.checks import DataSet, Scope
-from app.metrics.catalogue import Direction, Metric
-from app.metrics.catalogue.metric import Needs, Order, Side
+from ...domain.checks import DataSet, Scope
+from ...metrics.catalogue import Direction, Metric
+from ...metrics.catalogue.metric import Needs, Order, Side
+from .base import Out, example
 
 _METRIC: dict[str, Any] = {
     "key": "statistical_parity_difference",
     "title": "Statistical parity difference",
     "formula": "favourable_rate(monitored) - favourable_rate(reference)",
-    "data": ["payload", "feedback"],
+    "data": ["payload", "balanced", "feedback"],
     "scopes": ["group", "pooled", "worst", "worst_pair"],
     "needs": ["predictions"],
     "lowest": -1.0,
@@ -27,22 +27,25 @@ _METRIC: dict[str, Any] = {
     "is_default": True,
     "convention": "monitored - reference: below 0 the monitored group is favoured less often",
     "source": "OpenScale; AIF360",
-    "aliases": ["AIF360 mean_difference", "fairlearn demographic_parity_difference"],
+    "aliases": [
+        "OpenScale statistical_parity_difference",
+        "AIF360 statistical_parity_difference",
+        "AIF360 mean_difference",
+        "fairlearn demographic_parity_difference",
+    ],
 }
 
 
 class MetricOut(Out):
-    """One metric: how it is computed and what its numbers mean."""
+    """One metric: its computation and the meaning of its numbers."""
 
     model_config = example(_METRIC)
 
     key: str = Field(description="Its name in monitors and series.")
     title: str
     formula: str
-    data: list[DataSet] = Field(description="On what it can be measured.")
-    scopes: list[Scope] = Field(
-        description="Whom its values are about; `overall` is of labelled records only, `worst_pair` not on balanced."
-    )
+    data: list[DataSet] = Field(description="Data sets on which it can be measured.")
+    scopes: list[Scope] = Field(description="Subjects of its values; `overall` is of labelled records only, `worst_pair` not on balanced.")
     needs: list[Needs] = Field(
         description="What must be logged or set: labels, predictions, scores (probabilities), strata (of the monitor), rows (the records"
         " themselves; it is in no roll-up), copies (an endpoint to score them)."
@@ -65,10 +68,9 @@ class MetricOut(Out):
 
     @classmethod
     def of(cls, metric: Metric) -> "MetricOut":
-        """The row of the catalogue as it is answered."""
+        """Returns the body of a row of the catalogue."""
         lower, upper = metric.limits
-        fields = {name: getattr(metric, name) for name in cls.model_fields if not name.endswith("_limit")}
-        return cls(**fields, lower_limit=lower, upper_limit=upper)
+        return cls.from_object(metric, lower_limit=lower, upper_limit=upper)
 
 
 class MetricsOut(Out):

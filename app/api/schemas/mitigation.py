@@ -4,9 +4,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from app.api.schemas.base import In, Out, example
-from app.domain.mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE, DetectorUse, MitigationSettings, Mode, ParityGoal
-from app.domain.mitigation_rules import (
+from ...domain.mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE, DetectorUse, MitigationSettings, Mode, ParityGoal
+from ...domain.mitigation_rules import (
     DEFAULT_GROUP,
     LEAST_GROUP,
     MOST_GROUP,
@@ -15,7 +14,8 @@ from app.domain.mitigation_rules import (
     notes_of,
     unused_attributes,
 )
-from app.domain.monitors import Monitor
+from ...domain.monitors import Monitor
+from .base import In, Out, example
 
 _GOAL = {"attribute": "Sex", "disparate_impact": 0.9, "min_group_size": 100}
 _SETTINGS: dict[str, Any] = {"mode": "parity", "attributes": ["Sex"], "parity": [_GOAL], "bias_detector": "off"}
@@ -24,7 +24,7 @@ AttributeName = Annotated[str, Field(examples=["Sex"])]
 
 
 class ParityGoalIn(In):
-    """How far every monitored group of an attribute is lifted in mode parity."""
+    """The goal to which mode parity lifts every monitored group of an attribute."""
 
     attribute: AttributeName
     disparate_impact: float = Field(
@@ -38,7 +38,7 @@ class ParityGoalIn(In):
 
 
 class MitigationIn(In):
-    """How outcomes are mitigated. What is left out gets its default."""
+    """The settings of mitigation. Members that are left out get their default."""
 
     model_config = example(_SETTINGS)
 
@@ -60,7 +60,7 @@ class MitigationIn(In):
     )
 
     def to_domain(self) -> MitigationSettings:
-        """The settings it stands for; not yet checked."""
+        """Returns the settings, not yet checked."""
         return MitigationSettings(
             mode=self.mode,
             attributes=None if self.attributes is None else tuple(self.attributes),
@@ -78,7 +78,7 @@ class ParityGoalOut(Out):
 
 
 class MitigationOut(Out):
-    """The settings as they are stored, and what they come to with the monitor as it is now."""
+    """The stored settings, and the attributes they apply to under the present monitor."""
 
     model_config = example(
         {
@@ -101,22 +101,15 @@ class MitigationOut(Out):
     attributes_without_goal: list[AttributeName] = Field(
         description="In mode parity, attributes that the monitor was given later. They keep their outcomes until they have a goal."
     )
-    notes: list[str] = Field(description="What has to be said beside every number that this mode makes.")
+    notes: list[str] = Field(description="Sentences to show along with every number of this mode.")
 
     @classmethod
     def of(cls, settings: MitigationSettings, monitor: Monitor | None) -> "MitigationOut":
-        """The body of stored settings, under the monitor as it is now."""
-        return cls(
-            version=settings.version,
-            mode=settings.mode,
-            attributes=None if settings.attributes is None else list(settings.attributes),
-            parity=[
-                ParityGoalOut(attribute=goal.attribute, disparate_impact=goal.disparate_impact, min_group_size=goal.min_group_size)
-                for goal in settings.parity
-            ],
-            bias_detector=settings.bias_detector,
-            mitigated_attributes=list(mitigated_attributes(settings, monitor)) if monitor is not None else [],
-            unused_attributes=list(unused_attributes(settings, monitor)),
-            attributes_without_goal=list(attributes_without_goal(settings, monitor)) if monitor is not None else [],
-            notes=list(notes_of(settings.mode)),
+        """Returns the body of stored settings, under the present monitor."""
+        return cls.from_object(
+            settings,
+            mitigated_attributes=() if monitor is None else mitigated_attributes(settings, monitor),
+            unused_attributes=unused_attributes(settings, monitor),
+            attributes_without_goal=() if monitor is None else attributes_without_goal(settings, monitor),
+            notes=notes_of(settings.mode),
         )

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import AliasPath, BeforeValidator, Field
 
-from app.api.schemas.base import In, Out
-from app.api.schemas.values import GroupValueJson
-from app.domain.monitor_rules import MAX_ATTRIBUTES, MAX_DRAWS, MAX_RECORDS
-from app.domain.monitors import DEFAULT_THRESHOLD, DRAWS_PER_ROW, Limits, Monitor, MonitoredAttribute, Schedule
-from app.domain.outcomes import OutcomeRule
-from app.errors import FieldProblem
-from app.metrics.sides import mirrored_ratio
+from ...domain.monitor_rules import MAX_ATTRIBUTES, MAX_DRAWS, MAX_RECORDS
+from ...domain.monitors import DEFAULT_THRESHOLD, DRAWS_PER_ROW, Limits, Monitor, MonitoredAttribute, Schedule
+from ...domain.outcomes import OutcomeRule
+from ...errors import FieldProblem
+from ...metrics.sides import mirrored_ratio
+from .base import In, Out, example
+from .values import GroupValueJson
 
 _EXAMPLE: dict[str, Any] = {
     "favourable": ["No Risk"],
@@ -23,9 +23,21 @@ _EXAMPLE: dict[str, Any] = {
     "intersections": [["Sex", "Age"]],
     "min_records": 100,
 }
+_STORED: dict[str, Any] = {
+    **_EXAMPLE,
+    "version": 1,
+    "attributes": [{**attribute, "metric_limits": {}, "correlated_features": []} for attribute in _EXAMPLE["attributes"]],
+    "max_records": 10_000,
+    "schedule": "hourly",
+    "metrics": None,
+    "strata": None,
+    "draws": DRAWS_PER_ROW,
+    "seed": 0,
+    "warnings": [],
+}
 
 _SOME: dict[str, Any] = {"minItems": 1}
-"""Bounds are shown in the documentation but refused by the rules of the domain, whose words are better."""
+"""Bounds shown in the documentation but refused by the rules of the domain, whose words are better."""
 
 FeatureName = Annotated[str, Field(examples=["Sex"])]
 ColumnName = Annotated[str, Field(examples=["Job"])]
@@ -33,7 +45,7 @@ MetricKey = Annotated[str, Field(examples=["disparate_impact"])]
 
 
 class LimitsIn(In):
-    """Where one metric counts as fair; an absent side is open."""
+    """The range in which one metric counts as fair; an absent side is open."""
 
     lower: float | None = None
     upper: float | None = None
@@ -60,15 +72,28 @@ class AttributeIn(In):
     metric_limits: dict[str, LimitsIn] = Field(default_factory=dict, description="Limits of single metrics, by their key.")
     correlated_features: list[FeatureName] = Field(
         default_factory=list,
-        description="Of a meta field: the features that its copies change in its stead, redrawn together from the training data. See "
+        description="Of a meta field: the features that its copies change instead, redrawn together from the training data. See "
         "`GET /v1/deployments/{deployment_id}/correlated-features`. Left out: its records have no copies.",
     )
+
+    def to_domain(self) -> MonitoredAttribute:
+        """Returns the attribute, not yet checked. A limit that is left out differs from null, which leaves that side unwatched."""
+        mirrors = "upper_threshold" not in self.model_fields_set
+        return MonitoredAttribute(
+            feature=self.feature,
+            monitored=tuple(self.monitored),
+            reference=None if self.reference is None else tuple(self.reference),
+            threshold=self.threshold,
+            upper_threshold=mirrored_ratio(self.threshold) if mirrors else self.upper_threshold,
+            metric_limits=tuple((key, Limits(lower=own.lower, upper=own.upper)) for key, own in sorted(self.metric_limits.items())),
+            correlated_features=tuple(self.correlated_features),
+        )
 
 
 class MonitorIn(In):
     """The configuration of a deployment's fairness monitor."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
+    model_config = example(_EXAMPLE)
 
     favourable: list[GroupValueJson] = Field(
         json_schema_extra=_SOME,
@@ -95,7 +120,7 @@ class MonitorIn(In):
     metrics: list[MetricKey] | None = Field(
         default=None,
         json_schema_extra=_SOME,
-        description="Keys of what is measured, see `GET /v1/metrics`. Left out: the usual ones and, with `strata`, the conditional ones.",
+        description="Keys of the metrics, see `GET /v1/metrics`. Left out: the usual ones and, with `strata`, the conditional ones.",
     )
     strata: ColumnName | None = Field(
         default=None, description="The column within whose values the conditional metrics compare like with like."
@@ -108,14 +133,14 @@ class MonitorIn(In):
     seed: int = Field(
         default=0,
         json_schema_extra={"minimum": -(2**63), "maximum": 2**63 - 1},
-        description="Fixes what is drawn; a signed 64-bit integer.",
+        description="Seed of the draws; a signed 64-bit integer.",
     )
 
     def to_domain(self) -> Monitor:
-        """The configuration it stands for; not yet checked."""
+        """Returns the configuration, not yet checked."""
         return Monitor(
             outcomes=OutcomeRule(favourable=tuple(self.favourable), unfavourable=tuple(self.unfavourable)),
-            attributes=tuple(_attribute(attribute) for attribute in self.attributes),
+            attributes=tuple(attribute.to_domain() for attribute in self.attributes),
             intersections=tuple(tuple(features) for features in self.intersections),
             min_records=self.min_records,
             max_records=self.max_records,
@@ -128,15 +153,15 @@ class MonitorIn(In):
 
 
 class BothSidesIn(In):
-    """Which version of the monitor was looked at; another one is refused."""
+    """The version of the monitor that the caller looked at; another one is refused."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"version": 1}]})
+    model_config = example({"version": 1})
 
     version: int
 
 
 class LimitsOut(Out):
-    """Where one metric counts as fair; null is an open side."""
+    """The range in which one metric counts as fair; null is an open side."""
 
     lower: float | None
     upper: float | None
@@ -150,12 +175,12 @@ class AttributeOut(Out):
     reference: list[GroupValueJson] | None
     threshold: float
     upper_threshold: float | None
-    metric_limits: dict[str, LimitsOut]
+    metric_limits: Annotated[dict[str, LimitsOut], BeforeValidator(dict)]
     correlated_features: list[FeatureName]
 
 
 class MonitorWarning(Out):
-    """One doubtful field of what may be stored all the same."""
+    """One doubtful field of a configuration that may be stored all the same."""
 
     field: str = Field(examples=["favourable[0]", "attributes[0].correlated_features[1]"])
     message: str = Field(examples=["'No Rsik' was never seen in the training data; seen there: 'Risk' (700), 'No Risk' (300)"])
@@ -164,13 +189,11 @@ class MonitorWarning(Out):
 class MonitorOut(Out):
     """The stored configuration. `version` grows with every change of content and is recorded with each check."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"version": 1, "max_records": 10_000, "schedule": "hourly", **_EXAMPLE, "warnings": []}]}
-    )
+    model_config = example(_STORED)
 
     version: int
-    favourable: list[GroupValueJson]
-    unfavourable: list[GroupValueJson]
+    favourable: list[GroupValueJson] = Field(validation_alias=AliasPath("outcomes", "favourable"))
+    unfavourable: list[GroupValueJson] = Field(validation_alias=AliasPath("outcomes", "unfavourable"))
     attributes: list[AttributeOut]
     intersections: list[list[FeatureName]]
     min_records: int
@@ -187,43 +210,5 @@ class MonitorOut(Out):
 
     @classmethod
     def of(cls, monitor: Monitor, warnings: Sequence[FieldProblem] = ()) -> "MonitorOut":
-        """The body of a stored monitor, with what is doubtful about it."""
-        return cls(
-            version=monitor.version,
-            favourable=list(monitor.outcomes.favourable),
-            unfavourable=list(monitor.outcomes.unfavourable),
-            attributes=[_attribute_out(attribute) for attribute in monitor.attributes],
-            intersections=[list(features) for features in monitor.intersections],
-            min_records=monitor.min_records,
-            max_records=monitor.max_records,
-            schedule=monitor.schedule,
-            metrics=None if monitor.metrics is None else list(monitor.metrics),
-            strata=monitor.strata,
-            draws=monitor.draws,
-            seed=monitor.seed,
-            warnings=[MonitorWarning(field=one.field, message=one.message) for one in warnings],
-        )
-
-
-def _attribute(sent: AttributeIn) -> MonitoredAttribute:
-    return MonitoredAttribute(
-        feature=sent.feature,
-        monitored=tuple(sent.monitored),
-        reference=None if sent.reference is None else tuple(sent.reference),
-        threshold=sent.threshold,
-        upper_threshold=sent.upper_threshold if "upper_threshold" in sent.model_fields_set else mirrored_ratio(sent.threshold),
-        metric_limits=tuple((key, Limits(lower=limits.lower, upper=limits.upper)) for key, limits in sorted(sent.metric_limits.items())),
-        correlated_features=tuple(sent.correlated_features),
-    )
-
-
-def _attribute_out(attribute: MonitoredAttribute) -> AttributeOut:
-    return AttributeOut(
-        feature=attribute.feature,
-        monitored=list(attribute.monitored),
-        reference=None if attribute.reference is None else list(attribute.reference),
-        threshold=attribute.threshold,
-        upper_threshold=attribute.upper_threshold,
-        metric_limits={key: LimitsOut(lower=limits.lower, upper=limits.upper) for key, limits in attribute.metric_limits},
-        correlated_features=list(attribute.correlated_features),
-    )
+        """Returns the body of a stored monitor, with its doubtful fields."""
+        return cls.from_object(monitor, warnings=warnings)

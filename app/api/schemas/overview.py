@@ -5,14 +5,14 @@ from typing import Any
 
 from pydantic import Field
 
-from app.api.schemas.base import Out, example
-from app.api.schemas.verdicts import DISADVANTAGED, DISADVANTAGED_GROUP, VERDICT
-from app.domain.checks import CheckState, DataSet
-from app.metrics.catalogue import CATALOGUE
-from app.metrics.sides import Disadvantaged, disadvantaged
-from app.store.overview import TrendPoint
-from app.views.causes import Cause
-from app.views.overview import DeploymentOverview, DeploymentState, WorstGroup
+from ...domain.checks import CheckState, DataSet
+from ...metrics.catalogue import CATALOGUE
+from ...metrics.sides import Disadvantaged, disadvantaged
+from ...store.overviews.overview import TrendPoint
+from ...views.causes import Cause
+from ...views.overview import DeploymentOverview, DeploymentState
+from .base import Out, example
+from .verdicts import DISADVANTAGED, DISADVANTAGED_GROUP, VERDICT
 
 _ENTRY: dict[str, Any] = {
     "id": "credit-risk",
@@ -59,15 +59,15 @@ _ENTRY: dict[str, Any] = {
 CAUSES = (
     "Why it is so, for programs; `reason` and `next_step` say it in words. Of a deployment and of a check: `worker_silent` (none answers"
     " any more), `worker_never_seen`, `check_queued`, `check_running`, `too_few_records`, `scoring_failed`, `invalid_input`, `interrupted`,"
-    " `check_failed`, `measured` (nothing is missing). Of a check only: `cancelled`. Of a deployment only: `no_monitor`, `no_records`,"
-    " `not_scheduled`, `check_due`, `records_stopped`, `all_unclassified`, `group_without_records`, `group_too_small`,"
+    " `timed_out`, `check_failed`, `measured` (nothing is missing). Of a check only: `cancelled`. Of a deployment only: `no_monitor`,"
+    " `no_records`, `not_scheduled`, `check_due`, `records_stopped`, `all_unclassified`, `group_without_records`, `group_too_small`,"
     " `reference_never_favourable`, `not_computable`, `no_limits`, `monitor_changed`,"
     " `side_unwatched`."
 )
 
 
 class WorstOut(Out):
-    """The group with the gravest verdict, of several the one furthest out. `reason` says why `value` is null."""
+    """The group with the gravest verdict; of several, the one furthest out. `reason` says why `value` is null."""
 
     metric: str = Field(description="`disparate_impact`; where the monitor does not measure it, the first metric it picks that has limits.")
     data: DataSet
@@ -76,21 +76,16 @@ class WorstOut(Out):
     value: float | None
     reason: str | None
     lower: float | None = Field(description="Lower end of the 95 % interval.")
-    upper: float | None = Field(description="Upper end of the 95 % interval; null beside a value means unbounded.")
+    upper: float | None = Field(description="Upper end of the 95 % interval; null next to a value means unbounded.")
     n: int
     verdict: str | None = Field(description=VERDICT)
     disadvantaged: Disadvantaged | None = Field(description=DISADVANTAGED)
     disadvantaged_group: str | None = Field(description=DISADVANTAGED_GROUP)
     lower_limit: float | None
     upper_limit: float | None
-    measured_at: datetime = Field(description="The end of the time the figure speaks of; of one carried forward, of the first one.")
+    measured_at: datetime = Field(description="The end of the time the figure is about; of one carried forward, of the first one.")
     carried_forward: bool
     check_id: str
-
-    @classmethod
-    def of(cls, worst: WorstGroup) -> "WorstOut":
-        """The body of a figure."""
-        return cls(**{name: getattr(worst, name) for name in cls.model_fields})
 
 
 class TrendPointOut(Out):
@@ -105,7 +100,7 @@ class TrendPointOut(Out):
     def of(cls, point: TrendPoint, metric: str) -> "TrendPointOut":
         """Returns the body of a point of that metric."""
         by = disadvantaged(CATALOGUE[metric], point.value, (point.lower_limit, point.upper_limit), point.verdict)
-        return cls(at=point.at, value=point.value, verdict=point.verdict, disadvantaged=by)
+        return cls.from_object(point, disadvantaged=by)
 
 
 class LastCheckOut(Out):
@@ -127,7 +122,7 @@ class OverviewEntryOut(Out):
     name: str
     state: DeploymentState = Field(
         description="`unfair`, `suspected`, `unwatched`, `fair`: the gravest verdict on a group; `unwatched` is beyond a side that has no"
-        " limit. `undecided`: no group can be judged. `failing`: the last check failed. `stale`: nothing was measured anew for a day."
+        " limit. `undecided`: no group can be judged. `failing`: the last check failed. `stale`: nothing new was measured for a day."
         " `waiting`: too few records yet. `no_monitor`: none is set."
     )
     cause: Cause = Field(description=CAUSES)
@@ -135,35 +130,20 @@ class OverviewEntryOut(Out):
     next_step: str | None = Field(description="What to do next, where something is missing.")
     worst: WorstOut | None = Field(description="Null where nothing was measured yet. It may be older than the last check.")
     groups: int = Field(description="Figures of groups among which `worst` was chosen.")
-    judged_groups: int = Field(description="Those of them that have a verdict on fairness; the others are too small.")
+    judged_groups: int = Field(
+        validation_alias="judged", description="Those of them that have a verdict on fairness; the others are too small."
+    )
     trend: list[TrendPointOut] = Field(description="The newest points of the series of `worst`, oldest first.")
     last_check: LastCheckOut | None
-    records_last_hour: int = Field(description="Payload records of the last 60 minutes.")
-    records_last_hour_are_all: bool = Field(description="False where there are more than were counted.")
+    records_last_hour: int = Field(validation_alias="records", description="Payload records of the last 60 minutes.")
+    records_last_hour_are_all: bool = Field(validation_alias="counted_all", description="False where there are more than were counted.")
     open_alerts: int
 
     @classmethod
     def of(cls, one: DeploymentOverview) -> "OverviewEntryOut":
-        """The body of one deployment."""
-        last = one.last_check
-        return cls(
-            id=one.id,
-            name=one.name,
-            state=one.state,
-            cause=one.cause,
-            reason=one.reason,
-            next_step=one.next_step,
-            worst=None if one.worst is None else WorstOut.of(one.worst),
-            groups=one.groups,
-            judged_groups=one.judged,
-            trend=[] if one.worst is None else [TrendPointOut.of(point, one.worst.metric) for point in one.trend],
-            last_check=None
-            if last is None
-            else LastCheckOut(id=last.id, state=last.state, at=last.at, finished_at=last.finished_at, reason=last.reason),
-            records_last_hour=one.records,
-            records_last_hour_are_all=one.counted_all,
-            open_alerts=one.open_alerts,
-        )
+        """Returns the body of one deployment."""
+        trend = [] if one.worst is None else [TrendPointOut.of(point, one.worst.metric) for point in one.trend]
+        return cls.from_object(one, trend=trend)
 
 
 class OverviewOut(Out):
@@ -172,6 +152,6 @@ class OverviewOut(Out):
     model_config = example({"deployments": [_ENTRY], "states": {"unfair": 1}, "next_step": None, "next_cursor": None})
 
     deployments: list[OverviewEntryOut]
-    states: dict[str, int] = Field(description="How many deployments stand how, whatever is filtered.")
+    states: dict[str, int] = Field(description="Number of deployments by state, before any filter.")
     next_step: str | None = Field(description="What to do where none is listed.")
     next_cursor: str | None

@@ -3,15 +3,15 @@
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import AliasPath, Field
 
-from app.api.schemas.base import Out, example
-from app.api.schemas.flagged_records import FlagOut
-from app.domain.groups import Role
-from app.domain.mitigation import ONLY_DIRECT
-from app.views.one_record import Counterfactual, RecordDetails
-from app.views.record_lens import Change, OutcomeWord
-from app.views.transactions import RecordSummary
+from ...domain.groups import Role
+from ...domain.mitigation import ONLY_DIRECT
+from ...views.one_record import RecordDetails
+from ...views.record_lens import Change, OutcomeWord
+from ...views.transactions import RecordSummary
+from .base import Out, example
+from .flagged_records import FlagOut
 
 _RECORD: dict[str, Any] = {
     "id": "application-1041",
@@ -77,35 +77,45 @@ class PayloadRecordOut(Out):
 
     model_config = example(_RECORD)
 
-    id: str
-    logged_at: datetime
-    scored_at: datetime
-    model_revision: str
+    id: str = Field(validation_alias=AliasPath("record", "record_id"))
+    logged_at: datetime = Field(validation_alias=AliasPath("record", "logged_at"))
+    scored_at: datetime = Field(validation_alias=AliasPath("record", "scored_at"))
+    model_revision: str = Field(validation_alias=AliasPath("record", "model_revision"))
     features: dict[str, Any]
     meta: dict[str, Any]
-    prediction: Any
-    probability: Any = Field(description="As the model gave it: one number, a list of them, or null.")
-    label: Any = Field(description="The decoded form of the prediction, where there is one; not what came of it.")
+    prediction: Any = Field(validation_alias=AliasPath("record", "prediction"))
+    probability: Any = Field(
+        validation_alias=AliasPath("record", "probability"), description="As the model gave it: one number, a list of them, or null."
+    )
+    label: Any = Field(
+        validation_alias=AliasPath("record", "label"),
+        description="The decoded form of the prediction, where there is one; not the ground-truth label.",
+    )
     outcome: OutcomeWord | None = Field(description="Null where no monitor says what is favourable.")
     groups: list[RecordGroupOut] = Field(description="One for each watched attribute.")
     changes: dict[str, Change] = Field(
         description="By attribute, what its copies changed. `gained`: with another value the outcome would be favourable. `lost`:"
         " unfavourable. `none`: the same. An attribute is left out where no copy of the record was scored."
     )
-    debiased: dict[str, Any] | None = Field(description="What the debiased endpoint answered, where the record came through it.")
-    flags: list[FlagOut] = Field(description="What checks found that mitigation by substitution would change.")
+    debiased: dict[str, Any] | None = Field(
+        validation_alias=AliasPath("record", "debiased"),
+        description="The answer of the debiased endpoint, where the record came through it.",
+    )
+    flags: list[FlagOut] = Field(description="Changes that mitigation by substitution would make, as checks found.")
     window_part: Literal["span", "additional"] | None = Field(
-        description="Of the asked-for check's window: its own span, or the additional records of before. Null where it did not read it."
+        validation_alias="part",
+        description="Part of the window of the check that was named: its own span, or the additional earlier records. Null where it did"
+        " not read the record.",
     )
 
     @classmethod
     def of(cls, found: RecordSummary) -> "PayloadRecordOut":
-        """The body of a record."""
-        return cls(**_members(found))
+        """Returns the body of a record."""
+        return cls.from_object(found, **_computed_members(found))
 
 
 class CounterfactualOut(Out):
-    """The model's answer to a copy of the record that was changed in one attribute."""
+    """The model's answer to a copy of the record with another value of one attribute."""
 
     model_config = example(_COUNTERFACTUAL)
 
@@ -113,36 +123,18 @@ class CounterfactualOut(Out):
     group: str = Field(description="The value or range that the copy was changed into.")
     role: Role | None
     draw: int = Field(description="Which of several copies into one range, from 0.")
-    values: dict[str, Any] | None = Field(description="What stood in the changed features; null where `values_reason` says why.")
+    values: dict[str, Any] | None = Field(description="The values of the changed features; null where `values_reason` says why.")
     values_reason: str | None
     prediction: Any
     probability: Any
     label: Any
     outcome: OutcomeWord | None
     change: Change | None = Field(description="Null where one of the two outcomes is unclassified.")
-    in_present_figures: bool = Field(description="False for a copy that an earlier monitor asked for.")
-
-    @classmethod
-    def of(cls, one: Counterfactual) -> "CounterfactualOut":
-        """The body of a copy."""
-        return cls(
-            attribute=one.attribute,
-            group=one.group,
-            role=one.role,
-            draw=one.draw,
-            values=None if one.values is None else dict(one.values),
-            values_reason=one.values_reason,
-            prediction=one.prediction,
-            probability=one.probability,
-            label=one.label,
-            outcome=one.outcome,
-            change=one.change,
-            in_present_figures=one.is_present,
-        )
+    in_present_figures: bool = Field(validation_alias="is_present", description="False for a copy that an earlier monitor asked for.")
 
 
 class ObservedOut(Out):
-    """The label that was observed of the record."""
+    """The ground-truth label of the record."""
 
     label: Any
     outcome: OutcomeWord | None
@@ -150,24 +142,22 @@ class ObservedOut(Out):
 
 
 class PayloadRecordDetailsOut(PayloadRecordOut):
-    """One record with all that is known of it."""
+    """One record with everything known of it."""
 
     model_config = example(_DETAILS)
 
     feedback: ObservedOut | None
     counterfactuals: list[CounterfactualOut] = Field(description="Those of the model revision and schema that the record was logged under.")
-    notes: list[str] = Field(description="What has to be said beside what mitigation changes.")
+    notes: list[str] = Field(description="Sentences to show along with the changes of mitigation.")
 
     @classmethod
     def with_details(cls, found: RecordDetails) -> "PayloadRecordDetailsOut":
-        """The body of a record with its copies."""
-        feedback = found.feedback
-        return cls(
-            **_members(found.summary),
-            feedback=None
-            if feedback is None
-            else ObservedOut(label=feedback.label, outcome=feedback.outcome, logged_at=feedback.logged_at),
-            counterfactuals=[CounterfactualOut.of(one) for one in found.counterfactuals],
+        """Returns the body of a record with its copies."""
+        return cls.from_object(
+            found.summary,
+            **_computed_members(found.summary),
+            feedback=found.feedback,
+            counterfactuals=found.counterfactuals,
             notes=[ONLY_DIRECT],
         )
 
@@ -181,22 +171,10 @@ class PayloadRecordPage(Out):
     next_cursor: str | None = Field(description="Null at the end of the log. A page may be short, or empty, and still have one.")
 
 
-def _members(found: RecordSummary) -> dict[str, Any]:
+def _computed_members(found: RecordSummary) -> dict[str, Any]:
     record, schema = found.record, found.schema
     return {
-        "id": record.record_id,
-        "logged_at": record.logged_at,
-        "scored_at": record.scored_at,
-        "model_revision": record.model_revision,
         "features": {column.name: value for column, value in zip(schema.features, record.features, strict=True)},
         "meta": {column.name: value for column, value in zip(schema.meta, record.meta or [None] * len(schema.meta), strict=True)},
-        "prediction": record.prediction,
-        "probability": record.probability,
-        "label": record.label,
-        "outcome": found.outcome,
-        "groups": [RecordGroupOut(attribute=one.attribute, group=one.group, role=one.role) for one in found.groups],
-        "changes": dict(found.changes),
-        "debiased": record.debiased,
         "flags": [FlagOut.of(flag) for flag in found.flags],
-        "window_part": found.part,
     }

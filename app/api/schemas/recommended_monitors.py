@@ -1,24 +1,23 @@
-"""Recommended monitors as bodies: what is proposed and why, and what is accepted."""
+"""Recommended monitors as bodies: the proposals with their reasons, and the selection to accept."""
 
 from datetime import datetime
 from typing import Any
 
-from pydantic import ConfigDict, Field
+from pydantic import AliasPath, ConfigDict, Field, model_validator
 
-from app.api.schemas.base import In, Out, example
-from app.api.schemas.monitors import FeatureName
-from app.api.schemas.values import GroupValueJson
-from app.domain.monitor_rules import MAX_ATTRIBUTES
-from app.domain.outcomes import OutcomeRule
-from app.errors import FieldProblem, InvalidInput
-from app.training.recommended.accepting import Accepted, Picked
-from app.training.recommended.choice import Choice, GroupShare, Role
-from app.training.recommended.detecting import Confidence
-from app.training.recommended.kinds import Kind
-from app.training.recommended.observed import Origin
-from app.training.recommended.outcomes import Origin as OutcomesOrigin
-from app.training.recommended.outcomes import Outcomes
-from app.training.recommended.recommending import Proposal, Recommended
+from ...domain.monitor_rules import MAX_ATTRIBUTES
+from ...domain.outcomes import OutcomeRule
+from ...errors import FieldProblem, InvalidInput
+from ...recommendations.accepting import Accepted, Picked
+from ...recommendations.choice import Role
+from ...recommendations.detecting import Confidence
+from ...recommendations.kinds import Kind
+from ...recommendations.observed import Origin
+from ...recommendations.outcomes import Origin as OutcomesOrigin
+from ...recommendations.outcomes import Outcomes
+from .base import In, Out, example
+from .monitors import FeatureName
+from .values import GroupValueJson
 
 _GROUPS: list[dict[str, Any]] = [
     {
@@ -86,7 +85,7 @@ _RECOMMENDED: dict[str, Any] = {
     },
     "proposals": [_PROPOSAL],
     "already_monitored": [{"feature": "Age", "kind": "age"}],
-    "not_proposed": [{"feature": "HouseAge", "kind": "age", "reason": "'age' in its name may mean age, but 'house' beside it …"}],
+    "not_proposed": [{"feature": "HouseAge", "kind": "age", "reason": "'age' in its name may mean age, but …"}],
 }
 
 
@@ -106,7 +105,7 @@ class AcceptedAttributeIn(In):
     )
 
     def accepted(self) -> Accepted:
-        """What was edited of it."""
+        """Returns the attribute with the caller's changes."""
         changes: dict[str, Any] = {}
         for member in self.model_fields_set - {"feature", "groups"}:
             sent = getattr(self, member)
@@ -116,7 +115,7 @@ class AcceptedAttributeIn(In):
 
 
 class AcceptRecommendationsIn(In):
-    """What is accepted. Without `attributes` everything that is accepted by default."""
+    """The proposals to accept. Without `attributes`, all that are accepted by default."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -131,7 +130,7 @@ class AcceptRecommendationsIn(In):
     unfavourable: list[GroupValueJson] | None = Field(default=None, description="Together with `favourable`.")
 
     def asked(self) -> list[Accepted] | None:
-        """The attributes that were asked for.
+        """Returns the attributes that were requested.
 
         Raises:
             InvalidInput: the list is empty or too long.
@@ -144,7 +143,7 @@ class AcceptRecommendationsIn(In):
         return [attribute.accepted() for attribute in self.attributes]
 
     def outcomes(self) -> OutcomeRule | None:
-        """The outcomes that were sent.
+        """Returns the outcomes that were sent.
 
         Raises:
             InvalidInput: one list was sent without the other.
@@ -158,7 +157,7 @@ class AcceptRecommendationsIn(In):
 
 
 class SuggestedOutcomesOut(Out):
-    """The outcomes that rates are counted by; null where they are not known."""
+    """The outcomes by which rates are counted; null where they are not known."""
 
     favourable: list[GroupValueJson] | None
     unfavourable: list[GroupValueJson] | None
@@ -166,8 +165,16 @@ class SuggestedOutcomesOut(Out):
     is_certain: bool = Field(description="Whether a monitor may be made of them without sending them.")
     evidence: str
 
+    @model_validator(mode="before")
+    @classmethod
+    def _join_rule(cls, found: object) -> object:
+        if not isinstance(found, Outcomes):
+            return found
+        known = {"favourable": found.rule and found.rule.favourable, "unfavourable": found.rule and found.rule.unfavourable}
+        return known | {"origin": found.origin, "is_certain": found.is_certain, "evidence": found.evidence}
 
-class GroupShareOut(Out):
+
+class ProposedGroupOut(Out):
     """One group: its records, and the share of favourable outcomes with its 95 % interval."""
 
     value: GroupValueJson
@@ -182,37 +189,28 @@ class GroupShareOut(Out):
 
 
 class EvidenceOut(Out):
-    """What tells that the column is of the kind, and how the proposal was made."""
+    """The evidence that the column is of the kind, and the method of the proposal."""
 
     name: str | None = Field(description="What in the name matched; null where the values alone tell.")
     values: str
-    data: Origin
-    records: int = Field(description="That were looked at.")
+    data: Origin = Field(validation_alias=AliasPath("source", "origin"))
+    records: int = Field(validation_alias=AliasPath("source", "records"), description="That were looked at.")
     missing: int = Field(description="Of these, records without a value.")
-    at: datetime = Field(description="When the training data were processed, or the newest record was logged.")
+    at: datetime = Field(
+        validation_alias=AliasPath("source", "at"), description="When the training data were processed, or the newest record was logged."
+    )
     reference: str = Field(description="Why this reference.")
     threshold: str = Field(description="Why these thresholds.")
 
 
 class CustomaryOut(Out):
-    """The groups that custom compares, whatever the rates. They may be those that are proposed."""
+    """The groups that are usually compared, whatever the rates. They may be those that are proposed."""
 
     monitored: list[GroupValueJson]
     reference: list[GroupValueJson]
-    groups: list[GroupShareOut]
-    reason: str = Field(description="What the custom is.")
+    groups: list[ProposedGroupOut]
+    reason: str = Field(validation_alias="because", description="What the custom is.")
     warnings: list[str]
-
-    @classmethod
-    def of(cls, choice: Choice) -> "CustomaryOut":
-        """The body of customary groups."""
-        return cls(
-            monitored=list(choice.monitored),
-            reference=list(choice.reference),
-            groups=[_group(group) for group in choice.groups],
-            reason=choice.because,
-            warnings=list(choice.warnings),
-        )
 
 
 class ProposalOut(Out):
@@ -222,46 +220,18 @@ class ProposalOut(Out):
     is_meta: bool
     kind: Kind
     confidence: Confidence
-    accepted_by_default: bool
-    monitored: list[GroupValueJson]
-    reference: list[GroupValueJson]
+    accepted_by_default: bool = Field(validation_alias="by_default")
+    monitored: list[GroupValueJson] = Field(validation_alias=AliasPath("choice", "monitored"))
+    reference: list[GroupValueJson] = Field(validation_alias=AliasPath("choice", "reference"))
     threshold: float
     upper_threshold: float | None
-    groups: list[GroupShareOut]
+    groups: list[ProposedGroupOut] = Field(validation_alias=AliasPath("choice", "groups"))
     evidence: EvidenceOut
-    warnings: list[str]
+    warnings: list[str] = Field(validation_alias=AliasPath("choice", "warnings"))
     customary: CustomaryOut | None = Field(
-        description="What custom would compare, to be accepted with `groups: customary`; null where no custom is known."
+        validation_alias=AliasPath("choice", "customary"),
+        description="What custom would compare, to be accepted with `groups: customary`; null where no custom is known.",
     )
-
-    @classmethod
-    def of(cls, proposal: Proposal) -> "ProposalOut":
-        """The body of a proposal."""
-        evidence, choice = proposal.evidence, proposal.choice
-        return cls(
-            feature=proposal.feature,
-            is_meta=proposal.is_meta,
-            kind=proposal.kind,
-            confidence=proposal.confidence,
-            accepted_by_default=proposal.by_default,
-            monitored=list(choice.monitored),
-            reference=list(choice.reference),
-            threshold=proposal.threshold,
-            upper_threshold=proposal.upper_threshold,
-            groups=[_group(group) for group in choice.groups],
-            evidence=EvidenceOut(
-                name=evidence.name,
-                values=evidence.values,
-                data=evidence.source.origin,
-                records=evidence.source.records,
-                missing=evidence.missing,
-                at=evidence.source.at,
-                reference=evidence.reference,
-                threshold=evidence.threshold,
-            ),
-            warnings=list(choice.warnings),
-            customary=None if choice.customary is None else CustomaryOut.of(choice.customary),
-        )
 
 
 class AlreadyMonitoredOut(Out):
@@ -272,7 +242,7 @@ class AlreadyMonitoredOut(Out):
 
 
 class NotProposedOut(Out):
-    """A column that speaks of a kind, and why it is not proposed."""
+    """A column that suggests a kind of attribute, and the reason why it is not proposed."""
 
     feature: FeatureName
     kind: Kind
@@ -280,45 +250,11 @@ class NotProposedOut(Out):
 
 
 class RecommendedMonitorsOut(Out):
-    """What a fairness monitor should watch."""
+    """The attributes that a fairness monitor should watch."""
 
     model_config = example(_RECOMMENDED)
 
     outcomes: SuggestedOutcomesOut
     proposals: list[ProposalOut]
-    already_monitored: list[AlreadyMonitoredOut]
+    already_monitored: list[AlreadyMonitoredOut] = Field(validation_alias="already")
     not_proposed: list[NotProposedOut]
-
-    @classmethod
-    def of(cls, found: Recommended) -> "RecommendedMonitorsOut":
-        """The body of everything that was found."""
-        return cls(
-            outcomes=_outcomes(found.outcomes),
-            proposals=[ProposalOut.of(proposal) for proposal in found.proposals],
-            already_monitored=[AlreadyMonitoredOut(feature=one.feature, kind=one.kind) for one in found.already],
-            not_proposed=[NotProposedOut(feature=one.feature, kind=one.kind, reason=one.reason) for one in found.not_proposed],
-        )
-
-
-def _group(group: GroupShare) -> GroupShareOut:
-    return GroupShareOut(
-        value=group.value,
-        meaning=group.meaning,
-        role=group.role,
-        records=group.records,
-        favourable=group.favourable,
-        rate=group.rate,
-        lower=group.lower,
-        upper=group.upper,
-        reason=group.reason,
-    )
-
-
-def _outcomes(found: Outcomes) -> SuggestedOutcomesOut:
-    return SuggestedOutcomesOut(
-        favourable=None if found.rule is None else list(found.rule.favourable),
-        unfavourable=None if found.rule is None else list(found.rule.unfavourable),
-        origin=found.origin,
-        is_certain=found.is_certain,
-        evidence=found.evidence,
-    )

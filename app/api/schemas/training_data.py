@@ -1,17 +1,17 @@
-"""Training data as bodies: a ready distribution that is sent, and what is kept of any upload."""
+"""Training data as bodies: a ready distribution, and the stored part of any upload."""
 
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import FailFast, Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import AliasPath, FailFast, Field, PlainSerializer, PlainValidator, WithJsonSchema
 
-from app.api.schemas.base import In, Out, example
-from app.api.schemas.values import group_value, group_value_json
-from app.domain.monitors import Monitor
-from app.domain.training_data import Cell, Distribution, TrainingForm, TrainingSummary
-from app.domain.values import GroupValue, Range
-from app.training.limits import LONGEST_VALUE, MOST_COLUMNS
-from app.training.unclassified import unclassified_labels
+from ...domain.monitors import Monitor
+from ...domain.training_data import Cell, Distribution, TrainingForm, TrainingSummary
+from ...domain.values import GroupValue, Range
+from ...training.limits import LONGEST_VALUE, MOST_COLUMNS
+from ...training.unclassified import find_unclassified
+from .base import In, Out, example
+from .values import group_value, group_value_json
 
 _COUNTS = [
     {"values": ["female"], "label": "No Risk", "records": 1113},
@@ -65,7 +65,7 @@ ValueJson = Annotated[
 
 
 class CountIn(In):
-    """How many records have these values and this label."""
+    """The number of records with these values and this label."""
 
     values: list[ValueJson] = Field(description="One for each of the columns, in their order; null where it is missing.")
     label: ValueJson = Field(description="Null for records without one. For a regression, a number or a range.")
@@ -73,7 +73,7 @@ class CountIn(In):
 
 
 class DistributionIn(In):
-    """How often the values of some columns occur with each label: of all records, those with missing values included."""
+    """The counts of the values of some columns with each label: of all records, those with missing values included."""
 
     columns: list[str] = Field(
         json_schema_extra={"minItems": 1, "maxItems": MOST_COLUMNS}, description="Attributes that are watched together, and the strata."
@@ -86,10 +86,11 @@ class TrainingDistributionsIn(In):
 
     model_config = example({"distributions": [{"columns": ["Sex"], "counts": _COUNTS}]})
 
+    # FailFast: a million wrong cells must not become a million messages.
     distributions: Annotated[list[DistributionIn], FailFast()] = Field(min_length=1, max_length=1_000)
 
     def to_domain(self) -> list[Distribution]:
-        """The distributions it stands for; not yet checked."""
+        """Returns the distributions, not yet checked."""
         return [
             Distribution(tuple(one.columns), tuple(Cell(tuple(c.values), c.label, c.records) for c in one.counts if c.records))
             for one in self.distributions
@@ -97,7 +98,7 @@ class TrainingDistributionsIn(In):
 
 
 class LabelCountOut(Out):
-    """How many records have this label."""
+    """The number of records with this label."""
 
     label: ValueJson = Field(description="A range where labels are counted in intervals; null for records without one.")
     records: int
@@ -105,21 +106,21 @@ class LabelCountOut(Out):
 
 
 class CountOut(LabelCountOut):
-    """How many records have these values and this label."""
+    """The number of records with these values and this label."""
 
     values: list[ValueJson] = Field(description="A range where a column is counted in intervals; null where a value is missing.")
 
 
 class DistributionOut(Out):
-    """How the values of a column, or of several together, and the labels occur with each other."""
+    """The joint distribution of the labels and the values of a column, or of several together."""
 
     columns: list[str]
-    note: str | None = Field(description="What is coarse or left out; null where every value stands by itself.")
-    counts: list[CountOut]
+    note: str | None = Field(description="What is coarse or left out; null where every value is counted by itself.")
+    counts: list[CountOut] = Field(validation_alias="cells")
 
 
 class TrainingSummaryOut(Out):
-    """What was uploaded."""
+    """A summary of the upload."""
 
     model_config = example(_SUMMARY)
 
@@ -127,8 +128,10 @@ class TrainingSummaryOut(Out):
     label: str = Field(description="The label's column.")
     weight: str | None = Field(description="The column of the weights.")
     records: int
-    labels: list[LabelCountOut]
-    labels_note: str | None = Field(description="What is coarse about the labels; null where each stands by itself.")
+    labels: list[LabelCountOut] = Field(validation_alias=AliasPath("labels", "cells"))
+    labels_note: str | None = Field(
+        validation_alias=AliasPath("labels", "note"), description="What is coarse about the labels; null where each is counted by itself."
+    )
     unclassified: int | None = Field(
         description="Records whose label is in neither outcome list of the monitor as it is now; those without a label are not counted. "
         "Null without a monitor, and where labels are counted in intervals that lie in an outcome only in part."
@@ -141,12 +144,12 @@ class TrainingSummaryOut(Out):
 
     @classmethod
     def of(cls, summary: TrainingSummary, monitor: Monitor | None) -> "TrainingSummaryOut":
-        """The body of a stored upload, under the monitor as it is now."""
-        return cls(**_summary_members(summary, monitor))
+        """Returns the body of a stored upload, under the present monitor."""
+        return cls.from_object(summary, **_unclassified_members(summary, monitor))
 
 
 class TrainingDataOut(TrainingSummaryOut):
-    """What was uploaded, and how it is distributed."""
+    """A summary of the upload, and its distributions."""
 
     model_config = example(
         {**_SUMMARY, "distributions": [{"columns": ["Sex"], "note": None, "counts": [{**count, "weight": None} for count in _COUNTS]}]}
@@ -156,31 +159,13 @@ class TrainingDataOut(TrainingSummaryOut):
 
     @classmethod
     def whole(cls, summary: TrainingSummary, distributions: tuple[Distribution, ...], monitor: Monitor | None) -> "TrainingDataOut":
-        """The body of a stored upload with its distributions."""
-        return cls(**_summary_members(summary, monitor), distributions=[_distribution(one) for one in distributions])
+        """Returns the body of a stored upload with its distributions."""
+        return cls.from_object(summary, **_unclassified_members(summary, monitor), distributions=distributions)
 
 
-def _summary_members(summary: TrainingSummary, monitor: Monitor | None) -> dict[str, Any]:
-    unclassified = None if monitor is None else unclassified_labels(summary.labels, monitor.outcomes)
+def _unclassified_members(summary: TrainingSummary, monitor: Monitor | None) -> dict[str, Any]:
+    unclassified = None if monitor is None else find_unclassified(summary.labels, monitor.outcomes)
     return {
-        "form": summary.form,
-        "label": summary.label,
-        "weight": summary.weight,
-        "records": summary.records,
-        "labels": [LabelCountOut(label=cell.label, records=cell.records, weight=cell.weight) for cell in summary.labels.cells],
-        "labels_note": summary.labels.note,
         "unclassified": None if unclassified is None else unclassified.records,
-        "unclassified_examples": [] if unclassified is None else list(unclassified.examples),
-        "absent": list(summary.absent),
-        "schema_version": summary.schema_version,
-        "processed_at": summary.processed_at,
-        "processing_seconds": summary.processing_seconds,
+        "unclassified_examples": () if unclassified is None else unclassified.examples,
     }
-
-
-def _distribution(one: Distribution) -> DistributionOut:
-    return DistributionOut(
-        columns=list(one.columns),
-        note=one.note,
-        counts=[CountOut(values=list(cell.values), label=cell.label, records=cell.records, weight=cell.weight) for cell in one.cells],
-    )

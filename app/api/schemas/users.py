@@ -5,10 +5,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, SecretStr
 
-from app.api.schemas.base import In, Out, example
-from app.security.principals import Role
-from app.store.users import User
-from app.web.texts import ID_PATTERN
+from ...security.principals import Role
+from ...web.texts import ID_PATTERN
+from .base import In, Out, example
 
 _USER: dict[str, Any] = {
     "name": "ada.lovelace",
@@ -51,17 +50,6 @@ class UserOut(Out):
     deployment_id: str | None
     created_at: datetime
     disabled_at: datetime | None
-
-    @classmethod
-    def of(cls, user: User) -> "UserOut":
-        """The body of a stored user."""
-        return cls(
-            name=user.name,
-            role=Role(user.role),
-            deployment_id=user.deployment_id,
-            created_at=user.created_at,
-            disabled_at=user.disabled_at,
-        )
 
 
 class UserPage(Out):

@@ -1,10 +1,10 @@
-"""What several bodies say beside a verdict: who is at a disadvantage, and the statements on gap and limit."""
+"""The members that several bodies have in addition to a verdict: who is at a disadvantage, and the statements on gap and limit."""
 
 from typing import Any
 
-from app.domain.checks import Measurement
-from app.metrics.statements import gap_statement, limit_statement
-from app.views.figures import judged_figure, sentence_of
+from ...domain.checks import Measurement
+from ...metrics.statements import gap_statement, limit_statement
+from ...views.figures import judged_figure, sentence_of
 
 VERDICT = (
     "`fair`: inside the limits. `unwatched`: inside the one limit that is set, but beyond its mirror image (1/limit of a ratio, -limit of a"
@@ -22,8 +22,8 @@ GAP = "Whether there is a gap at all: by the p-value, or where there is none by 
 BEYOND_LIMIT = "Whether the value is beyond a limit, and how sure that is."
 
 
-def members_told(measurement: Measurement) -> dict[str, Any]:
-    """Returns the members of a measurement's body that are made of its numbers: who is at a disadvantage, sentence and statements."""
+def derive_members(measurement: Measurement) -> dict[str, Any]:
+    """Returns the members of a measurement's body that follow from its numbers: who is at a disadvantage, sentence and statements."""
     figure = judged_figure(measurement)
     return {
         "disadvantaged": figure.disadvantaged,

@@ -1,12 +1,12 @@
-"""Whether a worker answers, as a body."""
+"""The body that says whether a worker answers."""
 
 from datetime import datetime
 
 from pydantic import Field
 
-from app.api.schemas.base import Out, example
-from app.domain.workers import WorkersSeen, WorkerState
-from app.views.workers import RUNBOOK, notice_of
+from ...domain.workers import WorkersSeen, WorkerState
+from ...views.workers import RUNBOOK, notice_of
+from .base import Out, example
 
 _SILENT = {
     "state": "silent",
@@ -14,13 +14,13 @@ _SILENT = {
     "last_seen_at": "2026-11-20T15:00:05Z",
     "sentence": "No worker has answered since 2026-11-20 15:00:05 UTC. Checks and alerts wait; logging goes on, and nothing that is logged"
     " is lost.",
-    "next_step": "Read at the end of the worker's log why it stopped, then start it again with evenhand worker or evenhand serve.",
+    "next_step": "The end of the worker's log says why it stopped. Start it again with evenhand worker or evenhand serve.",
     "runbook": RUNBOOK,
 }
 
 
 class WorkersOut(Out):
-    """Whether a worker answers: without one no check runs and no alert is sent."""
+    """The state of the workers: if none answers, no check runs and no alert is sent."""
 
     model_config = example(_SILENT)
 
@@ -33,12 +33,10 @@ class WorkersOut(Out):
 
     @classmethod
     def of(cls, seen: WorkersSeen) -> "WorkersOut":
-        """Returns the body of what the heartbeats say."""
+        """Returns the body of the workers' heartbeats."""
         notice = notice_of(seen)
-        return cls(
-            state=seen.state,
-            answering=seen.answering,
-            last_seen_at=seen.last_seen_at,
+        return cls.from_object(
+            seen,
             sentence=None if notice is None else notice.sentence,
             next_step=None if notice is None else notice.next_step,
             runbook=RUNBOOK,

@@ -15,7 +15,7 @@ const LOGGED_OUT = {
   detail: "Nothing was saved: you are no longer logged in. What you typed is still here. Log in in another tab, come back, and send it again.",
 };
 
-/** The answer's JSON (null without a body). Throws a `Problem`; one of status 0 if nobody answered. */
+/** The answer's JSON (null without a body). Throws a `Problem`; one of status 0 if no answer came. */
 export async function ask(method, path, body) {
   const text = await exchange(method, path, body === undefined ? undefined : JSON.stringify(body));
   return text === "" ? null : JSON.parse(text);

@@ -24,11 +24,11 @@ form.addEventListener("done", (event) => {
 });
 
 document.addEventListener("submit", (event) => {
-  const offer = event.target;
+  const offer = /** @type {HTMLFormElement} */ (event.target);
   if (!offer.dataset.offer) return;
   event.preventDefault();
   attempt(offer, async () => {
-    for (const one of offer.querySelectorAll("[name=rule]:checked")) await nameIn(one.value, offer.dataset.offer);
+    for (const one of /** @type {NodeListOf<HTMLInputElement>} */ (offer.querySelectorAll("[name=rule]:checked"))) await nameIn(one.value, offer.dataset.offer);
     await ask("POST", `/v1/alert-channels/${offer.dataset.offer}/notifications`);
     show(`/alerts/channels#channel-${offer.dataset.offer}`);
   });
@@ -42,7 +42,7 @@ async function nameIn(address, channel) {
   await ask("PUT", address, { ...rule, channels: [...stored.channels, channel] });
 }
 
-/** Reads the page anew at that place; with another fragment alone a browser would only scroll. */
+/** Reads the page again at that place; with another fragment alone a browser would only scroll. */
 function show(address) {
   history.replaceState(null, "", address);
   location.reload();

@@ -47,7 +47,7 @@ function tell(text) {
   say(text);
 }
 
-const opened = document.getElementById("opened");
+const opened = /** @type {HTMLDialogElement} */ (document.getElementById("opened"));
 
 async function open(link) {
   const answer = await fetch(link.href, { credentials: "same-origin", headers: { Accept: "text/html" } }).catch(() => null);
@@ -60,14 +60,14 @@ async function open(link) {
   opened.querySelector("#opened-title").textContent = found.querySelector("h1").textContent;
   const own = document.createElement("p");
   const address = document.createElement("a");
-  Object.assign(address, { href: link.href, textContent: "Open as a page of its own" });
+  Object.assign(address, { href: link.href, textContent: "Open on its own page" });
   own.append(address);
   opened.querySelector("[data-content]").replaceChildren(document.adoptNode(content), own);
   opened.showModal();
 }
 
 document.addEventListener("click", (event) => {
-  const link = event.target.closest("a[data-figure]");
+  const link = /** @type {Element} */ (event.target).closest("a[data-figure]");
   if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
   open(link);

@@ -7,8 +7,9 @@ import { stepOf } from "./check_step.js";
 const EVERY = 700; // milliseconds between two looks
 const SLOWLY = 5000; // while nobody looks, or the service is in trouble
 const MINE = "asked-check";
-const place = document.querySelector(".check-now");
-const [button, who, step, bar, problem] = ["", "-who", "-step", "-progress", "-problem"].map((part) => document.getElementById(`check-now${part}`));
+const place = /** @type {HTMLElement | null} */ (document.querySelector(".check-now"));
+const button = /** @type {HTMLButtonElement | null} */ (document.getElementById("check-now"));
+const [who, step, bar, problem] = ["who", "step", "progress", "problem"].map((part) => document.getElementById(`check-now-${part}`));
 const page = place && `/deployments/${encodeURIComponent(place.dataset.deployment)}/checks`;
 let followed = 0;
 

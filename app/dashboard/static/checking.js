@@ -1,5 +1,5 @@
 /* While a person types: REST says with validate_only=true what would be refused. Problems are shown at their fields without an alert and
-   without moving the focus, and only at fields that the person has been at, until saving was tried. What is told to people who listen is
+   without moving the focus, and only at fields that the person has been at, until saving was tried. Screen readers get
    one short line, when it changes. What REST warns of (`warnings` in its answer) is shown at its field, too, and forbids nothing. */
 import { Problem, showProblem } from "./api.js";
 import { controlFor, markFields, warnFields, warningWords } from "./forms.js";
@@ -58,7 +58,7 @@ export function checkAsTyped(form, check) {
 function savable(warnings, elsewhere) {
   if (!warnings.length) return "Checked: this can be saved.";
   const marked = warnings.length > elsewhere.length ? ["Look at the warnings at the fields."] : [];
-  return ["Checked: this can be saved, but something speaks against it.", ...marked, warningWords(elsewhere)].join(" ").trim();
+  return ["Checked: this can be saved, but there are warnings.", ...marked, warningWords(elsewhere)].join(" ").trim();
 }
 
 function words(problem, shown) {

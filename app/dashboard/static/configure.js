@@ -54,14 +54,14 @@ function whenOpened(form, load) {
   else details.addEventListener("toggle", start, { once: true });
 }
 
-for (const [id, start] of [
-  ["deployment-form", startDeployment],
-  ["endpoint-test", startTest],
-  ["monitor-form", startMonitor],
-  ["recommended-monitors", startRecommended],
-  ["training-form", startUpload],
-  ["mitigation-form", startMitigation],
-]) {
+for (const [id, start] of Object.entries({
+  "deployment-form": startDeployment,
+  "endpoint-test": startTest,
+  "monitor-form": startMonitor,
+  "recommended-monitors": startRecommended,
+  "training-form": startUpload,
+  "mitigation-form": startMitigation,
+})) {
   const place = document.getElementById(id);
   if (place) start(place);
 }

@@ -99,7 +99,7 @@ export class DeploymentForm {
     const names = new Set(there.map((column) => column.name));
     this.columns.replace([...there, ...found.columns.filter((column) => !names.has(column.name))]);
     this.form.elements.namedItem("records").value = writeExact(found.record, 2);
-    const over = found.passedOver.length ? ` Passed over, because they are no single values: ${found.passedOver.join(", ")}.` : "";
+    const over = found.passedOver.length ? ` Left out, because they are not single values: ${found.passedOver.join(", ")}.` : "";
     say(`${found.columns.length} columns were read from the example.${over}`);
     this.form.querySelector("[data-proposed]").textContent = `Read ${found.columns.length} columns. Look at each type, and at whether it is a feature or only logged.${over}`;
     this.columns.items[0].querySelector("input").focus();

@@ -1,4 +1,4 @@
-/* What came of a test of the model's endpoint, in words. */
+/* The result of a test of the model's endpoint, in words. */
 import { isExact, digitsOf } from "./exact.js";
 
 /** Puts the result of a test, as REST gave it, into `place`. */

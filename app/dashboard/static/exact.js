@@ -4,7 +4,7 @@
 const MARK = "\u0000";
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-/** What JSON stands for. Throws a SyntaxError as JSON.parse does. */
+/** Returns the value of a JSON text. Throws a SyntaxError as JSON.parse does. */
 export function readExact(text) {
   return JSON.parse(text.replace(TOKEN, (token) => (isUnsafe(token) ? `"\\u0000${token}"` : token)));
 }

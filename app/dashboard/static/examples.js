@@ -12,7 +12,7 @@ export function readExample(text) {
   const trimmed = text.trim();
   if (trimmed === "") throw new Error("Paste a record first: JSON, or CSV with a header line.");
   const records = /^[[{]/.test(trimmed) ? fromJson(trimmed) : fromCsv(trimmed);
-  if (!records.length || !Object.keys(records[0]).length) throw new Error("There is no record in it.");
+  if (!records.length || !Object.keys(records[0]).length) throw new Error("The text contains no record.");
   const names = [...new Set(records.flatMap(Object.keys))];
   const known = (name) => records.map((record) => record[name]).filter((value) => value !== null && value !== undefined && value !== "");
   const isCell = (name) => known(name).every((value) => typeof value !== "object");
@@ -43,7 +43,7 @@ function fromJson(text) {
   try {
     found = readExact(text.replace(TOKEN, (token) => (token.startsWith('"') ? token : `"\\u0001${token}"`)));
   } catch (error) {
-    throw new Error(`This begins like JSON but is none: ${error.message}.`);
+    throw new Error(`This begins like JSON but is not valid JSON: ${error.message}.`);
   }
   const table = found.dataframe_split || (Array.isArray(found.input_data) ? found.input_data[0] : found);
   if (Array.isArray(table?.values || table?.data)) return fromTable(table.fields || table.columns, table.values || table.data);
@@ -58,7 +58,7 @@ function isObject(value) {
 }
 
 function fromTable(names, rows) {
-  if (!Array.isArray(names)) throw new Error("A table needs its column names beside its values: {\"fields\": […], \"values\": [[…]]}.");
+  if (!Array.isArray(names)) throw new Error("A table needs its column names next to its values: {\"fields\": […], \"values\": [[…]]}.");
   return rows.slice(0, MOST_ROWS).map((row) => Object.fromEntries(names.map((name, no) => [name, row[no] ?? null])));
 }
 

@@ -12,7 +12,9 @@ import { Problem, exchange, say, showProblem } from "./api.js";
 import { exactNumber, readExact, writeExact } from "./exact.js";
 import { readValues } from "./values.js";
 
-/** The body that a form's controls make. Throws a `Problem` that names every control that cannot be read. */
+/** The body that a form's controls make. Throws a `Problem` that names every control that cannot be read.
+
+    @returns {Record<string, any>} */
 export function bodyOf(form) {
   const body = {};
   const faults = [];
@@ -100,8 +102,8 @@ export function showProblems(form, problem) {
   form.querySelectorAll("[aria-invalid]").forEach(reveal);
   const place = form.querySelector("[data-problem]");
   if (!place) return;
-  const told = problem && problem.errors.length ? left.join("; ") || "Please correct the marked fields." : problem?.message;
-  showProblem(place, problem ? Object.assign(new Error(told), { status: problem.status, requestId: problem.requestId }) : null);
+  const message = problem && problem.errors.length ? left.join("; ") || "Please correct the marked fields." : problem?.message;
+  showProblem(place, problem ? Object.assign(new Error(message), { status: problem.status, requestId: problem.requestId }) : null);
 }
 
 /** Marks the controls that the problems are about, and no others; gives the problems that are about none. */
@@ -129,10 +131,10 @@ export function warningWords(warnings) {
   return (warnings || []).map(({ field, message }) => `Warning: ${field}: ${message}${message.endsWith("?") ? "" : "."}`).join(" ");
 }
 
-function byControl(form, told) {
+function byControl(form, problems) {
   const found = new Map();
   const left = [];
-  for (const one of told) {
+  for (const one of problems) {
     const control = controlFor(form, one.field);
     if (control) found.set(control, [...(found.get(control) || []), placed(one, control)]);
     else left.push(one);
@@ -231,7 +233,7 @@ function follow(form, answer) {
 }
 
 document.addEventListener("submit", (event) => {
-  const form = event.target;
+  const form = /** @type {HTMLFormElement} */ (event.target);
   if (!form.dataset.api) return;
   event.preventDefault();
   send(form);

@@ -154,7 +154,7 @@ export class MonitorForm {
   async #strengths(row) {
     const line = row.querySelector("[data-strengths]");
     if (this.form.dataset.training !== "yes") {
-      line.textContent = "Upload training data with this column first: they say which features go together with it.";
+      line.textContent = "Upload training data with this column first: they show which features go together with it.";
       return;
     }
     const feature = row.querySelector("[data-name=feature]").value;
@@ -171,10 +171,10 @@ export class MonitorForm {
   }
 
   #wireJson() {
-    const form = document.getElementById("monitor-json-form");
-    const details = document.getElementById("monitor-json");
+    const form = /** @type {HTMLFormElement} */ (document.getElementById("monitor-json-form"));
+    const details = /** @type {HTMLDetailsElement} */ (document.getElementById("monitor-json"));
     const read = () => bodyOf(form).monitor;
-    details.addEventListener("toggle", () => { if (details.open) form.elements.namedItem("monitor").value = writeExact(this.#presentOrStored(), 2); });
+    details.addEventListener("toggle", () => { if (details.open) /** @type {HTMLTextAreaElement} */ (form.elements.namedItem("monitor")).value = writeExact(this.#presentOrStored(), 2); });
     keepEdits(form);
     checkAsTyped(form, () => askExactly("PUT", `${this.path}?validate_only=true`, read()));
     form.addEventListener("submit", (event) => {
@@ -197,8 +197,8 @@ function strengthWords(one) {
   if (!one) return "";
   const rest = one.can_be_picked ? "" : ", cannot be picked";
   if (one.strength === null) return `(${one.reason}${rest})`;
-  const standing = one.recommended ? ", recommended" : one.strength > one.chance_level ? "" : ", no stronger than chance";
-  return `(${one.strength.toFixed(3)}, chance ${one.chance_level.toFixed(3)}${standing}${rest})`;
+  const remark = one.recommended ? ", recommended" : one.strength > one.chance_level ? "" : ", no stronger than chance";
+  return `(${one.strength.toFixed(3)}, chance ${one.chance_level.toFixed(3)}${remark}${rest})`;
 }
 
 function offer(select, names, chosen) {

@@ -42,7 +42,7 @@ class Recommended {
 
   #fillOutcomes({ favourable, unfavourable, evidence }) {
     show(this.form.querySelector("[data-outcomes]"), true);
-    this.form.querySelector("[data-outcomes-evidence]").textContent = `What is good for a person has to be said once. ${favourable ? "Suggested" : "Not known"}: ${evidence}.`;
+    this.form.querySelector("[data-outcomes-evidence]").textContent = `Say once what is good for a person. ${favourable ? "Suggested" : "Not known"}: ${evidence}.`;
     for (const [name, values] of Object.entries({ favourable, unfavourable })) {
       const area = this.form.elements.namedItem(name);
       area.value = writeValues(values || [], area.dataset.type);
@@ -62,7 +62,7 @@ class Recommended {
     if (proposal.customary && differs(proposal, proposal.customary)) this.#offerCustomary(made, proposal);
   }
 
-  /** Custom would compare other groups than the rates do: both are told, and either may be taken. */
+  /** Custom would compare other groups than the rates do: both are shown, and either may be chosen. */
   #offerCustomary(made, { feature, customary }) {
     const names = (values) => values.map(shown).join(", ");
     show(made.querySelector("[data-customary]"), true);
@@ -132,7 +132,7 @@ function evidenceOf({ evidence, is_meta: isMeta }) {
     ["Seen in", `${SOURCES[evidence.data]}: ${evidence.records.toLocaleString("en")} records${missing} (${at} UTC)`],
     ["Reference", evidence.reference],
     ["Limits", evidence.threshold],
-    ...(isMeta ? [["Use", "it is a meta field: the model is not asked with it"]] : []),
+    ...(isMeta ? [["Use", "it is a meta field: the model does not see it"]] : []),
   ];
 }
 
@@ -151,7 +151,7 @@ function others({ already_monitored: already, not_proposed: passed }) {
   if (passed.length) {
     const list = document.createElement("ul");
     list.append(...passed.map((one) => element("li", `${one.feature} (${one.kind.replaceAll("_", " ")}): ${one.reason}`)));
-    lines.push(element("p", "Looked at and not proposed:"), list);
+    lines.push(element("p", "Examined and not proposed:"), list);
   }
   return lines;
 }

@@ -4,14 +4,17 @@
      <button type="button" data-add>Add an intersection</button> </div>
 
    In a row `data-name` is the end of a control's name, `data-aria` its label without the row's number, `data-no` a place for that number,
-   `data-remove` the button that removes it. Names are given anew whenever rows come, go or change. */
+   `data-remove` the button that removes it. Names are given again whenever rows come, go or change. */
 import { say } from "./api.js";
 
 export class Rows {
-  /** `prefix(row, no)` gives the first part of the names in a row; `made(row, value)` fills a new one; `changed()` hears of every change. */
+  /** `prefix(row, no)` gives the first part of the names in a row; `made(row, value)` fills a new one; `changed()` is called at every change.
+
+      @param {HTMLElement} place
+      @param {{ prefix?: (row: any, no: number) => string, made?: (row: any, value: any) => void, changed?: () => void }} options */
   constructor(place, { prefix, made = () => {}, changed = () => {} } = {}) {
     this.what = place.dataset.what;
-    this.template = place.querySelector(":scope > template, :scope > * > template");
+    this.template = /** @type {HTMLTemplateElement} */ (place.querySelector(":scope > template, :scope > * > template"));
     this.holder = place.querySelector("[data-items]");
     this.button = [...place.querySelectorAll("[data-add]")].find((one) => one.closest("[data-rows]") === place);
     this.prefix = prefix || ((row, no) => `${place.dataset.rows}[${no}]`);
@@ -20,13 +23,16 @@ export class Rows {
     this.button.addEventListener("click", () => firstIn(this.add()).focus());
   }
 
+  /** The rows; forms keep what belongs to one on its element.
+
+      @returns {any[]} */
   get items() {
     return [...this.holder.children];
   }
 
   /** One more row at the end, filled from `value`. */
-  add(value) {
-    const row = this.template.content.firstElementChild.cloneNode(true);
+  add(value = undefined) {
+    const row = /** @type {HTMLElement} */ (this.template.content.firstElementChild.cloneNode(true));
     this.holder.append(row);
     this.made(row, value);
     const button = [...row.querySelectorAll("[data-remove]")].find((one) => one.closest("[data-items] > *") === row);

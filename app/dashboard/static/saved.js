@@ -1,4 +1,4 @@
-/* After saving: the page is read anew and says at its part what was saved. Before it: nobody loses what he typed by leaving. */
+/* After saving: the page is loaded again and says at its part what was saved. Before it: leaving asks first, so that nothing typed is lost. */
 const KEY = "saved";
 const edited = new Set();
 
@@ -12,7 +12,7 @@ export function forgetEdits(form) {
   edited.delete(form);
 }
 
-/** Reads the page anew and says `text` at the part with that id. */
+/** Loads the page again and says `text` at the part with that id. */
 export function reloadSaying(form, place, text) {
   forgetEdits(form);
   sessionStorage.setItem(KEY, JSON.stringify({ place, text }));
@@ -21,7 +21,7 @@ export function reloadSaying(form, place, text) {
   location.reload();
 }
 
-/** Says what was saved before the page was read anew; the focus goes there. */
+/** Says what was saved before the page was loaded again; the focus goes there. */
 export function saySaved() {
   const stored = sessionStorage.getItem(KEY);
   sessionStorage.removeItem(KEY);

@@ -1,13 +1,14 @@
 /* Code that logs records, each piece with a button that copies it. */
 import { Problem, ask, say, showProblem } from "./api.js";
 
-const NAMES = { payload: "Log scored records", feedback: "Log labels", records: "records", fields_values: "the model's request and answer", sh: "shell with curl", python: "Python with httpx" };
+const NAMES = { payload: "Log scored records", feedback: "Log labels", records: "records", sh: "shell with curl", python: "Python with httpx" };
 
 export async function startSnippets(place) {
   try {
     const found = await ask("GET", place.dataset.snippets);
     document.querySelector("[data-key-variable]").textContent = found.key_variable;
-    found.snippets.forEach((one, no) => place.append(piece(one, no)));
+    const forms = JSON.parse(place.dataset.forms);
+    found.snippets.forEach((one, no) => place.append(piece(one, forms, no)));
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
     showProblem(document.querySelector("[data-snippets-problem]"), problem);
@@ -15,8 +16,8 @@ export async function startSnippets(place) {
   place.setAttribute("aria-busy", "false");
 }
 
-function piece({ logs, form, language, code }, no) {
-  const name = `${NAMES[logs]} as ${NAMES[form]}: ${NAMES[language]}`;
+function piece({ logs, form, language, code }, forms, no) {
+  const name = `${NAMES[logs]} as ${forms[form] ?? NAMES[form]}: ${NAMES[language]}`;
   const details = made("details", { open: no === 0 });
   const block = made("pre", { tabIndex: 0 });
   block.setAttribute("role", "region");

@@ -1,4 +1,4 @@
-/* The table beside a chart: `<details data-table="ADDRESS OF ITS CSV">` is filled when it is opened, from the very file that can be taken along. */
+/* The table next to a chart: `<details data-table="ADDRESS OF ITS CSV">` is filled when it is opened, from the same file that can be downloaded. */
 const SHOWN = 500; // rows, the newest; the file has all of them
 
 function parsed(text) {

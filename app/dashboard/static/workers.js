@@ -21,7 +21,8 @@ function show({ sentence, next_step: step }) {
 }
 
 function notice(sentence, step) {
-  const made = document.getElementById("worker-notice").content.cloneNode(true);
+  const template = /** @type {HTMLTemplateElement} */ (document.getElementById("worker-notice"));
+  const made = document.importNode(template.content, true);
   made.querySelector("[data-sentence]").textContent = sentence;
   made.querySelector("[data-step]").textContent = step;
   return made;

@@ -1,22 +1,22 @@
-"""The metrics, one row each, in a file for each family. A row says how a figure is made and what it means."""
+"""The metrics, one row each, in a file for each family. A row says how a figure is computed and what it means."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from app.metrics.catalogue import distributions, entropy, errors, mitigation, quality, records, scores, selection
-from app.metrics.catalogue.metric import Data, Direction, FromRows, FromScores, Metric
+from . import distributions, entropy, errors, mitigation, quality, records, scores, selection
+from .metric import Data, Direction, FromRows, FromScores, Metric
 
 __all__ = ["CATALOGUE", "DEFAULT_METRICS", "Data", "Direction", "FromRows", "FromScores", "Metric", "metrics_on"]
 
 _FAMILIES = (selection, quality, errors, scores, entropy, distributions, records, mitigation)
 
 CATALOGUE: Mapping[str, Metric] = MappingProxyType({row.key: row for family in _FAMILIES for row in family.ROWS})
-"""Every metric by its key, in the order in which they are shown."""
+"""Every metric by its key, in display order."""
 
 DEFAULT_METRICS = frozenset(row.key for row in CATALOGUE.values() if row.is_default)
-"""What a monitor measures that picks nothing."""
+"""Metrics of a monitor that picks none."""
 
 
 def metrics_on(data: Data) -> tuple[Metric, ...]:
-    """The metrics that exist on a data set, in catalogue order."""
+    """Returns the metrics that exist on a data set, in catalogue order."""
     return tuple(row for row in CATALOGUE.values() if data in row.data)

@@ -1,11 +1,11 @@
-"""How labels, and the sizes of groups, differ before any model: Clarify's pre-training metrics, and the conditional ones."""
+"""Differences of labels, and of group sizes, before any model: Clarify's pre-training metrics, and the conditional ones."""
 
-from app.metrics.catalogue.metric import Compared, Data, Direction, Metric, OfPair, Order, OverStrata, PairFunction
-from app.metrics.catalogue.needed import LABELS
-from app.metrics.catalogue.selection import PAIRS
-from app.metrics.comparisons import REVERSED_DIFFERENCE
-from app.metrics.formulas import conditional, distributions
-from app.metrics.values import Scope
+from ..comparisons import REVERSED_DIFFERENCE
+from ..formulas import conditional, distributions
+from ..values import Scope
+from .metric import Compared, Data, Direction, Metric, OfPair, Order, OverStrata, PairFunction
+from .needed import LABELS
+from .selection import PAIRS
 
 _LABELLED: tuple[Data, ...] = ("training", "feedback")
 _PAIRS_OF_CELLS: tuple[Scope, ...] = ("group", "pooled", "worst")

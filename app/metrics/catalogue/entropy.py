@@ -1,31 +1,28 @@
-"""How unequally the benefit of decisions is spread, over people and over groups, and how far any two groups' chances lie apart."""
+"""Inequality of the benefit of decisions among people and among groups, and the largest ratio of any two groups' chances."""
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
-from app.metrics.catalogue.metric import Across, Data, Direction, Measure, Metric, Needs, OfPair, OfSet, PairFunction, SetFunction
-from app.metrics.catalogue.needed import parts
-from app.metrics.formulas import differential, entropy
-from app.metrics.groups import FloatArray
-from app.metrics.values import Scope
+from ..formulas import differential, entropy
+from ..groups import FloatArray
+from ..values import Scope
+from .metric import Across, Data, Direction, Measure, Metric, Needs, OfPair, OfSet, PairFunction, SetFunction
+from .needed import parts
 
-_ENDLESS = "every labelled record was wrongly predicted unfavourable, so nobody has a benefit to compare with"
+_ENDLESS = "every labelled record was wrongly predicted unfavourable, so there is no benefit to compare with"
 _BENEFIT = "b = predicted - actual + 1"
 _EVERY_GROUP = "; of every group with labelled records, however few"
 
 
-def _variation(cells: FloatArray) -> FloatArray:
-    return entropy.coefficient_of_variation(entropy.generalized_entropy(cells, 2))
+def _variation(index: Callable[[FloatArray, float], FloatArray], cells: FloatArray) -> FloatArray:
+    return entropy.coefficient_of_variation(index(cells, 2))
 
 
-def _variation_between(cells: FloatArray) -> FloatArray:
-    return entropy.coefficient_of_variation(entropy.between_groups(cells, 2))
-
-
-def _of_two(function: SetFunction, monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """An index between groups, of one monitored and the reference."""
+def _compare_two(function: SetFunction, monitored: FloatArray, reference: FloatArray) -> FloatArray:
+    """Returns an index between groups, of one monitored group and the reference."""
     both = np.broadcast_arrays(monitored, reference)
     return function(np.stack(both, axis=-3))
 
@@ -53,8 +50,8 @@ _INDEXES: tuple[tuple[str, str, str, SetFunction, SetFunction], ...] = (
         "coefficient_of_variation",
         "Coefficient of variation",
         "sqrt(2 GE)",
-        _variation,
-        _variation_between,
+        partial(_variation, entropy.generalized_entropy),
+        partial(_variation, entropy.between_groups),
     ),
 )
 
@@ -81,7 +78,7 @@ def _index(key: str, title: str, formula: str, measure: Measure, scope: tuple[Sc
 
 
 def _family(key: str, title: str, formula: str, individual: SetFunction, between: SetFunction) -> tuple[Metric, ...]:
-    pair: PairFunction = partial(_of_two, between)
+    pair: PairFunction = partial(_compare_two, between)
     lower = title[0].lower() + title[1:]
     return (
         _index(

@@ -1,15 +1,15 @@
-"""How errors, and the treatment of equal merits, differ between groups."""
+"""Differences between groups in errors, and in the treatment of records with equal labels."""
 
 from functools import partial
 
 import numpy as np
 
-from app.metrics.catalogue.metric import Compared, Direction, Metric, OfPair, Order, PairFunction, Side
-from app.metrics.catalogue.needed import judged, parts
-from app.metrics.catalogue.selection import PAIRS
-from app.metrics.comparisons import DIFFERENCE, RATIO, REVERSED_DIFFERENCE, Comparison
-from app.metrics.formulas import pairs
-from app.metrics.values import Scope
+from ..comparisons import DIFFERENCE, RATIO, REVERSED_DIFFERENCE, Comparison
+from ..formulas import pairs
+from ..values import Scope
+from .metric import Compared, Direction, Metric, OfPair, Order, PairFunction, Side
+from .needed import judged, parts
+from .selection import PAIRS
 
 _PAIRS_OF_CELLS: tuple[Scope, ...] = ("group", "pooled", "worst")
 TPR_DIFFERENCE: PairFunction = partial(pairs.rate_difference, "true_positive")
@@ -20,7 +20,7 @@ _RATIO_LIMITS = (0.8, 1.25)
 _ODDS = parts("actual_favourable", "actual_unfavourable")
 
 
-def _compared(key: str, title: str, rate: str, by: Comparison, source: str, aliases: tuple[str, ...]) -> Metric:
+def _comparison_row(key: str, title: str, rate: str, by: Comparison, source: str, aliases: tuple[str, ...]) -> Metric:
     name = _NAMES.get(rate, f"{rate}_rate")
     orders: dict[str, tuple[Order, str]] = {
         DIFFERENCE.name: ("monitored - reference", f"{name}(monitored) - {name}(reference)"),
@@ -28,6 +28,10 @@ def _compared(key: str, title: str, rate: str, by: Comparison, source: str, alia
         RATIO.name: ("monitored / reference", f"{name}(monitored) / {name}(reference)"),
     }
     order, formula = orders[by.name]
+    # At a disadvantage is the group of whose alike records fewer are favoured; a reversed difference turns the sides.
+    side = _FAVOURED_LESS.get(rate)
+    if side is not None and by is REVERSED_DIFFERENCE:
+        side = "above" if side == "below" else "below"
     return Metric(
         key=key,
         title=title,
@@ -45,28 +49,20 @@ def _compared(key: str, title: str, rate: str, by: Comparison, source: str, alia
         order=order,
         needs=("predictions", "labels"),
         limits=_RATIO_LIMITS if by is RATIO else _DIFFERENCE_LIMITS,
-        disadvantage=_side(rate, by),
+        disadvantage=side,
         aliases=aliases,
         is_default=key in {"true_positive_rate_difference", "false_positive_rate_difference"},
     )
 
 
-def _side(rate: str, by: Comparison) -> Side | None:
-    """On which side of equality the monitored group is at a disadvantage: where fewer of its records are favoured among like ones."""
-    side = _FAVOURED_LESS.get(rate)
-    if side is None or by is not REVERSED_DIFFERENCE:
-        return side
-    return "above" if side == "below" else "below"
-
-
 _FAVOURED_LESS: dict[str, Side] = {"true_positive": "below", "false_negative": "above", "false_positive": "below", "true_negative": "above"}
 """Per rate among records with equal labels, the side on which a group is favoured less often. A false positive is a wrongly favourable
-outcome, so it is the group with fewer of them that is favoured less. Being right or wrong, and what became of equal predictions, say
-nothing of who is favoured."""
+outcome, so the group with fewer of them is favoured less. Being right or wrong, and the labels of equal predictions, do not say
+who is favoured."""
 
 
 def title_of(name: str) -> str:
-    """The name of a rate in a sentence."""
+    """Returns the name of a rate in a sentence."""
     return name.replace("_", " ")
 
 
@@ -78,7 +74,7 @@ _NAMES = {
 }
 
 
-def _of_pair(  # noqa: PLR0913 - a row of a table
+def _pair_row(  # noqa: PLR0913 - a row of a table
     key: str,
     title: str,
     formula: str,
@@ -127,7 +123,7 @@ _OPENSCALE_DIFFERENCES = (
 )
 
 ROWS = (
-    _compared(
+    _comparison_row(
         "true_positive_rate_difference",
         "True positive rate difference (equal opportunity)",
         "true_positive",
@@ -136,7 +132,7 @@ ROWS = (
         ("AIF360 true_positive_rate_difference", "AIF360 equal_opportunity_difference", "fairlearn equal_opportunity_difference"),
     ),
     *(
-        _compared(
+        _comparison_row(
             f"{rate}_rate_difference",
             title,
             rate,
@@ -146,7 +142,7 @@ ROWS = (
         )
         for rate, title in _OPENSCALE_DIFFERENCES
     ),
-    _compared(
+    _comparison_row(
         "true_positive_rate_ratio",
         "True positive rate ratio",
         "true_positive",
@@ -155,10 +151,12 @@ ROWS = (
         ("fairlearn equal_opportunity_ratio",),
     ),
     *(
-        _compared(f"{rate}_rate_ratio", f"{title.removesuffix(' difference')} ratio", rate, RATIO, "AIF360", (f"AIF360 {rate}_rate_ratio",))
+        _comparison_row(
+            f"{rate}_rate_ratio", f"{title.removesuffix(' difference')} ratio", rate, RATIO, "AIF360", (f"AIF360 {rate}_rate_ratio",)
+        )
         for rate, title in _OPENSCALE_DIFFERENCES
     ),
-    _of_pair(
+    _pair_row(
         "average_odds_difference",
         "Average odds difference",
         "((FPR(m) - FPR(r)) + (TPR(m) - TPR(r))) / 2",
@@ -174,7 +172,7 @@ ROWS = (
         disadvantage="below",
         is_default=True,
     ),
-    _of_pair(
+    _pair_row(
         "average_abs_odds_difference",
         "Average absolute odds difference",
         "(abs(FPR(m) - FPR(r)) + abs(TPR(m) - TPR(r))) / 2",
@@ -189,7 +187,7 @@ ROWS = (
         source="OpenScale; AIF360",
         aliases=("OpenScale average_abs_odds_difference", "AIF360 average_abs_odds_difference"),
     ),
-    _of_pair(
+    _pair_row(
         "average_predictive_value_difference",
         "Average predictive value difference",
         "((PPV(m) - PPV(r)) + (FOR(m) - FOR(r))) / 2",
@@ -204,7 +202,7 @@ ROWS = (
         source="AIF360 0.6.1",
         aliases=("AIF360 average_predictive_value_difference",),
     ),
-    _of_pair(
+    _pair_row(
         "equalized_odds_difference",
         "Equalized odds difference",
         "max(abs(FPR(m) - FPR(r)), abs(TPR(m) - TPR(r)))",
@@ -225,7 +223,7 @@ ROWS = (
         source="AIF360 0.6.1; fairlearn",
         aliases=("AIF360 equalized_odds_difference", "fairlearn equalized_odds_difference"),
     ),
-    _of_pair(
+    _pair_row(
         "equalized_odds_ratio",
         "Equalized odds ratio",
         "min(smaller FPR / larger FPR, smaller TPR / larger TPR)",
@@ -248,7 +246,7 @@ ROWS = (
         source="fairlearn",
         aliases=("fairlearn equalized_odds_ratio",),
     ),
-    _compared(
+    _comparison_row(
         "accuracy_difference",
         "Accuracy difference (AD)",
         "right",
@@ -256,7 +254,7 @@ ROWS = (
         "Clarify AD",
         ("Clarify AD",),
     ),
-    _compared(
+    _comparison_row(
         "recall_difference",
         "Recall difference (RD)",
         "true_positive",
@@ -264,7 +262,7 @@ ROWS = (
         "Clarify RD",
         ("Clarify RD",),
     ),
-    _compared(
+    _comparison_row(
         "specificity_difference",
         "Specificity difference (SD)",
         "true_negative",
@@ -272,7 +270,7 @@ ROWS = (
         "Clarify SD",
         ("Clarify SD",),
     ),
-    _compared(
+    _comparison_row(
         "difference_in_acceptance_rates",
         "Difference in acceptance rates (DAR)",
         "positive_predictive",
@@ -280,7 +278,7 @@ ROWS = (
         "Clarify DAR",
         ("Clarify DAR",),
     ),
-    _compared(
+    _comparison_row(
         "difference_in_rejection_rates",
         "Difference in rejection rates (DRR)",
         "negative_predictive",
@@ -288,7 +286,7 @@ ROWS = (
         "Clarify DRR",
         ("Clarify DRR",),
     ),
-    _of_pair(
+    _pair_row(
         "difference_in_conditional_acceptance",
         "Difference in conditional acceptance (DCA)",
         "P(r) / predicted_favourable(r) - P(m) / predicted_favourable(m)",
@@ -303,7 +301,7 @@ ROWS = (
         aliases=("Clarify DCA", "Clarify DCAcc"),
         disadvantage="below",
     ),
-    _of_pair(
+    _pair_row(
         "difference_in_conditional_rejection",
         "Difference in conditional rejection (DCR)",
         "N(m) / predicted_unfavourable(m) - N(r) / predicted_unfavourable(r)",
@@ -318,7 +316,7 @@ ROWS = (
         aliases=("Clarify DCR",),
         disadvantage="below",
     ),
-    _of_pair(
+    _pair_row(
         "treatment_equality",
         "Treatment equality (TE)",
         "FN(m) / FP(m) - FN(r) / FP(r)",

@@ -1,4 +1,4 @@
-"""What a row of the catalogue says: how a figure is made, and what it means. Nothing here computes."""
+"""Rows of the catalogue: how a figure is computed, and what it means. Nothing here computes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,20 +8,20 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from app.metrics.comparisons import Comparison
-from app.metrics.groups import FloatArray
-from app.metrics.values import Scope
+from ..comparisons import Comparison
+from ..groups import FloatArray
+from ..values import Scope
 
 Data: TypeAlias = Literal["payload", "payload_perturbed", "balanced", "feedback", "training", "debiased", "debiased_feedback"]
 Needs: TypeAlias = Literal["predictions", "labels", "scores", "strata", "rows", "copies"]
 Order: TypeAlias = Literal["monitored - reference", "reference - monitored", "monitored / reference", "none"]
 Side: TypeAlias = Literal["below", "above"]
-"""On which side of the ideal number a figure lies."""
+"""The side of the ideal number on which a figure lies."""
 
 Over: TypeAlias = Literal["confusion", "labels", "predictions", "confusion_after", "changes", "corrections", "label_changes"]
 """Cells [2, 2] by label and prediction, or [2] by one of them; the favourable outcome last.
 
-Of mitigation: [2, 2] by label and outcome after it, by outcome before and after it, or by whether the prediction was right before
+For mitigation: [2, 2] by label and outcome after it, by outcome before and after it, or by whether the prediction was right before
 and is after it; [2, 2, 2] by label, outcome before and outcome after.
 """
 
@@ -30,7 +30,7 @@ PairFunction: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 class Direction(StrEnum):
-    """Which way a number gets better."""
+    """The direction in which a number gets better."""
 
     TOWARDS_IDEAL = "towards_ideal"
     HIGHER = "higher"
@@ -40,9 +40,9 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Records without which a figure says nothing: how many there are, or their weight, of cells, and what is said where there are none.
+    """Records that a figure cannot do without: their number or weight, from cells, and the reason given where there are none.
 
-    `is_outcome` says that their number is itself what the figure judges, as that of the false positives in FN / FP.
+    `is_outcome` marks a number that the figure itself judges, as that of the false positives in FN / FP.
     """
 
     of: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
@@ -59,7 +59,7 @@ class RateOf:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A rate of a monitored group set against that of the reference."""
+    """A rate of a monitored group compared with that of the reference."""
 
     rate: str
     by: Comparison
@@ -74,7 +74,7 @@ class CountOf:
 
 @dataclass(frozen=True, slots=True)
 class OfSet:
-    """A function of one set's cells. `endless` says why where it is not finite."""
+    """A function of one set's cells. `endless` is the reason given where it is not finite."""
 
     function: SetFunction
     over: Over
@@ -86,7 +86,7 @@ class OfSet:
 class OfPair:
     """A function of a monitored group's cells and the reference's. `vanishing` are its signed parts, all zero at equality.
 
-    `parts`, one for each of these, are there where the figure is `whole` of them: np.max, np.min or np.mean over the last axis.
+    `parts`, one for each of these, are set where the figure is `whole` of them: np.max, np.min or np.mean over the last axis.
     """
 
     function: PairFunction
@@ -102,9 +102,9 @@ class OfPair:
 class Across:
     """A function of all groups' cells [..., G, …].
 
-    `power` is the power of the figure that is, nearly, a sum of squares over the groups; 0 says that none is. `limits` are those
-    of the interval, where it has a form of its own, from the cells with half a record added to each; `reach` is what it reaches
-    to at least.
+    `power` is the power of the figure that is, nearly, a sum of squares over the groups; 0 where none is. `limits` computes the
+    interval, where it has its own form, from the cells with half a record added to each; `reach` is the least that the interval
+    covers.
     """
 
     function: SetFunction
@@ -137,15 +137,15 @@ Measure: TypeAlias = RateOf | Compared | CountOf | OfSet | OfPair | Across | Ove
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """One row.
+    """One metric of the catalogue.
 
-    `lowest` and `highest` are the range (None = unbounded), `ideal` the number that means equality or perfection, `limits` what
-    counts as fair where a monitor says nothing. `says` is the plain sentence (see sentences.py), `aliases` the names the metric
+    `lowest` and `highest` are the range (None = unbounded), `ideal` the number that means equality or perfection, `limits` the
+    fair range where a monitor sets none. `says` is the plain sentence (see sentences.py), `aliases` the names the metric
     has elsewhere. `redefined_on` are the data sets on which the key meant another figure in release 0.1.
 
     `disadvantage` is the side of the ideal on which the monitored group gets, among like records, the favourable outcome less often
-    than the reference; on the other side the reference does. None where a number does not say that of either: of figures that do not
-    compare two groups, of distances, and of errors, which may be in a group's favour.
+    than the reference; on the other side the reference does. None where a number does not say that of either: figures that do not
+    compare two groups, distances, and errors, which may be in a group's favour.
     """
 
     key: str
@@ -170,14 +170,14 @@ class Metric:
     redefined_on: tuple[Data, ...] = ()
 
     def definition_on(self, data: Data) -> int:
-        """Returns the number of the definition on a data set: 1, or 2 where release 0.1 defined the same key in another way."""
+        """Returns the number of the definition on a data set: 1, or 2 where release 0.1 defined the same key differently."""
         return 2 if data in self.redefined_on else 1
 
     def scopes_on(self, data: Data) -> tuple[Scope, ...]:
-        """The scopes it has on a data set.
+        """Returns the metric's scopes on a data set.
 
-        With counterfactuals a pair of groups is compared through the reference only; and of count tables only those of feedback know
-        the outcomes of records that are in no group, without which nothing can be said of everybody.
+        With counterfactuals a pair of groups is compared through the reference only; and among count tables only those of feedback
+        hold the outcomes of ungrouped records, which overall figures need.
         """
         if isinstance(self.measure, FromRows):
             return self.scopes

@@ -1,17 +1,18 @@
-"""What mitigation makes of the outcomes: fairness and accuracy before and after it, of the same records, side by side."""
+"""Outcomes of mitigation: fairness and accuracy before and after it, of the same records."""
 
+from functools import partial
 from typing import Any
 
 import numpy.typing as npt
 
-from app.metrics.catalogue.metric import Compared, Data, Direction, Measure, Metric, Need, Needs, OfPair, OfSet, Over, RateOf
-from app.metrics.catalogue.needed import parts
-from app.metrics.catalogue.quality import EVERYONE
-from app.metrics.catalogue.selection import GROUPS
-from app.metrics.comparisons import RATIO
-from app.metrics.confusion import LABELLED, PARTS
-from app.metrics.formulas import changes, pairs
-from app.metrics.values import Scope
+from ..comparisons import RATIO
+from ..confusion import LABELLED, PARTS
+from ..formulas import changes, pairs
+from ..values import Scope
+from .metric import Compared, Data, Direction, Measure, Metric, Need, Needs, OfPair, OfSet, Over, RateOf
+from .needed import parts
+from .quality import EVERYONE
+from .selection import GROUPS
 
 _IMPACT: tuple[Scope, ...] = ("group", "pooled", "worst")
 _MONITORED: tuple[Scope, ...] = ("group", "pooled")
@@ -29,19 +30,15 @@ def _all(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return total
 
 
-def _favourable_labels(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return _all(cells[..., 1, :, :])
-
-
-def _unfavourable_labels(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return _all(cells[..., 0, :, :])
+def _with_label(cells: npt.NDArray[Any], label: int) -> npt.NDArray[Any]:
+    return _all(cells[..., label, :, :])
 
 
 _CLASSIFIED = (Need(_all, "no record{of} was classified"),)
 _COMPARED = (Need(_all, LABELLED),)
 _BY_LABEL = (
-    Need(_favourable_labels, PARTS["actual_favourable"].empty),
-    Need(_unfavourable_labels, PARTS["actual_unfavourable"].empty),
+    Need(partial(_with_label, label=1), PARTS["actual_favourable"].empty),
+    Need(partial(_with_label, label=0), PARTS["actual_unfavourable"].empty),
 )
 
 
@@ -229,7 +226,7 @@ ROWS = (
         "Balanced accuracy before mitigation",
         "(TPR + TNR) / 2 before",
         _balanced_accuracy("confusion"),
-        "{Whom}, {percent} of the predictions are right before mitigation, if favourable and unfavourable labels count alike.",
+        "{Subject}, {percent} of the predictions are right before mitigation, if favourable and unfavourable labels count alike.",
         "of one group's labelled records and the model's own outcomes; positive means favourable",
     ),
     _quality(
@@ -237,7 +234,7 @@ ROWS = (
         "Balanced accuracy after mitigation",
         "(TPR + TNR) / 2 after",
         _balanced_accuracy("confusion_after"),
-        "{Whom}, {percent} of the predictions are right after mitigation, if favourable and unfavourable labels count alike.",
+        "{Subject}, {percent} of the predictions are right after mitigation, if favourable and unfavourable labels count alike.",
         "of one group's labelled records and the debiased outcomes; positive means favourable",
     ),
     _change(
@@ -245,13 +242,13 @@ ROWS = (
         "Change of accuracy by mitigation",
         "accuracy_after - accuracy_before",
         OfSet(changes.rate_change, "corrections", _COMPARED),
-        "{Whom}, mitigation moves the accuracy by {moved_points} percentage points.",
+        "{Subject}, mitigation moves the accuracy by {moved_points} percentage points.",
     ),
     _change(
         "balanced_accuracy_change",
         "Change of balanced accuracy by mitigation",
         "balanced_accuracy_after - balanced_accuracy_before",
         OfSet(changes.balanced_accuracy_change, "label_changes", _BY_LABEL),
-        "{Whom}, mitigation moves the balanced accuracy by {moved_points} percentage points.",
+        "{Subject}, mitigation moves the balanced accuracy by {moved_points} percentage points.",
     ),
 )

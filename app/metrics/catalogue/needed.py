@@ -1,20 +1,20 @@
-"""What figures need: the parts of the cells without which they say nothing."""
+"""Needs of figures: the parts of the cells that must not be empty."""
 
 from typing import Any
 
 import numpy.typing as npt
 
-from app.metrics.catalogue.metric import Need
-from app.metrics.confusion import PARTS
+from ..confusion import PARTS
+from .metric import Need
 
 
 def parts(*names: str) -> tuple[Need, ...]:
-    """Needs of cells [..., 2, 2], by the names of the parts."""
+    """Returns needs of cells [..., 2, 2], by the names of the parts."""
     return tuple(Need(PARTS[name].of, PARTS[name].empty) for name in names)
 
 
 def judged(name: str) -> tuple[Need, ...]:
-    """The need of a denominator that the figure judges as it does its numerator."""
+    """Returns the need of a denominator that the figure judges like its numerator."""
     return (Need(PARTS[name].of, PARTS[name].empty, is_outcome=True),)
 
 

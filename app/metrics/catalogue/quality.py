@@ -1,10 +1,10 @@
-"""How good the predictions are, for everybody and for each group: counts, rates and what is made of them."""
+"""Quality of the predictions, overall and for each group: counts, rates and functions of them."""
 
-from app.metrics.catalogue.metric import CountOf, Data, Direction, Metric, Need, OfSet, RateOf, SetFunction
-from app.metrics.catalogue.needed import judged, parts
-from app.metrics.catalogue.selection import GROUPS
-from app.metrics.formulas import pairs
-from app.metrics.values import Scope
+from ..formulas import pairs
+from ..values import Scope
+from .metric import CountOf, Data, Direction, Metric, Need, OfSet, RateOf, SetFunction
+from .needed import judged, parts
+from .selection import GROUPS
 
 EVERYONE: tuple[Scope, ...] = ("overall", *GROUPS)
 _LABELLED: tuple[Data, ...] = ("feedback",)
@@ -58,7 +58,7 @@ def _count(key: str, title: str, formula: str, part: str, aliases: tuple[str, ..
     )
 
 
-def _made(
+def _ratio(
     key: str, title: str, formula: str, function: SetFunction, needs: tuple[Need, ...], says: str, aliases: tuple[str, ...]
 ) -> Metric:
     bounded = key in {"f1", "balanced_accuracy"}
@@ -151,49 +151,49 @@ ROWS = (
         Direction.LOWER,
         ("AIF360 false_omission_rate",),
     ),
-    _made(
+    _ratio(
         "balanced_accuracy",
         "Balanced accuracy",
         "(TPR + TNR) / 2",
         pairs.balanced_accuracy,
         parts("actual_favourable", "actual_unfavourable"),
-        "{Whom}, {percent} of the predictions are right, if favourable and unfavourable labels count alike.",
+        "{Subject}, {percent} of the predictions are right, if favourable and unfavourable labels count alike.",
         ("fairlearn balanced_accuracy",),
     ),
-    _made(
+    _ratio(
         "f1",
         "F1 score",
         "2 TP / (2 TP + FP + FN)",
         pairs.f1,
         parts("any_favourable"),
-        "{Whom}, the harmonic mean of precision and recall is {shown}; 1 is perfect.",
+        "{Subject}, the harmonic mean of precision and recall is {shown}; 1 is perfect.",
         ("fairlearn f1", "Clarify F1 Score"),
     ),
-    _made(
+    _ratio(
         "conditional_acceptance",
         "Conditional acceptance",
         "(TP + FN) / (TP + FP)",
         pairs.conditional_acceptance,
         judged("predicted_favourable"),
-        "{Whom}, there are {shown} favourable labels for each favourable prediction.",
+        "{Subject}, there are {shown} favourable labels for each favourable prediction.",
         ("Clarify conditional acceptance",),
     ),
-    _made(
+    _ratio(
         "conditional_rejection",
         "Conditional rejection",
         "(TN + FP) / (TN + FN)",
         pairs.conditional_rejection,
         judged("predicted_unfavourable"),
-        "{Whom}, there are {shown} unfavourable labels for each unfavourable prediction.",
+        "{Subject}, there are {shown} unfavourable labels for each unfavourable prediction.",
         ("Clarify conditional rejection",),
     ),
-    _made(
+    _ratio(
         "treatment_ratio",
         "Treatment ratio",
         "FN / FP",
         pairs.treatment_ratio,
         judged("false_positive"),
-        "{Whom}, there are {shown} wrongly unfavourable predictions for each wrongly favourable one.",
+        "{Subject}, there are {shown} wrongly unfavourable predictions for each wrongly favourable one.",
         ("Clarify FN/FP",),
     ),
     _count("record_count", "Labelled records", "n", "records", ("AIF360 num_instances", "fairlearn count")),

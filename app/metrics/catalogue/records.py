@@ -1,7 +1,7 @@
-"""What can be told only from the records themselves: how neighbours are treated, and groups nobody named."""
+"""Metrics that need the records themselves: treatment of neighbours, and unnamed groups."""
 
-from app.metrics.catalogue.metric import Data, Direction, FromRows, Metric, Needs, Order, Side
-from app.metrics.values import Scope
+from ..values import Scope
+from .metric import Data, Direction, FromRows, Metric, Needs, Order, Side
 
 
 def _row(  # noqa: PLR0913 - a row of a table
@@ -57,7 +57,7 @@ def _consistency(key: str, title: str, of: str, data: tuple[Data, ...], needs: t
         direction=Direction.HIGHER,
         convention="1 where every record has the same outcome as the records most like it; features are standardised",
         source="AIF360; Zemel et al. 2013",
-        says=f"{{Whom}}, a record's {of} agrees with {{percent}} of those of the records most like it.",
+        says=f"{{Subject}}, a record's {of} agrees with {{percent}} of those of the records most like it.",
         needs=needs,
         limits=(None, None),
         aliases=aliases,

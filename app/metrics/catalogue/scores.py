@@ -1,8 +1,8 @@
-"""What the probabilities say, beyond the decisions made of them: generalised rates, their loss, ranking and calibration."""
+"""Metrics of probabilities rather than decisions: generalised rates, loss, ranking and calibration."""
 
-from app.metrics.catalogue.metric import Direction, FromScores, Metric, Order
-from app.metrics.catalogue.quality import EVERYONE
-from app.metrics.values import Scope
+from ..values import Scope
+from .metric import Direction, FromScores, Metric, Order
+from .quality import EVERYONE
 
 
 def _score(  # noqa: PLR0913 - a row of a table
@@ -52,35 +52,35 @@ ROWS = (
         "Generalized true positives",
         "GTP = sum of p over favourable labels",
         "num_generalized_true_positives",
-        "{Whom}, the probabilities of the favourable outcome add up to {shown} over the favourable labels.",
+        "{Subject}, the probabilities of the favourable outcome add up to {shown} over the favourable labels.",
     ),
     _count(
         "generalized_false_negative_count",
         "Generalized false negatives",
         "GFN = sum of (1 - p) over favourable labels",
         "num_generalized_false_negatives",
-        "{Whom}, the probabilities of the unfavourable outcome add up to {shown} over the favourable labels.",
+        "{Subject}, the probabilities of the unfavourable outcome add up to {shown} over the favourable labels.",
     ),
     _count(
         "generalized_false_positive_count",
         "Generalized false positives",
         "GFP = sum of p over unfavourable labels",
         "num_generalized_false_positives",
-        "{Whom}, the probabilities of the favourable outcome add up to {shown} over the unfavourable labels.",
+        "{Subject}, the probabilities of the favourable outcome add up to {shown} over the unfavourable labels.",
     ),
     _count(
         "generalized_true_negative_count",
         "Generalized true negatives",
         "GTN = sum of (1 - p) over unfavourable labels",
         "num_generalized_true_negatives",
-        "{Whom}, the probabilities of the unfavourable outcome add up to {shown} over the unfavourable labels.",
+        "{Subject}, the probabilities of the unfavourable outcome add up to {shown} over the unfavourable labels.",
     ),
     *(
         _score(
             f"generalized_{right}_{sign}_rate",
             f"Generalized {right} {sign} rate",
             formula,
-            says=f"{{Whom}}, the mean probability of the {outcome} outcome is {{percent}} where the label is {label}.",
+            says=f"{{Subject}}, the mean probability of the {outcome} outcome is {{percent}} where the label is {label}.",
             direction=Direction.HIGHER if right == "true" else Direction.LOWER,
             ideal=1.0 if right == "true" else 0.0,
             aliases=(f"AIF360 generalized_{right}_{sign}_rate",),
@@ -109,7 +109,7 @@ ROWS = (
         "log_loss",
         "Log loss",
         "mean of -ln(p of the actual outcome)",
-        says="{Whom}, the mean surprise at the label is {shown} nats; 0 is perfect, 0.693 is a coin.",
+        says="{Subject}, the mean surprise at the label is {shown} nats; 0 is perfect, 0.693 is a coin.",
         bounds=(0.0, None),
         ideal=0.0,
         direction=Direction.LOWER,
@@ -120,7 +120,7 @@ ROWS = (
         "brier_score",
         "Brier score",
         "mean of (p - y)^2",
-        says="{Whom}, the mean squared distance of probability and label is {shown}; 0 is perfect, 0.25 is a coin.",
+        says="{Subject}, the mean squared distance of probability and label is {shown}; 0 is perfect, 0.25 is a coin.",
         ideal=0.0,
         direction=Direction.LOWER,
         source="scikit-learn; Brier 1950",
@@ -130,7 +130,7 @@ ROWS = (
         "roc_auc",
         "ROC AUC",
         "chance that a favourable label has a higher p than an unfavourable one, ties half",
-        says="{Whom}, a record with a favourable label is ranked above one with an unfavourable label {percent} of the time.",
+        says="{Subject}, a record with a favourable label is ranked above one with an unfavourable label {percent} of the time.",
         ideal=1.0,
         direction=Direction.HIGHER,
         source="scikit-learn",
@@ -140,7 +140,7 @@ ROWS = (
         "calibration_gap",
         "Calibration gap",
         "mean p - share of favourable labels",
-        says="{Whom}, the probabilities are {points} percentage points too {high} on average.",
+        says="{Subject}, the probabilities are {points} percentage points too {high} on average.",
         convention="predicted - observed: above 0 the probabilities promise more than the labels keep",
         bounds=(-1.0, 1.0),
         ideal=0.0,
@@ -152,7 +152,7 @@ ROWS = (
         "calibration_error",
         "Expected calibration error",
         "sum over ten bins of p of n_i / n abs(mean p - share of favourable labels)",
-        says="{Whom}, the probabilities are {points} percentage points off, averaged over ten bins.",
+        says="{Subject}, the probabilities are {points} percentage points off, averaged over ten bins.",
         convention="0 where in every bin the labels are favourable as often as the probabilities say",
         ideal=0.0,
         direction=Direction.LOWER,

@@ -1,8 +1,8 @@
-"""Who is given the favourable outcome: on what was logged, with synthetic copies, and on labelled records."""
+"""Favourable outcomes by group: on logged records, with counterfactuals, and on labelled records."""
 
-from app.metrics.catalogue.metric import Compared, Data, Direction, Metric, RateOf
-from app.metrics.comparisons import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
-from app.metrics.values import Scope
+from ..comparisons import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
+from ..values import Scope
+from .metric import Compared, Data, Direction, Metric, RateOf
 
 GROUPS: tuple[Scope, ...] = ("group", "pooled", "reference")
 PAIRS: tuple[Scope, ...] = ("group", "pooled", "worst", "worst_pair")

@@ -1,1 +1,1 @@
-"""The metrics as functions of arrays, over as many draws and groups at once as the leading axes hold. They judge nothing."""
+"""The metrics as functions of arrays; leading axes hold draws and groups. They judge nothing."""

@@ -4,15 +4,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.metrics.groups import FloatArray, IntArray
-from app.metrics.intervals import Z
+from ..groups import FloatArray, IntArray
+from ..intervals import Z
 
 PRIOR = 0.5
 """Pseudo-records of a group with either outcome (Jeffreys), spread over the strata by size."""
 
 
 class Outcomes(NamedTuple):
-    """Records of a group by stratum and outcome, arrays [..., S, 2]: how many, their weights, and the sums of the squared weights."""
+    """Records of a group by stratum and outcome, arrays [..., S, 2]: counts, weights, and sums of squared weights."""
 
     counts: IntArray
     weights: FloatArray
@@ -20,17 +20,17 @@ class Outcomes(NamedTuple):
 
     @property
     def density(self) -> FloatArray:
-        """How many records of equal weight one unit of weight stands for, per stratum [..., S, 1]; where it has none, in all strata."""
+        """Returns the records of equal weight per unit of weight, per stratum [..., S, 1]; of all strata where one has no weight."""
         weights, squares = (part.sum(axis=-1, keepdims=True) for part in (self.weights, self.squares))
-        overall = _over(weights.sum(axis=-2, keepdims=True), squares.sum(axis=-2, keepdims=True), 1.0)
-        return np.where(squares > 0, _over(weights, squares, 1.0), overall)
+        overall = _divide(weights.sum(axis=-2, keepdims=True), squares.sum(axis=-2, keepdims=True), 1.0)
+        return np.where(squares > 0, _divide(weights, squares, 1.0), overall)
 
 
 def conditional_demographic_disparity(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Σ n_i DD_i / n over the strata, within [-1, 1]; above 0 the monitored group has more of the refusals than of the acceptances.
+    """Returns Σ n_i DD_i / n over the strata, within [-1, 1]; above 0 the monitored group has more refusals than acceptances.
 
     Both arrays are [..., S strata, 2] with the unfavourable outcome first. DD_i is the monitored share of stratum i's
-    unfavourable outcomes less its share of the favourable ones; a share of nothing is 0. Source: SageMaker Clarify CDD.
+    unfavourable outcomes minus its share of the favourable ones; a share of nothing is 0. Source: SageMaker Clarify CDD.
     """
     both = monitored + reference
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -41,47 +41,43 @@ def conditional_demographic_disparity(monitored: FloatArray, reference: FloatArr
 
 
 def limits(monitored: Outcomes, reference: Outcomes) -> tuple[FloatArray, FloatArray]:
-    """The 95 % limits [...] of the disparity, from its variance and skewness (delta method; Cornish and Fisher 1938).
+    """Returns the 95 % limits [...] of the disparity, from its variance and skewness (delta method; Cornish and Fisher 1938).
 
-    It is a sum over the strata of shares of an outcome times their sizes; shares and sizes scatter independently. The scatter
-    of a share is that of as many records of equal weight as the pair's own weights amount to. A stratum of one or two records
-    shows none, so for the scatter its share is moved to the share over all strata, by the weight of one or two records; the
-    centre is not moved, for strata differ.
+    It is a sum over the strata of shares of an outcome times their sizes; shares and sizes vary independently. The variance
+    of a share is that of the number of records of equal weight that the pair's own weights amount to. A stratum of one or two
+    records shows none, so for the variance its share is moved to the share over all strata, by the weight of one or two records;
+    the centre is not moved, because strata differ.
     """
     both = monitored.weights + reference.weights
-    share = _over(monitored.weights, both, 0.0)
+    share = _divide(monitored.weights, both, 0.0)
     total = both.sum(axis=(-2, -1))[..., None, None]
     size = both.sum(axis=-1, keepdims=True) / total
-    alike, prior = _alike(monitored, reference, both)
-    scatter, lean = _moments(share, monitored.counts + reference.counts, alike, prior)
+
+    # The records of equal weight that are as certain as each share, and the pseudo-records of either group for each of them.
+    overall = (monitored.weights.sum(axis=-2, keepdims=True) + PRIOR) / (both.sum(axis=-2, keepdims=True) + 2 * PRIOR)
+    alike = both / ((1 - overall) / monitored.density + overall / reference.density)
+    prior = PRIOR / np.maximum(alike.sum(axis=-2, keepdims=True), 1.0)
+
+    # Variance and third moment of each share are those of a beta variate.
+    overall = ((share * alike).sum(axis=-2, keepdims=True) + PRIOR) / (alike.sum(axis=-2, keepdims=True) + 2 * PRIOR)
+    counts = monitored.counts + reference.counts
+    spread, more = prior * counts, np.maximum(counts - 2, 0)
+    likely = (more * share + overall + spread) / (more + 1 + 2 * spread)
+    records = alike * (1 + 2 * prior)
+    scatter = _divide(likely * (1 - likely), records, 0.0)
+    lean = 2 * (1 - 2 * likely) * scatter / (records + 1)
+
     disparity = share[..., :1] - share[..., 1:]
     point = (size * disparity).sum(axis=-2, keepdims=True)
     of_sizes = (monitored.squares + reference.squares) * ((disparity - point) / total) ** 2
     sign = np.array([1.0, -1.0])
     centre = (size * sign * np.where(both > 0, (share + prior) / (1 + 2 * prior), 0.0)).sum(axis=(-2, -1))
     deviation = np.sqrt((size**2 * scatter + of_sizes).sum(axis=(-2, -1)))
-    skewness = np.clip(_over((size**3 * sign * lean).sum(axis=(-2, -1)), deviation**3, 0.0), -1, 1)
+    skewness = np.clip(_divide((size**3 * sign * lean).sum(axis=(-2, -1)), deviation**3, 0.0), -1, 1)
     lower, upper = (centre + deviation * (end + skewness * (Z * Z - 1) / 6) for end in (-Z, Z))
     return np.maximum(lower, -1.0), np.minimum(upper, 1.0)
 
 
-def _alike(monitored: Outcomes, reference: Outcomes, both: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Records of equal weight that tell as much of each share, and the pseudo-records of either group for each of them."""
-    overall = (monitored.weights.sum(axis=-2, keepdims=True) + PRIOR) / (both.sum(axis=-2, keepdims=True) + 2 * PRIOR)
-    alike = both / ((1 - overall) / monitored.density + overall / reference.density)
-    return alike, PRIOR / np.maximum(alike.sum(axis=-2, keepdims=True), 1.0)
-
-
-def _moments(share: FloatArray, counts: IntArray, alike: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The variance and the third moment of each share: those of a beta variate."""
-    overall = ((share * alike).sum(axis=-2, keepdims=True) + PRIOR) / (alike.sum(axis=-2, keepdims=True) + 2 * PRIOR)
-    spread = prior * counts
-    likely = (np.maximum(counts - 2, 0) * share + overall + spread) / (np.maximum(counts - 2, 0) + 1 + 2 * spread)
-    records = alike * (1 + 2 * prior)
-    scatter = _over(likely * (1 - likely), records, 0.0)
-    return scatter, 2 * (1 - 2 * likely) * scatter / (records + 1)
-
-
-def _over(part: FloatArray, whole: FloatArray, otherwise: float) -> FloatArray:
+def _divide(part: FloatArray, whole: FloatArray, otherwise: float) -> FloatArray:
     ratio: FloatArray = np.divide(part, whole, out=np.full(np.broadcast_shapes(part.shape, whole.shape), otherwise), where=whole > 0)
     return ratio

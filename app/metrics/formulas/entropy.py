@@ -1,13 +1,13 @@
-"""The generalised entropy family: how unequally the benefit of a decision is spread over people.
+"""The generalised entropy family: inequality of the benefit of decisions among people.
 
 The benefit of a record is predicted - actual + 1: 2 for a wrongly favourable decision, 0 for a wrongly unfavourable one, 1 for
-one that is right. Source: Speicher et al. 2018; AIF360 (whose alpha 0 and whose rows outside the groups are not followed).
+a right one. Source: Speicher et al. 2018; AIF360 (whose alpha 0 and whose rows outside the groups are not followed).
 """
 
 import numpy as np
 
-from app.metrics.confusion import PARTS, false_negatives, false_positives
-from app.metrics.groups import FloatArray
+from ..confusion import PARTS, false_negatives, false_positives
+from ..groups import FloatArray
 
 ROUNDING = 8 * np.finfo(np.float64).eps
 
@@ -15,7 +15,7 @@ _BENEFITS = (0.0, 1.0, 2.0)
 
 
 def generalized_entropy(cells: FloatArray, alpha: float) -> FloatArray:
-    """The index [...] between individuals of cells [..., 2, 2], from 0 up; 0 is equality.
+    """Returns the index [...] between individuals of cells [..., 2, 2], from 0 up; 0 is equality.
 
     Infinite for alpha 0 where a benefit is 0, NaN without records or where every benefit is 0.
     """
@@ -26,38 +26,36 @@ def generalized_entropy(cells: FloatArray, alpha: float) -> FloatArray:
 
 
 def between_groups(cells: FloatArray, alpha: float) -> FloatArray:
-    """The index [...] between groups of cells [..., G, 2, 2]: each record has the mean benefit of its group."""
+    """Returns the index [...] between groups of cells [..., G, 2, 2]: each record has the mean benefit of its group."""
     sizes = PARTS["records"].of(cells).astype(np.float64)
     return _index(np.where(sizes > 0, mean_benefit(cells), 1.0), sizes, alpha)
 
 
 def mean_benefit(cells: FloatArray) -> FloatArray:
-    """The mean benefit [...] of cells [..., 2, 2], within [0, 2]; NaN without records."""
+    """Returns the mean benefit [...] of cells [..., 2, 2], within [0, 2]; NaN without records."""
     with np.errstate(divide="ignore", invalid="ignore"):
         mean: FloatArray = 1 + (false_positives(cells) - false_negatives(cells)) / PARTS["records"].of(cells)
     return mean
 
 
 def coefficient_of_variation(index: FloatArray) -> FloatArray:
-    """√(2 GE(2)) of an index of alpha 2, from 0 up."""
+    """Returns √(2 GE(2)) for an index of alpha 2, from 0 up."""
     return np.sqrt(2 * index)
 
 
 def _index(benefits: FloatArray, sizes: FloatArray, alpha: float) -> FloatArray:
-    """The index over the last axis: `sizes` records with that benefit each."""
+    """Returns the index over the last axis: `sizes` records with that benefit each."""
     total = sizes.sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = (sizes * benefits).sum(axis=-1) / total
         ratio = benefits / mean[..., None]
-        terms = np.where(sizes > 0, sizes * _term(ratio, alpha), 0.0)
+        if alpha == 1:
+            each = np.where(ratio == 0, 0.0, ratio * np.log(ratio))
+        elif alpha == 0:
+            each = -np.log(ratio)
+        else:
+            each = (ratio**alpha - 1) / (alpha * (alpha - 1))
+        terms = np.where(sizes > 0, sizes * each, 0.0)
         index: FloatArray = terms.sum(axis=-1) / total
     # A sum of terms near one is no more exact than this, and the index is never negative: equality stays equality.
     return np.where(index < ROUNDING, 0.0, index)
-
-
-def _term(ratio: FloatArray, alpha: float) -> FloatArray:
-    if alpha == 1:
-        return np.where(ratio == 0, 0.0, ratio * np.log(ratio))
-    if alpha == 0:
-        return -np.log(ratio)
-    return (ratio**alpha - 1) / (alpha * (alpha - 1))

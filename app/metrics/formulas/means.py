@@ -1,7 +1,7 @@
-"""Limits of weighted means, from sums alone: each leading axis is another mean. `size` is the number of records of equal weight.
+"""Limits of weighted means, from sums alone; each leading axis is another mean. `size` is the number of records of equal weight.
 
-A mean of numbers in [0, 1] is a share of some number of whole records, the more the less the numbers scatter; so Wilson's interval
-serves it (as it serves design effects in surveys; Korn and Graubard 1998), with Student's quantile for the estimated scatter.
+A mean of numbers in [0, 1] is a share of some number of whole records, more of them the less the numbers vary; so Wilson's interval
+applies (as to design effects in surveys; Korn and Graubard 1998), with Student's quantile for the estimated variance.
 """
 
 from typing import NamedTuple
@@ -9,33 +9,33 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from app.metrics.groups import FloatArray
+from ..groups import FloatArray
 
 BEYOND = 0.025
-"""The chance left beyond each limit."""
+"""Probability outside each limit."""
 
 UNSEEN = 0.25
-"""Of a record, added for the limits of a loss, with each label: were the one not seen yet to come, it could cost much more."""
+"""Unseen record, as a part of one, added with each label for the limits of a loss: the next record could cost much more."""
 
 
 class Limits(NamedTuple):
-    """The ends of intervals; each holds its point."""
+    """The ends of intervals; each interval holds its point."""
 
     lower: FloatArray
     upper: FloatArray
 
 
 def share_limits(mean: FloatArray, square: FloatArray, size: FloatArray, *, beyond: float = BEYOND) -> Limits:
-    """Limits of a mean of numbers in [0, 1] whose mean square is `square`. One record alone says next to nothing."""
+    """Returns limits of a mean of numbers in [0, 1] whose mean square is `square`. A single record says next to nothing."""
     freedom = np.maximum(size - 1, 1e-6)
     variance = np.maximum(square - mean * mean, 0) * size / freedom
     return likened_limits(mean, variance, size, freedom, beyond=beyond)
 
 
 def loss_limits(mean: FloatArray, square: FloatArray, size: FloatArray) -> Limits:
-    """Limits of a mean of numbers from 0 without end, on the scale of logarithms, for such numbers lean to the right; `upper` may be inf.
+    """Returns limits of a mean of unbounded numbers from 0 up, on the log scale, as they are skewed to the right; `upper` may be inf.
 
-    The scatter counts as no less than the size-th part of the mean squared: numbers all alike prove no certainty.
+    The variance counts as at least one `size`-th of the mean squared: equal numbers prove no certainty.
     """
     freedom = np.maximum(size - 1, 1e-6)
     variance = np.maximum((square - mean * mean) / freedom, mean * mean / np.maximum(size, 1) ** 2)
@@ -44,10 +44,10 @@ def loss_limits(mean: FloatArray, square: FloatArray, size: FloatArray) -> Limit
 
 
 def likened_limits(mean: FloatArray, variance: FloatArray, size: FloatArray, freedom: FloatArray, *, beyond: float = BEYOND) -> Limits:
-    """Wilson's limits of a figure in [0, 1] for as many whole records as have its `variance` of one record in `size`.
+    """Returns Wilson's limits of a figure in [0, 1] for as many whole records as have its `variance` of one record in `size`.
 
-    The variance counts as no more than that of whole records, and as no less than the size-th part of it: numbers that happen
-    to be all alike prove no certainty.
+    The variance counts as at most that of whole records, and as at least one `size`-th of it: numbers that happen
+    to be equal prove no certainty.
     """
     whole = mean * (1 - mean)
     scatter = np.divide(variance, whole, out=np.ones_like(whole), where=whole > 0)
@@ -59,19 +59,26 @@ def likened_limits(mean: FloatArray, variance: FloatArray, size: FloatArray, fre
 
 
 def student(freedom: FloatArray, beyond: float = BEYOND) -> FloatArray:
-    """The quantile of Student's t beyond which that chance lies."""
+    """Returns the quantile of Student's t that is exceeded with that probability."""
     quantile: FloatArray = np.minimum(stdtrit(np.maximum(freedom, 1e-6), 1 - beyond), 1e6)
     return quantile
 
 
-def difference_limits(of: tuple[FloatArray, Limits], against: tuple[FloatArray, Limits], correlation: FloatArray | float = 0.0) -> Limits:
-    """Limits of a difference of two estimates, from the limits of each (Zou and Donner 2008; Newcombe's method 10 where uncorrelated)."""
+class Bounded(NamedTuple):
+    """Estimates with their limits."""
+
+    point: FloatArray
+    limits: Limits
+
+
+def difference_limits(of: Bounded, against: Bounded, correlation: FloatArray | float = 0.0) -> Limits:
+    """Returns limits of a difference of two estimates from the limits of each (Zou and Donner 2008; uncorrelated: Newcombe's method 10)."""
     (mean, ends), (other, other_ends) = of, against
     difference = mean - other
-    below = _together(mean - ends.lower, other_ends.upper - other, correlation)
-    above = _together(ends.upper - mean, other - other_ends.lower, correlation)
+    below = _combine(mean - ends.lower, other_ends.upper - other, correlation)
+    above = _combine(ends.upper - mean, other - other_ends.lower, correlation)
     return Limits(difference - below, difference + above)
 
 
-def _together(part: FloatArray, other: FloatArray, correlation: FloatArray | float) -> FloatArray:
+def _combine(part: FloatArray, other: FloatArray, correlation: FloatArray | float) -> FloatArray:
     return np.sqrt(np.maximum(part * part - 2 * correlation * part * other + other * other, 0))

@@ -1,43 +1,43 @@
-"""Comparisons of two groups' cells [..., actual 2, predicted 2]: more than one rate, or no rate at all.
+"""Comparisons of two groups' cells [..., actual 2, predicted 2] that are more than one rate, or no rate at all.
 
-Each takes the monitored group's cells and the reference group's, and gives [...]. Where a denominator is empty the result is
-NaN or infinite; who calls asks beforehand. Sources: AIF360 ClassificationMetric, SageMaker Clarify, fairlearn.
+Each takes the monitored group's cells and the reference group's, and returns [...]. Where a denominator is empty the result is
+NaN or infinite; the caller checks beforehand. Sources: AIF360 ClassificationMetric, SageMaker Clarify, fairlearn.
 """
 
 import numpy as np
 
-from app.metrics.confusion import PARTS, rate
-from app.metrics.groups import FloatArray
+from ..confusion import PARTS, rate
+from ..groups import FloatArray
 
 
 def rate_difference(name: str, monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Monitored rate - reference rate, within [-1, 1]."""
+    """Returns monitored rate - reference rate, within [-1, 1]."""
     return rate(name, monitored) - rate(name, reference)
 
 
 def average_odds_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """½ [(FPRm - FPRr) + (TPRm - TPRr)], within [-1, 1]. Source: AIF360."""
+    """Returns ½ [(FPRm - FPRr) + (TPRm - TPRr)], within [-1, 1]. Source: AIF360."""
     return (rate_difference("false_positive", monitored, reference) + rate_difference("true_positive", monitored, reference)) / 2
 
 
 def average_abs_odds_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """½ [|FPRm - FPRr| + |TPRm - TPRr|], within [0, 1]. Source: AIF360."""
+    """Returns ½ [|FPRm - FPRr| + |TPRm - TPRr|], within [0, 1]. Source: AIF360."""
     false, true = (np.abs(rate_difference(name, monitored, reference)) for name in ("false_positive", "true_positive"))
     return (false + true) / 2
 
 
 def average_predictive_value_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """½ [(PPVm - PPVr) + (FORm - FORr)], within [-1, 1]. Source: AIF360 0.6.1."""
+    """Returns ½ [(PPVm - PPVr) + (FORm - FORr)], within [-1, 1]. Source: AIF360 0.6.1."""
     return (rate_difference("positive_predictive", monitored, reference) + rate_difference("false_omission", monitored, reference)) / 2
 
 
 def rate_distance(name: str, monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """The absolute difference of the rates, within [0, 1]."""
+    """Returns the absolute difference of the rates, within [0, 1]."""
     return np.abs(rate_difference(name, monitored, reference))
 
 
 def rate_evenness(name: str, monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """The smaller rate over the larger one, within [0, 1]."""
+    """Returns the smaller rate over the larger one, within [0, 1]."""
     one, other = rate(name, monitored), rate(name, reference)
     with np.errstate(divide="ignore", invalid="ignore"):
         evenness: FloatArray = np.minimum(one, other) / np.maximum(one, other)
@@ -45,32 +45,32 @@ def rate_evenness(name: str, monitored: FloatArray, reference: FloatArray) -> Fl
 
 
 def equalized_odds_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """max(|FPRm - FPRr|, |TPRm - TPRr|), within [0, 1]. Source: AIF360 0.6.1, fairlearn."""
+    """Returns max(|FPRm - FPRr|, |TPRm - TPRr|), within [0, 1]. Source: AIF360 0.6.1, fairlearn."""
     return np.maximum(*(rate_distance(name, monitored, reference) for name in ("false_positive", "true_positive")))
 
 
 def equalized_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """The lower of the smaller over the larger FPR and the smaller over the larger TPR, within [0, 1]. Source: fairlearn."""
+    """Returns the lower of the smaller over the larger FPR and the smaller over the larger TPR, within [0, 1]. Source: fairlearn."""
     return np.minimum(*(rate_evenness(name, monitored, reference) for name in ("false_positive", "true_positive")))
 
 
 def conditional_acceptance(cells: FloatArray) -> FloatArray:
-    """Favourable labels over favourable predictions, n(1) / n'(1), from 0 up. Source: Clarify."""
-    return _over(cells, "actual_favourable", "predicted_favourable")
+    """Returns favourable labels over favourable predictions, n(1) / n'(1), from 0 up. Source: Clarify."""
+    return _divide(cells, "actual_favourable", "predicted_favourable")
 
 
 def conditional_rejection(cells: FloatArray) -> FloatArray:
-    """Unfavourable labels over unfavourable predictions, n(0) / n'(0), from 0 up. Source: Clarify."""
-    return _over(cells, "actual_unfavourable", "predicted_unfavourable")
+    """Returns unfavourable labels over unfavourable predictions, n(0) / n'(0), from 0 up. Source: Clarify."""
+    return _divide(cells, "actual_unfavourable", "predicted_unfavourable")
 
 
 def treatment_ratio(cells: FloatArray) -> FloatArray:
-    """Wrongly unfavourable over wrongly favourable predictions, FN / FP, from 0 up. Source: Clarify."""
-    return _over(cells, "false_negative", "false_positive")
+    """Returns wrongly unfavourable over wrongly favourable predictions, FN / FP, from 0 up. Source: Clarify."""
+    return _divide(cells, "false_negative", "false_positive")
 
 
 def f1(cells: FloatArray) -> FloatArray:
-    """The harmonic mean of precision and recall, 2 TP / (2 TP + FP + FN), within [0, 1]."""
+    """Returns the harmonic mean of precision and recall, 2 TP / (2 TP + FP + FN), within [0, 1]."""
     true, wrong = PARTS["true_positive"].of(cells), PARTS["wrong"].of(cells)
     with np.errstate(divide="ignore", invalid="ignore"):
         score: FloatArray = 2 * true / (2 * true + wrong)
@@ -78,26 +78,26 @@ def f1(cells: FloatArray) -> FloatArray:
 
 
 def balanced_accuracy(cells: FloatArray) -> FloatArray:
-    """½ (TPR + TNR), within [0, 1]."""
+    """Returns ½ (TPR + TNR), within [0, 1]."""
     return (rate("true_positive", cells) + rate("true_negative", cells)) / 2
 
 
 def difference_in_conditional_acceptance(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Reference - monitored n(1) / n'(1), unbounded. Source: Clarify DCA."""
+    """Returns reference - monitored n(1) / n'(1), unbounded. Source: Clarify DCA."""
     return conditional_acceptance(reference) - conditional_acceptance(monitored)
 
 
 def difference_in_conditional_rejection(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Monitored - reference n(0) / n'(0), unbounded. Source: Clarify DCR."""
+    """Returns monitored - reference n(0) / n'(0), unbounded. Source: Clarify DCR."""
     return conditional_rejection(monitored) - conditional_rejection(reference)
 
 
 def treatment_equality(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Monitored - reference FN / FP, unbounded. Source: Clarify TE."""
+    """Returns monitored - reference FN / FP, unbounded. Source: Clarify TE."""
     return treatment_ratio(monitored) - treatment_ratio(reference)
 
 
-def _over(cells: FloatArray, counted: str, of_part: str) -> FloatArray:
+def _divide(cells: FloatArray, counted: str, of_part: str) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio: FloatArray = PARTS[counted].of(cells) / PARTS[of_part].of(cells)
     return ratio

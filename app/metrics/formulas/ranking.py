@@ -1,19 +1,19 @@
-"""How well scores rank favourable labels above unfavourable ones, from the weights by score."""
+"""The area under the ROC curve: the ranking of favourable labels above unfavourable ones, from the weights by score."""
 
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from app.metrics.formulas.means import Limits, likened_limits
-from app.metrics.groups import FloatArray
-from app.metrics.tables.score_bins import ScoreBins
+from ..groups import FloatArray
+from ..tables.score_bins import ScoreBins
+from .means import Limits, likened_limits
 
 MOST_ERROR = 0.01
-"""An area that the bins may put further off than this is not given at all."""
+"""Max error of an area through the bins; an area with more is not given at all."""
 
 TOGETHER = 16
-"""Sets that are ranked at a time: a row of bins for each stands in memory."""
+"""Sets ranked at a time, to bound memory: each has a row of bins."""
 
 
 class Ranking(NamedTuple):
@@ -25,24 +25,24 @@ class Ranking(NamedTuple):
 
 
 def ranking(bins: ScoreBins) -> Ranking:
-    """The area of each column by trapezia: pairs in one bin count half. NaN where a label is missing.
+    """Returns the area of each column by trapezia: pairs in one bin count half. NaN where a label is missing.
 
-    A record's placement is the share of records of the other label it is ranked above; DeLong et al. 1988 have the variance from
-    them. Were all pairs of a wide bin ordered one way, the area would be off by half their share, which is the `error`; equal
-    scores are ties in truth, so it is zero while every score has a bin of its own.
+    A record's placement is the share of records of the other label it is ranked above; DeLong et al. 1988 derive the variance from
+    them. If all pairs of a wide bin were ordered one way, the area would be off by half their share, which is the `error`; equal
+    scores are true ties, so it is zero while every score has its own bin.
     """
     columns, is_wide = bins.size // 2, bins.is_wide
-    found = [_ranked(bins.dense(first, min(first + TOGETHER, columns)), is_wide) for first in range(0, columns, TOGETHER)]
+    found = [_rank(bins.dense(first, min(first + TOGETHER, columns)), is_wide) for first in range(0, columns, TOGETHER)]
     return Ranking(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-def _ranked(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Ranking:
+def _rank(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Ranking:
     totals = histogram.sum(axis=-1, keepdims=True)
     is_known = (totals > 0).all(axis=(-2, -1))
     before = np.cumsum(histogram, axis=-1) - histogram / 2
     with np.errstate(divide="ignore", invalid="ignore"):
         shares, ranks = histogram / totals, before / totals
-        # Of whole numbers up to here, so that an order without a fault gives 1.
+        # Whole numbers up to here, so that a perfect order gives 1.
         area = (histogram[..., 1, :] * before[..., 0, :]).sum(axis=-1) / totals.prod(axis=(-2, -1))
     area = np.where(is_known, np.clip(area, 0, 1), np.nan)
     (unfavourable, favourable), (above, below) = (np.moveaxis(part, -2, 0) for part in (shares, ranks))
@@ -52,7 +52,7 @@ def _ranked(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Ranking:
 
 
 def ranking_limits(found: Ranking, sizes: FloatArray) -> Limits:
-    """Limits of the area, widened by what the bins may hide; `sizes` [..., 2] records of equal weight of each label."""
+    """Returns limits of the area, widened by the error of the bins; `sizes` [..., 2] records of equal weight of each label."""
     freedom = np.maximum(sizes - 1, 1e-6)
     parts = found.variances / freedom
     variance = parts.sum(axis=-1)

@@ -1,7 +1,7 @@
-"""Every figure of scores, of many sets of records at once, from their sums: points, limits, and the records behind them.
+"""Every figure of scores, for many sets of records at once, from their sums: points, limits, and the records they rest on.
 
 No interval is drawn: each has a closed form, or is searched for. They were chosen by simulating how often they hold the truth, where
-normal intervals, also on the logit scale, miss far too often in groups of twenty records with a rare label.
+normal intervals, even on the logit scale, miss far too often in groups of twenty records with a rare label.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from app.metrics.formulas.calibration import calibration_error, calibration_gap, error_limits, gap_limits
-from app.metrics.formulas.means import BEYOND, UNSEEN, Limits, difference_limits, likened_limits, loss_limits, share_limits
-from app.metrics.formulas.ranking import MOST_ERROR, ranking, ranking_limits
-from app.metrics.groups import FloatArray, IntArray
-from app.metrics.tables.score_bins import MOST
-from app.metrics.tables.score_sums import LARGEST_LOSS, QUANTITIES, ScoreSums, losses_of
+from ..groups import FloatArray, IntArray
+from ..tables.score_bins import MOST
+from ..tables.score_sums import LARGEST_LOSS, QUANTITIES, ScoreSums, losses_of
+from .calibration import calibration_error, calibration_gap, error_limits, gap_limits
+from .means import BEYOND, UNSEEN, Bounded, Limits, difference_limits, likened_limits, loss_limits, share_limits
+from .ranking import MOST_ERROR, ranking, ranking_limits
 
 FAVOURABLE, UNFAVOURABLE = 1, 0
 SCORE, SQUARED_ERROR, LOG_LOSS = range(len(QUANTITIES))
@@ -23,10 +23,10 @@ SCORE, SQUARED_ERROR, LOG_LOSS = range(len(QUANTITIES))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Figures:
-    """One figure of each set [S]. `points` are NaN where `lacking`, a format of whom it is ({of}), says why.
+    """One figure of each set [S]. `points` are NaN where `lacking`, a format with the set's name ({of}), says why.
 
     `n` counts the records a figure rests on, `smallest` those in its smallest denominator; `details` trace it. Where a figure is
-    NaN and `is_doubtful`, the reason is `doubtful`, a format of whom it is and of the details.
+    NaN and `is_doubtful`, the reason is `doubtful`, a format with the set's name and the details.
     """
 
     points: FloatArray
@@ -42,18 +42,18 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """The sums of the sets [S, …], and of everybody [1, …]."""
+    """The sums of the sets [S, …], and of all records [1, …]."""
 
     sets: ScoreSums
     everybody: ScoreSums
 
     def size(self) -> FloatArray:
-        """The number of records of equal weight of each set and label [S, 2]."""
-        return _effective(self.sets.weights, self.sets.squares)
+        """Returns the number of records of equal weight of each set and label [S, 2]."""
+        return _effective_size(self.sets.weights, self.sets.squares)
 
     def sizes(self) -> FloatArray:
-        """The number of records of equal weight of each set [S]."""
-        return _effective(self.sets.weights.sum(axis=-1), self.sets.squares.sum(axis=-1))
+        """Returns the number of records of equal weight of each set [S]."""
+        return _effective_size(self.sets.weights.sum(axis=-1), self.sets.squares.sum(axis=-1))
 
 
 Figure = Callable[[Known], Figures]
@@ -63,11 +63,11 @@ _TOO_CLOSE = (
     f"more than {MOST:,} different probabilities were tabulated, in bins in which those{{of}} lie too close together:"
     " the figure could be off by {binning_error:.2g}"
 )
-NOBODY = f"no labelled record{{of}} {_SCORED}"
+NO_SCORES = f"no labelled record{{of}} {_SCORED}"
 
 
 def rate(label: int, *, of_favourable: bool) -> Figure:
-    """The mean probability of the favourable outcome, or of the other, over the records of one label."""
+    """Builds the mean probability of the favourable outcome, or of the other, over the records of one label."""
 
     def figures(known: Known) -> Figures:
         weight, total, square = _moments(known.sets, label)
@@ -90,29 +90,29 @@ def rate(label: int, *, of_favourable: bool) -> Figure:
 
 
 def count(label: int, *, of_favourable: bool) -> Figure:
-    """The sum of the probabilities over the records of one label: as often as it is the mean over everybody."""
+    """Builds the sum of the probabilities over the records of one label: its mean over all records, times their number."""
 
     def figures(known: Known) -> Figures:
         weight, total, square = _moments(known.sets, label)
         if not of_favourable:
             total, square = weight - total, weight - 2 * total + square
         everybody = known.everybody.weights.sum()
-        size = _effective(everybody, known.everybody.squares.sum())
+        size = _effective_size(everybody, known.everybody.squares.sum())
         mean = np.maximum(total, 0) / everybody
-        # Only the records of the label tell how scores scatter; where there are none the sum is of whole records.
+        # Only the records of the label show the variance of scores; where there are none the sum is of whole records.
         several = known.size()[:, label] + 1
         freedom = np.where(known.sets.counts[:, label] > 0, np.fmin(several, size), size)
         limits = likened_limits(mean, np.maximum(square / everybody - mean * mean, 0), np.full_like(mean, size), freedom)
         counted, all_counted = known.sets.counts[:, label], np.full_like(known.sets.counts[:, label], known.everybody.counts.sum())
         points = np.where(everybody > 0, np.maximum(total, 0), np.nan)
-        # A sum rests on everybody's records, and is no less sure for being small.
+        # A sum rests on all records, and is not more certain for being small.
         return Figures(
             points,
             Limits(limits.lower * everybody, limits.upper * everybody),
             "wilson_effective",
             all_counted,
             all_counted,
-            NOBODY.format(of=""),
+            NO_SCORES.format(of=""),
             {"records": counted, "n": all_counted},
         )
 
@@ -120,25 +120,25 @@ def count(label: int, *, of_favourable: bool) -> Figure:
 
 
 def brier_score(known: Known) -> Figures:
-    """The mean squared distance of probability and label."""
+    """Returns the mean squared distance of probability and label."""
     scores = known.sets.bins.scores
-    return _loss(known, SQUARED_ERROR, ((1 - scores) ** 2, scores**2), share_limits, "wilson_effective")
+    return _mean_loss(known, SQUARED_ERROR, ((1 - scores) ** 2, scores**2), share_limits, "wilson_effective")
 
 
 def log_loss(known: Known) -> Figures:
-    """The mean of -ln of the probability of what happened; no loss is larger than that of a probability of nothing."""
-    found = _loss(known, LOG_LOSS, losses_of(known.sets.bins.scores), loss_limits, "log_student")
+    """Returns the mean of -ln of the probability of the actual outcome; the largest loss is that of a probability of zero."""
+    found = _mean_loss(known, LOG_LOSS, losses_of(known.sets.bins.scores), loss_limits, "log_student")
     return replace(found, limits=Limits(found.limits.lower, np.minimum(found.limits.upper, LARGEST_LOSS)))
 
 
-def _loss(
+def _mean_loss(
     known: Known,
     quantity: int,
     costs: tuple[FloatArray, FloatArray],
     limits_of: Callable[[FloatArray, FloatArray, FloatArray], Limits],
     method: str,
 ) -> Figures:
-    """`costs` are what a record of each bin costs if its label is favourable, and if it is not."""
+    """Returns the mean loss; `costs` are those of a record of each bin if its label is favourable, and if it is not."""
     weight = known.sets.weights.sum(axis=-1)
     size, n = known.sizes(), known.sets.counts.sum(axis=-1)
     total, square = (part[..., quantity].sum(axis=-1) for part in (known.sets.sums, known.sets.sums_of_squares))
@@ -146,11 +146,11 @@ def _loss(
     point = total / weight
     mean = (point * size + first) / (size + 2 * UNSEEN)
     limits = limits_of(mean, (square / weight * size + second) / (size + 2 * UNSEEN), size)
-    return Figures(point, _holding(limits, point), method, n, n, NOBODY, {f"{QUANTITIES[quantity]}_sum": total, "n": n})
+    return Figures(point, _stretch(limits, point), method, n, n, NO_SCORES, {f"{QUANTITIES[quantity]}_sum": total, "n": n})
 
 
 def roc_auc(known: Known) -> Figures:
-    """The chance that a favourable label has a higher score than an unfavourable one."""
+    """Returns the probability that a favourable label has a higher score than an unfavourable one."""
     found = ranking(known.sets.bins)
     counts = known.sets.counts
     details: dict[str, FloatArray | IntArray] = {"favourable_labels": counts[:, 1], "unfavourable_labels": counts[:, 0]}
@@ -164,21 +164,21 @@ def roc_auc(known: Known) -> Figures:
 
 
 def gap(known: Known) -> Figures:
-    """The mean probability less the share of favourable labels."""
+    """Returns the mean probability minus the share of favourable labels."""
     sums = known.sets
     n = sums.counts.sum(axis=-1)
     expected, favourable = (sums.calibration[..., part].sum(axis=-1) for part in (1, 2))
     details = {"score_sum": expected, "favourable_labels": favourable, "n": n}
     limits = gap_limits(sums.weights, sums.sums[..., SCORE], sums.sums_of_squares[..., SCORE], known.sizes())
     points = calibration_gap(sums.calibration)
-    return Figures(points, _holding(limits, points), "newcombe_correlated", n, n, NOBODY, details)
+    return Figures(points, _stretch(limits, points), "newcombe_correlated", n, n, NO_SCORES, details)
 
 
 def expected_error(known: Known) -> Figures:
-    """The distance of probability and share of favourable labels, averaged over ten bins."""
+    """Returns the distance of probability and share of favourable labels, averaged over ten bins."""
     bins, n = known.sets.calibration, known.sets.counts.sum(axis=-1)
     details = {"bins": (bins[..., 0] > 0).sum(axis=-1), "n": n}
-    return Figures(calibration_error(bins), error_limits(bins, known.sizes()), "folded_normal", n, n, NOBODY, details)
+    return Figures(calibration_error(bins), error_limits(bins, known.sizes()), "folded_normal", n, n, NO_SCORES, details)
 
 
 FIGURES: Mapping[str, Figure] = {
@@ -196,43 +196,43 @@ FIGURES: Mapping[str, Figure] = {
     "calibration_gap": gap,
     "calibration_error": expected_error,
 }
-"""By metric. The generalised equalised odds compare two sets and stand apart."""
+"""The figures by metric. The generalised equalised odds compare two sets and are computed apart."""
 
 
 def odds(sums: ScoreSums) -> FloatArray:
-    """The mean score of each set over unfavourable and over favourable labels [S, 2]: the generalised odds; NaN where there are none."""
+    """Returns the generalised odds: each set's mean score over unfavourable and over favourable labels [S, 2]; NaN where there are none."""
     return sums.sums[..., SCORE] / sums.weights
 
 
 def equalized_odds(sums: ScoreSums) -> tuple[FloatArray, Limits]:
-    """The larger distance of the generalised odds of each set but the last from the last's, with its limits.
+    """Returns the larger distance of the generalised odds of each set but the last from the last's, with its limits.
 
-    The upper limit is the furthest end of the two differences' intervals. The lower is zero unless one of the differences is surely
-    none, at 95 % for both together.
+    The upper limit is the furthest end of the two differences' intervals. The lower is zero unless one of the differences is
+    significant, at 95 % for both together.
     """
-    means, sizes = odds(sums), _effective(sums.weights, sums.squares)
+    means, sizes = odds(sums), _effective_size(sums.weights, sums.squares)
     squares = sums.sums_of_squares[..., SCORE] / sums.weights
     points = np.abs(means[:-1] - means[-1:]).max(axis=-1)
     each = {}
     for beyond in (BEYOND, BEYOND / 2):
         ends = share_limits(means, squares, sizes, beyond=beyond)
         each[beyond] = difference_limits(
-            (means[:-1], Limits(*(end[:-1] for end in ends))), (means[-1:], Limits(*(end[-1:] for end in ends)))
+            Bounded(means[:-1], Limits(*(end[:-1] for end in ends))), Bounded(means[-1:], Limits(*(end[-1:] for end in ends)))
         )
     wide, sure = each[BEYOND], each[BEYOND / 2]
     upper = np.maximum(np.abs(wide.lower), np.abs(wide.upper)).max(axis=-1)
     lower = np.maximum(0, np.maximum(sure.lower, -sure.upper)).max(axis=-1)
-    return points, _holding(Limits(lower, np.minimum(upper, 1)), points)
+    return points, _stretch(Limits(lower, np.minimum(upper, 1)), points)
 
 
 def _moments(sums: ScoreSums, label: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The weight, the scores and their squares over the records of one label."""
+    """Returns the weight, the scores and their squares over the records of one label."""
     return sums.weights[:, label], sums.sums[:, label, SCORE], sums.sums_of_squares[:, label, SCORE]
 
 
-def _effective(weights: FloatArray, squares: FloatArray) -> FloatArray:
+def _effective_size(weights: FloatArray, squares: FloatArray) -> FloatArray:
     return np.asarray(weights * weights / squares)
 
 
-def _holding(limits: Limits, points: FloatArray) -> Limits:
+def _stretch(limits: Limits, points: FloatArray) -> Limits:
     return Limits(np.minimum(limits.lower, points), np.maximum(limits.upper, points))

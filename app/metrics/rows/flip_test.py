@@ -1,14 +1,14 @@
-"""The counterfactual flip test (FT): would the reference records most like a monitored record have been treated otherwise?
+"""The counterfactual flip test (FT): would the reference records most like a monitored record have been treated differently?
 
 Source: Amazon SageMaker Clarify, FT, with the sign of its documentation: above 0 the monitored records are treated worse. (Its
 library has the opposite sign, does not standardise features and lets the order of records break ties.)
 
-Where more records are equally near than there are places among the five, the five are drawn from them by lot, and FT is what
-it is on average over the draws. So a vote is always one of five records, however many lie at one place.
+Where more records are equally near than there are places among the five, the five are drawn from them at random, and FT is
+the average over the draws. So a vote is always one of five records, however many share one position.
 
-FT is not 0 wherever everybody is treated alike. A majority exaggerates: where 60 % of all are favourable at random, a majority of
+FT is not 0 wherever all are treated alike. A majority exaggerates: where 60 % of all are favourable at random, a majority of
 five is so in 68 % of cases, and FT is about 0.08; at 75 % it is highest, 0.15, at 50 % it is 0, and below that negative. It is
-0 too where the features decide alone. That is Clarify's definition; so FT has no usual limits.
+also 0 where the features alone decide. That is Clarify's definition; so FT has no usual limits.
 """
 
 import math
@@ -19,23 +19,23 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.special import binom
 
-from app.metrics.groups import FloatArray, IntArray
-from app.metrics.intervals import Interval, Z
-from app.metrics.rows.neighbours import TIE, Points, neighbour_shares, standardised
+from ..groups import FloatArray, IntArray
+from ..intervals import Interval, Z
+from .neighbours import TIE, Points, neighbour_shares, standardise
 
 NEIGHBOURS = 5
 FEW_REFERENCE_RECORDS = 9
-"""With so few reference records or fewer, only the nearest one is asked."""
+"""Max reference records for which only the nearest one votes."""
 
 METHOD = "adjusted_wald_with_neighbours"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Flips:
-    """How the reference neighbours of each monitored record [monitored] were treated in comparison with it.
+    """Treatment of the reference neighbours of each monitored record [monitored], compared with its own.
 
-    `flips` are the chance, over the ties, that most neighbours are favourable where the record is not; the chance that most
-    are unfavourable, negative, where the record is favourable. Without ties that is 1, 0 or -1.
+    `flips` hold the probability, over the ties, that most neighbours are favourable where the record is not; and the probability,
+    negative, that most are unfavourable where the record is favourable. Without ties that is 1, 0 or -1.
     """
 
     flips: FloatArray
@@ -46,20 +46,20 @@ class Flips:
     _reference: IntArray
 
     def value(self, of: npt.NDArray[np.bool_]) -> float:
-        """FT of those of the monitored records, of which there is at least one."""
+        """Returns the FT of the selected monitored records, of which there is at least one."""
         return float(self.flips[of].mean())
 
     def towards(self, of: npt.NDArray[np.bool_]) -> tuple[float, float]:
-        """How many of those monitored records flip to favourable and to unfavourable, on average over the ties."""
+        """Returns the number of selected monitored records that flip to favourable and to unfavourable, averaged over the ties."""
         chosen = self.flips[of]
         return float(chosen.clip(min=0.0).sum()), float(-chosen.clip(max=0.0).sum())
 
     def interval(self, of: npt.NDArray[np.bool_]) -> Interval:
-        """The 95 % interval of FT of those of the monitored records, within [-1, 1].
+        """Returns the 95 % interval of the FT of the selected monitored records, within [-1, 1].
 
         The monitored records enter as the adjusted Wald interval of a difference of paired proportions (Bonett and Price
-        2012, Statistics in Medicine 31:1), which keeps a width where nothing flips. To its variance comes what another draw of
-        the reference records' outcomes would change, by the infinitesimal jackknife (Efron 1982) of a vote smoothed over the
+        2012, Statistics in Medicine 31:1), which keeps a width where nothing flips. Its variance adds the effect of another draw of
+        the reference records' outcomes, by the infinitesimal jackknife (Efron 1982) of a vote smoothed over the
         neighbours; with one neighbour there is no vote to smooth, and that part is left out. In simulations (200 and 1,000
         records, 50 to 90 % favourable, 10 to 80 % monitored, features with many, few and no ties) it held the mean of FT over
         windows in 95 to 96 % of them on average, in 85 % at worst: 80 % monitored, outcomes by the toss of a coin.
@@ -77,10 +77,10 @@ class Flips:
             return 0.0
         records = self._reference.sum(axis=1)
         asked = np.bincount(self._place[of], minlength=len(self._votes)) / of.sum()
-        # Five votes say little of the chances behind them: they are drawn towards all (by two records), and Bessel corrects.
+        # Five votes say little about their probabilities: they are shrunk towards the overall rate (by two records); Bessel corrects.
         voters = 1 / (self._shares.multiply(self._shares) @ (1 / records))
         chances = (voters * self._votes + 2 * self._reference[:, 1].sum() / records.sum()) / (voters + 2)
-        # How fast the chance that most of five are favourable grows with the share of the favourable.
+        # The derivative, by the favourable share, of the probability that most of five are favourable.
         pull = asked * 30 * chances**2 * (1 - chances) ** 2 * np.sqrt(voters / (voters - 1))
         pulled, expected = self._shares.T @ pull / records, self._shares.T @ (pull * self._votes) / records
         squares: FloatArray = self._reference[:, 0] * expected**2 + self._reference[:, 1] * (pulled - expected) ** 2
@@ -88,7 +88,7 @@ class Flips:
 
 
 def flips(monitored: FloatArray, favoured: IntArray, reference: FloatArray, reference_favoured: IntArray) -> Flips:
-    """Each monitored record [monitored, features] with its outcome (0 or 1) beside the nearest reference records [reference, features].
+    """Compares each monitored record [monitored, features] and its outcome (0 or 1) with its nearest references [reference, features].
 
     Raises:
         ValueError: there is no reference record.
@@ -104,7 +104,7 @@ def flips(monitored: FloatArray, favoured: IntArray, reference: FloatArray, refe
 
 
 def _favourable_majority(shares: csr_array, outcomes: FloatArray, k: int) -> FloatArray:
-    """The chance [asked] that most of the `k` neighbours are favourable, those at the last distance drawn without replacement."""
+    """Returns the probability [asked] that most of the `k` neighbours are favourable; ties are drawn without replacement."""
     counts = outcomes.sum(axis=1)
     entries = shares.tocoo()
     by_lot = entries.data * k < counts[entries.col] * (1 - TIE)
@@ -130,10 +130,10 @@ def counterfactual_flip_test(
     *,
     scaled: bool = True,
 ) -> float:
-    """FT = (F+ - F-) / n of the monitored records, from -1 to 1; above 0 the monitored are treated worse.
+    """Returns FT = (F+ - F-) / n of the monitored records, from -1 to 1; above 0 the monitored are treated worse.
 
-    F+ are the unfavourable monitored records most of whose neighbours are favourable, F- the reverse. Where everybody is treated
-    alike but outcomes are not decided by the features, FT is not quite 0 (see the module). Features [records, features] are
+    F+ are the unfavourable monitored records most of whose neighbours are favourable, F- the reverse. Where all are treated
+    alike but the features do not decide the outcomes, FT is not quite 0 (see the module). Features [records, features] are
     standardised over all records unless `scaled` is False.
 
     Raises:
@@ -141,6 +141,6 @@ def counterfactual_flip_test(
     """
     if not is_monitored.any():
         raise ValueError("expected at least one monitored record, found none")
-    places = standardised(features) if scaled else features
+    places = standardise(features) if scaled else features
     found = flips(places[is_monitored], favoured[is_monitored], places[is_reference], favoured[is_reference])
     return found.value(np.ones(int(is_monitored.sum()), dtype=np.bool_))

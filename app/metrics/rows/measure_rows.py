@@ -1,4 +1,4 @@
-"""Measures what only the records themselves can tell: the flip test, consistency and rich subgroups."""
+"""Measures metrics that need the records themselves: the flip test, consistency and rich subgroups."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -8,18 +8,19 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from app.metrics.catalogue import CATALOGUE, Data
-from app.metrics.cautions import caution
-from app.metrics.groups import IntArray
-from app.metrics.intervals import Interval
-from app.metrics.members import Member, members, monitored, reference
-from app.metrics.rows.consistency import NEIGHBOURS, Neighbourhood, agreement
-from app.metrics.rows.data import UNCLASSIFIED, RowData, most_records
-from app.metrics.rows.flip_test import flips
-from app.metrics.rows.neighbours import standardised
-from app.metrics.rows.rich_subgroup import Kind, rich_subgroup
-from app.metrics.values import Measured, Undefined, Value
-from app.metrics.worst import NO_LIMITS, AllLimits, headline
+from ...details import Details
+from ..catalogue import CATALOGUE, Data
+from ..cautions import caution
+from ..groups import IntArray
+from ..intervals import Interval
+from ..members import Member, build_result, members, monitored, reference
+from ..values import Measured, Undefined, Value
+from ..worst import NO_LIMITS, AllLimits, headline
+from .consistency import NEIGHBOURS, Neighbourhood, agreement
+from .data import UNCLASSIFIED, RowData, most_records
+from .flip_test import flips
+from .neighbours import standardise
+from .rich_subgroup import Kind, rich_subgroup
 
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 Outcome: TypeAlias = Literal["label", "prediction"]
@@ -45,10 +46,10 @@ _OUTCOMES: Mapping[Data, tuple[Outcome, ...]] = MappingProxyType(
 
 
 def measure_rows(data: Data, rows: RowData, wanted: Mapping[str, str], *, limits: AllLimits = NO_LIMITS) -> list[Measured]:
-    """The metrics that `wanted` names, in its order, each with the text of its formula; `data` says which outcomes there are.
+    """Measures the metrics that `wanted` names, in its order, each with the text of its formula; `data` decides the outcomes that exist.
 
-    Of more records than can be searched for neighbours (see `most_records`) so many are drawn by lot, which the details
-    say. By the `limits` (those of the catalogue unless given) the value furthest out is chosen.
+    From more records than can be searched for neighbours (see `most_records`) a random sample is drawn; the details
+    say so. The value furthest out is chosen by the `limits` (those of the catalogue unless given).
 
     Raises:
         ValueError: a metric is unknown, or needs outcomes that the data set does not have.
@@ -56,17 +57,17 @@ def measure_rows(data: Data, rows: RowData, wanted: Mapping[str, str], *, limits
     searched, everyone = _Rows.of(rows), _Rows(rows, len(rows.codes))
     results: list[Measured] = []
     for key, formula in wanted.items():
-        if missing := _needed(key) - set(_OUTCOMES[data]):
+        if missing := _find_needed(key) - set(_OUTCOMES[data]):
             raise ValueError(f"expected a metric of {data} data, found {key}, which needs a {' and a '.join(sorted(missing))}")
         if key in _RICH:
-            results.append(everyone.told(_rich_subgroup(everyone, key), formula))
+            results.append(everyone.with_common_details(_measure_rich_subgroup(everyone, key), formula))
             continue
-        found = _flip_test(searched, limits) if key == _FLIP_TEST else _consistency(searched, key)
-        results += [searched.told(result, formula) for result in found]
+        found = _measure_flip_test(searched, limits) if key == _FLIP_TEST else _measure_consistency(searched, key)
+        results += [searched.with_common_details(result, formula) for result in found]
     return results
 
 
-def _needed(key: str) -> set[Outcome]:
+def _find_needed(key: str) -> set[Outcome]:
     if key == _FLIP_TEST:
         return {"prediction"}
     if key in _RICH:
@@ -78,7 +79,7 @@ def _needed(key: str) -> set[Outcome]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
-    """The records that are looked at, of `records` there are."""
+    """The records examined, out of `records` in all."""
 
     rows: RowData
     records: int
@@ -86,127 +87,126 @@ class _Rows:
 
     @classmethod
     def of(cls, rows: RowData) -> "_Rows":
-        """As many as can be searched for neighbours."""
+        """Returns as many records as can be searched for neighbours."""
         return cls(rows.sampled(most_records(rows.features.shape[1])), len(rows.codes))
 
     def outcomes(self, which: Outcome) -> IntArray:
-        """The outcome of each record; unclassified where there is none."""
+        """Returns the outcome of each record; unclassified where there is none."""
         known = self.rows.actual if which == "label" else self.rows.predicted
         return np.full(len(self.rows.codes), UNCLASSIFIED, dtype=np.int64) if known is None else known
 
     def neighbourhood(self, among: BoolArray) -> Neighbourhood:
-        """The neighbours of those records among themselves; the same records are searched once."""
+        """Returns the neighbours of those records among themselves; searches the same records only once."""
         key = among.tobytes()
         if key not in self._searched:
-            self._searched[key] = Neighbourhood.of(standardised(self.rows.features[among]))
+            self._searched[key] = Neighbourhood.of(standardise(self.rows.features[among]))
         return self._searched[key]
 
     def within(self, member: Member) -> BoolArray:
-        """Which records are in that set of groups."""
+        """Returns whether each record is in that set of groups."""
         return np.isin(self.rows.columns, member.columns)
 
-    def told(self, result: Measured, formula: str) -> Measured:
-        """The result with what is the same for all."""
-        details: dict[str, object] = {"formula": formula, **result.details}
+    def with_common_details(self, result: Measured, formula: str) -> Measured:
+        """Adds the details that all results share."""
+        warning = caution(result.smallest_group) if isinstance(result.number, Value) else None
+        details = replace(result.details, formula=formula, caution=warning)
         if len(self.rows.codes) < self.records:
-            details |= {"records": self.records, "records_drawn_by_lot": len(self.rows.codes)}
-        if isinstance(result.number, Value):
-            details |= caution(result.smallest_group)
+            details = replace(details, counts={**details.counts, "records": self.records}, records_drawn_by_lot=len(self.rows.codes))
         return replace(result, details=details)
 
 
-def _flip_test(looked_at: _Rows, limits: AllLimits) -> list[Measured]:
-    """Each monitored value, all of them pooled, and the one furthest out, beside the reference."""
-    groups, predicted = looked_at.rows.groups, looked_at.outcomes("prediction")
-    whose, other = monitored(groups), reference(groups)
+def _measure_flip_test(searched: _Rows, limits: AllLimits) -> list[Measured]:
+    """Compares each monitored value, all of them pooled, and the one furthest out, with the reference."""
+    groups, predicted = searched.rows.groups, searched.outcomes("prediction")
+    subjects, other = monitored(groups), reference(groups)
     classified = predicted != UNCLASSIFIED
-    of_reference = looked_at.within(other) & classified
-    sets = [looked_at.within(member) & classified for member in whose]
+    of_reference = searched.within(other) & classified
+    sets = [searched.within(member) & classified for member in subjects]
+    # The reduction of an empty list is a scalar, which is no mask.
     everyone = np.logical_or.reduce(sets) if sets else classified & False
-    places = standardised(looked_at.rows.features)
+    places = standardise(searched.rows.features)
     reason = NO_FEATURES if places.shape[1] == 0 else "" if of_reference.any() else f"no record{other.of} has a classified prediction"
     can = not reason and bool(everyone.any())
     found = flips(places[everyone], predicted[everyone], places[of_reference], predicted[of_reference]) if can else None
     results = []
-    for member, chosen in zip(whose, sets, strict=True):
-        details = _sides(member, other, predicted, (chosen, of_reference))
+    for member, chosen in zip(subjects, sets, strict=True):
+        details = Details(
+            monitored=member.name,
+            reference=other.name,
+            monitored_counts=_count_favourable(predicted[chosen]),
+            reference_counts=_count_favourable(predicted[of_reference]),
+        )
         if found is None or not chosen.any():
             number: Value | Undefined = Undefined(
-                reason or f"no record{member.of} has a classified prediction", _count(chosen, of_reference)
+                reason or f"no record{member.of} has a classified prediction", _count_records(chosen, of_reference)
             )
         else:
             of = chosen[everyone]
-            number = _value(found.value(of), found.interval(of), _count(chosen, of_reference))
-            details |= dict(zip(("flips_to_favourable", "flips_to_unfavourable"), found.towards(of), strict=True))
-            details["neighbours"] = found.neighbours
+            number = _build_value(found.value(of), found.interval(of), _count_records(chosen, of_reference))
+            flips_of = dict(zip(("flips_to_favourable", "flips_to_unfavourable"), found.towards(of), strict=True))
+            details = replace(details, counts=flips_of, neighbours=found.neighbours)
         smallest = min(int(chosen.sum()), int(of_reference.sum()))
-        results.append(_measured(_FLIP_TEST, member, number, smallest, details))
+        results.append(build_result(_FLIP_TEST, member, number, smallest, details))
     return [*results, *headline(CATALOGUE[_FLIP_TEST], results, limits)]
 
 
-def _sides(member: Member, other: Member, predicted: IntArray, sides: tuple[BoolArray, BoolArray]) -> dict[str, object]:
-    details: dict[str, object] = {"monitored": member.name, "reference": other.name}
-    for side, chosen in zip(("monitored", "reference"), sides, strict=True):
-        details |= {f"{side}_favourable": int(predicted[chosen].sum()), f"{side}_n": int(chosen.sum())}
-    return details
+def _count_favourable(outcomes: IntArray) -> dict[str, float]:
+    return {"favourable": int(outcomes.sum()), "n": len(outcomes)}
 
 
-def _consistency(looked_at: _Rows, key: str) -> list[Measured]:
-    """Everybody, and each group; the neighbours of a group's records are looked for among everybody."""
+def _measure_consistency(searched: _Rows, key: str) -> list[Measured]:
+    """Measures all records, and each group; the neighbours of a group's records are looked for among all records."""
     which = _CONSISTENCY[key]
-    outcomes = looked_at.outcomes(which)
+    outcomes = searched.outcomes(which)
     classified = outcomes != UNCLASSIFIED
     total = int(classified.sum())
-    if looked_at.rows.features.shape[1] == 0:
+    if searched.rows.features.shape[1] == 0:
         reason = NO_FEATURES
     elif total == 0:
         reason = f"no record has a classified {which}"
     else:
         reason = f"only {total} records have a classified {which}, fewer than the {NEIGHBOURS} nearest" if total < NEIGHBOURS else ""
-    found = None if reason else agreement(looked_at.neighbourhood(classified), outcomes[classified])
+    found = None if reason else agreement(searched.neighbourhood(classified), outcomes[classified])
     results = []
-    for member in members(("overall", "group"), looked_at.rows.groups):
-        of = looked_at.within(member)[classified]
-        details = {"whom": member.name, "favourable": int(outcomes[classified][of].sum()), "n": int(of.sum()), "neighbours": NEIGHBOURS}
+    for member in members(("overall", "group"), searched.rows.groups):
+        of = searched.within(member)[classified]
+        details = Details(subject=member.name, counts=_count_favourable(outcomes[classified][of]), neighbours=NEIGHBOURS)
         if found is None or not of.any():
             number: Value | Undefined = Undefined(reason or f"no record{member.of} has a classified {which}", int(of.sum()))
         else:
-            number = _value(found.value(of), found.interval(of), int(of.sum()))
-        results.append(_measured(key, member, number, int(of.sum()), details))
+            number = _build_value(found.value(of), found.interval(of), int(of.sum()))
+        results.append(build_result(key, member, number, int(of.sum()), details))
     return results
 
 
-def _rich_subgroup(looked_at: _Rows, key: str) -> Measured:
-    rows, kind = looked_at.rows, _RICH[key]
-    actual, predicted = looked_at.outcomes("label"), looked_at.outcomes("prediction")
+def _measure_rich_subgroup(searched: _Rows, key: str) -> Measured:
+    rows, kind = searched.rows, _RICH[key]
+    actual, predicted = searched.outcomes("label"), searched.outcomes("prediction")
     classified = np.flatnonzero((actual != UNCLASSIFIED) & (predicted != UNCLASSIFIED))
     protected = (rows.columns[:, None] == np.arange(len(rows.groups))).astype(np.float64) if rows.protected is None else rows.protected
     found = rich_subgroup(protected[classified], predicted[classified], actual[classified], kind)
     member, outcome = members(("overall",), rows.groups)[0], "unfavourable" if kind == "false_positive" else "favourable"
     judged = int((actual[classified] == (kind == "false_negative")).sum())
-    details: dict[str, object] = {"whom": member.name, "n": len(classified), f"actual_{outcome}": judged}
+    details = Details(subject=member.name, counts={"n": len(classified), f"actual_{outcome}": judged})
     if found is None:
         alike = f"the records that are actually {outcome} are alike in every protected attribute"
         reason = alike if judged else f"no record with a classified prediction is actually {outcome}"
-        return _measured(key, member, Undefined(reason, len(classified)), 0, details)
+        return build_result(key, member, Undefined(reason, len(classified)), 0, details)
     inside, codes = int(found.members.sum()), rows.columns[classified[found.judged[found.members]]]
     labels = [*(group.label for group in rows.groups), "(no group)"]
-    details |= {
-        "rate": found.overall_rate,
-        "subgroup_rate": found.rate,
-        "subgroup_n": inside,
-        "subgroup_of_groups": {labels[code]: int(count) for code, count in zip(*np.unique(codes, return_counts=True), strict=True)},
-    }
-    return _measured(key, member, _value(found.value, found.interval, len(classified)), min(inside, judged - inside), details)
+    details = replace(
+        details,
+        rate=found.overall_rate,
+        subgroup_rate=found.rate,
+        subgroup_n=inside,
+        subgroup_of_groups={labels[code]: int(count) for code, count in zip(*np.unique(codes, return_counts=True), strict=True)},
+    )
+    return build_result(key, member, _build_value(found.value, found.interval, len(classified)), min(inside, judged - inside), details)
 
 
-def _value(value: float, interval: Interval, records: int) -> Value:
+def _build_value(value: float, interval: Interval, records: int) -> Value:
     return Value(value, interval.lower, interval.upper, interval.method, records)
 
 
-def _count(*sets: BoolArray) -> int:
+def _count_records(*sets: BoolArray) -> int:
     return sum(int(chosen.sum()) for chosen in sets)
-
-
-def _measured(key: str, member: Member, number: Value | Undefined, smallest: int, details: dict[str, object]) -> Measured:
-    return Measured(metric=key, scope=member.scope, group=member.label, number=number, smallest_group=smallest, details=details)

@@ -1,12 +1,12 @@
-"""Rich subgroups: is there a subgroup nobody named, made of several protected attributes, that errs at another rate?
+"""Rich subgroups: is there an unnamed subgroup, made of several protected attributes, with another error rate?
 
 Source: Kearns, Neel, Roth and Wu 2018, "Preventing Fairness Gerrymandering". Of all subgroups that a line (a hyperplane)
-through the protected attributes divides from the rest, the one with the largest |rate(subgroup) - rate| times the subgroup's
+through the protected attributes separates, the one with the largest |rate(subgroup) - rate| times the subgroup's
 share of all records. A subgroup and the rest always have the same figure, with opposite signs.
 
-Finding the very largest is hard for many attributes. Searched are all lines across each attribute, across the sum and the
-difference of each two (of few attributes), and across the direction in which a least-squares regression sees the rate rise: at
-least what the authors' auditor finds, which tries one line across that last direction. AIF360 takes the rate of one of its two
+Finding the maximum is hard with many attributes. The search covers all lines across each attribute, across the sum and the
+difference of each two (of few attributes), and across the direction of the least-squares regression of the rate: at least
+what the authors' auditor finds, which tries one line across that last direction. AIF360 takes the rate of one of its two
 subgroups from the records outside the other, which is wrong where records lie exactly on the line; that is not followed.
 """
 
@@ -18,16 +18,16 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from app.metrics.groups import FloatArray, IntArray
-from app.metrics.intervals import Interval, Z
-from app.metrics.rows.neighbours import TIE, Points, standardised
+from ..groups import FloatArray, IntArray
+from ..intervals import Interval, Z
+from .neighbours import TIE, Points, standardise
 
 METHOD = "wald_with_drawn_null"
 MOST_DRAWS, FEWEST_DRAWS = 500, 100
 CHUNK = 1 << 21
 
 PAIRED = 8
-"""Of more attributes than this no two are searched together."""
+"""Max attributes for searching pairs of them."""
 
 Kind: TypeAlias = Literal["false_positive", "false_negative"]
 
@@ -37,8 +37,8 @@ class Subgroup:
     """The subgroup found, on the smaller side of its line.
 
     `value` is |`rate` - `overall_rate`| times the subgroup's share of all `records`. `judged` are the positions of the records
-    whose error counts (actually unfavourable for false positives, actually favourable for false negatives), `members` says
-    which of these are in the subgroup.
+    whose error counts (actually unfavourable for false positives, actually favourable for false negatives); `members` marks
+    those in the subgroup.
     """
 
     value: float
@@ -51,9 +51,9 @@ class Subgroup:
 
 
 def rich_subgroup(protected: FloatArray, favoured: IntArray, actual: IntArray, kind: Kind) -> Subgroup | None:
-    """The subgroup of the records [records, attributes] with predictions and labels (0 or 1) that errs most differently.
+    """Returns the subgroup of the records [records, attributes], with predictions and labels (0 or 1), whose error rate differs most.
 
-    None where no record can err in that way, or where all that can are alike in every protected attribute.
+    None where no record can have such an error, or where all that can are alike in every protected attribute.
     """
     judged = np.flatnonzero(actual == (0 if kind == "false_positive" else 1))
     errors = favoured[judged] if kind == "false_positive" else 1 - favoured[judged]
@@ -77,16 +77,16 @@ def rich_subgroup(protected: FloatArray, favoured: IntArray, actual: IntArray, k
 
 
 class _Search:
-    """The lines across the places of the records, and how far the errors on one side of each deviate from their due."""
+    """The lines across the records' positions, and the deviation of the errors on one side of each from the expected number."""
 
     def __init__(self, points: Points) -> None:
-        self._places, self._counts = standardised(points.places), points.counts
+        self._places, self._counts = standardise(points.places), points.counts
         centred = self._places - np.average(self._places, axis=0, weights=self._counts)
-        # Least squares weighted by the number of records, from the deviations' sums.
+        # Least squares weighted by the number of records, from the sums of the deviations.
         self._fit = np.linalg.pinv(centred * np.sqrt(self._counts)[:, None]) / np.sqrt(self._counts)
 
     def found(self, deviations: FloatArray) -> tuple[float, npt.NDArray[np.bool_]]:
-        """The largest deviation, and which places are on the smaller side of its line."""
+        """Returns the largest deviation, and the positions on the smaller side of its line."""
         best, inside = 0.0, np.arange(len(self._counts)) == 0
         for along in self._directions(deviations[None]):
             sums, order = _sums(deviations[None], along)
@@ -98,17 +98,17 @@ class _Search:
         return best, inside if 2 * self._counts[inside].sum() <= self._counts.sum() else ~inside
 
     def by_chance(self, errors: int) -> float:
-        """The deviation that the search exceeds once in twenty times where all records err at one rate."""
+        """Returns the deviation that the search exceeds once in twenty times where all records have one error rate."""
         draws = max(FEWEST_DRAWS, min(MOST_DRAWS, CHUNK // self._counts.size))
         total = self._counts.sum()
-        # Half an error of either kind keeps chance alive where there was none at all.
+        # Half an error of either kind keeps some variance where all or none are errors.
         wrong = np.random.default_rng(0).binomial(self._counts, (errors + 0.5) / (total + 1), size=(draws, self._counts.size))
         deviations = wrong - self._counts * (wrong.sum(axis=1, keepdims=True) / total)
         largest = np.stack([np.abs(_sums(deviations, along)[0]).max(axis=1) for along in self._directions(deviations)])
         return float(np.quantile(largest.max(axis=0), 0.95, method="higher"))
 
     def _directions(self, deviations: FloatArray) -> list[FloatArray]:
-        """How far along each direction the places are: [1, places] of attributes, [draws, places] of the regressions."""
+        """Returns the coordinate of the positions along each direction: [1, places] for attributes, [draws, places] for regressions."""
         attributes = list(self._places.T[:, None])
         if len(attributes) == 1:
             return attributes
@@ -118,7 +118,7 @@ class _Search:
 
 
 def _sums(deviations: FloatArray, along: FloatArray) -> tuple[FloatArray, IntArray]:
-    """The deviations [draws, places] summed up along the direction, 0 where no line fits between a place and the next."""
+    """Returns running sums of the deviations [draws, places] along the direction, 0 where no line fits between two positions."""
     order = np.broadcast_to(np.argsort(along, axis=1, kind="stable"), deviations.shape)
     sums = np.take_along_axis(deviations, order, axis=1).cumsum(axis=1)
     steps = np.diff(np.take_along_axis(np.broadcast_to(along, deviations.shape), order, axis=1), axis=1)
@@ -127,15 +127,15 @@ def _sums(deviations: FloatArray, along: FloatArray) -> tuple[FloatArray, IntArr
 
 
 def _interval(value: float, errors: IntArray, members: npt.NDArray[np.bool_], records: int, by_chance: float) -> Interval:
-    """The 95 % interval of the found subgroup's figure, from the variance of the records' parts in it (Wald).
+    """Returns the 95 % interval of the found subgroup's figure, from the variance of the records' parts in it (Wald).
 
     A search always finds something: unless the value exceeds what it finds by chance, the interval reaches from 0 to at least
     that. Beyond this the interval takes the subgroup as given, though it was picked from the same records: in simulations
     (200 to 5,000 records) it held the true value in 93 to 97 % of windows for 0/1 attributes and groups, in 79 to 94 % with a numeric
-    attribute of many values among them, where the value itself is high by what the search picked up.
+    attribute of many values among them, where the value itself is too high because of the search.
     """
     parts = (members - members.mean()) * (errors - errors.mean())
-    # Records that cannot err have no part.
+    # Records that cannot have the error have no part.
     half = Z * math.sqrt(max(0.0, float(np.square(parts).sum()) / records - value**2) / records)
     if value <= by_chance:
         return Interval(0.0, min(1.0, max(value + half, by_chance)), METHOD)

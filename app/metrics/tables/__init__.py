@@ -1,9 +1,10 @@
-"""The small tables of counts a check leaves. Metrics, intervals and roll-ups read these and never the records again."""
+"""Small tables of counts, written by a check. Metrics, intervals and roll-ups read these and never the records again."""
 
-from app.metrics.tables.balanced_cells import BalancedCells
-from app.metrics.tables.debiased_cells import DebiasedCells
-from app.metrics.tables.debiased_feedback import DebiasedFeedback
-from app.metrics.tables.feedback_cells import FeedbackCells
-from app.metrics.tables.group_counts import GroupCounts
+from .balanced_cells import BalancedCells
+from .debiased_cells import DebiasedCells
+from .debiased_feedback import DebiasedFeedback
+from .feedback_cells import FeedbackCells
+from .group_counts import GroupCounts
+from .strata import RecordStrata
 
-__all__ = ["BalancedCells", "DebiasedCells", "DebiasedFeedback", "FeedbackCells", "GroupCounts"]
+__all__ = ["BalancedCells", "DebiasedCells", "DebiasedFeedback", "FeedbackCells", "GroupCounts", "RecordStrata"]

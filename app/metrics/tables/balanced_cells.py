@@ -1,4 +1,4 @@
-"""Records together with the outcomes of their synthetic copies, so that both can be resampled as one."""
+"""Records with the outcomes of their counterfactuals, so that both can be resampled as one."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from app.metrics.groups import NEITHER, Groups, IntArray, Role, as_groups, checked_codes, checked_counts
-from app.metrics.tables.distinct import distinct_rows
-from app.metrics.tables.group_counts import OUTCOMES
-from app.metrics.tables.kinds import aligned, spread, stacked
+from ..groups import NEITHER, Group, Groups, IntArray, as_groups, check_codes, check_counts
+from .distinct import distinct_rows
+from .group_counts import OUTCOMES
+from .kinds import aligned, spread, stacked
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,9 +18,9 @@ class BalancedCells:
     """Kinds of records, each with the number of records of that kind. K kinds, T = number of groups.
 
     `group` [K] is the record's own group, `outcome` [K] its prediction (0 unfavourable, 1 favourable),
-    `copies_favourable` and `copies_classified` [K, T] the outcomes of its copies by the group they were changed to, `count` [K]
-    how many records are so. An unclassified record is left out together with its copies, and counted in `unclassified`
-    [groups]; a record of no group in `other`. An unclassified copy is in neither count of copies.
+    `copies_favourable` and `copies_classified` [K, T] the outcomes of its counterfactuals by the group they were changed to, `count` [K]
+    the number of such records. An unclassified record is left out together with its counterfactuals, and counted in `unclassified`
+    [groups]; a record of no group in `other`. An unclassified counterfactual is in neither count.
 
     Raises:
         ValueError: the arrays do not fit each other, or more copies are favourable than classified.
@@ -38,12 +38,12 @@ class BalancedCells:
     def __post_init__(self) -> None:
         size, kinds = len(self.groups), len(self.count)
         object.__setattr__(self, "groups", as_groups(self.groups))
-        object.__setattr__(self, "group", checked_codes(self.group, 0, size))
-        object.__setattr__(self, "outcome", checked_codes(self.outcome, 0, 2))
-        object.__setattr__(self, "count", checked_counts(self.count, kinds))
-        object.__setattr__(self, "unclassified", checked_counts(self.unclassified, size))
+        object.__setattr__(self, "group", check_codes(self.group, 0, size))
+        object.__setattr__(self, "outcome", check_codes(self.outcome, 0, 2))
+        object.__setattr__(self, "count", check_counts(self.count, kinds))
+        object.__setattr__(self, "unclassified", check_counts(self.unclassified, size))
         for name in ("copies_favourable", "copies_classified"):
-            object.__setattr__(self, name, checked_counts(getattr(self, name), kinds, size))
+            object.__setattr__(self, name, check_counts(getattr(self, name), kinds, size))
         if not len(self.group) == len(self.outcome) == kinds:
             raise ValueError(f"expected {kinds} groups and outcomes, found {len(self.group)} and {len(self.outcome)}")
         if (self.copies_favourable > self.copies_classified).any():
@@ -52,35 +52,35 @@ class BalancedCells:
     @classmethod
     def from_records(
         cls,
-        groups: Iterable[tuple[str, Role]],
+        groups: Iterable[Group],
         codes: npt.ArrayLike,
         outcomes: npt.ArrayLike,
         *,
         copies_favourable: npt.ArrayLike,
         copies_classified: npt.ArrayLike,
     ) -> Self:
-        """Counts the records: per record its group (position, or -1 for none), its outcome (0, 1, 2), and its copies [records, groups].
+        """Counts the records: per record its group (position; -1: none), its outcome (0, 1, 2), and counterfactuals [records, groups].
 
         Raises:
             ValueError: a code is out of range, or the arrays do not fit each other.
         """
         named = as_groups(groups)
-        group_codes, outcome_codes = checked_codes(codes, NEITHER, len(named)), checked_codes(outcomes, 0, OUTCOMES)
+        group_codes, outcome_codes = check_codes(codes, NEITHER, len(named)), check_codes(outcomes, 0, OUTCOMES)
         if group_codes.shape != outcome_codes.shape:
             raise ValueError(f"expected as many outcomes as records, found {outcome_codes.size} for {group_codes.size}")
-        favourable = checked_counts(copies_favourable, group_codes.size, len(named))
-        classified = checked_counts(copies_classified, group_codes.size, len(named))
+        favourable = check_counts(copies_favourable, group_codes.size, len(named))
+        classified = check_counts(copies_classified, group_codes.size, len(named))
         member = group_codes != NEITHER
         kept = member & (outcome_codes < OUTCOMES - 1)
         unclassified = np.bincount(group_codes[member & ~kept], minlength=len(named)).astype(np.int64)
         parts = (group_codes[kept], outcome_codes[kept], favourable[kept], classified[kept], np.ones(int(kept.sum()), np.int64))
-        return cls(named, *_gathered(*parts), unclassified, int((~member).sum()))
+        return cls(named, *_merge_kinds(*parts), unclassified, int((~member).sum()))
 
     @classmethod
     def merged(cls, tables: Sequence["BalancedCells"]) -> "BalancedCells":
-        """The sum of the tables, groups aligned by label, equal kinds joined; of no table, an empty one."""
+        """Returns the sum of the tables, with groups aligned by label and equal kinds merged; an empty table for none."""
         groups, places, unclassified = aligned(tables)
-        parts = _gathered(
+        parts = _merge_kinds(
             stacked([place[table.group] for table, place in zip(tables, places, strict=True)]),
             stacked([table.outcome for table in tables]),
             spread([table.copies_favourable for table in tables], places, len(groups)),
@@ -90,13 +90,13 @@ class BalancedCells:
         return cls(groups, *parts, unclassified, sum(table.other for table in tables))
 
     def crossing(self) -> IntArray:
-        """Returns 1 [K, groups] where a copy goes from one side to the other; only such copies count."""
+        """Returns 1 [K, groups] where a counterfactual crosses from one side to the other; only such counterfactuals count."""
         monitored = np.array([group.role == "monitored" for group in self.groups], dtype=np.bool_)
         crossing: IntArray = np.not_equal.outer(monitored[self.group], monitored).astype(np.int64)
         return crossing
 
     def to_json(self) -> dict[str, Any]:
-        """The table as plain JSON values."""
+        """Returns the table as plain JSON values."""
         return {
             "groups": [list(group) for group in self.groups],
             "group": self.group.tolist(),
@@ -110,7 +110,7 @@ class BalancedCells:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The table `to_json` wrote.
+        """Reads the table that `to_json` wrote.
 
         Raises:
             ValueError: the arrays do not fit each other.
@@ -127,10 +127,10 @@ class BalancedCells:
         )
 
 
-def _gathered(
+def _merge_kinds(
     group: IntArray, outcome: IntArray, favourable: IntArray, classified: IntArray, count: IntArray
 ) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
-    """Equal kinds joined, in an order that does not depend on the order of the records."""
+    """Merges equal kinds, in an order that does not depend on the order of the records."""
     columns = [group, outcome, *favourable.T, *classified.T]
     first, total = distinct_rows(columns, count)
     return group[first], outcome[first], favourable[first], classified[first], total

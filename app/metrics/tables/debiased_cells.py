@@ -1,4 +1,4 @@
-"""Records together with their synthetic copies, each with its outcome before and after mitigation, so that both are resampled as one."""
+"""Records with their counterfactuals, each with its outcome before and after mitigation, so that both are resampled as one."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from app.metrics.groups import NEITHER, Groups, IntArray, Role, as_groups, checked_codes, checked_counts
-from app.metrics.tables.balanced_cells import BalancedCells
-from app.metrics.tables.distinct import distinct_rows
-from app.metrics.tables.group_counts import OUTCOMES
-from app.metrics.tables.kinds import aligned, spread, stacked
+from ..groups import NEITHER, Group, Groups, IntArray, as_groups, check_codes, check_counts
+from .balanced_cells import BalancedCells
+from .distinct import distinct_rows
+from .group_counts import OUTCOMES
+from .kinds import aligned, spread, stacked
 
 _COPIES = ("copies_classified", "copies_before", "copies_after")
 
@@ -21,10 +21,10 @@ class DebiasedCells:
     """Kinds of records, each with the number of records of that kind. K kinds, T = number of groups.
 
     `group` [K] is the record's own group, `before` and `after` [K] its outcome without and with mitigation (0 unfavourable,
-    1 favourable), `copies_classified`, `copies_before` and `copies_after` [K, T] its classified copies, and the favourable ones of
-    them without and with mitigation, by the group they were changed to, `count` [K] how many records are so. A record that is
-    unclassified before or after is left out together with its copies, and counted in `unclassified` [groups]; a record of no
-    group in `other`. An unclassified copy is in no count of copies.
+    1 favourable), `copies_classified`, `copies_before` and `copies_after` [K, T] its classified counterfactuals, and the favourable ones of
+    them without and with mitigation, by the group they were changed to, `count` [K] the number of such records. A record that is
+    unclassified before or after is left out together with its counterfactuals, and counted in `unclassified` [groups]; a record of no
+    group in `other`. An unclassified counterfactual is in no count.
 
     Raises:
         ValueError: the arrays do not fit each other, or more copies are favourable than classified.
@@ -44,13 +44,13 @@ class DebiasedCells:
     def __post_init__(self) -> None:
         size, kinds = len(self.groups), len(self.count)
         object.__setattr__(self, "groups", as_groups(self.groups))
-        object.__setattr__(self, "group", checked_codes(self.group, 0, size))
+        object.__setattr__(self, "group", check_codes(self.group, 0, size))
         for name in ("before", "after"):
-            object.__setattr__(self, name, checked_codes(getattr(self, name), 0, 2))
-        object.__setattr__(self, "count", checked_counts(self.count, kinds))
-        object.__setattr__(self, "unclassified", checked_counts(self.unclassified, size))
+            object.__setattr__(self, name, check_codes(getattr(self, name), 0, 2))
+        object.__setattr__(self, "count", check_counts(self.count, kinds))
+        object.__setattr__(self, "unclassified", check_counts(self.unclassified, size))
         for name in _COPIES:
-            object.__setattr__(self, name, checked_counts(getattr(self, name), kinds, size))
+            object.__setattr__(self, name, check_counts(getattr(self, name), kinds, size))
         if not len(self.group) == len(self.before) == len(self.after) == kinds:
             found = f"{len(self.group)}, {len(self.before)} and {len(self.after)}"
             raise ValueError(f"expected {kinds} groups, outcomes before and outcomes after, found {found}")
@@ -60,7 +60,7 @@ class DebiasedCells:
     @classmethod
     def from_records(
         cls,
-        groups: Iterable[tuple[str, Role]],
+        groups: Iterable[Group],
         codes: npt.ArrayLike,
         before: npt.ArrayLike,
         *,
@@ -69,30 +69,30 @@ class DebiasedCells:
         copies_before: npt.ArrayLike,
         copies_after: npt.ArrayLike,
     ) -> Self:
-        """Counts the records: per record its group (position, or -1 for none), both outcomes (0, 1, 2), and its copies [records, groups].
+        """Counts the records: per record its group (position; -1: none), both outcomes (0, 1, 2), and counterfactuals [records, groups].
 
         Raises:
             ValueError: a code is out of range, or the arrays do not fit each other.
         """
         named = as_groups(groups)
-        group_codes = checked_codes(codes, NEITHER, len(named))
-        outcomes = [checked_codes(column, 0, OUTCOMES) for column in (before, after)]
+        group_codes = check_codes(codes, NEITHER, len(named))
+        outcomes = [check_codes(column, 0, OUTCOMES) for column in (before, after)]
         for column in outcomes:
             if column.shape != group_codes.shape:
                 raise ValueError(f"expected as many outcomes as records, found {column.size} for {group_codes.size}")
-        copies = [checked_counts(matrix, group_codes.size, len(named)) for matrix in (copies_classified, copies_before, copies_after)]
+        copies = [check_counts(matrix, group_codes.size, len(named)) for matrix in (copies_classified, copies_before, copies_after)]
         member = group_codes != NEITHER
         kept = member & (np.maximum(*outcomes) < OUTCOMES - 1)
         unclassified = np.bincount(group_codes[member & ~kept], minlength=len(named)).astype(np.int64)
         columns = [column[kept] for column in (group_codes, *outcomes)]
-        kinds = _gathered(columns, [matrix[kept] for matrix in copies], np.ones(int(kept.sum()), np.int64))
+        kinds = _merge_kinds(columns, [matrix[kept] for matrix in copies], np.ones(int(kept.sum()), np.int64))
         return cls(named, *kinds, unclassified, int((~member).sum()))
 
     @classmethod
     def merged(cls, tables: Sequence["DebiasedCells"]) -> "DebiasedCells":
-        """The sum of the tables, groups aligned by label, equal kinds joined; of no table, an empty one."""
+        """Returns the sum of the tables, with groups aligned by label and equal kinds merged; an empty table for none."""
         groups, places, unclassified = aligned(tables)
-        kinds = _gathered(
+        kinds = _merge_kinds(
             [
                 stacked([place[table.group] for table, place in zip(tables, places, strict=True)]),
                 stacked([table.before for table in tables]),
@@ -105,24 +105,24 @@ class DebiasedCells:
 
     @property
     def outcomes(self) -> IntArray:
-        """Counts [groups, before 2, after 2] of the records themselves, without copies."""
+        """Returns counts [groups, before 2, after 2] of the records themselves, without counterfactuals."""
         size = len(self.groups)
-        # Rounding is no concern: the weights are whole numbers far below 2**53.
+        # Exact in floats: the weights are whole numbers far below 2**53.
         counts = np.bincount(self.group * 4 + self.before * 2 + self.after, self.count, minlength=4 * size)
         return counts.astype(np.int64).reshape(size, 2, 2)
 
     @property
     def balanced_before(self) -> BalancedCells:
-        """The records with their copies as they were, without mitigation."""
+        """Returns the records with their counterfactuals as they were, without mitigation."""
         return self._balanced(self.before, self.copies_before)
 
     @property
     def balanced_after(self) -> BalancedCells:
-        """The records with their copies as mitigation leaves them."""
+        """Returns the records with their counterfactuals after mitigation."""
         return self._balanced(self.after, self.copies_after)
 
     def to_json(self) -> dict[str, Any]:
-        """The table as plain JSON values."""
+        """Returns the table as plain JSON values."""
         arrays = ("group", "before", "after", *_COPIES, "count", "unclassified")
         return {
             "groups": [list(group) for group in self.groups],
@@ -132,7 +132,7 @@ class DebiasedCells:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The table `to_json` wrote.
+        """Reads the table that `to_json` wrote.
 
         Raises:
             ValueError: the arrays do not fit each other.
@@ -144,14 +144,14 @@ class DebiasedCells:
         kinds = BalancedCells(
             self.groups, self.group, outcome, favourable, self.copies_classified, self.count, self.unclassified, self.other
         )
-        # Kinds that differ on the other side of mitigation only are one here: the same table as if this side alone had been counted.
+        # Kinds that differ only on the other side of mitigation merge here: the same table as if this side alone had been counted.
         return BalancedCells.merged([kinds])
 
 
-def _gathered(
+def _merge_kinds(
     outcomes: Sequence[IntArray], copies: Sequence[IntArray], count: IntArray
 ) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray, IntArray]:
-    """Equal kinds joined, in an order that does not depend on the order of the records."""
+    """Merges equal kinds, in an order that does not depend on the order of the records."""
     first, total = distinct_rows([*outcomes, *(column for matrix in copies for column in matrix.T)], count)
     (group, before, after), (classified, copies_before, copies_after) = outcomes, copies
     return group[first], before[first], after[first], classified[first], copies_before[first], copies_after[first], total

@@ -1,4 +1,4 @@
-"""How predictions before and after mitigation compare with the labels that came back, by group."""
+"""Counts of predictions before and after mitigation by their ground-truth labels, by group."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from app.metrics.groups import NEITHER, Groups, IntArray, Role, as_groups, checked_codes, checked_counts, positions, union
-from app.metrics.tables.group_counts import OUTCOMES
-from app.metrics.tables.weighting import checked_each, slices
+from ..groups import NEITHER, Group, Groups, IntArray, as_groups, check_codes, check_counts, positions, union
+from .group_counts import OUTCOMES
+from .weighting import check_each, slices
 
 SHAPE = (2, 2, 2, 2, 2)
 """Label, outcome before and outcome after (unfavourable, favourable), and whether the predicted label was and is the actual one."""
@@ -20,8 +20,8 @@ SHAPE = (2, 2, 2, 2, 2)
 class DebiasedFeedback:
     """Counts [groups + 1, actual 2, before 2, after 2, correct before 2, correct after 2]; the last row holds the records of no group.
 
-    Without groups it is the table of everybody. Whether a label is right is decided by the caller: two labels of one outcome are
-    not the same label. A record whose label or prediction is not among the outcomes, before or after, is left out of both sides
+    Without groups it is the table of all records. The caller decides whether a label is right: two labels of one outcome are
+    different labels. A record whose label or prediction is not among the outcomes, before or after, is left out of both sides
     and counted in `unclassified` [groups + 1].
 
     Raises:
@@ -35,13 +35,13 @@ class DebiasedFeedback:
     def __post_init__(self) -> None:
         object.__setattr__(self, "groups", as_groups(self.groups))
         size = len(self.groups) + 1
-        object.__setattr__(self, "counts", checked_counts(self.counts, size, *SHAPE))
-        object.__setattr__(self, "unclassified", checked_counts(self.unclassified, size))
+        object.__setattr__(self, "counts", check_counts(self.counts, size, *SHAPE))
+        object.__setattr__(self, "unclassified", check_counts(self.unclassified, size))
 
     @classmethod
     def from_records(
         cls,
-        groups: Iterable[tuple[str, Role]],
+        groups: Iterable[Group],
         codes: npt.ArrayLike,
         *,
         actual: npt.ArrayLike,
@@ -56,38 +56,38 @@ class DebiasedFeedback:
             ValueError: a code is out of range, or the arrays differ in length.
         """
         named, of_group = as_groups(groups), np.asarray(codes)
-        columns = [checked_each(part, of_group.size, "outcome") for part in (actual, before, after)]
-        columns += [checked_each(part, of_group.size, "comparison") for part in (correct_before, correct_after)]
-        parts = (_counted(named, of_group[part], [column[part] for column in columns]) for part in slices(of_group.size))
+        columns = [check_each(part, of_group.size, "outcome") for part in (actual, before, after)]
+        columns += [check_each(part, of_group.size, "comparison") for part in (correct_before, correct_after)]
+        parts = (_count_slice(named, of_group[part], [column[part] for column in columns]) for part in slices(of_group.size))
         whole = reduce(lambda earlier, later: DebiasedFeedback.merged([earlier, later]), parts)
         return cls(whole.groups, whole.counts, whole.unclassified)
 
     @property
     def corrections(self) -> IntArray:
-        """Counts [groups + 1, correct before 2, correct after 2]."""
+        """Returns counts [groups + 1, correct before 2, correct after 2]."""
         counts: IntArray = self.counts.sum(axis=(1, 2, 3))
         return counts
 
     @property
     def label_changes(self) -> IntArray:
-        """Counts [groups + 1, actual 2, before 2, after 2]."""
+        """Returns counts [groups + 1, actual 2, before 2, after 2]."""
         counts: IntArray = self.counts.sum(axis=(-2, -1))
         return counts
 
     @classmethod
     def merged(cls, tables: Sequence["DebiasedFeedback"]) -> "DebiasedFeedback":
-        """The sum of the tables, groups aligned by label; of no table, an empty one."""
+        """Returns the sum of the tables, with groups aligned by label; an empty table for none."""
         groups = union([table.groups for table in tables])
         counts, unclassified = np.zeros((len(groups) + 1, *SHAPE), np.int64), np.zeros(len(groups) + 1, np.int64)
         for table in tables:
-            # The records of no group stand last, before and after.
+            # The row of ungrouped records is last in the parts and in the sum.
             rows = np.append(positions(table.groups, groups), len(groups))
             counts[rows] += table.counts
             unclassified[rows] += table.unclassified
         return cls(groups, counts, unclassified)
 
     def to_json(self) -> dict[str, Any]:
-        """The table as plain JSON values."""
+        """Returns the table as plain JSON values."""
         return {
             "groups": [list(group) for group in self.groups],
             "counts": self.counts.tolist(),
@@ -96,7 +96,7 @@ class DebiasedFeedback:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The table `to_json` wrote.
+        """Reads the table that `to_json` wrote.
 
         Raises:
             ValueError: the counts do not fit the groups.
@@ -104,11 +104,12 @@ class DebiasedFeedback:
         return cls(as_groups(stored["groups"]), stored["counts"], stored["unclassified"])
 
 
-def _counted(groups: Groups, codes: npt.NDArray[Any], columns: Sequence[npt.NDArray[Any]]) -> DebiasedFeedback:
-    """The cells of one slice of the records: columns of their label, outcomes before and after, and whether these are correct."""
-    rows = checked_codes(codes, NEITHER, len(groups)) % (len(groups) + 1)
-    outcomes = [checked_codes(column, 0, OUTCOMES) for column in columns[:3]]
-    corrects = [checked_codes(column, 0, 2) for column in columns[3:]]
+def _count_slice(groups: Groups, codes: npt.NDArray[Any], columns: Sequence[npt.NDArray[Any]]) -> DebiasedFeedback:
+    """Counts one slice of the records: columns of their label, outcomes before and after, and whether these are correct."""
+    # Modulo turns -1, the code of ungrouped records, into the row after the last group.
+    rows = check_codes(codes, NEITHER, len(groups)) % (len(groups) + 1)
+    outcomes = [check_codes(column, 0, OUTCOMES) for column in columns[:3]]
+    corrects = [check_codes(column, 0, 2) for column in columns[3:]]
     kept = np.max(outcomes, axis=0) < OUTCOMES - 1
     key = rows[kept]
     for column in (*outcomes, *corrects):

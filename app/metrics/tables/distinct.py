@@ -4,17 +4,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.metrics.groups import IntArray
+from ..groups import IntArray
 
 KEY_SPACE = 2**62
-"""Where a packed key must stop growing to stay in an int64."""
+"""Max packed key that fits in an int64."""
 
 DENSE = 2**20
-"""Up to how many possible keys are counted in one array instead of sorted."""
+"""Max possible keys counted in one array; more are sorted."""
 
 
 def distinct_rows(columns: Sequence[IntArray], weights: IntArray) -> tuple[IntArray, IntArray]:
-    """One position of each distinct row, in lexicographic order, and the summed weight of its equals.
+    """Returns one position of each distinct row, in lexicographic order, and the summed weight of its equals.
 
     `columns` hold numbers >= 0, one per row. The rows are packed into one integer each, digit by digit.
     """
@@ -22,10 +22,10 @@ def distinct_rows(columns: Sequence[IntArray], weights: IntArray) -> tuple[IntAr
     for column in columns:
         base = int(column.max(initial=0)) + 1
         if size * base > KEY_SPACE:
-            key, size = _renumbered(key)
+            key, size = _renumber(key)
         key, size = key * base + column, size * base
     if size > DENSE:
-        key, size = _renumbered(key)
+        key, size = _renumber(key)
     position, total, seen = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.bool_)
     position[key] = np.arange(key.size)
     seen[key] = True
@@ -33,6 +33,6 @@ def distinct_rows(columns: Sequence[IntArray], weights: IntArray) -> tuple[IntAr
     return position[seen], total[seen]
 
 
-def _renumbered(key: IntArray) -> tuple[IntArray, int]:
+def _renumber(key: IntArray) -> tuple[IntArray, int]:
     distinct, renumbered = np.unique(key, return_inverse=True)
     return renumbered.astype(np.int64), max(1, distinct.size)

@@ -1,4 +1,4 @@
-"""How often each group of an attribute, or each cell of an intersection, was predicted the favourable outcome."""
+"""Counts of the favourable outcome in each group of an attribute, or each cell of an intersection."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,22 +8,22 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from app.metrics.groups import (
+from ..groups import (
     NEITHER,
     FloatArray,
+    Group,
     Groups,
     IntArray,
-    Role,
     as_groups,
-    checked_codes,
-    checked_counts,
-    checked_places,
-    gathered,
+    check_codes,
+    check_counts,
+    check_places,
     positions,
+    sum_by_place,
     union,
 )
-from app.metrics.tables.strata import Strata, check_fit, merged_strata
-from app.metrics.tables.weighting import Weighting, checked_each, checked_weights, merged_weighting, slices, tallied
+from .strata import RecordStrata, Strata, check_fit, merge_strata
+from .weighting import WeightedPart, Weighting, check_weights, count_keys, merge_weighting, slices
 
 OUTCOMES = 3
 """Unfavourable 0, favourable 1, unclassified 2."""
@@ -33,8 +33,8 @@ OUTCOMES = 3
 class GroupCounts:
     """Counts [groups, 2] (unfavourable, favourable), `unclassified` [groups], and the records of no group in `other`.
 
-    The outcome is whatever was counted: what the model predicted, or the label of training data. `weighting` [groups, 2] is
-    there where records carry weights, `strata` [S, groups, 2] where they are divided for the conditional metrics.
+    The outcome is whatever was counted: the model's prediction, or the label of training data. `weighting` [groups, 2] is
+    set where records carry weights, `strata` [S, groups, 2] where they are divided for the conditional metrics.
 
     Raises:
         ValueError: the arrays, the weighting or the strata do not fit the groups, or a count is negative.
@@ -50,23 +50,21 @@ class GroupCounts:
     def __post_init__(self) -> None:
         size = len(self.groups)
         object.__setattr__(self, "groups", as_groups(self.groups))
-        object.__setattr__(self, "counts", checked_counts(self.counts, size, 2))
-        object.__setattr__(self, "unclassified", checked_counts(self.unclassified, size))
+        object.__setattr__(self, "counts", check_counts(self.counts, size, 2))
+        object.__setattr__(self, "unclassified", check_counts(self.unclassified, size))
         check_fit(self.counts.shape, self.weighting, self.counts.shape, self.strata)
 
     @classmethod
     def from_records(
         cls,
-        groups: Iterable[tuple[str, Role]],
+        groups: Iterable[Group],
         codes: npt.ArrayLike,
         outcomes: npt.ArrayLike,
         *,
         weights: npt.ArrayLike | None = None,
-        strata: tuple[Sequence[str], npt.ArrayLike] | None = None,
+        strata: RecordStrata | None = None,
     ) -> Self:
         """Counts the records: per record its group (position in `groups`, or -1 for none) and its outcome (0, 1, 2).
-
-        `strata` are the labels of the strata, and per record its position among them (or -1 for none).
 
         Raises:
             ValueError: a code is out of range, or the arrays differ in length.
@@ -75,15 +73,15 @@ class GroupCounts:
         of_group, outcome = np.asarray(codes), np.asarray(outcomes)
         if of_group.shape != outcome.shape:
             raise ValueError(f"expected as many outcomes as records, found {outcome.size} for {of_group.size}")
-        weighed = checked_weights(weights, of_group.size)
-        divided = None if strata is None else (strata[0], checked_each(strata[1], of_group.size, "stratum"))
+        weighed = check_weights(weights, of_group.size)
+        divided = None if strata is None else RecordStrata(*strata).checked(of_group.size)
         parts = (
-            _counted(
+            _count_slice(
                 named,
                 of_group[part],
                 outcome[part],
                 None if weighed is None else weighed[part],
-                None if divided is None else (divided[0], divided[1][part]),
+                None if divided is None else divided.slice(part),
             )
             for part in slices(of_group.size)
         )
@@ -92,24 +90,25 @@ class GroupCounts:
 
     @property
     def mass(self) -> FloatArray:
-        """The weights [groups, 2]; counts where none were given."""
+        """The weights [groups, 2]; counts where records carry none."""
         return self.counts.astype(np.float64) if self.weighting is None else self.weighting.weights
 
     @classmethod
     def merged(cls, tables: Sequence["GroupCounts"]) -> "GroupCounts":
-        """The sum of the tables, groups aligned by label; of no table, an empty one."""
+        """Returns the sum of the tables, with groups aligned by label; an empty table for none."""
         groups = union([table.groups for table in tables])
         counts, unclassified = np.zeros((len(groups), 2), np.int64), np.zeros(len(groups), np.int64)
         for table in tables:
             rows = positions(table.groups, groups)
             counts[rows] += table.counts
             unclassified[rows] += table.unclassified
-        weighting = merged_weighting([(t.counts, t.weighting, positions(t.groups, groups)) for t in tables], counts.shape)
-        strata = merged_strata([(table.strata, table.groups) for table in tables], groups)
+        parts = [WeightedPart(table.counts, table.weighting, positions(table.groups, groups)) for table in tables]
+        weighting = merge_weighting(parts, counts.shape)
+        strata = merge_strata([table.strata for table in tables], [table.groups for table in tables], groups)
         return cls(groups, counts, unclassified, sum(table.other for table in tables), weighting, strata)
 
-    def regrouped(self, groups: Iterable[tuple[str, Role]], places: npt.ArrayLike) -> "GroupCounts":
-        """The same records in other groups: `places` says for each group where it goes, or -1 for into none.
+    def regrouped(self, groups: Iterable[Group], places: npt.ArrayLike) -> "GroupCounts":
+        """Returns the same records in other groups: `places` holds the new position of each group, or -1 for none.
 
         Equal to counting the records again.
 
@@ -117,21 +116,21 @@ class GroupCounts:
             ValueError: the places do not fit the groups.
         """
         named = as_groups(groups)
-        checked = checked_places(places, len(self.groups), len(named))
+        checked = check_places(places, len(self.groups), len(named))
         kept = checked != NEITHER
         left_out = int(self.counts[~kept].sum() + self.unclassified[~kept].sum())
         weighting = self.weighting and Weighting(self.weighting.weights[kept], self.weighting.squares[kept])
         return GroupCounts(
             named,
-            gathered(self.counts[kept], checked[kept], len(named)),
-            gathered(self.unclassified[kept], checked[kept], len(named)),
+            sum_by_place(self.counts[kept], checked[kept], len(named)),
+            sum_by_place(self.unclassified[kept], checked[kept], len(named)),
             self.other + left_out,
             weighting and weighting.regrouped(checked[kept], len(named)),
             self.strata and self.strata.regrouped(len(named), checked),
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The table as plain JSON values."""
+        """Returns the table as plain JSON values."""
         return {
             "groups": [list(group) for group in self.groups],
             "counts": self.counts.tolist(),
@@ -141,13 +140,13 @@ class GroupCounts:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The table `to_json` wrote.
+        """Reads the table that `to_json` wrote.
 
         Raises:
             ValueError: the counts do not fit the groups.
         """
         size = len(stored["groups"])
-        counts, weighting = checked_counts(stored["counts"], size, 2), Weighting.from_json(stored.get("weighting"), size, 2)
+        counts, weighting = check_counts(stored["counts"], size, 2), Weighting.from_json(stored.get("weighting"), size, 2)
         return cls(
             as_groups(stored["groups"]),
             counts,
@@ -158,26 +157,22 @@ class GroupCounts:
         )
 
 
-def _counted(
+def _count_slice(
     groups: Groups,
     codes: npt.NDArray[Any],
     outcomes: npt.NDArray[Any],
     weights: FloatArray | None,
-    strata: tuple[Sequence[str], npt.NDArray[Any]] | None,
+    strata: RecordStrata | None,
 ) -> GroupCounts:
-    """The counts of one slice of the records."""
-    group_codes, outcome_codes = checked_codes(codes, NEITHER, len(groups)), checked_codes(outcomes, 0, OUTCOMES)
-    # Records of no group fall into the row behind the last group.
+    """Counts one slice of the records."""
+    group_codes, outcome_codes = check_codes(codes, NEITHER, len(groups)), check_codes(outcomes, 0, OUTCOMES)
+    # Modulo turns -1, the code of ungrouped records, into the row after the last group.
     size = (len(groups) + 1) * OUTCOMES
-    flat, weighting = tallied((group_codes % (len(groups) + 1)) * OUTCOMES + outcome_codes, size, weights)
+    flat, weighting = count_keys((group_codes % (len(groups) + 1)) * OUTCOMES + outcome_codes, size, weights)
     table = flat.reshape(len(groups) + 1, OUTCOMES)
     divided = None if strata is None else Strata.from_records(*strata, group_codes, [outcome_codes], groups=len(groups), weights=weights)
-    return GroupCounts(groups, table[:-1, :2], table[:-1, 2], int(table[-1].sum()), _of_groups(weighting, len(groups)), divided)
-
-
-def _of_groups(weighting: Weighting | None, groups: int) -> Weighting | None:
-    """The part of a weighting [(groups + 1) · OUTCOMES] that belongs to the groups and the two outcomes."""
-    if weighting is None:
-        return None
-    weights, squares = (part.reshape(groups + 1, OUTCOMES)[:-1, :2] for part in (weighting.weights, weighting.squares))
-    return Weighting(weights, squares)
+    if weighting is not None:
+        # Only the groups and the two outcomes keep their weights.
+        whole = weighting.reshaped(len(groups) + 1, OUTCOMES)
+        weighting = Weighting(whole.weights[:-1, :2], whole.squares[:-1, :2])
+    return GroupCounts(groups, table[:-1, :2], table[:-1, 2], int(table[-1].sum()), weighting, divided)

@@ -1,15 +1,15 @@
-"""Kinds of records laid under each other: what tables of records with their copies share."""
+"""Stacks kinds of records: shared by the tables of records with their counterfactuals."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 
-from app.metrics.groups import Groups, IntArray, positions, union
+from ..groups import Groups, IntArray, positions, union
 
 
 class OfGroups(Protocol):
-    """A table of kinds of records, as far as its groups are concerned."""
+    """The groups of a table of kinds of records."""
 
     @property
     def groups(self) -> Groups:
@@ -23,7 +23,7 @@ class OfGroups(Protocol):
 
 
 def aligned(tables: Sequence[OfGroups]) -> tuple[Groups, list[IntArray], IntArray]:
-    """The groups of all tables by label, where each table's groups stand among them, and the sum of the unclassified."""
+    """Returns the groups of all tables by label, the position of each table's groups among them, and the sum of the unclassified."""
     groups = union([table.groups for table in tables])
     places = [positions(table.groups, groups) for table in tables]
     unclassified = np.zeros(len(groups), np.int64)
@@ -33,12 +33,12 @@ def aligned(tables: Sequence[OfGroups]) -> tuple[Groups, list[IntArray], IntArra
 
 
 def stacked(columns: Sequence[IntArray]) -> IntArray:
-    """The columns one behind the other; of none, an empty one."""
+    """Concatenates the columns; an empty one for none."""
     return np.concatenate([np.zeros(0, np.int64), *columns])
 
 
 def spread(matrices: Sequence[IntArray], places: Sequence[IntArray], width: int) -> IntArray:
-    """The matrices [K, T] under each other, each column moved to its group's place among `width`."""
+    """Stacks the matrices [K, T], with each column moved to its group's place among `width`."""
     rows = [np.zeros((0, width), np.int64)]
     for matrix, place in zip(matrices, places, strict=True):
         wide = np.zeros((len(matrix), width), np.int64)

@@ -1,4 +1,4 @@
-"""How often each score was seen, kept exactly while there are few different ones, and in bins of a known width beyond that."""
+"""Weights by score: exact while there are few distinct scores, and in bins of a known width beyond that."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,31 +8,31 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from app.metrics.groups import FloatArray, IntArray
+from ..groups import FloatArray, IntArray
 
 MOST = 4096
-"""Bins of a table. Up to so many different scores each has a bin of its own."""
+"""Max bins of a table. Up to this many distinct scores each has its own bin."""
 
 AT_ONCE = 2**18
-"""Filled places that are merged at a time."""
+"""Filled places merged at a time."""
 
 KEY_BITS = 63
 _MIDDLE = int(np.float64(0.5).view(np.int64))
 _EVEN_PER_LOGIT, _EVEN_BINS = 50, 1602
-"""The bins of tables stored before: even in the logit, fifty to a unit, one more at each end."""
+"""Bins per unit of the logit, and bins in all, of tables stored by older versions: even in the logit, one more at each end."""
 
 
 # Without slots, for the cached properties.
 @dataclass(frozen=True, eq=False)
 class ScoreBins:
-    """Weights by score and cell (column × 2 + actual outcome); every score of a bin is less than every score of the next one.
+    """Weights by score and cell (column × 2 + actual outcome); every score of a bin is below every score of the next one.
 
     A score has a key: whole numbers in the order of the scores, as fine near 0 and near 1 as floats are near 0. `lows` and `highs`
-    [bins] are the least and the greatest key seen in each bin. Two keys share a bin where they are the same without their last
-    `shift` bits; the shift is the smallest with which there are at most MOST bins in the whole table, whatever the columns. So
-    neither the order of the records nor how they were divided among tables plays a part, and up to MOST different scores are exact.
+    [bins] are the smallest and the largest key seen in each bin. Two keys share a bin where they are equal without their last
+    `shift` bits; the shift is the smallest that leaves at most MOST bins in the whole table, whatever the columns. So the result does
+    not depend on the order of the records or their division into tables, and up to MOST distinct scores are exact.
 
-    What is filled is listed: `places` (cell × bins + bin, rising) and their `weights`, none of them zero. There are `size` cells.
+    Only filled bins are listed: `places` (cell × bins + bin, rising) and their `weights`, none of them zero. There are `size` cells.
     """
 
     size: int
@@ -44,7 +44,7 @@ class ScoreBins:
 
     @classmethod
     def from_records(cls, cells: IntArray, size: int, scores: FloatArray, weights: FloatArray | None) -> Self:
-        """The bins of records by cell in `range(size)`; scores in [0, 1]."""
+        """Bins the records by cell in `range(size)`; scores in [0, 1]."""
         if weights is not None:
             kept = weights > 0
             cells, scores, weights = cells[kept], scores[kept], weights[kept]
@@ -53,48 +53,51 @@ class ScoreBins:
         keys = keys_of(scores)
         ordered = np.sort(keys)
         apart = ordered[1:] ^ ordered[:-1]
-        shift = _shift(apart)
-        firsts = _firsts(apart >= 1 << shift)
+        shift = _find_shift(apart)
+        firsts = _find_starts(apart >= 1 << shift)
         lows, highs = ordered[firsts], ordered[np.append(firsts[1:], len(ordered)) - 1]
         if weights is None and shift >= size.bit_length():
-            # Cell and bin together are one number: sorting these is faster than looking each record's bin up.
+            # Cell and bin together are one number: sorting these is faster than looking up the bin of each record.
             packed = np.sort((cells << (KEY_BITS - shift)) | (keys >> shift))
-            firsts = _firsts(packed[1:] != packed[:-1])
+            firsts = _find_starts(packed[1:] != packed[:-1])
             counts = np.diff(firsts, append=len(packed)).astype(np.float64)
             cell, key = packed[firsts] >> (KEY_BITS - shift), packed[firsts] & (2 ** (KEY_BITS - shift) - 1)
             return cls(size, shift, lows, highs, cell * len(lows) + np.searchsorted(lows >> shift, key), counts)
         places = cells * len(lows) + np.searchsorted(lows, keys, side="right") - 1
-        return cls(size, shift, lows, highs, *_added(places, np.ones(len(places)) if weights is None else weights, size * len(lows)))
+        return cls(size, shift, lows, highs, *_sum_places(places, np.ones(len(places)) if weights is None else weights, size * len(lows)))
 
     @classmethod
     def empty(cls, size: int) -> Self:
-        """The bins of no record."""
+        """Returns the bins of no record."""
         nothing = np.zeros(0, np.int64)
         return cls(size, 0, nothing, nothing, nothing, np.zeros(0))
 
     @classmethod
-    def merged(cls, parts: Sequence[tuple["ScoreBins", IntArray]], size: int) -> "ScoreBins":
-        """The sum of the parts, each with the cell in `range(size)` that each of its cells goes to: as if all were binned at once."""
-        total, waiting, entries = cls.empty(size), list[tuple[ScoreBins, IntArray]](), 0
-        for part, cells in parts:
-            waiting.append((part, cells))
+    def merged(cls, parts: Sequence["ScoreBins"], cells: Sequence[IntArray], size: int) -> "ScoreBins":
+        """Returns the sum of the parts as if all were binned at once. `cells` hold, for each part, the new positions of its cells."""
+        own = np.arange(size)
+        waiting, places, entries = [cls.empty(size)], [own], 0
+        for part, place in zip(parts, cells, strict=True):
+            waiting.append(part)
+            places.append(place)
             entries += len(part.places)
             if entries > AT_ONCE:
-                total, waiting, entries = cls._merged([(total, np.arange(size)), *waiting], size), [], 0
-        return cls._merged([(total, np.arange(size)), *waiting], size)
+                waiting, places, entries = [cls._merge(waiting, places, size)], [own], 0
+        return cls._merge(waiting, places, size)
 
     @classmethod
-    def _merged(cls, parts: Sequence[tuple["ScoreBins", IntArray]], size: int) -> "ScoreBins":
-        filled = [(part, cells) for part, cells in parts if len(part.lows)]
+    def _merge(cls, parts: Sequence["ScoreBins"], cells_of: Sequence[IntArray], size: int) -> "ScoreBins":
+        filled = [(part, cells) for part, cells in zip(parts, cells_of, strict=True) if len(part.lows)]
         if not filled:
             return cls.empty(size)
         lows, highs = (np.concatenate([getattr(part, name) for part, _ in filled]) for name in ("lows", "highs"))
+        # Stable, so that bins with one lower end merge in the same order on every machine.
         order = np.argsort(lows, kind="stable")
         lows, reach = lows[order], np.maximum.accumulate(highs[order])
-        # A bin that reaches into the next one cannot be told apart from it.
+        # A bin that overlaps the next one cannot be separated from it.
         apart = np.where(lows[1:] > reach[:-1], lows[1:] ^ reach[:-1], 0)
-        shift = max(_shift(apart), *(part.shift for part, _ in filled))
-        firsts = _firsts(apart >= 1 << shift)
+        shift = max(_find_shift(apart), *(part.shift for part, _ in filled))
+        firsts = _find_starts(apart >= 1 << shift)
         bins = np.empty(len(lows), np.int64)
         bins[order] = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(lows)))
         places, start = [], 0
@@ -105,13 +108,13 @@ class ScoreBins:
             places.append(cells[cell] * len(firsts) + own[at])
         weights = np.concatenate([part.weights for part, _ in filled])
         tops = reach[np.append(firsts[1:], len(reach)) - 1]
-        return cls(size, shift, lows[firsts], tops, *_added(np.concatenate(places), weights, size * len(firsts)))
+        return cls(size, shift, lows[firsts], tops, *_sum_places(np.concatenate(places), weights, size * len(firsts)))
 
     def together(self, sets: Sequence[Sequence[int]]) -> "ScoreBins":
-        """The weights of each set of columns; the sets are the columns of the result."""
+        """Returns the weights of each set of columns; the sets are the columns of the result."""
         bins, places, weights = len(self.lows), [np.zeros(0, np.int64)], [np.zeros(0)]
         for number, columns in enumerate(sets):
-            found = [self._of_column(column) for column in columns]
+            found = [self._filled_bins(column) for column in columns]
             if len(found) == 1:
                 own, summed = found[0]
             else:
@@ -124,7 +127,7 @@ class ScoreBins:
         return replace(self, size=2 * len(sets), places=np.concatenate(places), weights=np.concatenate(weights))
 
     def dense(self, first: int, beyond: int) -> FloatArray:
-        """The weights of the columns from `first` to before `beyond` [columns, 2, bins]."""
+        """Returns the weights of the columns from `first` to before `beyond` [columns, 2, bins]."""
         bins = len(self.lows)
         start, end = self._starts[[2 * first, 2 * beyond]]
         full = np.zeros((beyond - first) * 2 * bins)
@@ -132,19 +135,19 @@ class ScoreBins:
         return full.reshape(beyond - first, 2, bins)
 
     def summed(self, costs: FloatArray) -> FloatArray:
-        """The sum over the records of each column of what each costs by its bin."""
+        """Sums, over the records of each column, the cost of their bin."""
         cell, at = self.split()
         total: FloatArray = np.bincount(cell >> 1, self.weights * costs[at], minlength=self.size // 2).astype(np.float64)
         return total
 
     def split(self) -> tuple[IntArray, IntArray]:
-        """The cell and the bin of each place."""
+        """Returns the cell and the bin of each place."""
         cell = np.repeat(np.arange(self.size), np.diff(self._starts))
         return cell, self.places - cell * len(self.lows)
 
     @property
     def is_wide(self) -> npt.NDArray[np.bool_]:
-        """Whether different scores share the bin, so that their order is not known."""
+        """Whether distinct scores share the bin, so that their order is unknown."""
         wide: npt.NDArray[np.bool_] = self.highs > self.lows
         return wide
 
@@ -155,7 +158,7 @@ class ScoreBins:
         return middles
 
     def to_json(self) -> dict[str, Any]:
-        """The bins as plain JSON values: the scores, how far the wide ones reach, and the steps from one filled place to the next."""
+        """Returns the bins as plain JSON values: the scores, the width of the wide ones, and the steps between filled places."""
         wide, whole = np.flatnonzero(self.is_wide), self.weights.astype(np.int64)
         return {
             "shift": self.shift,
@@ -168,7 +171,7 @@ class ScoreBins:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], size: int) -> Self:
-        """The bins `to_json` wrote of so many cells.
+        """Reads the bins that `to_json` wrote, for `size` cells.
 
         Raises:
             ValueError: they do not fit.
@@ -186,7 +189,7 @@ class ScoreBins:
 
     @classmethod
     def from_even(cls, stored: Mapping[str, Any], size: int) -> Self:
-        """The bins of a table stored before, which were even in the logit; no two scores of one of them can be told apart.
+        """Reads bins that are even in the logit, as older versions stored them; scores in one of them cannot be distinguished.
 
         Raises:
             ValueError: they do not fit.
@@ -200,23 +203,23 @@ class ScoreBins:
         lows, highs = keys_of(np.append(0.0, edges)), keys_of(np.append(np.nextafter(edges, 0), 1.0))
         cell, even = np.divmod(places, _EVEN_BINS)
         filled, at = np.unique(even, return_inverse=True)
-        return cls(size, 0, lows[filled], highs[filled], *_added(cell * len(filled) + at, weights, size * len(filled)))
+        return cls(size, 0, lows[filled], highs[filled], *_sum_places(cell * len(filled) + at, weights, size * len(filled)))
 
-    def _of_column(self, column: int) -> tuple[IntArray, FloatArray]:
-        """What is filled of one column: label × bins + bin, and the weights."""
+    def _filled_bins(self, column: int) -> tuple[IntArray, FloatArray]:
+        """Returns the filled bins of one column: label × bins + bin, and the weights."""
         start, end = self._starts[[2 * column, 2 * column + 2]]
         return self.places[start:end] - 2 * column * len(self.lows), self.weights[start:end]
 
     @cached_property
     def _starts(self) -> IntArray:
-        """Where each cell's places begin, and at last where they end."""
+        """The start of each cell's places, and the end of the last."""
         return np.searchsorted(self.places, np.arange(self.size + 1) * len(self.lows)).astype(np.int64)
 
 
 def keys_of(scores: FloatArray) -> IntArray:
-    """Each score's key: the bits of a float rise with it, and above one half those of its distance from 1 fall."""
+    """Returns each score's key: the bits of a float rise with it, and above one half those of its distance from 1 fall."""
     near = np.minimum(scores, 1 - scores)
-    # Zero is added because the bits of -0.0 are those of a negative number.
+    # Adding zero clears the sign of -0.0, whose bits are those of a negative number.
     near += 0.0
     bits = near.view(np.int64)
     keys: IntArray = np.subtract(2 * _MIDDLE, bits, out=bits, where=scores > 0.5)  # noqa: PLR2004 - the middle
@@ -224,36 +227,36 @@ def keys_of(scores: FloatArray) -> IntArray:
 
 
 def scores_of(keys: IntArray) -> FloatArray:
-    """The score of each key."""
+    """Returns the score of each key."""
     is_high = keys > _MIDDLE
     near = np.where(is_high, 2 * _MIDDLE - keys, keys).view(np.float64)
     return np.where(is_high, 1 - near, near)
 
 
-def _shift(apart: IntArray) -> int:
-    """The fewest last bits to leave out so that at most MOST bins are left; `apart` are the bits in which neighbours differ."""
+def _find_shift(apart: IntArray) -> int:
+    """Returns the fewest trailing bits to drop so that at most MOST bins are left; `apart` are the bits in which neighbours differ."""
     if len(apart) < MOST:
         return 0
     return int(np.partition(apart, len(apart) - MOST)[len(apart) - MOST]).bit_length()
 
 
-def _firsts(differ: npt.NDArray[np.bool_]) -> IntArray:
-    """Where runs of equal neighbours begin; `differ` says of each but the first whether it differs from the one before."""
+def _find_starts(differ: npt.NDArray[np.bool_]) -> IntArray:
+    """Returns the starts of runs of equal neighbours; `differ` says of each but the first whether it differs from the one before."""
     return np.append(0, np.flatnonzero(differ) + 1)
 
 
-def _added(places: IntArray, weights: FloatArray, beyond: int) -> tuple[IntArray, FloatArray]:
-    """Each place below `beyond` once, in order, with the sum of its weights; zeros left out."""
+def _sum_places(places: IntArray, weights: FloatArray, beyond: int) -> tuple[IntArray, FloatArray]:
+    """Returns each place below `beyond` once, in order, with the sum of its weights; zeros left out."""
     if beyond <= 4 * places.size:
         dense = np.bincount(places, weights, minlength=beyond)
         filled = np.flatnonzero(dense)
         return filled.astype(np.int64), dense[filled].astype(np.float64)
     if not places.size:
         return places, weights
-    # A stable sort of what is mostly sorted is nearly as fast as reading it.
+    # A stable sort of mostly sorted numbers is nearly as fast as reading them.
     order = np.argsort(places, kind="stable")
     ordered = places[order]
-    firsts = _firsts(ordered[1:] != ordered[:-1])
+    firsts = _find_starts(ordered[1:] != ordered[:-1])
     summed = np.add.reduceat(weights[order], firsts)
     kept = summed > 0
     return ordered[firsts][kept], summed[kept]

@@ -1,4 +1,4 @@
-"""Sums over records with a score, from which every figure of scores is made. A record's place and order leave no trace in them."""
+"""Sums over records with a score, from which every figure of scores is computed. They do not depend on the order of the records."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,28 +6,28 @@ from typing import Any, Self
 
 import numpy as np
 
-from app.metrics.groups import FloatArray, IntArray, checked_counts
-from app.metrics.tables.score_bins import ScoreBins
+from ..groups import FloatArray, IntArray, check_counts
+from .score_bins import ScoreBins
 
 QUANTITIES = ("score", "squared_error", "log_loss")
-"""What is summed of each record: p, (p - y)², and -ln of the probability of what happened."""
+"""Quantities summed per record: p, (p - y)², and -ln of the probability of the actual outcome."""
 
 SMALLEST = float(np.finfo(np.float64).eps)
-"""Probabilities are kept this far from 0 and 1 in logarithms, as scikit-learn keeps them."""
+"""Min distance of probabilities from 0 and 1 in logarithms, as in scikit-learn."""
 
 DECILES = 10
-"""Bins of equal width in p, for the calibration error."""
+"""Number of bins of equal width in p, for the calibration error."""
 
 SUMS_GRAIN, SQUARES_GRAIN = 2.0**40, 2.0**30
-"""Each record's part is rounded to these fractions, so that the sums of some thousand records are exact in any order."""
+"""Inverse of the step that each record's part is rounded to, so that sums of thousands of records are exact in any order."""
 
 LARGEST_LOSS = -float(np.log(SMALLEST))
-"""The log loss of a probability of nothing for what happened."""
+"""Log loss of a probability of zero for the actual outcome."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreSums:
-    """Sums by column and actual outcome (unfavourable, favourable), of records with a score whose outcome is known.
+    """Sums by column and actual outcome (unfavourable, favourable), over records with a score and a known outcome.
 
     `counts`, `weights` and `squares` (of the weights) [C, 2]; `sums` and `sums_of_squares` [C, 2, 3] of the weighted quantities and of
     their squares; `calibration` [C, DECILES, 3] by tenths of the score: the weight, the weighted scores, the weight of the favourable;
@@ -44,12 +44,12 @@ class ScoreSums:
 
     @property
     def arrays(self) -> list[Any]:
-        """All but the bins; the first axis of each is the columns."""
+        """All arrays but the bins; the first axis of each is the columns."""
         return [self.counts, self.weights, self.squares, self.sums, self.sums_of_squares, self.calibration]
 
     @classmethod
     def from_records(cls, columns: IntArray, size: int, actual: IntArray, scores: FloatArray, weights: FloatArray | None) -> Self:
-        """The sums of records by column in `range(size)`; scores in [0, 1], outcomes 0 or 1."""
+        """Sums the records by column in `range(size)`; scores in [0, 1], outcomes 0 or 1."""
         key = columns * 2 + actual
         cells = size * 2
 
@@ -59,10 +59,10 @@ class ScoreSums:
             return added
 
         counts = np.bincount(key, minlength=cells)
-        quantities = _quantities(actual, scores)
+        quantities = _compute_quantities(actual, scores)
         tenths = columns * DECILES + np.minimum((scores * DECILES).astype(np.int64), DECILES - 1)
-        rounded = [_rounded(part, SUMS_GRAIN) for part in quantities]
-        squared = (_rounded(part * part, SQUARES_GRAIN) for part in quantities)
+        rounded = [_round(part, SUMS_GRAIN) for part in quantities]
+        squared = (_round(part * part, SQUARES_GRAIN) for part in quantities)
         beyond = size * DECILES
         by_tenth = (None, rounded[0], actual.astype(np.float64))
         return cls(
@@ -77,27 +77,27 @@ class ScoreSums:
 
     @classmethod
     def empty(cls, size: int) -> Self:
-        """The sums of no record."""
+        """Returns the sums of no record."""
         return cls.from_records(*(np.zeros(0, np.int64), size, np.zeros(0, np.int64), np.zeros(0)), None)
 
     @classmethod
-    def merged(cls, parts: Sequence[tuple["ScoreSums", IntArray]], size: int) -> "ScoreSums":
-        """The sum of the parts, each with the column in `range(size)` that each of its columns goes to."""
+    def merged(cls, parts: Sequence["ScoreSums"], columns_of: Sequence[IntArray], size: int) -> "ScoreSums":
+        """Returns the sum of the parts. `columns_of` hold, for each part, the new positions in `range(size)` of its columns."""
         total = cls.empty(size)
-        for part, columns in parts:
+        for part, columns in zip(parts, columns_of, strict=True):
             for array, more in zip(total.arrays, part.arrays, strict=True):
                 array[columns] += more
-        cells = [(part.bins, (columns[:, None] * 2 + np.arange(2)).ravel()) for part, columns in parts]
-        return replace(total, bins=ScoreBins.merged(cells, size * 2))
+        cells = [(columns[:, None] * 2 + np.arange(2)).ravel() for columns in columns_of]
+        return replace(total, bins=ScoreBins.merged([part.bins for part in parts], cells, size * 2))
 
     def together(self, sets: Sequence[Sequence[int]]) -> "ScoreSums":
-        """The sums of each set of columns; the sets are the columns of the result."""
+        """Returns the sums of each set of columns; the sets are the columns of the result."""
         counts, *others = (np.stack([part[list(columns)].sum(axis=0) for columns in sets]) for part in self.arrays)
         weights, squares, sums, sums_of_squares, calibration = others
         return ScoreSums(counts, weights, squares, sums, sums_of_squares, calibration, self.bins.together(sets))
 
     def to_json(self) -> dict[str, Any]:
-        """The sums as plain JSON values: of the bins only what is filled, of the weights nothing where every record weighs 1."""
+        """Returns the sums as plain JSON values: only the filled bins, and no weights where every record weighs 1."""
         weighed = not (np.array_equal(self.weights, self.counts) and np.array_equal(self.squares, self.counts))
         weights = {"weights": self.weights.tolist(), "squares": self.squares.tolist()} if weighed else {}
         return {
@@ -111,12 +111,12 @@ class ScoreSums:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], size: int) -> Self:
-        """The sums `to_json` wrote of so many columns; before, it wrote a `histogram` even in the logit where `ranked` is now.
+        """Reads the sums that `to_json` wrote, for `size` columns; older ones have a `histogram`, even in the logit, instead of `ranked`.
 
         Raises:
             ValueError: they do not fit.
         """
-        counts = checked_counts(stored["counts"], size, 2)
+        counts = check_counts(stored["counts"], size, 2)
         weights, squares = (np.asarray(stored.get(name, counts), dtype=np.float64).reshape(size, 2) for name in ("weights", "squares"))
         cells = (size, 2, len(QUANTITIES))
         sums, sums_of_squares = (np.asarray(stored[name], dtype=np.float64).reshape(cells) for name in ("sums", "sums_of_squares"))
@@ -127,21 +127,21 @@ class ScoreSums:
 
 
 def losses_of(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The log loss of each score if the label is favourable, and if it is not."""
+    """Returns the log loss of each score if the label is favourable, and if it is not."""
     kept = np.clip(scores, SMALLEST, 1 - SMALLEST)
     return -np.log(kept), -np.log1p(-kept)
 
 
-def _rounded(part: FloatArray, grain: float) -> FloatArray:
-    """The numbers, rounded to fractions of one over the grain, a power of two."""
+def _round(part: FloatArray, grain: float) -> FloatArray:
+    """Rounds the numbers to fractions of one over the grain, a power of two."""
     rounded = part * grain
     np.rint(rounded, out=rounded)
     rounded *= 1 / grain
     return rounded
 
 
-def _quantities(actual: IntArray, scores: FloatArray) -> list[FloatArray]:
-    """Each record's QUANTITIES."""
+def _compute_quantities(actual: IntArray, scores: FloatArray) -> list[FloatArray]:
+    """Returns the QUANTITIES of each record."""
     kept = np.clip(scores, SMALLEST, 1 - SMALLEST)
     loss = np.where(actual == 1, kept, 1 - kept)
     np.negative(np.log(loss, out=loss), out=loss)

@@ -1,4 +1,4 @@
-"""The probabilities of the favourable outcome beside the labels that came back, by group."""
+"""Probabilities of the favourable outcome with their ground-truth labels, by group."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from app.metrics.groups import NEITHER, Groups, IntArray, Role, as_groups, checked_codes, checked_counts, gathered, positions, union
-from app.metrics.tables.score_sums import ScoreSums
-from app.metrics.tables.weighting import checked_weights
+from ..groups import NEITHER, Group, Groups, IntArray, as_groups, check_codes, check_counts, positions, sum_by_place, union
+from .score_sums import ScoreSums
+from .weighting import check_weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreTable:
-    """Sums by group; the last column holds the records of no group. `unscored` [groups + 1] counts the records left out.
+    """Sums by group; the last column holds the ungrouped records. `unscored` [groups + 1] counts the records left out.
 
     Left out are records without a score in [0, 1], and those whose label is neither outcome.
 
@@ -28,14 +28,14 @@ class ScoreTable:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "groups", as_groups(self.groups))
-        object.__setattr__(self, "unscored", checked_counts(self.unscored, len(self.groups) + 1))
+        object.__setattr__(self, "unscored", check_counts(self.unscored, len(self.groups) + 1))
         if len(self.sums.counts) != len(self.groups) + 1:
             raise ValueError(f"expected sums of {len(self.groups) + 1} columns, found {len(self.sums.counts)}")
 
     @classmethod
     def from_records(
         cls,
-        groups: Iterable[tuple[str, Role]],
+        groups: Iterable[Group],
         codes: npt.ArrayLike,
         actual: npt.ArrayLike,
         scores: npt.ArrayLike,
@@ -47,13 +47,13 @@ class ScoreTable:
             ValueError: a code is out of range, or the arrays differ in length.
         """
         named = as_groups(groups)
-        columns = checked_codes(codes, NEITHER, len(named)) % (len(named) + 1)
-        labels, probabilities = checked_codes(actual, 0, 3), np.asarray(scores, dtype=np.float64)
+        columns = check_codes(codes, NEITHER, len(named)) % (len(named) + 1)
+        labels, probabilities = check_codes(actual, 0, 3), np.asarray(scores, dtype=np.float64)
         if not columns.shape == labels.shape == probabilities.shape:
             raise ValueError(
                 f"expected one label and one score per record, found {labels.size} and {probabilities.size} for {columns.size} records"
             )
-        weighed = checked_weights(weights, columns.size)
+        weighed = check_weights(weights, columns.size)
         kept = (labels != 2) & (probabilities >= 0) & (probabilities <= 1)  # noqa: PLR2004 - 2 is neither outcome
         unscored = np.bincount(columns[~kept], minlength=len(named) + 1)
         if not kept.all():
@@ -63,7 +63,7 @@ class ScoreTable:
 
     @classmethod
     def unknown(cls, groups: Groups, records: IntArray) -> Self:
-        """The table of so many records [groups + 1] none of which has a score.
+        """Returns the table of records [groups + 1] none of which has a score.
 
         Raises:
             ValueError: the counts do not fit the groups.
@@ -72,28 +72,28 @@ class ScoreTable:
 
     @classmethod
     def merged(cls, tables: Sequence["ScoreTable"]) -> "ScoreTable":
-        """The sum of the tables, groups aligned by label; of no table, an empty one."""
+        """Returns the sum of the tables, with groups aligned by label; an empty table for none."""
         groups = union([table.groups for table in tables])
-        # The records of no group stand last, before and after.
+        # The column of ungrouped records is last in the parts and in the sum.
         places = [np.append(positions(table.groups, groups), len(groups)) for table in tables]
         unscored = np.zeros(len(groups) + 1, np.int64)
         for table, columns in zip(tables, places, strict=True):
             unscored[columns] += table.unscored
-        sums = ScoreSums.merged([(table.sums, columns) for table, columns in zip(tables, places, strict=True)], len(groups) + 1)
+        sums = ScoreSums.merged([table.sums for table in tables], places, len(groups) + 1)
         return cls(groups, sums, unscored)
 
     def regrouped(self, groups: Groups, rows: IntArray) -> "ScoreTable":
-        """The sums in other groups; `rows` says for each column where it goes, that of no group included."""
+        """Returns the sums in other groups; `rows` holds the new position of each column, including that of the ungrouped records."""
         sets = [np.flatnonzero(rows == place).tolist() for place in range(len(groups) + 1)]
-        return ScoreTable(groups, self.sums.together(sets), gathered(self.unscored, rows, len(groups) + 1))
+        return ScoreTable(groups, self.sums.together(sets), sum_by_place(self.unscored, rows, len(groups) + 1))
 
     def to_json(self) -> dict[str, Any]:
-        """The table as plain JSON values."""
+        """Returns the table as plain JSON values."""
         return {"groups": [list(group) for group in self.groups], "unscored": self.unscored.tolist(), **self.sums.to_json()}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The table `to_json` wrote.
+        """Reads the table that `to_json` wrote.
 
         Raises:
             ValueError: the sums do not fit the groups.

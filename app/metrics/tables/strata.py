@@ -1,31 +1,50 @@
-"""Outcomes by stratum and group: what the conditional metrics compare like with like by."""
+"""Outcomes by stratum and group, so that the conditional metrics compare like with like."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from app.metrics.groups import NEITHER, FloatArray, Groups, IntArray, checked_codes, checked_counts, checked_places, gathered, positions
-from app.metrics.tables.weighting import Weighting, tallied
+from ..groups import NEITHER, FloatArray, Groups, IntArray, check_codes, check_counts, check_places, positions, sum_by_place
+from .weighting import Weighting, check_each, count_keys
 
 MOST_STRATA = 1000
-"""More distinct values than this are no strata: nearly every record would be alone in its own."""
+"""Max distinct values of a stratum column: with more, nearly every record would be alone in its own."""
 
 MOST_PLACES = 100_000
-"""Strata times groups; more than so many are not compared."""
+"""Max strata times groups that are compared."""
+
+
+class RecordStrata(NamedTuple):
+    """The labels of the strata, and per record its position among them (or -1 for none)."""
+
+    labels: Sequence[str]
+    codes: npt.ArrayLike
+
+    def checked(self, records: int) -> "RecordStrata":
+        """Returns the same with the positions as an array.
+
+        Raises:
+            ValueError: another number of positions.
+        """
+        return RecordStrata(self.labels, check_each(self.codes, records, "stratum"))
+
+    def slice(self, part: slice) -> "RecordStrata":
+        """Returns the strata of some of the records."""
+        return RecordStrata(self.labels, np.asarray(self.codes)[part])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strata:
     """Counts of records [S strata, groups, 2] by outcome, or [S, groups, 2, 2] by actual and predicted outcome, and their weighting.
 
-    Records of no group, unclassified ones, and those without a stratum are in no cell. Where there are too many strata to be
-    compared there are none, and `reason` says so.
+    Ungrouped and unclassified records, and those without a stratum, are in no cell. Where there are too many strata to
+    compare there are none, and `reason` says so.
 
     Raises:
-        ValueError: a stratum stands twice, there are more than MOST_STRATA, or the counts do not fit the labels.
+        ValueError: a stratum occurs twice, there are more than MOST_STRATA, or the counts do not fit the labels.
     """
 
     labels: tuple[str, ...]
@@ -42,13 +61,13 @@ class Strata:
         shape = np.shape(self.counts)
         if len(shape) < 3 or shape[0] != len(self.labels):  # noqa: PLR2004 - strata, groups and one outcome at least
             raise ValueError(f"expected counts of {len(self.labels)} strata, found the shape {shape}")
-        object.__setattr__(self, "counts", checked_counts(self.counts, *shape))
+        object.__setattr__(self, "counts", check_counts(self.counts, *shape))
         if self.weighting is not None and self.weighting.weights.shape != shape:
             raise ValueError(f"expected a weighting of the shape {shape}, found {self.weighting.weights.shape}")
 
     @classmethod
     def none(cls, reason: str, *shape: int) -> Self:
-        """No strata of cells of that shape (groups and outcomes), and why."""
+        """Returns no strata, for cells of that shape (groups and outcomes), with the reason."""
         return cls((), np.zeros((0, *shape), np.int64), None, reason)
 
     @classmethod
@@ -67,11 +86,11 @@ class Strata:
         Raises:
             ValueError: a code is out of range, or the arrays differ in length.
         """
-        strata = checked_codes(codes, NEITHER, len(labels))
+        strata = check_codes(codes, NEITHER, len(labels))
         if strata.shape != group_codes.shape:
             raise ValueError(f"expected one stratum per record, found {strata.size} for {group_codes.size} records")
         shape = (groups, *(2 for _ in outcomes))
-        if too_many := _too_many(len(labels), groups):
+        if too_many := _explain_too_many(len(labels), groups):
             return cls.none(too_many, *shape)
         kept = (strata != NEITHER) & (group_codes != NEITHER)
         for outcome in outcomes:
@@ -80,12 +99,12 @@ class Strata:
         for outcome in outcomes:
             key = key * 2 + outcome
         size = (len(labels), *shape)
-        counts, weighting = tallied(key[kept], int(np.prod(size)), None if weights is None else weights[kept])
-        return cls(tuple(labels), counts.reshape(size), weighting and _shaped(weighting, *size))
+        counts, weighting = count_keys(key[kept], int(np.prod(size)), None if weights is None else weights[kept])
+        return cls(tuple(labels), counts.reshape(size), weighting and weighting.reshaped(*size))
 
     @property
     def known(self) -> Weighting:
-        """The weighting; where there is none, every record weighs 1."""
+        """The weighting; every record weighs 1 where there is none."""
         return Weighting.of_counts(self.counts) if self.weighting is None else self.weighting
 
     @property
@@ -94,27 +113,27 @@ class Strata:
         return self.known.weights
 
     def over(self, axis: int) -> "Strata":
-        """The cells without one of the outcomes, which is summed over: -1 the predicted, -2 the actual."""
+        """Returns the cells summed over one of the outcomes: -1 the predicted, -2 the actual."""
         weighting = self.weighting and Weighting(self.weighting.weights.sum(axis=axis), self.weighting.squares.sum(axis=axis))
         return Strata(self.labels, self.counts.sum(axis=axis), weighting, self.reason)
 
     def regrouped(self, groups: int, places: npt.ArrayLike) -> "Strata":
-        """The same records in so many other groups: `places` says for each group where it goes, or NEITHER.
+        """Returns the same records in other groups: `places` holds the new position of each group, or NEITHER.
 
         Raises:
             ValueError: the places do not fit the groups.
         """
-        checked = checked_places(places, self.counts.shape[1], groups)
+        checked = check_places(places, self.counts.shape[1], groups)
         kept = checked != NEITHER
 
         def moved(part: npt.NDArray[Any]) -> npt.NDArray[Any]:
-            return gathered(part.swapaxes(0, 1)[kept], checked[kept], groups).swapaxes(0, 1)
+            return sum_by_place(part.swapaxes(0, 1)[kept], checked[kept], groups).swapaxes(0, 1)
 
         weighting = self.weighting and Weighting(moved(self.weighting.weights), moved(self.weighting.squares))
         return Strata(self.labels, moved(self.counts), weighting, self.reason)
 
     def to_json(self) -> dict[str, Any]:
-        """The strata as plain JSON values: only the cells that hold records, by their place in the flat table."""
+        """Returns the strata as plain JSON values: only the cells that hold records, by their place in the flat table."""
         places = np.flatnonzero(self.counts)
         stored: dict[str, Any] = {"labels": list(self.labels), "places": places.tolist(), "counts": self.counts.ravel()[places].tolist()}
         if self.weighting is not None:
@@ -123,7 +142,7 @@ class Strata:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any] | None, counts: IntArray, weighting: Weighting | None) -> Self | None:
-        """The strata `to_json` wrote, of a table with these counts [groups, …] and their weighting; None of None.
+        """Reads the strata that `to_json` wrote, for a table with these counts [groups, …] and weighting; None for None.
 
         Raises:
             ValueError: the cells do not fit.
@@ -132,8 +151,8 @@ class Strata:
             return None
         labels, shape = tuple(stored["labels"]), (len(stored["labels"]), *counts.shape)
         if "cells" in stored:
-            return cls(labels, *_of_weights(np.reshape(np.asarray(stored["cells"], np.float64), shape), counts, weighting))
-        places = checked_codes(np.asarray(stored["places"], dtype=np.int64), 0, int(np.prod(shape)))
+            return cls(labels, *_estimate_counts(np.reshape(np.asarray(stored["cells"], np.float64), shape), counts, weighting))
+        places = check_codes(np.asarray(stored["places"], dtype=np.int64), 0, int(np.prod(shape)))
         parts = {name: np.zeros(int(np.prod(shape)), np.int64 if name == "counts" else np.float64) for name in _PARTS if name in stored}
         for name, part in parts.items():
             part[places] = stored[name]
@@ -145,10 +164,10 @@ _PARTS = ("counts", "weights", "squares")
 
 
 def check_fit(counts: tuple[int, ...], weighting: Weighting | None, cells: tuple[int, ...], strata: Strata | None) -> None:
-    """Refuses a weighting that is not of the shape of a table's counts, or strata that are not of these cells (groups and outcomes).
+    """Checks that a weighting has the shape of a table's counts, and strata that of its cells (groups and outcomes).
 
     Raises:
-        ValueError: it is not.
+        ValueError: one of them does not.
     """
     if weighting is not None and weighting.weights.shape != counts:
         raise ValueError(f"expected a weighting of the shape {counts}, found {weighting.weights.shape}")
@@ -156,17 +175,17 @@ def check_fit(counts: tuple[int, ...], weighting: Weighting | None, cells: tuple
         raise ValueError(f"expected strata of cells of the shape {cells}, found {strata.counts.shape[1:]}")
 
 
-def merged_strata(parts: Sequence[tuple[Strata | None, Groups]], groups: Groups) -> Strata | None:
-    """The sum of those there are, strata and groups aligned by label; None where no table has any.
+def merge_strata(parts: Sequence[Strata | None], groups_of: Sequence[Groups], groups: Groups) -> Strata | None:
+    """Returns the sum of the strata that exist, aligned by label; None where no table has any. `groups_of` are the groups of each part.
 
-    Records of a table that was counted without strata are like records without one: those of the others still tell.
+    Records of a table counted without strata are like records without a stratum: those of the other tables still count.
     """
-    known = [(strata, own) for strata, own in parts if strata is not None]
+    known = [(strata, own) for strata, own in zip(parts, groups_of, strict=True) if strata is not None]
     if not known:
         return None
     labels = tuple(dict.fromkeys(label for strata, _ in known for label in strata.labels))
     shape = (len(groups), *known[0][0].counts.shape[2:])
-    if reason := next((strata.reason for strata, _ in known if strata.reason), _too_many(len(labels), len(groups))):
+    if reason := next((strata.reason for strata, _ in known if strata.reason), _explain_too_many(len(labels), len(groups))):
         return Strata.none(reason, *shape)
     place = {label: position for position, label in enumerate(labels)}
     counts = np.zeros((len(labels), *shape), np.int64)
@@ -182,8 +201,8 @@ def merged_strata(parts: Sequence[tuple[Strata | None, Groups]], groups: Groups)
     return Strata(labels, counts, Weighting(weights, squares) if is_weighted else None)
 
 
-def _too_many(strata: int, groups: int) -> str:
-    """Why so many strata of so many groups are not compared; nothing where they are."""
+def _explain_too_many(strata: int, groups: int) -> str:
+    """Returns why so many strata of so many groups are not compared; "" where they are."""
     if strata > MOST_STRATA:
         return f"the records lie in {strata:,} different strata, where at most {MOST_STRATA:,} are compared"
     if strata * groups > MOST_PLACES:
@@ -191,10 +210,10 @@ def _too_many(strata: int, groups: int) -> str:
     return ""
 
 
-def _of_weights(cells: FloatArray, counts: IntArray, weighting: Weighting | None) -> tuple[IntArray, Weighting | None]:
-    """Counts and weighting of strata that were stored as weights alone, of a table with these counts [groups, …] and their weighting.
+def _estimate_counts(cells: FloatArray, counts: IntArray, weighting: Weighting | None) -> tuple[IntArray, Weighting | None]:
+    """Returns counts and weighting of strata stored as weights alone, for a table with these counts [groups, …] and weighting.
 
-    Of weighted records the counts are guessed: a stratum has as many as would weigh as much on average.
+    The counts of weighted records are estimated: as many as would have the stratum's weight on average.
     """
     if weighting is None:
         return np.rint(cells).astype(np.int64), None
@@ -204,7 +223,3 @@ def _of_weights(cells: FloatArray, counts: IntArray, weighting: Weighting | None
     )
     guessed = np.divide(cells, mean, out=np.zeros_like(cells), where=mean > 0)
     return np.where(cells > 0, np.maximum(np.rint(guessed), 1), 0).astype(np.int64), Weighting(cells, cells * ratio)
-
-
-def _shaped(weighting: Weighting, *shape: int) -> Weighting:
-    return Weighting(weighting.weights.reshape(shape), weighting.squares.reshape(shape))

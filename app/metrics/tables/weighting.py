@@ -1,20 +1,20 @@
-"""Instance weights of counted records: their sums, and the sums of their squares, from which the effective sample size follows."""
+"""Instance weights of counted records: their sums, and sums of squares, which give the effective sample size."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from app.metrics.groups import FloatArray, IntArray, gathered
+from ..groups import FloatArray, IntArray, sum_by_place
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weighting:
-    """Sums of the weights w and of w² in cells of any shape. Records of one cell need not weigh the same.
+    """Sums of the weights w and of w² in cells of any shape. Records of one cell may have different weights.
 
-    The effective size of a set of records is (Σw)²/Σw² (Kish 1965): how many records of equal weight would be as sure.
+    The effective size of a set of records is (Σw)²/Σw² (Kish 1965): the number of records of equal weight that are as certain.
 
     Raises:
         ValueError: the shapes differ, or a sum is negative or not finite.
@@ -33,43 +33,47 @@ class Weighting:
 
     @classmethod
     def of_counts(cls, counts: IntArray) -> Self:
-        """The weighting of records that all weigh 1."""
+        """Returns the weighting of records that all weigh 1."""
         same: FloatArray = counts.astype(np.float64)
         return cls(same, same)
 
     def regrouped(self, places: IntArray, size: int) -> "Weighting":
-        """The sums of the first axis' cells by their place in `range(size)`."""
-        return Weighting(gathered(self.weights, places, size), gathered(self.squares, places, size))
+        """Sums the cells of the first axis by their place in `range(size)`."""
+        return Weighting(sum_by_place(self.weights, places, size), sum_by_place(self.squares, places, size))
+
+    def reshaped(self, *shape: int) -> "Weighting":
+        """Returns the same cells in another shape."""
+        return Weighting(self.weights.reshape(shape), self.squares.reshape(shape))
 
     def to_json(self) -> dict[str, Any]:
-        """The sums as plain JSON values."""
+        """Returns the sums as plain JSON values."""
         return {"weights": self.weights.tolist(), "squares": self.squares.tolist()}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any] | None, *shape: int) -> Self | None:
-        """The weighting `to_json` wrote; None of None.
+        """Reads the weighting that `to_json` wrote; None for None.
 
         Raises:
             ValueError: another shape, or the sums do not fit each other.
         """
         if stored is None:
             return None
-        # JSON cannot tell an empty matrix from an empty list.
+        # JSON cannot distinguish an empty matrix from an empty list.
         weights, squares = (np.asarray(stored[name], dtype=np.float64).reshape(shape) for name in ("weights", "squares"))
         return cls(weights, squares)
 
 
 SLICE = 2**17
-"""Records that are counted at a time: what stands in between for each of them is held for so many only."""
+"""Records counted at a time; bounds the memory of intermediate arrays."""
 
 
 def slices(records: int) -> list[slice]:
-    """The records, so many at a time; one empty slice of none."""
+    """Divides the records into slices of `SLICE`; one empty slice for none."""
     return [slice(start, start + SLICE) for start in range(0, max(records, 1), SLICE)]
 
 
-def tallied(key: IntArray, size: int, weights: FloatArray | None) -> tuple[IntArray, Weighting | None]:
-    """How many records have each key in `range(size)`, and their weights where they have any."""
+def count_keys(key: IntArray, size: int, weights: FloatArray | None) -> tuple[IntArray, Weighting | None]:
+    """Counts the records with each key in `range(size)`, and sums their weights where they carry any."""
     counts = np.bincount(key, minlength=size).astype(np.int64)
     if weights is None:
         return counts, None
@@ -77,8 +81,8 @@ def tallied(key: IntArray, size: int, weights: FloatArray | None) -> tuple[IntAr
     return counts, Weighting(sums, squares)
 
 
-def checked_each(values: npt.ArrayLike, records: int, noun: str) -> npt.NDArray[Any]:
-    """One value per record, as an array.
+def check_each(values: npt.ArrayLike, records: int, noun: str) -> npt.NDArray[Any]:
+    """Returns one value per record, as an array.
 
     Raises:
         ValueError: another number of values.
@@ -89,8 +93,8 @@ def checked_each(values: npt.ArrayLike, records: int, noun: str) -> npt.NDArray[
     return array
 
 
-def checked_weights(weights: npt.ArrayLike | None, records: int) -> FloatArray | None:
-    """One weight per record as float64.
+def check_weights(weights: npt.ArrayLike | None, records: int) -> FloatArray | None:
+    """Returns one weight per record as float64.
 
     Raises:
         ValueError: another number of weights, or one is negative or not finite.
@@ -105,8 +109,16 @@ def checked_weights(weights: npt.ArrayLike | None, records: int) -> FloatArray |
     return array
 
 
-def merged_weighting(parts: Sequence[tuple[IntArray, Weighting | None, IntArray]], shape: tuple[int, ...]) -> Weighting | None:
-    """The sum of several weightings, each (counts, weighting, the rows of the sum that its rows go to); None where none has one.
+class WeightedPart(NamedTuple):
+    """Counts of one table, their weighting if it has one, and the rows of a sum that its rows go to."""
+
+    counts: IntArray
+    weighting: Weighting | None
+    rows: IntArray
+
+
+def merge_weighting(parts: Sequence[WeightedPart], shape: tuple[int, ...]) -> Weighting | None:
+    """Returns the sum of several weightings; None where none has one.
 
     Where only some tables are weighted, each record of the others weighs 1.
     """

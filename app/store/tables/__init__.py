@@ -1,17 +1,17 @@
 """One Row class a file, and the metadata that the migrations are checked against."""
 
-from app.store.tables.alerts import AlertChannelRow, AlertRow, AlertRuleChannelRow, AlertRuleRow, NotificationRow
-from app.store.tables.api_keys import ApiKeyRow
-from app.store.tables.base import Row
-from app.store.tables.checks import CheckRow, CheckTableRow, MeasurementRow
-from app.store.tables.counterfactuals import CopyTargetRow, CounterfactualRow
-from app.store.tables.deployments import DeploymentRow, DeploymentSchemaRow
-from app.store.tables.mitigation import BiasDetectorRow, FlaggedRecordRow, MitigationProfileRow, MitigationSettingsRow
-from app.store.tables.monitors import MonitorRow
-from app.store.tables.payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow
-from app.store.tables.people import ActivityRow, SessionRow, UserRow
-from app.store.tables.training_data import TrainingCorrelationRow, TrainingDataRow, TrainingDistributionRow, TrainingTableRow
-from app.store.tables.workers import WorkerRow
+from .alerts import AlertChannelRow, AlertRow, AlertRuleChannelRow, AlertRuleRow, NotificationRow
+from .api_keys import ApiKeyRow
+from .base import Row
+from .checks import CheckRow, CheckTableRow, MeasurementRow
+from .counterfactuals import CopyTargetRow, CounterfactualRow
+from .deployments import DeploymentRow, DeploymentSchemaRow, EndpointFailureRow
+from .mitigation import BiasDetectorRow, FlaggedRecordRow, MitigationProfileRow, MitigationSettingsRow
+from .monitors import MonitorRow
+from .payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow
+from .people import ActivityRow, SessionRow, UserRow
+from .training_data import TrainingCorrelationRow, TrainingDataRow, TrainingDistributionRow, TrainingTableRow
+from .workers import ListenerRow, WorkerRow
 
 __all__ = [
     "RECORD_NO_BLOCK",
@@ -28,8 +28,10 @@ __all__ = [
     "CounterfactualRow",
     "DeploymentRow",
     "DeploymentSchemaRow",
+    "EndpointFailureRow",
     "FeedbackRecordRow",
     "FlaggedRecordRow",
+    "ListenerRow",
     "MeasurementRow",
     "MitigationProfileRow",
     "MitigationSettingsRow",

@@ -1,4 +1,4 @@
-"""Alert rules, the alerts they open, where alerts are sent to, and what is still to be sent."""
+"""Alert rules, the alerts they open, the channels alerts are sent to, and the notifications."""
 
 from datetime import datetime
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 from sqlalchemy import BigInteger, ForeignKey, Identity, Index, UniqueConstraint, func, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.store.tables.base import Row
+from .base import Row
 
 
 class AlertChannelRow(Row):
-    """Where notifications go: a webhook, a Slack-compatible webhook, or e-mail. `secret` is encrypted."""
+    """One destination of notifications: a webhook, a Slack-compatible webhook, or e-mail. `secret` is encrypted."""
 
     __tablename__ = "alert_channels"
 

@@ -1,11 +1,11 @@
-"""API keys: only what recognises one, never the key."""
+"""API keys: only what identifies one, never the key."""
 
 from datetime import datetime
 
 from sqlalchemy import ForeignKey, Identity, func
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.store.tables.base import Row
+from .base import Row
 
 
 class ApiKeyRow(Row):

@@ -1,4 +1,4 @@
-"""Checks, the count tables they leave, and their measurements."""
+"""Checks, their count tables, and their measurements."""
 
 from datetime import datetime
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import BigInteger, ForeignKey, Identity, Index, SmallInteger, func, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.store.tables.base import Json, Row
+from .base import Json, Row
 
 
 class CheckRow(Row):
@@ -16,8 +16,8 @@ class CheckRow(Row):
     worker that owns it until `lease_until`. The unique indexes are what makes double runs impossible, whatever
     the workers do: one scheduled check per deployment and hour, one running check per deployment.
 
-    `failure` is the kind of error that `reason` tells in words. `alerts_due` is set in the transaction that ends the check, and taken
-    back in the one that works out its alerts: however often a process dies in between, each ended check is looked at once.
+    `failure` is the kind of error that `reason` gives in words. `alerts_due` is set in the transaction that ends the check, and taken
+    back in the one that decides its alerts: however often a process dies in between, each ended check is looked at once.
     """
 
     __tablename__ = "checks"
@@ -60,7 +60,7 @@ class CheckRow(Row):
 class CheckTableRow(Row):
     """One count table of a check.
 
-    `part` tells the records of its own span from the additional ones of earlier hours, which roll-ups leave out so
+    `part` separates the records of its own span from the additional ones of earlier hours, which roll-ups leave out so
     that no record is counted twice.
     """
 

@@ -1,11 +1,11 @@
-"""What the model said of perturbed copies: stored once per record, reused by every later check."""
+"""The model's answers to perturbed copies: stored once per record, reused by every later check."""
 
 from typing import Any
 
 from sqlalchemy import BigInteger, ForeignKey, Identity, Integer, SmallInteger, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.store.tables.base import Json, Row
+from .base import Json, Row
 
 
 class CopyTargetRow(Row):

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, Identity, SmallInteger, func
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.store.tables.base import Row
+from .base import Row
 
 
 class DeploymentRow(Row):
@@ -25,6 +25,18 @@ class DeploymentRow(Row):
     credentials: Mapped[bytes | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class EndpointFailureRow(Row):
+    """Failures in a row of an endpoint to answer checks. It is not called until `open_until`; NULL: the breaker never opened."""
+
+    __tablename__ = "endpoint_failures"
+
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True)
+    failures: Mapped[int]
+    reason: Mapped[str]
+    failed_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    open_until: Mapped[datetime | None]
 
 
 class DeploymentSchemaRow(Row):

@@ -1,4 +1,4 @@
-"""How a deployment's outcomes are mitigated, what was learnt for it, and the records it would change."""
+"""Mitigation of a deployment's outcomes: its settings, what was fitted for it, and the records it would change."""
 
 from datetime import datetime
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, func, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.store.tables.base import Row
+from .base import Row
 
 
 class MitigationSettingsRow(Row):
-    """What somebody set. A deployment without a row has the defaults."""
+    """Settings of one deployment. A deployment without a row has the defaults."""
 
     __tablename__ = "mitigation_settings"
 
@@ -21,7 +21,7 @@ class MitigationSettingsRow(Row):
 
 
 class MitigationProfileRow(Row):
-    """One version of what was learnt from payload. `basis` is a digest of what it was fitted for."""
+    """One version of what was fitted to payload. `basis` is a digest of what it was fitted for."""
 
     __tablename__ = "mitigation_profiles"
 

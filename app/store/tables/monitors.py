@@ -6,13 +6,13 @@ from typing import Any
 from sqlalchemy import ForeignKey, func
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.store.tables.base import Row
+from .base import Row
 
 
 class MonitorRow(Row):
-    """One monitor; `schedule` stands apart from `config` because the tick asks for it.
+    """One monitor; `schedule` is a column besides `config` because the tick asks for it.
 
-    `scheduled_since` is when the schedule was last switched on: hours before it are nobody's business.
+    `scheduled_since` is when the schedule was last switched on: hours before it are not checked.
     """
 
     __tablename__ = "monitors"

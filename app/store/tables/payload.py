@@ -1,7 +1,7 @@
 """Logged scoring records.
 
-Two tables, because a record id must be unique for ever while records live in monthly partitions, which only an
-index containing the month could enforce: `payload_keys` holds every id once and says where its record lies.
+Two tables, because a record id must be unique permanently while records live in monthly partitions, which only an
+index containing the month could enforce: `payload_keys` holds every id once and says where its record is.
 No foreign key points to the deployment (a check per copied row would cost a quarter of the write); the write
 itself locks the deployment's row, and deleting a deployment deletes these rows first.
 """
@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Index, Integer, PrimaryKeyConstraint, Sequence, SmallInteger, func, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.store.tables.base import Json, Row
+from .base import Json, Row
 
 RECORD_NO_BLOCK = 1000
 """Record numbers that one `nextval` reserves: the number it returns and the following ones."""
@@ -34,7 +34,7 @@ class PayloadKeyRow(Row):
 class PayloadRecordRow(Row):
     """One scoring record. `features` and `meta` are JSON arrays in the order of `schema_version`.
 
-    `debiased` is what the debiased endpoint made of the model's answer; NULL for records that did not come through it.
+    `debiased` is the debiased endpoint's version of the model's answer; NULL for records that did not come through it.
     """
 
     __tablename__ = "payload_records"
@@ -59,7 +59,7 @@ class PayloadRecordRow(Row):
 
 
 class FeedbackRecordRow(Row):
-    """One observed label.
+    """One ground-truth label.
 
     `usable_at` is when both halves of the pair were there (NULL: the payload record has not arrived); windows of
     feedback are read on it. `record_no` and `record_logged_at` point to the payload record, where there is one.

@@ -1,4 +1,4 @@
-"""People who log in, their sessions, and who changed what."""
+"""People who log in, their sessions, and the log of changes."""
 
 from datetime import datetime
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import BigInteger, ForeignKey, Identity, Index, func
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.store.tables.base import Row
+from .base import Row
 
 
 class UserRow(Row):
@@ -39,7 +39,7 @@ class SessionRow(Row):
 
 
 class ActivityRow(Row):
-    """One change that somebody made. `deployment_id` stays when the deployment is gone; `details` never holds a secret."""
+    """One change that a person or program made. `deployment_id` stays when the deployment is gone; `details` never holds a secret."""
 
     __tablename__ = "activities"
     __table_args__ = (Index("activities_deployment_no_no_idx", "deployment_no", "no"),)

@@ -1,4 +1,4 @@
-"""What is kept of the data a model was trained on; never a whole row."""
+"""Stored facts about a model's training data; never a whole row."""
 
 from datetime import datetime
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import BigInteger, ForeignKey, Integer, SmallInteger
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.store.tables.base import Row
+from .base import Row
 
 
 class TrainingDataRow(Row):
@@ -27,7 +27,7 @@ class TrainingDataRow(Row):
 
 
 class TrainingDistributionRow(Row):
-    """How the values of a column, or of several together, and the labels occur with each other."""
+    """Counts of the values of a column, or of several together, and of the labels that occur with them."""
 
     __tablename__ = "training_distributions"
 
@@ -39,7 +39,7 @@ class TrainingDistributionRow(Row):
 
 
 class TrainingTableRow(Row):
-    """A count table of labels, made from rows. `counted_by` says under which outcomes, groups and strata."""
+    """A count table of labels, made from rows. `counted_by` holds its outcomes, groups and strata."""
 
     __tablename__ = "training_tables"
 
@@ -53,7 +53,7 @@ class TrainingTableRow(Row):
 
 
 class TrainingCorrelationRow(Row):
-    """How a meta field goes together with each feature, and its donors: parts of rows, each [value, records it stands for, *features]."""
+    """Associations of a meta field with each feature, and its donors: parts of rows, each [value, records it represents, *features]."""
 
     __tablename__ = "training_correlations"
 

@@ -1,11 +1,11 @@
-"""The processes that run checks and send alerts."""
+"""The processes that run checks and send alerts, and what they have to know of the service."""
 
 from datetime import datetime
 
-from sqlalchemy import func
+from sqlalchemy import SmallInteger, func
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.store.tables.base import Row
+from .base import Row
 
 
 class WorkerRow(Row):
@@ -16,3 +16,13 @@ class WorkerRow(Row):
     id: Mapped[str] = mapped_column(primary_key=True)
     started_at: Mapped[datetime] = mapped_column(server_default=func.now())
     beat_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class ListenerRow(Row):
+    """The address of the service: one row, of the service that started last. `exposed_on` is NULL on loopback."""
+
+    __tablename__ = "listener"
+
+    no: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    exposed_on: Mapped[str | None]
+    started_at: Mapped[datetime] = mapped_column(server_default=func.now())

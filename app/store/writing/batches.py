@@ -1,9 +1,9 @@
-"""What one request asks to be written, ready for COPY, and what became of it.
+"""Batches that requests ask to be written, ready for COPY, and their outcomes.
 
 Made for every request, so the frozen classes are msgspec's, which cost a fifth of a frozen dataclass.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -42,14 +42,25 @@ Batch: TypeAlias = PayloadBatch | FeedbackBatch
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Positions within the batch of the records that were not stored anew; all others were. Each ascending."""
+    """Positions within the batch of the records that were not newly stored; all others were. Each ascending."""
 
     duplicates: Sequence[int] = ()
     conflicts: Sequence[int] = ()
 
 
 NOTHING_SPECIAL = Outcome()
-"""All records were stored anew."""
+"""All records were newly stored."""
+
+
+def outcome_of(batch: Batch, is_same: Mapping[int, bool]) -> Outcome:
+    """Returns the outcome of a batch. `is_same` has the numbers of the records whose id was taken, and whether by the same record."""
+    taken = [(position, is_same[number]) for position, number in enumerate(batch.numbers) if number in is_same]
+    if not taken:
+        return NOTHING_SPECIAL
+    return Outcome(
+        duplicates=[position for position, same in taken if same],
+        conflicts=[position for position, same in taken if not same],
+    )
 
 
 class StaleTarget(Exception):
@@ -65,4 +76,4 @@ class Refused(Exception):
 
 
 class NoPartition(Refused):
-    """There is no partition for the month of some record. Make it, then write again."""
+    """The partition for the month of a record is missing. Make it, then write again."""

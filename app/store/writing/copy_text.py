@@ -12,12 +12,12 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
 def copy_text(text: str) -> str:
-    """A text cell; it must hold no NUL."""
+    """Returns a text cell; it must hold no NUL."""
     return text.translate(_ESCAPES)
 
 
 def json_lines(values: Sequence[Any]) -> list[str]:
-    """One JSON cell per value, in order. None becomes the JSON word null, not SQL's NULL."""
+    """Returns one JSON cell per value, in order. None becomes the JSON word null, not SQL's NULL."""
     is_one = len(values) == 1  # as in every single post, where making and splitting lines would take twice as long
     text = (_ENCODER.encode(values[0]) if is_one else _ENCODER.encode_lines(values)).decode()
     if "\\" in text:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from app.store.writing import freshness
-from app.store.writing.batches import NOTHING_SPECIAL, FeedbackBatch, Outcome
-from app.store.writing.link import Link
+from . import freshness
+from .batches import FeedbackBatch, Outcome, outcome_of
+from .link import Link
 
 COLUMNS = ("deployment_no", "feedback_no", "feedback_id", "schema_version", "features", "meta", "label")
-"""Of the lines of a batch; those of historical ones have `logged_at` behind, others get the transaction's time."""
+"""Columns of the lines of a batch; those of historical ones end with `logged_at`, others get the transaction's time."""
 
 _STAGE = b"CREATE TEMP TABLE IF NOT EXISTS feedback_staged (LIKE feedback_records INCLUDING DEFAULTS) ON COMMIT DELETE ROWS;"
 
@@ -29,12 +29,12 @@ WHERE f.feedback_no <> s.feedback_no;
 
 
 async def write_feedback(link: Link, batches: Sequence[FeedbackBatch]) -> list[Outcome]:
-    """One outcome per batch, after the durable commit of all of them. The batches are all historical, or none is.
+    """Returns one outcome per batch, after the durable commit of all of them. The batches are all historical, or none is.
 
     Raises:
         StaleTarget: some were checked against another state of their deployment; nothing was written.
         StatementFailed: Postgres refused; nothing was written.
-        LinkLost: the connection broke; the same batches may be written again, their numbers tell what was stored.
+        LinkLost: the connection broke; the same batches may be written again, their numbers show what was stored.
     """
     columns = (*COLUMNS, "logged_at") if batches[0].historical else COLUMNS
     await link.run(_STAGE)
@@ -43,14 +43,4 @@ async def write_feedback(link: Link, batches: Sequence[FeedbackBatch]) -> list[O
     found = await link.run(script, (lines,), veto=freshness.veto_stale(batches))
     await link.commit()
     same = {int(number or 0): equal == b"t" for number, equal in found[-1]}
-    return [_outcome(batch, same) for batch in batches]
-
-
-def _outcome(batch: FeedbackBatch, same: dict[int, bool]) -> Outcome:
-    clashing = [(position, same[number]) for position, number in enumerate(batch.numbers) if number in same]
-    if not clashing:
-        return NOTHING_SPECIAL
-    return Outcome(
-        duplicates=[position for position, is_equal in clashing if is_equal],
-        conflicts=[position for position, is_equal in clashing if not is_equal],
-    )
+    return [outcome_of(batch, same) for batch in batches]

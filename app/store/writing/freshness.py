@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from app.store.writing.batches import Batch, StaleTarget
-from app.store.writing.link import Rows, Veto
-from app.store.writing.targets import ROW_VERSION
+from .batches import Batch, StaleTarget
+from .link import Rows, Veto
+from .targets import ROW_VERSION
 
-# A deployment that is being deleted is skipped, not waited for: writes to others must not queue behind a long deletion.
+# A deployment that is being deleted is skipped, not waited for: writes to others must not wait for a long deletion.
 PREPARATION = f"""
 PREPARE lock_deployments (int[]) AS
 SELECT no, {ROW_VERSION} FROM deployments WHERE no = ANY ($1) ORDER BY no FOR KEY SHARE SKIP LOCKED
@@ -14,13 +14,13 @@ SELECT no, {ROW_VERSION} FROM deployments WHERE no = ANY ($1) ORDER BY no FOR KE
 
 
 def begin(batches: Sequence[Batch]) -> bytes:
-    """The script's beginning: a transaction that holds the batches' deployments in place."""
+    """Returns the script's beginning: a transaction that locks the batches' deployments."""
     numbers = ",".join(str(no) for no in sorted({batch.deployment_no for batch in batches}))
     return f"BEGIN; EXECUTE lock_deployments ('{{{numbers}}}');".encode()
 
 
 def veto_stale(batches: Sequence[Batch]) -> Veto:
-    """Objects if the deployments that were locked are not those the batches were checked against."""
+    """Returns a veto that objects if the deployments that were locked are not those the batches were checked against."""
 
     def veto(found: list[Rows]) -> StaleTarget | None:
         versions = {int(no or 0): (version or b"").decode() for no, version in found[0]}

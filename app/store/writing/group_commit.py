@@ -1,4 +1,4 @@
-"""Group commit: what concurrent requests want written shares transactions, and each is answered after its own commit."""
+"""Group commit: writes of concurrent requests share transactions, and each is answered after its own commit."""
 
 import asyncio
 from collections import deque
@@ -7,24 +7,24 @@ from dataclasses import dataclass
 
 import structlog
 
-from app.errors import Unavailable
-from app.store.writing.batches import Batch, Outcome, Refused, StaleTarget
-from app.store.writing.writer import Writer
+from ...errors import Unavailable
+from .batches import Batch, Outcome, Refused, StaleTarget
+from .writer import Writer
 
 WRITERS = 3
 """Connections that write at the same time."""
 
 PARALLEL_RECORDS = 32
-"""While a write is under way, another begins once this many records wait: fewer do better to wait and share the next commit."""
+"""Records that must wait before another write begins while one is under way: fewer do better to wait and share the next commit."""
 
 LONGEST_WAIT_SECONDS = 0.05
-"""… or once one has waited this long: a write may be held up by another process that holds the same ids."""
+"""Wait of a record after which another write begins, too: a write may be held up by another process that holds the same ids."""
 
 FLUSH_RECORDS = 10_000
-"""Records that share a commit at most (a single larger batch is written alone)."""
+"""Max records that share a commit (a single larger batch is written alone)."""
 
 PENDING_RECORDS = 200_000
-"""Records that wait at most; more are turned away, so that a slow disk shows as 503 and not as memory."""
+"""Max records that wait; more are refused, so that a slow disk shows as 503 and not as memory."""
 
 log = structlog.get_logger()
 
@@ -68,11 +68,11 @@ class GroupCommit:
 
     @property
     def is_saturated(self) -> bool:
-        """Whether anything more would be turned away."""
+        """Returns whether anything more would be refused."""
         return self._waiting_records >= self._limit
 
     async def write(self, batch: Batch) -> Outcome:
-        """What became of each record, after the durable commit.
+        """Returns the outcome of each record, after the durable commit.
 
         Raises:
             Unavailable: too much is waiting already, or Postgres does not answer: the outcome may be unknown then.
@@ -87,6 +87,7 @@ class GroupCommit:
         pending = _Pending(batch, self._loop.create_future())
         self._queue.append(pending)
         self._waiting_records += count
+        # Nothing is being written, so waiting for company would only cost time.
         if self._busy == 0:
             self._wake_one()
         else:
@@ -99,7 +100,7 @@ class GroupCommit:
         task.add_done_callback(lambda ended: self._replace(writer, ended))
 
     def _replace(self, writer: Writer, task: "asyncio.Task[None]") -> None:
-        """A writer that died of a fault in the program must not take its share of the work with it."""
+        """Starts the next writer: one that died of a fault in the program must not take its share of the work with it."""
         self._tasks.discard(task)
         if not self._is_closing and not task.cancelled():
             log.error("writer_died", exc_info=task.exception())
@@ -113,17 +114,17 @@ class GroupCommit:
                 idle = self._loop.create_future()
                 self._idle.append(idle)
                 await idle
-            group = self._next_group()
+            group = self._take_group()
             self._busy += 1
             try:
                 await self._flush(writer, group)
             finally:
                 self._busy -= 1
-                # All are answered by now, unless something raised that nobody foresaw.
+                # All are answered by now, unless something unforeseen was raised.
                 _fail(group, Unavailable("The write failed. Send the records again in a moment."))
 
-    def _next_group(self) -> list[_Pending]:
-        """The oldest pending batch and, up to the limit, those behind it that can share its transaction."""
+    def _take_group(self) -> list[_Pending]:
+        """Takes the oldest pending batch and, up to the limit, the following ones that can share its transaction."""
         first = self._queue.popleft()
         group, records = [first], len(first.batch.numbers)
         others: list[_Pending] = []
@@ -135,6 +136,7 @@ class GroupCommit:
                 records += count
             else:
                 others.append(pending)
+        # Back to the front, in the order in which they came.
         self._queue.extendleft(reversed(others))
         self._waiting_records -= records
         if self._queue:
@@ -142,7 +144,7 @@ class GroupCommit:
         return group
 
     def _call_for_help(self) -> None:
-        """Another writer, now or, where waiting is better, a little later."""
+        """Wakes another writer, now or, if waiting is better, a little later."""
         if self._waiting_records >= PARALLEL_RECORDS:
             self._wake_one()
         elif self._impatience is None:
@@ -158,7 +160,7 @@ class GroupCommit:
             _resolve(self._idle.popleft())
 
     async def _flush(self, writer: Writer, group: list[_Pending]) -> None:
-        """Writes a group; where its rows cannot be written together, each batch alone, so that none fails for another."""
+        """Writes a group; if its rows cannot be written together, each batch alone, so that none fails for another."""
         try:
             outcomes = await writer.write([pending.batch for pending in group])
         except StaleTarget as stale:
@@ -170,25 +172,18 @@ class GroupCommit:
             if len(group) == 1:
                 _fail(group, error)
             else:
-                await self._flush_apart(writer, group)
+                for pending in group:
+                    await self._flush(writer, [pending])
         except Unavailable as error:
             _fail(group, error)
         else:
-            _answer(group, outcomes)
-
-    async def _flush_apart(self, writer: Writer, group: list[_Pending]) -> None:
-        for pending in group:
-            await self._flush(writer, [pending])
+            for pending, outcome in zip(group, outcomes, strict=True):
+                if not pending.done.done():  # its request may have gone away
+                    pending.done.set_result(outcome)
 
 
 def _kind(batch: Batch) -> tuple[type[Batch], bool]:
     return type(batch), batch.historical
-
-
-def _answer(group: Sequence[_Pending], outcomes: Sequence[Outcome]) -> None:
-    for pending, outcome in zip(group, outcomes, strict=True):
-        if not pending.done.done():
-            pending.done.set_result(outcome)
 
 
 def _fail(group: Sequence[_Pending], error: Exception) -> None:

@@ -1,6 +1,6 @@
 """One asynchronous connection for writing: a whole transaction as one script, its COPY data fed in between.
 
-Speaks through psycopg's libpq wrapper, because several statements with a COPY among them go to the server in one message:
+Uses psycopg's libpq wrapper, because several statements with a COPY among them go to the server in one message:
 a small write takes three round trips instead of seven. Knows nothing of tables.
 """
 
@@ -12,17 +12,17 @@ from typing import TypeAlias
 import psycopg
 from psycopg import pq
 
-from app.store.engine import SESSION_OPTIONS
+from ..database.engine import SESSION_OPTIONS
 
 STATEMENT_TIMEOUT_SECONDS = 10
-"""No statement of a write takes longer, nor does a write commit later than this after its start: an hour's check waits
+"""Max seconds of a statement of a write, and of a write from its start to its commit: an hour's check waits
 30 seconds for writes that began in the hour."""
 
 _OPTIONS = f"{SESSION_OPTIONS} -c statement_timeout={STATEMENT_TIMEOUT_SECONDS}s -c client_min_messages=error"
 _CONNECT_SECONDS = 5
 
 LOOK_SECONDS = 1.0
-"""The longest that the event loop is trusted to tell that a socket has broken."""
+"""Max seconds that the event loop is trusted to report a broken socket."""
 
 Rows: TypeAlias = list[tuple[bytes | None, ...]]
 Veto: TypeAlias = Callable[[list[Rows]], Exception | None]
@@ -57,7 +57,7 @@ class Link:
 
     @classmethod
     async def open(cls, url: str, *, preparation: bytes = b"") -> "Link":
-        """A connection on which `preparation` has been run.
+        """Returns a connection on which `preparation` has been run.
 
         Raises:
             LinkLost: Postgres cannot be reached.
@@ -76,25 +76,25 @@ class Link:
 
     @property
     def is_lost(self) -> bool:
-        """Whether it is of no more use."""
+        """Returns whether it is of no more use."""
         return self._is_lost
 
     async def run(self, script: bytes, feeds: Sequence[bytes] = (), *, veto: Veto | None = None) -> list[Rows]:
-        """The rows of each query in the script; `feeds` answer its `COPY … FROM STDIN`s in order.
+        """Returns the rows of each query in the script; `feeds` answer its `COPY … FROM STDIN`s in order.
 
-        `veto` is shown what came before the first COPY; what it gives is raised, with everything rolled back.
+        `veto` is shown what came before the first COPY; an error that it returns is raised, with everything rolled back.
 
         Raises:
             StatementFailed: with everything rolled back, also where the script took too long to be committed.
             LinkLost: the connection broke.
         """
         try:
-            return await self._run(script, feeds, veto)
+            return await self._run_script(script, feeds, veto)
         except (psycopg.OperationalError, OSError) as error:
             self.close()
             raise LinkLost(str(error)) from error
         except BaseException:
-            # Whatever raised in between (a cancelled task, say) left a conversation half finished: the server rolls back.
+            # Any exception in between (a cancelled task, say) left a conversation half finished: the server rolls back.
             if self._pg.transaction_status != pq.TransactionStatus.IDLE:
                 self.close()
             raise
@@ -123,7 +123,7 @@ class Link:
         _resolve(self._readable)
         _resolve(self._writable)
 
-    async def _run(self, script: bytes, feeds: Sequence[bytes], veto: Veto | None) -> list[Rows]:
+    async def _run_script(self, script: bytes, feeds: Sequence[bytes], veto: Veto | None) -> list[Rows]:
         if self._is_lost:
             raise psycopg.OperationalError("the connection is closed")
         self._deadline = self._loop.time() + STATEMENT_TIMEOUT_SECONDS
@@ -132,22 +132,29 @@ class Link:
         remaining = iter(feeds)
         self._pg.send_query(script)
         await self._flush()
-        while (result := await self._result()) is not None:
+        while (result := await self._read_result()) is not None:
             status = result.status
             if status == pq.ExecStatus.TUPLES_OK:
-                found.append(_rows(result))
+                found.append([tuple(result.get_value(row, column) for column in range(result.nfields)) for row in range(result.ntuples)])
             elif status == pq.ExecStatus.COPY_IN:
                 failure = veto(found) if veto else None
                 veto = None
-                failure = await self._feed(next(remaining)) if failure is None else await self._refuse(failure)
+                failure = await self._send_lines(next(remaining)) if failure is None else await self._refuse(failure)
             elif status != pq.ExecStatus.COMMAND_OK:
-                failure = failure or _failure(result)
+                code = result.error_field(pq.DiagnosticField.SQLSTATE) or b"XX000"
+                message = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message
+                failure = failure or StatementFailed(code.decode(), message.decode(errors="replace"))
         if failure is None:
             return found
-        await self._roll_back()
+
+        if self._pg.transaction_status != pq.TransactionStatus.IDLE:
+            self._pg.send_query(b"ROLLBACK")
+            await self._flush()
+            while await self._read_result() is not None:
+                pass
         raise failure
 
-    async def _feed(self, lines: bytes) -> Exception | None:
+    async def _send_lines(self, lines: bytes) -> Exception | None:
         self._pg.put_copy_data(lines)
         await self._flush()
         if self._loop.time() > self._deadline:
@@ -162,18 +169,10 @@ class Link:
         await self._flush()
         return failure
 
-    async def _roll_back(self) -> None:
-        if self._pg.transaction_status == pq.TransactionStatus.IDLE:
-            return
-        self._pg.send_query(b"ROLLBACK")
-        await self._flush()
-        while await self._result() is not None:
-            pass
-
-    async def _result(self) -> pq.abc.PGresult | None:
+    async def _read_result(self) -> pq.abc.PGresult | None:
         while self._pg.is_busy():
             self._readable = self._loop.create_future()
-            await self._awaited(self._readable, self._on_readable)
+            await self._await_socket(self._readable, self._on_readable)
             if self._is_lost:
                 raise psycopg.OperationalError("the server closed the connection")
         result = self._pg.get_result()
@@ -185,12 +184,12 @@ class Link:
         while self._pg.flush():
             self._writable = self._loop.create_future()
             self._loop.add_writer(self._socket, _resolve, self._writable)
-            await self._awaited(self._writable)
+            await self._await_socket(self._writable)
             if self._is_lost:
                 raise psycopg.OperationalError("the server closed the connection")
             self._loop.remove_writer(self._socket)
 
-    async def _awaited(self, event: "asyncio.Future[None]", look: Callable[[], None] = lambda: None) -> None:
+    async def _await_socket(self, event: "asyncio.Future[None]", look: Callable[[], None] = lambda: None) -> None:
         """Waits for the socket's event, or for `LOOK_SECONDS`: then it looks for itself, and the caller waits again if there is nothing.
 
         A socket that breaks in the wrong moment is dropped by the event loop without a word, and the wait would have no end.
@@ -209,6 +208,7 @@ class Link:
     def _on_readable(self) -> None:
         try:
             self._pg.consume_input()
+            # Half a result: another event brings the rest.
             if self._pg.is_busy():
                 return
         except psycopg.OperationalError:
@@ -219,16 +219,6 @@ class Link:
 def _resolve(future: "asyncio.Future[None] | None") -> None:
     if future is not None and not future.done():
         future.set_result(None)
-
-
-def _rows(result: pq.abc.PGresult) -> Rows:
-    return [tuple(result.get_value(row, column) for column in range(result.nfields)) for row in range(result.ntuples)]
-
-
-def _failure(result: pq.abc.PGresult) -> StatementFailed:
-    sqlstate = result.error_field(pq.DiagnosticField.SQLSTATE) or b"XX000"
-    message = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message
-    return StatementFailed(sqlstate.decode(), message.decode(errors="replace"))
 
 
 def _too_late() -> StatementFailed:

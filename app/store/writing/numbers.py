@@ -4,11 +4,11 @@ import asyncio
 
 from sqlalchemy import func, select
 
-from app.store.engine import Database
-from app.store.tables.payload import RECORD_NO_BLOCK, record_no_seq
+from ..database.engine import Database
+from ..tables.payload import RECORD_NO_BLOCK, record_no_seq
 
 BLOCKS = 20
-"""Reserved at once. What is left when the process ends is never used; the sequence has enough."""
+"""Numbers reserved at once. Those left when the process ends are never used; the sequence has enough."""
 
 _LOW_WATER = BLOCKS * RECORD_NO_BLOCK // 2
 
@@ -23,29 +23,22 @@ class RecordNumbers:
         self._refill: asyncio.Task[None] | None = None
 
     async def take(self, count: int) -> list[int] | range:
-        """`count` ascending numbers.
+        """Returns `count` ascending numbers.
 
         Raises:
             Unavailable: more must be reserved, and the database does not answer.
         """
         while self._left < count:
-            # Shared with whoever else waits: one that gives up must not take it from the others.
-            await asyncio.shield(self._refilling())
+            # Shared with the other callers that wait: one that gives up must not take it from the others.
+            await asyncio.shield(self._start_refill())
         if self._left - count < _LOW_WATER:
-            self._refilling()
+            self._start_refill()
         self._left -= count
         first = self._ranges[0]
         if len(first) > count:
             self._ranges[0] = first[count:]
             return first[:count]
-        return self._take_across(count)
 
-    async def stop(self) -> None:
-        """Waits for a reservation that is under way."""
-        if self._refill is not None:
-            await asyncio.gather(self._refill, return_exceptions=True)
-
-    def _take_across(self, count: int) -> list[int]:
         taken: list[int] = []
         while len(taken) < count:
             first = self._ranges[0]
@@ -57,10 +50,15 @@ class RecordNumbers:
                 self._ranges[0] = first[len(part) :]
         return taken
 
-    def _refilling(self) -> "asyncio.Task[None]":
+    async def stop(self) -> None:
+        """Waits for a reservation that is under way."""
+        if self._refill is not None:
+            await asyncio.gather(self._refill, return_exceptions=True)
+
+    def _start_refill(self) -> "asyncio.Task[None]":
         if self._refill is None or self._refill.done():
             self._refill = asyncio.create_task(self._reserve())
-            self._refill.add_done_callback(_seen)
+            self._refill.add_done_callback(_note_error)
         return self._refill
 
     async def _reserve(self) -> None:
@@ -74,7 +72,7 @@ def _reserve(database: Database) -> list[int]:
         return sorted(session.scalars(select(record_no_seq.next_value()).select_from(func.generate_series(1, BLOCKS))))
 
 
-def _seen(task: "asyncio.Task[None]") -> None:
-    # A reservation ahead of need may fail with nobody waiting; who needs the numbers asks again and gets the error.
+def _note_error(task: "asyncio.Task[None]") -> None:
+    # A reservation ahead of need may fail without a waiting caller; a caller that needs the numbers asks again and gets the error.
     if not task.cancelled():
         task.exception()

@@ -5,9 +5,9 @@ First by plain COPY, as if no id were taken; only when one is, by way of a stagi
 
 from collections.abc import Sequence
 
-from app.store.writing import freshness
-from app.store.writing.batches import NOTHING_SPECIAL, Outcome, PayloadBatch
-from app.store.writing.link import Link, Rows, StatementFailed
+from . import freshness
+from .batches import NOTHING_SPECIAL, Outcome, PayloadBatch, outcome_of
+from .link import Link, StatementFailed
 
 KEY_COLUMNS = ("deployment_no", "record_id", "record_no")
 RECORD_COLUMNS = (
@@ -24,12 +24,12 @@ RECORD_COLUMNS = (
     "label",
     "debiased",
 )
-"""Of the lines of a batch; those of historical ones have `logged_at` behind, others get the transaction's time."""
+"""Columns of the lines of a batch; those of historical ones end with `logged_at`, others get the transaction's time."""
 
 _CLASH = {"23505", "40P01"}
 """An id is taken, or two writes of the same ids in another order waited for each other."""
 
-# What mitigation made of a record depends on its settings of the moment, so the same request sent again may differ in it.
+# Mitigation of a record depends on its settings of the moment, so the same request sent again may differ in it.
 _SAME = " AND ".join(f"r.{column} IS NOT DISTINCT FROM s.{column}" for column in ("features", "meta", "prediction", "probability", "label"))
 
 _STAGE = b"CREATE TEMP TABLE IF NOT EXISTS payload_staged (LIKE payload_records INCLUDING DEFAULTS) ON COMMIT DELETE ROWS;"
@@ -57,55 +57,43 @@ WHERE k.record_no <> s.record_no;
 
 
 async def write_payload(link: Link, batches: Sequence[PayloadBatch]) -> list[Outcome]:
-    """One outcome per batch, after the durable commit of all of them. The batches are all historical, or none is.
+    """Returns one outcome per batch, after the durable commit of all of them. The batches are all historical, or none is.
 
     Raises:
         StaleTarget: some were checked against another state of their deployment; nothing was written.
         StatementFailed: Postgres refused; nothing was written.
-        LinkLost: the connection broke; the same batches may be written again, their numbers tell what was stored.
+        LinkLost: the connection broke; the same batches may be written again, their numbers show what was stored.
     """
-    try:
-        await _write_new(link, batches)
-    except StatementFailed as failure:
-        if failure.sqlstate not in _CLASH:
-            raise
-        return await _merge(link, batches)
-    return [NOTHING_SPECIAL] * len(batches)
-
-
-async def _write_new(link: Link, batches: Sequence[PayloadBatch]) -> None:
     extra = ("logged_at",) if batches[0].historical else ()
+    keys, records = b"".join([batch.keys for batch in batches]), b"".join([batch.records for batch in batches])
     script = (
         freshness.begin(batches) + _copy("payload_keys", KEY_COLUMNS + extra) + _copy("payload_records", RECORD_COLUMNS + extra) + b"COMMIT"
     )
-    keys, records = b"".join([batch.keys for batch in batches]), b"".join([batch.records for batch in batches])
-    await link.run(script, (keys, records), veto=freshness.veto_stale(batches))
+    try:
+        await link.run(script, (keys, records), veto=freshness.veto_stale(batches))
+    except StatementFailed as failure:
+        if failure.sqlstate not in _CLASH:
+            raise
+    else:
+        return [NOTHING_SPECIAL] * len(batches)
 
-
-async def _merge(link: Link, batches: Sequence[PayloadBatch]) -> list[Outcome]:
-    extra = ("logged_at",) if batches[0].historical else ()
     await link.run(_STAGE)
     script = freshness.begin(batches) + _copy("payload_staged", RECORD_COLUMNS + extra) + _MERGE
-    found = await link.run(script, (b"".join(batch.records for batch in batches),), veto=freshness.veto_stale(batches))
+    found = await link.run(script, (records,), veto=freshness.veto_stale(batches))
     await link.commit()
-    return _outcomes(batches, found[-1])
+
+    clashes = {int(number or 0): (same == b"t", same_time == b"t") for _, number, same, same_time in found[-1]}
+    outcomes = []
+    for batch in batches:
+        # A record that was sent without a time got that of its first arrival, so another time is no difference.
+        is_same = {
+            number: clashes[number][0] and (clashes[number][1] or not is_sent)
+            for number, is_sent in zip(batch.numbers, batch.scored_at_sent, strict=True)
+            if number in clashes
+        }
+        outcomes.append(outcome_of(batch, is_same))
+    return outcomes
 
 
 def _copy(table: str, columns: Sequence[str]) -> bytes:
     return f"COPY {table} ({', '.join(columns)}) FROM STDIN;".encode()
-
-
-def _outcomes(batches: Sequence[PayloadBatch], clashes: Rows) -> list[Outcome]:
-    known = {int(number or 0): (same == b"t", same_time == b"t") for _, number, same, same_time in clashes}
-    return [_outcome(batch, known) for batch in batches]
-
-
-def _outcome(batch: PayloadBatch, known: dict[int, tuple[bool, bool]]) -> Outcome:
-    clashing = [(position, known[number]) for position, number in enumerate(batch.numbers) if number in known]
-    if not clashing:
-        return NOTHING_SPECIAL
-    equal = {position: same and (same_time or not batch.scored_at_sent[position]) for position, (same, same_time) in clashing}
-    return Outcome(
-        duplicates=[position for position, is_equal in equal.items() if is_equal],
-        conflicts=[position for position, is_equal in equal.items() if not is_equal],
-    )

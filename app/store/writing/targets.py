@@ -1,13 +1,13 @@
-"""What a deployment's records are checked against, with the version of the row that said so."""
+"""Facts about a deployment that its records are checked against, with the version of the row that held them."""
 
 from dataclasses import dataclass
 
 from sqlalchemy import String, literal_column, select
 
-from app.domain.deployments import OutputFields, ProblemType, RecordSchema
-from app.store.deployments import columns_of
-from app.store.engine import Database
-from app.store.tables import DeploymentRow, DeploymentSchemaRow
+from ...domain.deployments import OutputFields, ProblemType, RecordSchema
+from ..database.engine import Database
+from ..deployments.deployments import columns_of
+from ..tables import DeploymentRow, DeploymentSchemaRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,13 +28,14 @@ ROW_VERSION = "xmin"
 
 
 def read_target(database: Database, deployment_id: str) -> Target | None:
-    """The deployment of that public id, if there is one.
+    """Returns the deployment of that public id, if there is one.
 
     Raises:
         Unavailable: the database does not answer.
     """
     if "\0" in deployment_id or not deployment_id.isprintable():
         return None  # Postgres could not even be asked
+    # A system column, which the table class does not have.
     version = literal_column(f"deployments.{ROW_VERSION}::text", String)
     statement = (
         select(DeploymentRow, DeploymentSchemaRow, version)

@@ -1,27 +1,27 @@
-"""One writer: a connection that comes back by itself, and what to make of what goes wrong on it."""
+"""One writer: a connection that comes back by itself, and the handling of its errors."""
 
 import asyncio
 from collections.abc import Sequence
 
 import structlog
 
-from app.clock import monotonic_seconds
-from app.errors import Unavailable
-from app.store.writing import freshness
-from app.store.writing.batches import Batch, FeedbackBatch, NoPartition, Outcome, PayloadBatch, Refused
-from app.store.writing.feedback_writer import write_feedback
-from app.store.writing.link import Link, LinkLost, StatementFailed
-from app.store.writing.payload_writer import write_payload
-from app.telemetry.metrics import flush_records, flush_seconds
+from ...clock import monotonic_seconds
+from ...errors import Unavailable
+from ...telemetry.metrics import flush_records, flush_seconds
+from . import freshness
+from .batches import Batch, FeedbackBatch, NoPartition, Outcome, PayloadBatch, Refused
+from .feedback_writer import write_feedback
+from .link import Link, LinkLost, StatementFailed
+from .payload_writer import write_payload
 
 PATIENCE_SECONDS = 5.0
-"""How long a write waits for Postgres to come back (a restart takes less); while it stays away, each asks once."""
+"""Max seconds that a write waits for Postgres to come back (a restart takes less); while it stays away, each asks once."""
 
 _PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)
 _ATTEMPTS = 4
 _TRY_AGAIN = {"40P01", "40001", "55P03"}
 _DATA = ("22", "54", "23502")
-"""Codes of errors that lie in the rows: malformed or too large values."""
+"""SQLSTATE codes, or their classes, of errors in the rows: malformed or too large values."""
 
 _NO_PARTITION = "23514"
 
@@ -37,9 +37,9 @@ class Writer:
         self._is_down = False
 
     async def write(self, batches: Sequence[Batch]) -> list[Outcome]:
-        """One outcome per batch, after the durable commit of all of them.
+        """Returns one outcome per batch, after the durable commit of all of them.
 
-        A write whose connection broke is repeated, even if its commit may have taken place: record numbers tell.
+        A write whose connection broke is repeated, even if its commit may have taken place: record numbers show it.
 
         Raises:
             Unavailable: Postgres does not answer, or not in time; after a broken connection the outcome is unknown.
@@ -48,14 +48,18 @@ class Writer:
         """
         started = monotonic_seconds()
         for attempt in range(_ATTEMPTS):
-            link = await self._connected()
+            link = await self._connect()
             try:
-                outcomes = await _write(link, batches)
+                payload = [batch for batch in batches if isinstance(batch, PayloadBatch)]
+                if payload:
+                    outcomes = await write_payload(link, payload)
+                else:
+                    outcomes = await write_feedback(link, [batch for batch in batches if isinstance(batch, FeedbackBatch)])
             except LinkLost as lost:
                 log.warning("write_connection_lost", reason=str(lost), attempt=attempt)
             except StatementFailed as failure:
                 if failure.sqlstate not in _TRY_AGAIN:
-                    raise _translated(failure) from failure
+                    raise _translate(failure) from failure
                 log.info("write_repeated", reason=str(failure), attempt=attempt)
             else:
                 flush_records.observe(sum(len(batch.numbers) for batch in batches))
@@ -68,7 +72,7 @@ class Writer:
         if self._link is not None:
             self._link.close()
 
-    async def _connected(self) -> Link:
+    async def _connect(self) -> Link:
         if self._link is not None and not self._link.is_lost:
             return self._link
         give_up = monotonic_seconds() + (0 if self._is_down else PATIENCE_SECONDS)
@@ -87,14 +91,7 @@ class Writer:
                 return self._link
 
 
-async def _write(link: Link, batches: Sequence[Batch]) -> list[Outcome]:
-    payload = [batch for batch in batches if isinstance(batch, PayloadBatch)]
-    if payload:
-        return await write_payload(link, payload)
-    return await write_feedback(link, [batch for batch in batches if isinstance(batch, FeedbackBatch)])
-
-
-def _translated(failure: StatementFailed) -> Refused | Unavailable:
+def _translate(failure: StatementFailed) -> Refused | Unavailable:
     if failure.sqlstate == _NO_PARTITION:
         return NoPartition(str(failure))
     if failure.sqlstate.startswith(_DATA):

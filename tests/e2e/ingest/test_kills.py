@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,10 +23,11 @@ from app.embedded import EmbeddedPostgres
 from app.embedded.postmaster import postmaster_of
 from app.security.keys import create_key
 from app.security.principals import Role
-from app.store.engine import Database
-from app.store.migrate import upgrade
-from app.store.partitions import ensure_coming_months
+from app.store.database.engine import Database
+from app.store.database.migrate import upgrade
+from app.store.database.partitions import ensure_coming_months
 from tests.integration.ingest.batches import make_target
+from tests.progress import wait_until
 
 KILLS = 3
 CLIENTS = 8
@@ -72,7 +73,7 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_postgres_is_killed(scene: 
             _await_more(scene)
             running = next(filter(None, map(postmaster_of, scene.data.rglob("."))))
             os.kill(running.pid, signal.SIGKILL)
-            _eventually(lambda: not scene.server.is_running())
+            wait_until(lambda: not scene.server.is_running())
             scene.server.start()
         _await_more(scene)
 
@@ -103,7 +104,7 @@ def _service(scene: Scene) -> Iterator["subprocess.Popen[bytes]"]:
         yield process
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait()
 
 
 @contextmanager
@@ -143,14 +144,7 @@ def _send(client: httpx.Client, scene: Scene, body: object) -> bool:
 
 def _await_more(scene: Scene) -> None:
     enough = len(scene.acknowledged) + 50
-    _eventually(lambda: len(scene.acknowledged) >= enough)
-
-
-def _eventually(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 40
-    while not holds():
-        assert time.monotonic() < deadline, "nothing happens any more"
-        time.sleep(0.02)
+    wait_until(lambda: len(scene.acknowledged) >= enough)
 
 
 def _assert_stored_once(scene: Scene) -> None:

@@ -22,7 +22,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def example(browser: Browser) -> Iterator[Example]:  # noqa: ARG001 - first, so that no example is run for nothing
     """The worked example, as `scripts/run` shows it, with some hours of history."""
-    with running_example(hours=HOURS, seconds=150) as example:
+    with running_example(hours=HOURS) as example:
         yield example
 
 

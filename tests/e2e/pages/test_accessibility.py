@@ -11,8 +11,6 @@ from tests.browsing import DESKTOP, HEIGHTS, Scheme, Visit, visiting
 from tests.example_run import Example
 from tests.page_list import DEPLOYMENT, pages
 
-pytestmark = pytest.mark.timeout(300)  # the first test of the file runs the whole example
-
 NARROW = 320
 PAPER = {"width": 794, "height": 1123}
 SPACED = """* { line-height: 1.5 !important; letter-spacing: .12em !important; word-spacing: .16em !important }
@@ -130,14 +128,14 @@ def test_what_was_typed_stays_when_the_session_ends_in_the_middle_of_a_form(brow
         visit.log_in(example.key)
         visit.expected_statuses.add(401)
         page = visit.go("/settings")
-        page.get_by_label("What or who uses it").fill("the scoring service")
+        page.get_by_label("Name: what or who uses it").fill("the scoring service")
         page.context.clear_cookies()
 
-        page.get_by_role("button", name="Make the key").click()
+        page.get_by_role("button", name="Create the key").click()
 
         expect(page.get_by_text("you are no longer logged in")).to_be_visible()
         expect(page.get_by_role("link", name="Log in (opens a new tab)")).to_be_visible()
-        expect(page.get_by_label("What or who uses it")).to_have_value("the scoring service")
+        expect(page.get_by_label("Name: what or who uses it")).to_have_value("the scoring service")
 
 
 def test_every_word_that_is_explained_is_in_the_glossary(visit: Visit, example: Example) -> None:

@@ -4,7 +4,6 @@ import json
 import random
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browsing import Visit
@@ -21,8 +20,6 @@ RECORD = {
     "loan_duration": 24,
     "postcode": "01234",
 }
-
-pytestmark = pytest.mark.timeout(300)  # the first test of a file runs the whole example
 
 
 def test_a_deployment_is_registered_watched_and_deleted_by_its_pages(visit: Visit, example: Example, tmp_path: Path) -> None:
@@ -109,7 +106,7 @@ def _register(visit: Visit, model: str) -> None:
     page.get_by_label("Use of column 9").select_option("meta")
     page.get_by_label("Probability").fill("probability")
     page.get_by_label("Label: the prediction in words").fill("predictedLabel")
-    page.get_by_label("The model can be asked by HTTP").check()
+    page.get_by_label("The model has an HTTP endpoint").check()
     page.get_by_label("URL", exact=True).fill(model)
     page.get_by_role("button", name="Test the endpoint").press("Enter")
     expect(page.get_by_text("The model answered about one record")).to_be_visible()
@@ -119,7 +116,7 @@ def _register(visit: Visit, model: str) -> None:
     assert visit.serious_findings() == []
     page.get_by_role("button", name="Register the deployment").press("Enter")
     page.wait_for_url("**/deployments/by-page/configure")
-    expect(page.get_by_role("heading", name="What comes next")).to_be_visible()
+    expect(page.get_by_role("heading", name="Next steps")).to_be_visible()
 
 
 def _training_file(folder: Path) -> Path:
@@ -140,7 +137,7 @@ def _upload_and_accept(visit: Visit, training: Path) -> None:
     expect(page.get_by_text("Stored the training data.")).to_be_focused()
     visit.settle()
     expect(page.get_by_label("Watch sex")).to_be_checked()
-    page.get_by_role("button", name="Accept what is ticked").press("Enter")
+    page.get_by_role("button", name="Accept the ticked ones").press("Enter")
     expect(page.get_by_text("into the fairness monitor.")).to_be_focused()
 
 
@@ -186,7 +183,7 @@ def _misspell_an_outcome(visit: Visit) -> None:
     favourable.fill("No Rsik")
     expect(warning).to_contain_text("'No Rsik' was never seen in the training data; seen there: ")
     expect(warning).to_contain_text("did you mean 'No Risk'?")
-    expect(visit.page.get_by_text("Checked: this can be saved, but something speaks against it.")).to_be_visible()
+    expect(visit.page.get_by_text("Checked: this can be saved, but there are warnings.")).to_be_visible()
     expect(favourable).to_have_attribute("aria-describedby", "how-values warning-of-m-favourable")
     assert visit.serious_findings() == []
     favourable.fill(right)

@@ -11,8 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.crashes.service import Service, folder, wait_until
+from tests.crashes.service import Service, folder
 from tests.models.receiving import Receiver, receiving
+from tests.progress import wait_until
 
 GROUPS = ("north", "south", "east")
 RECORDS = 60
@@ -50,7 +51,7 @@ class Installation:
                 answers.append(self._http.request(method, path, json=body))
             return bool(answers) and answers[-1].status_code != httpx.codes.SERVICE_UNAVAILABLE
 
-        wait_until(is_answered, f"{method} {path} is answered", seconds=30)
+        wait_until(is_answered, f"{method} {path} is answered")
         answers[-1].raise_for_status()
         found: dict[str, Any] = answers[-1].json()
         return found

@@ -8,17 +8,19 @@ from sqlalchemy import text
 
 from app.domain.channels import Channel
 from app.domain.notifications import NotificationState
-from app.store.engine import Database
-from app.store.notifications import (
+from app.domain.retrying import NOTIFICATION_LEASE, state_after_failure
+from app.store.alerts.notifications import (
     ClaimedNotification,
     claim,
     record_failed,
     record_sent,
 )
+from app.store.checks.checks import current_time
+from app.store.database.engine import Database
 from tests.integration.alerts.telling import (
     sent_to,
 )
-from tests.integration.schedule.seeding import wait_until
+from tests.progress import wait_until
 
 
 def states(database: Database, channel: Channel) -> list[NotificationState]:
@@ -27,19 +29,20 @@ def states(database: Database, channel: Channel) -> list[NotificationState]:
 
 def claimed_by(database: Database, sender_no: int = 1) -> ClaimedNotification:
     with database.transaction() as session:
-        found = claim(session, token=f"sender {sender_no}")
+        found = claim(session, token=f"sender {sender_no}", lease=NOTIFICATION_LEASE)
     assert found is not None
     return found
 
 
 def nothing_to_claim(database: Database) -> bool:
     with database.transaction() as session:
-        return claim(session, token=secrets.token_hex()) is None
+        return claim(session, token=secrets.token_hex(), lease=NOTIFICATION_LEASE) is None
 
 
 def fail(database: Database, claimed: ClaimedNotification, *, is_refused: bool = False, pause: timedelta = timedelta(hours=1)) -> None:
     with database.transaction() as session:
-        record_failed(session, claimed, error="It failed.", is_refused=is_refused, pause=pause)
+        state = state_after_failure(claimed.notification, is_refused=is_refused, now=current_time(session))
+        record_failed(session, claimed, error="It failed.", state=state, pause=pause)
 
 
 def end(database: Database, claimed: ClaimedNotification) -> None:

@@ -9,16 +9,18 @@ from sqlalchemy import insert, select, text
 
 from app.alerts.evaluating import evaluate_ended_checks, evaluate_passing_time
 from app.alerts.lifecycle import settle
+from app.details import Details
 from app.domain.alerts import Alert, Condition, Rule, RuleContent, VerdictCondition
 from app.domain.checks import CheckRun, CheckState, DataSet, Failure, Measurement, Scope, Span, Trigger
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
-from app.store.alert_rules import find_rule, lock_alerts, put_rule
-from app.store.alerts import AlertFilter, alerts_page
-from app.store.engine import Database
-from app.store.leases import fail, finish
-from app.store.results import store_measurements
+from app.domain.retrying import CHECK_POLICY
+from app.store.alerts.alert_rules import find_rule, lock_alerts, put_rule
+from app.store.alerts.alerts import AlertFilter, alerts_page
+from app.store.checks.leases import fail, finish
+from app.store.checks.results import store_measurements
+from app.store.database.engine import Database
 from app.store.tables import AlertChannelRow, NotificationRow
 from tests.scenes import HOUR, NOON, Scene, scene
 
@@ -63,7 +65,8 @@ class History:
         """A check of that hour succeeds, with a verdict on payload for each group."""
         check = self.queue(hour, trigger)
         with self.database.transaction() as session:
-            finish(session, check, state=CheckState.SUCCEEDED, window={"carried_from": "x"} if carried else {})
+            due = CHECK_POLICY.alerts_follow(check, CheckState.SUCCEEDED)
+            finish(session, check, state=CheckState.SUCCEEDED, window={"carried_from": "x"} if carried else {}, alerts_due=due)
             store_measurements(session, check.no, self.no, [figure(check, group, word, carried=carried) for group, word in found.items()])
         return check
 
@@ -71,14 +74,16 @@ class History:
         """A check of that hour has too few records."""
         check = self.queue(hour)
         with self.database.transaction() as session:
-            finish(session, check, state=CheckState.INSUFFICIENT_DATA, window={})
+            finish(session, check, state=CheckState.INSUFFICIENT_DATA, window={}, alerts_due=True)
         return check
 
     def fails(self, hour: float, failure: Failure = Failure.SCORING_FAILED, trigger: Trigger = Trigger.SCHEDULE) -> CheckRun:
         """A check of that hour fails."""
         check = self.queue(hour, trigger)
         with self.database.transaction() as session:
-            fail(session, check, reason="The model answered 500.", failure=failure)
+            due = CHECK_POLICY.alerts_follow(check, CheckState.FAILED)
+            pause = CHECK_POLICY.retry_after(check)
+            fail(session, check, reason="The model answered 500.", failure=failure, retry_after=pause, alerts_due=due)
         return check
 
     def evaluate(self) -> int:
@@ -140,15 +145,13 @@ def figure(check: CheckRun, group: str, word: str, *, carried: bool = False) -> 
         lower_limit=0.8,
         upper_limit=None,
         carried_forward=carried,
-        details={
-            "formula": "favourable_rate(monitored) / favourable_rate(reference)",
-            "monitored": group,
-            "reference": "male",
-            "monitored_favourable": 30,
-            "monitored_n": 100,
-            "reference_favourable": 100,
-            "reference_n": 100,
-        },
+        details=Details(
+            formula="favourable_rate(monitored) / favourable_rate(reference)",
+            monitored=group,
+            reference="male",
+            monitored_counts={"favourable": 30, "n": 100},
+            reference_counts={"favourable": 100, "n": 100},
+        ),
     )
 
 

@@ -9,15 +9,17 @@ from sqlalchemy import insert, select, text
 
 from app.alerts.sending import Sender
 from app.domain.alerts import Alert, Event, RuleKind, Subject
-from app.domain.channels import Channel, ChannelContent, ChannelKind
+from app.domain.channels import Channel, ChannelContent, ChannelKind, with_secret
 from app.domain.checks import DataSet
 from app.domain.notifications import Notification
+from app.domain.retrying import NOTIFICATION_LEASE
+from app.outbound.egress import EgressPolicy
 from app.schedule.notifier import Notifier, Send
 from app.security.secrets import SecretBox
 from app.settings import Settings
-from app.store.alert_channels import create_channel
-from app.store.engine import Database
-from app.store.notifications import LEASE, notification_page, queue_notifications
+from app.store.alerts.alert_channels import create_channel
+from app.store.alerts.notifications import notification_page, queue_notifications
+from app.store.database.engine import Database
 from app.store.tables import AlertRow, AlertRuleChannelRow, AlertRuleRow
 from tests.integration.schedule.seeding import add_deployments
 
@@ -79,7 +81,7 @@ def add_channels(database: Database, *contents: ChannelContent) -> list[Channel]
     with database.transaction() as session:
         rule = {"id": "unfair", "deployment_no": deployment_no, "version": 1, "kind": "verdict", "config": {}, "enabled": True}
         rule_no = session.scalars(insert(AlertRuleRow).values(rule).returning(AlertRuleRow.no)).one()
-        channels = [create_channel(session, f"channel-{no}", content, BOX)[0] for no, content in enumerate(contents)]
+        channels = [create_channel(session, f"channel-{no}", with_secret(content, None), BOX) for no, content in enumerate(contents)]
         session.execute(insert(AlertRuleChannelRow), [{"rule_no": rule_no, "channel_no": channel.no} for channel in channels])
     return channels
 
@@ -115,11 +117,12 @@ def tell(database: Database, alert: Alert, *events: Event) -> None:
 
 def sender(**settings: object) -> Sender:
     """The real sender."""
-    return Sender.of(Settings(**settings), BOX)  # type: ignore[arg-type]
+    configured = Settings(**settings)  # type: ignore[arg-type]
+    return Sender.of(configured, BOX, lambda: EgressPolicy.of(configured.allowed_endpoints))
 
 
 @contextmanager
-def notifying(database: Database, send: Send | None = None, *, lease: timedelta = LEASE) -> Iterator[Notifier]:
+def notifying(database: Database, send: Send | None = None, *, lease: timedelta = NOTIFICATION_LEASE) -> Iterator[Notifier]:
     """A notifier at work until the block ends."""
     notifier = Notifier(database, send or sender().send, lease=lease)
     stop = threading.Event()
@@ -128,7 +131,7 @@ def notifying(database: Database, send: Send | None = None, *, lease: timedelta 
         yield notifier
     finally:
         stop.set()
-        notifier.join(30)
+        notifier.join(threading.TIMEOUT_MAX)
 
 
 def notify_for_ever(url: str) -> None:

@@ -2,25 +2,27 @@
 
 import threading
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from http import HTTPStatus
 
 from sqlalchemy import text
 
-from app.checks.rescoring import Report
+from app.alerts.attempts import Delivered
+from app.checks.asking import Report
 from app.domain.alerts import Event
 from app.domain.channels import ChannelContent, ChannelKind
 from app.domain.checks import CheckRun, CheckState
 from app.domain.notifications import NotificationState
 from app.schedule.worker import Worker
-from app.store.engine import Database
-from app.store.leases import finish
-from app.store.notifications import (
+from app.store.alerts.notifications import (
+    ClaimedNotification,
     get_notification,
     queue_notifications,
     queue_test,
 )
-from tests.integration.alerts.claiming import claimed_by, end, fail, nothing_to_claim, states
+from app.store.checks.leases import finish
+from app.store.database.engine import Database
+from tests.integration.alerts.claiming import claimed_by, fail, nothing_to_claim, states
 from tests.integration.alerts.telling import (
     add_alert,
     add_channels,
@@ -31,8 +33,9 @@ from tests.integration.alerts.telling import (
     webhook,
 )
 from tests.integration.schedule.fakes import running
-from tests.integration.schedule.seeding import ask, reread, wait_until
+from tests.integration.schedule.seeding import ask, reread
 from tests.models.receiving import Receiver, receiving
+from tests.progress import wait_until
 
 
 def test_a_dead_channel_holds_up_no_other(database: Database) -> None:
@@ -49,9 +52,9 @@ def test_a_dead_channel_holds_up_no_other(database: Database) -> None:
 
 
 def test_a_check_ends_while_a_receiver_hangs(database: Database) -> None:
-    def perform(check: CheckRun, *, report: Report) -> None:  # noqa: ARG001 - a real check's signature
+    def perform(check: CheckRun, *, report: Report, **_: object) -> None:  # noqa: ARG001 - a real check's signature
         with database.transaction() as session:
-            finish(session, check, state=CheckState.SUCCEEDED, window={"records": 1})
+            finish(session, check, state=CheckState.SUCCEEDED, window={"records": 1}, alerts_due=True)
 
     dead = Receiver(hang=threading.Event())
     with receiving(dead):
@@ -147,10 +150,17 @@ def test_a_test_stands_in_no_line_and_once_sent_ends_the_pauses_of_what_waits(da
     with database.transaction() as session:
         test = queue_test(session, channel)
 
-    claimed = claimed_by(database)
-    assert claimed.notification.id == test.id
-    end(database, claimed)
-    assert claimed_by(database).notification.id == opened.notification.id
+    order = []
+
+    def deliver(claimed: ClaimedNotification, *, now: datetime) -> Delivered:
+        assert now
+        order.append(claimed.notification.id)
+        return Delivered()
+
+    with notifying(database, deliver):
+        wait_until(lambda: states(database, channel) == 3 * [NotificationState.SENT])
+
+    assert order[:2] == [test.id, opened.notification.id]
 
 
 def test_a_test_that_fails_is_given_up_at_once(database: Database) -> None:

@@ -25,10 +25,10 @@ from app.domain.alerts import Event
 from app.domain.channels import ChannelContent, ChannelKind
 from app.domain.notifications import NotificationState, alert_message
 from app.settings import Settings
-from app.store.engine import Database
+from app.store.database.engine import Database
 from tests.integration.alerts.telling import add_alert, add_channels, alert_of, notifying, sender, sent_to, tell
-from tests.integration.schedule.seeding import wait_until
 from tests.models.certificates import write_certificate
+from tests.progress import wait_until
 
 SENDER = "evenhand@example.com"
 TO = ("risk@example.com", "audit@example.com")
@@ -238,7 +238,7 @@ def test_a_server_that_goes_silent_in_the_conversation_ends_the_attempt_in_time(
         connection, _ = listener.accept()
         with connection:
             connection.sendall(b"220 hello\r\n")
-            done.wait(10)
+            done.wait()
 
     done = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:

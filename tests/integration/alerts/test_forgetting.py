@@ -11,16 +11,17 @@ from app.domain.alerts import Event, Resolution, VerdictCondition
 from app.domain.checks import CheckState, DataSet
 from app.domain.deployments import Endpoint
 from app.domain.notifications import NotificationState
+from app.domain.retrying import KEPT, NOTIFICATION_LEASE
 from app.errors import NotFound
 from app.schedule.ticker import tick
-from app.store.alert_channels import delete_channel
-from app.store.engine import Database
-from app.store.leases import finish
-from app.store.notifications import FORGOTTEN_AT_ONCE, KEPT, claim, forget_old, queue_test, record_sent
-from app.store.results import store_measurements
+from app.store.alerts.alert_channels import delete_channel
+from app.store.alerts.notifications import FORGOTTEN_AT_ONCE, claim, forget_old, queue_test, record_sent
+from app.store.checks.leases import finish
+from app.store.checks.results import store_measurements
+from app.store.database.engine import Database
 from tests.integration.alerts.history import CHANNEL, COLUMNS, MONITOR, History, figure
 from tests.integration.alerts.telling import add_alert, add_channels, let_pass, sent_to, tell, webhook
-from tests.integration.schedule.seeding import wait_until
+from tests.progress import wait_until
 from tests.scenes import scene
 
 HOUR = timedelta(hours=1)
@@ -55,7 +56,7 @@ def test_an_endpoint_that_is_taken_away_resolves_the_alerts_on_copies_and_leaves
     check = history.queue(0)
     balanced = replace(figure(check, "female", "unfair"), data=DataSet.BALANCED)
     with database.transaction() as session:
-        finish(session, check, state=CheckState.SUCCEEDED, window={})
+        finish(session, check, state=CheckState.SUCCEEDED, window={}, alerts_due=True)
         store_measurements(session, check.no, history.no, [figure(check, "female", "unfair"), balanced])
     history.evaluate()
     history.tick()
@@ -75,7 +76,7 @@ def test_notifications_that_are_over_are_forgotten_after_their_time_if_their_ale
     alert = add_alert(database)
     tell(database, alert, Event.OPENED, Event.REMINDED)
     with database.transaction() as session:
-        claimed = claim(session, token="1")  # noqa: S106 - a fence, no secret
+        claimed = claim(session, token="1", lease=NOTIFICATION_LEASE)  # noqa: S106 - a fence, no secret
         assert claimed is not None
         record_sent(session, claimed, remark=None)
     let_pass(database, KEPT)
@@ -107,7 +108,7 @@ def test_the_old_ones_are_forgotten_a_few_at_a_time(database: Database) -> None:
     counts = []
     for _ in range(3):
         with database.transaction() as session:
-            counts.append(forget_old(session))
+            counts.append(forget_old(session, kept=KEPT))
 
     assert counts == [FORGOTTEN_AT_ONCE, 201, 0]
 

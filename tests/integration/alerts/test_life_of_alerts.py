@@ -10,8 +10,8 @@ import pytest
 
 from app.domain.alerts import AlertState, Resolution, VerdictCondition
 from app.domain.monitors import MonitoredAttribute
-from app.store.engine import Database
-from app.store.monitors import delete_monitor
+from app.store.database.engine import Database
+from app.store.deployments.monitors import delete_monitor
 from tests.integration.alerts.history import MONITOR, SEX, History
 
 

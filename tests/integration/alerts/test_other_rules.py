@@ -26,18 +26,19 @@ from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.errors import Unavailable
-from app.mitigation.passive import mitigate_window
+from app.mitigation.window.mitigating import mitigate_window
 from app.schedule.alerting import look_at_the_clock, look_for_ended_checks
-from app.schedule.ticker import started_ticker
+from app.schedule.ticker import start_ticker
 from app.schedule.worker import Worker
-from app.store.checks import get, queue_requested
-from app.store.deployments import Deployments
-from app.store.ended_checks import deployments_with_ended_checks
-from app.store.engine import Database
-from app.store.monitors import delete_monitor
+from app.store.checks.checks import get, queue_requested
+from app.store.checks.ended_checks import deployments_with_ended_checks
+from app.store.database.engine import Database
+from app.store.deployments.deployments import Deployments
+from app.store.deployments.monitors import delete_monitor
 from tests.integration.alerts.history import History, moment, utc
-from tests.integration.schedule.seeding import add_deployments, ask, wait_until
+from tests.integration.schedule.seeding import add_deployments, ask
 from tests.models.faulty import Fault, faulty
+from tests.progress import wait_until
 from tests.scenes import HOUR, PlainSealer, Scene, scene
 
 HOURLY = timedelta(hours=1)
@@ -172,7 +173,7 @@ def test_a_longer_wait_resolves_an_alert_that_it_does_not_cover(history: History
 def test_the_ticker_works_out_alerts_by_itself(history: History) -> None:
     history.rule("failing", FailedChecksCondition())
     history.fails(0)
-    ticker = started_ticker(history.database, worker_id="w")
+    ticker = start_ticker(history.database, worker_id="w")
     try:
         wait_until(lambda: bool(history.alerts()))
     finally:
@@ -247,7 +248,7 @@ def _run(stage: Scene, expected: CheckState) -> None:
 
 @contextmanager
 def _worker(database: Database) -> Iterator[None]:
-    perform = partial(perform_check, database=database, sealer=PlainSealer(), allowlist=(), further=mitigate_window)
+    perform = partial(perform_check, database=database, sealer=PlainSealer(), further=mitigate_window)
     stop = threading.Event()
     thread = threading.Thread(target=Worker(database, perform, concurrency=1).run, args=(stop,))
     thread.start()

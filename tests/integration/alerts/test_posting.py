@@ -11,8 +11,8 @@ import pytest
 from app.alerts import posting
 from app.alerts.attempts import Delivered, Undelivered
 from app.alerts.posting import post_json
-from app.scoring.addresses import Address
-from app.scoring.egress import EgressPolicy
+from app.outbound.addresses import Address
+from app.outbound.egress import EgressPolicy
 from tests.models.receiving import Receiver, receiving
 
 
@@ -116,7 +116,7 @@ def test_a_name_server_that_hangs_ends_the_attempt_in_time(monkeypatch: pytest.M
 
     async def resolve(host: str, port: int) -> list[Address]:
         del host, port
-        await asyncio.get_running_loop().run_in_executor(None, answers.wait, 60)  # as the system's resolver is asked
+        await asyncio.get_running_loop().run_in_executor(None, answers.wait)  # as the system's resolver is asked
         return []
 
     def post() -> None:
@@ -125,10 +125,9 @@ def test_a_name_server_that_hangs_ends_the_attempt_in_time(monkeypatch: pytest.M
 
     outcomes: list[Delivered | Undelivered] = []
     threading.Thread(target=post).start()
-    in_time = is_over.wait(30)
+    is_over.wait()
     answers.set()
 
-    assert in_time
     assert outcomes == [Undelivered(reason="The receiver alerts.example did not answer within 0.2 seconds.")]
 
 

@@ -8,11 +8,12 @@ import pytest
 from app.alerts.conditions import apply_rule
 from app.domain.alerts import AlertingVerdict, AlertState, Resolution, VerdictCondition
 from app.domain.checks import CheckState, Scope, Trigger
-from app.store.alert_rules import get_rule, try_lock_alerts
-from app.store.check_runs import read_run
-from app.store.ended_checks import take_ended_check
-from app.store.engine import Database
-from app.store.leases import finish
+from app.domain.retrying import CHECK_POLICY
+from app.store.alerts.alert_rules import get_rule, try_lock_alerts
+from app.store.checks.check_runs import read_run
+from app.store.checks.ended_checks import take_ended_check
+from app.store.checks.leases import finish
+from app.store.database.engine import Database
 from tests.integration.alerts.history import History, utc
 
 
@@ -268,7 +269,7 @@ def test_a_check_that_runs_again_by_now_is_looked_at_when_it_ends(history: Histo
     history.execute("UPDATE checks SET state = 'running', lease_token = %s", str(check.lease_token))
     early = history.evaluate()
     with history.database.transaction() as session:
-        finish(session, check, state=CheckState.SUCCEEDED, window={})
+        finish(session, check, state=CheckState.SUCCEEDED, window={}, alerts_due=True)
     late = history.evaluate()
 
     assert (early, late) == (1, 1)
@@ -277,7 +278,7 @@ def test_a_check_that_runs_again_by_now_is_looked_at_when_it_ends(history: Histo
 def test_a_cancelled_check_says_nothing(history: History) -> None:
     check = history.queue(0)
     with history.database.transaction() as session:
-        finish(session, check, state=CheckState.CANCELLED, window=None)
+        finish(session, check, state=CheckState.CANCELLED, window=None, alerts_due=CHECK_POLICY.alerts_follow(check, CheckState.CANCELLED))
 
     assert history.evaluate() == 0
 

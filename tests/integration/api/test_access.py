@@ -9,7 +9,7 @@ from app.errors import Unauthenticated
 from app.security.authenticator import Authenticator
 from app.security.keys import create_key
 from app.security.principals import Role
-from app.store.engine import Database
+from app.store.database.engine import Database
 from tests.integration.api.bodies import deployment, monitor
 from tests.service import RunningService
 
@@ -29,7 +29,7 @@ CLOSED = [
 
 @pytest.fixture
 def no_key(service: RunningService) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=service.base_url) as client:
+    with service.new_client() as client:
         yield client
 
 

@@ -8,8 +8,8 @@ import pytest
 from app.alerts.evaluating import evaluate_ended_checks
 from app.domain.alerts import DEFAULT_RULE, DEFAULT_RULE_ID
 from app.security.principals import Role
-from app.store.alert_rules import rules_page
-from app.store.engine import Database
+from app.store.alerts.alert_rules import rules_page
+from app.store.database.engine import Database
 from tests.integration.api.bodies import deployment
 from tests.service import RunningService
 

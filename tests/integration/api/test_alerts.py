@@ -12,8 +12,8 @@ from sqlalchemy import text
 from app.api.alert_gauge import MOST_DEPLOYMENTS, OTHERS, alert_gauge
 from app.domain.alerts import AlertState, FailedChecksCondition, RuleKind
 from app.security.principals import Role
-from app.store.alerts import OpenAlerts
-from app.store.engine import Database
+from app.store.alerts.alerts import OpenAlerts
+from app.store.database.engine import Database
 from tests.integration.alerts.history import CHANNEL, History
 from tests.integration.api.bodies import deployment
 from tests.service import RunningService, running_service

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from app.domain.bias_detectors import ALL_TOGETHER, DetectorCounts
-from app.mitigation.detecting import DetectorEvidence, train_detectors
+from app.mitigation.detector.versions import DetectorEvidence, train_detectors
 from app.security.principals import Role
-from app.store.bias_detectors import NewDetector, store_detectors
+from app.store.mitigation.bias_detectors import NewDetector, store_detectors
 from tests.integration.api.bodies import deployment
 from tests.integration.schedule.seeding import ask
 from tests.service import RunningService

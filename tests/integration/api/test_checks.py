@@ -5,9 +5,11 @@ import httpx
 import pytest
 
 from app.domain.checks import CheckRun, CheckState, DataSet, Failure, Measurement, Progress, Scope
+from app.domain.comparisons import Comparison
+from app.domain.retrying import CHECK_POLICY
 from app.security.principals import Role
-from app.store.leases import claim, fail, finish, renew
-from app.store.results import StoredTable, store_measurements, store_tables
+from app.store.checks.leases import VersionsUsed, claim, fail, finish, renew
+from app.store.checks.results import StoredTable, store_measurements, store_tables
 from tests.integration.api.bodies import deployment, monitor
 from tests.service import RunningService
 
@@ -25,7 +27,7 @@ def watched(service: RunningService) -> RunningService:
 
 def started(service: RunningService) -> CheckRun:
     with service.database.transaction() as session:
-        check = claim(session, token="worker")  # noqa: S106 - a lease's, no secret
+        check = claim(session, token="worker", policy=CHECK_POLICY)  # noqa: S106 - a lease's, no secret
     assert check is not None
     return check
 
@@ -112,7 +114,7 @@ def test_a_running_check_shows_its_progress_and_an_ended_one_what_it_stored(watc
     address = watched.client.post(CHECKS, json={"from": NINE, "to": TEN}).headers["Location"]
     check = started(watched)
     with watched.database.transaction() as session:
-        renew(session, check, progress=Progress(step="scoring copies", done=500, total=824))
+        renew(session, check, lease=CHECK_POLICY.lease, progress=Progress(step="scoring copies", done=500, total=824))
     running = watched.client.get(address).json()
     measurement = Measurement(
         metric="disparate_impact",
@@ -132,8 +134,9 @@ def test_a_running_check_shows_its_progress_and_an_ended_one_what_it_stored(watc
         upper_limit=None,
     )
     with watched.database.transaction() as session:
-        finish(session, check, state=CheckState.SUCCEEDED, window={"records": 400}, monitor_version=1, model_revision="r1")
-        store_tables(session, check.no, [StoredTable(DataSet.PAYLOAD, "Sex", "span", {"n": [1, 2]})])
+        versions = VersionsUsed(monitor_version=1, model_revision="r1")
+        finish(session, check, state=CheckState.SUCCEEDED, window={"records": 400}, alerts_due=True, versions=versions)
+        store_tables(session, check.no, [StoredTable(DataSet.PAYLOAD, Comparison(("Sex",)), "span", {"n": [1, 2]})])
         store_measurements(session, check.no, check.deployment_no, [measurement])
     ended = watched.client.get(address).json()
 
@@ -153,7 +156,8 @@ def test_a_failed_check_says_why(watched: RunningService) -> None:
     address = watched.client.post(CHECKS).headers["Location"]
     check = started(watched)
     with watched.database.transaction() as session:
-        fail(session, check, reason="The model answered 500.", failure=Failure.SCORING_FAILED)
+        pause = CHECK_POLICY.retry_after(check)
+        fail(session, check, reason="The model answered 500.", failure=Failure.SCORING_FAILED, retry_after=pause, alerts_due=True)
 
     ended = watched.client.get(address).json()
 

@@ -127,7 +127,7 @@ def test_after_the_last_schema_version_other_columns_are_refused_and_the_rest_ca
     name = service.client.patch("/v1/deployments/credit-risk", json={"name": "Another name"})
 
     assert columns.status_code == 409
-    assert "register another deployment" in columns.json()["detail"]
+    assert "Register another deployment" in columns.json()["detail"]
     assert (name.status_code, name.json()["schema_version"]) == (200, 32767)
 
 

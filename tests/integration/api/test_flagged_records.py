@@ -14,8 +14,8 @@ from sqlalchemy import select
 from app.domain.checks import Span, Trigger
 from app.domain.mitigation import ONLY_DIRECT, FlaggedRecord
 from app.security.principals import Role
-from app.store.checks import queue_requested
-from app.store.flagged_records import store_flagged
+from app.store.checks.checks import queue_requested
+from app.store.records.flagged_records import store_flagged
 from app.store.tables import DeploymentRow, FeedbackRecordRow, PayloadKeyRow
 from tests.integration.api.bodies import deployment, monitor
 from tests.scenes import HOUR, NOON
@@ -221,7 +221,7 @@ def test_the_file_is_an_attachment_with_every_column_and_an_empty_label(logged: 
         "reference_score": "0.75",
         "gap": "0.5",
         "Age": "23",
-        "Sex": "@a,b",
+        "Sex": "'@a,b",
         "Owner": "",
         "Postcode": "03",
         "label": "",
@@ -238,7 +238,7 @@ def test_without_flags_the_file_has_a_header_only(logged: RunningService) -> Non
 
 def test_the_file_with_its_labels_filled_in_is_accepted_as_it_is(logged: RunningService) -> None:
     flag(logged, [(f"a-{no}", {"gap": 0.05 * (no + 1)}) for no in range(10)])
-    file = logged.client.get(CSV)
+    file = logged.client.get(CSV, params={"raw": True})
 
     receipt = send(logged, labelled(file, lambda line: "No Risk" if int(line["Age"]) % 2 else "Risk"))
 

@@ -8,9 +8,10 @@ import pytest
 
 from app.checks.check import perform_check
 from app.domain.checks import CheckRun
-from app.mitigation.passive import mitigate_window
+from app.domain.retrying import CHECK_POLICY
+from app.mitigation.window.mitigating import mitigate_window
 from app.schedule.due import queue_due_checks
-from app.store.leases import claim
+from app.store.checks.leases import claim
 from tests.scenes import HOUR, PlainSealer
 from tests.service import RunningService
 
@@ -61,7 +62,7 @@ def check(loans: RunningService, asked: dict[str, str] | None = None) -> dict[st
 def run_next(loans: RunningService) -> dict[str, Any]:
     """Runs the next check in the queue, as a worker does."""
     with loans.database.transaction() as session:
-        run = claim(session, token="worker")  # noqa: S106 - a lease's, no secret
+        run = claim(session, token="worker", policy=CHECK_POLICY)  # noqa: S106 - a lease's, no secret
     assert run is not None
     perform(loans, run)
     details: dict[str, Any] = loans.client.get(f"{ADDRESS}/checks/{run.id}").raise_for_status().json()
@@ -69,7 +70,7 @@ def run_next(loans: RunningService) -> dict[str, Any]:
 
 
 def perform(loans: RunningService, run: CheckRun) -> None:
-    perform_check(run, database=loans.database, sealer=PlainSealer(), allowlist=(), report=lambda _: None, further=mitigate_window)
+    perform_check(run, database=loans.database, sealer=PlainSealer(), report=lambda _: None, further=mitigate_window)
 
 
 def scheduled(loans: RunningService) -> Iterator[dict[str, Any]]:

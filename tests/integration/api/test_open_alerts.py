@@ -13,8 +13,8 @@ from app.security.principals import Role
 from app.store.tables import AlertChannelRow
 from tests.integration.alerts.history import CHANNEL, History
 from tests.integration.api.test_alert_channels import notifying
-from tests.integration.schedule.seeding import wait_until
 from tests.models.receiving import receiving
+from tests.progress import wait_until
 from tests.service import RunningService
 
 RULE = "/v1/deployments/a-model/alert-rules/unfair"
@@ -157,7 +157,7 @@ def test_an_alert_that_is_resolved_in_this_moment_is_not_sent_as_open_afterwards
         session.execute(text("UPDATE alerts SET resolved_at = now(), resolution = 'recovered' WHERE \"group\" = 'female'"))
         asking = threading.Thread(target=lambda: answers.append(service.client.post(SEND).json()["queued"]))
         asking.start()
-        wait_until(lambda: history.scene.count("pg_locks WHERE NOT granted") > 0, seconds=60)
+        wait_until(lambda: history.scene.count("pg_locks WHERE NOT granted") > 0)
     asking.join()
 
     assert answers == [1]
@@ -183,7 +183,7 @@ def test_what_is_sent_arrives_with_the_alert_as_it_is_now(service: RunningServic
         name(service, "new")
         with notifying(service.database, tmp_path):
             service.client.post(SEND)
-            wait_until(lambda: len(receiver.received) == 2, seconds=60)
+            wait_until(lambda: len(receiver.received) == 2)
 
     bodies = [one.json for one in receiver.received]
     assert {(body["type"], body["alert"]["state"]) for body in bodies} == {("alert.opened", "open")}

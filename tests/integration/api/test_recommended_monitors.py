@@ -249,7 +249,7 @@ def test_what_cannot_be_accepted_is_refused_at_its_place(client: httpx.Client, b
 
 def test_a_reader_may_look_and_not_accept_and_an_unknown_deployment_is_not_found(service: RunningService, client: httpx.Client) -> None:
     key = client.post("/v1/api-keys", json={"name": "reader", "role": "read"}).json()["key"]
-    reader = httpx.Client(base_url=service.base_url, headers={"Authorization": f"Bearer {key}"})
+    reader = service.new_client(headers={"Authorization": f"Bearer {key}"})
 
     with reader:
         answers = [reader.get(PATH).status_code, reader.post(PATH, json={}).status_code]

@@ -9,8 +9,8 @@ from app.errors import SetupError
 from app.main import create_app
 from app.services import open_services
 from app.settings import Settings
-from app.store.deployments import Deployments
-from app.store.engine import Database
+from app.store.database.engine import Database
+from app.store.deployments.deployments import Deployments
 
 WATCHED = Definition(
     name="Credit risk",

@@ -8,7 +8,7 @@ import pytest
 from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
-from app.store.engine import Database
+from app.store.database.engine import Database
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
 from tests.scenes import Scene, scene

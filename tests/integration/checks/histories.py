@@ -131,7 +131,7 @@ class History:
             )
         self.records = [one for one in self.records if one not in gone]
 
-    def wait(self, minutes: int) -> None:
+    def let_pass(self, minutes: int) -> None:
         """Lets time pass."""
         self.now += minutes
 

@@ -16,8 +16,8 @@ import pandas as pd
 from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.training_data import Association, TrainingForm
-from app.store.engine import Database
-from app.store.training_data import store_training_data
+from app.store.database.engine import Database
+from app.store.training.training_data import store_training_data
 from app.training.processing import Upload, process_file
 from tests.integration.checks.conftest import monitor_of
 from tests.models.serving import serve

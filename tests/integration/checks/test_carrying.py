@@ -12,8 +12,8 @@ from app.domain.checks import CheckRun, DataSet, Progress, Trigger
 from app.domain.definitions import definition_of
 from app.domain.deployments import Endpoint
 from app.domain.mitigation import MitigationSettings
-from app.store.deployments import Deployments
-from app.store.measurements import SeriesFilter, hour_tables
+from app.store.checks.measurements import SeriesFilter, hour_tables
+from app.store.deployments.deployments import Deployments
 from tests.integration.checks.conftest import applicants, monitor_of
 from tests.models.serving import ModelServer
 from tests.scenes import HOUR, NOON, PlainSealer, Result, Scene

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.domain.deployments import Endpoint
-from app.store.engine import Database
+from app.store.database.engine import Database
 from tests.integration.checks.conftest import APPLICANT, monitor_of
 from tests.integration.checks.histories import History
 from tests.models.serving import ModelServer
@@ -26,7 +26,7 @@ STEPS: Mapping[str, Callable[[History, int, int], None]] = {
     "label what is not there yet": lambda history, many, ago: history.label(many, minutes_ago=ago, before_their_records=True),
     "label features": lambda history, many, ago: history.label_features(many, minutes_ago=ago),
     "remove": lambda history, many, _: history.remove_oldest(many),
-    "wait": lambda history, _, ago: history.wait(ago // 3),
+    "wait": lambda history, _, ago: history.let_pass(ago // 3),
     "check now": lambda history, *_: history.check_now(),
     "check the hours": lambda history, *_: history.check_hours(),
     "check a range": lambda history, *_: history.check_range(),
@@ -69,12 +69,12 @@ def test_figures_are_carried_exactly_while_a_brute_force_finds_the_same_records_
     history = begun(database, Endpoint(url=server.url) if asks else None, most, seed)
 
     for name, many, ago in chosen:
-        history.wait(1)
+        history.let_pass(1)
         STEPS[name](history, many, ago)
-    history.wait(1)
+    history.let_pass(1)
     history.check_range()
     history.check_now()
-    history.wait(60)
+    history.let_pass(60)
     history.check_hours()
 
     counted["carried"] += history.carried

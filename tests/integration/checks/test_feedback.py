@@ -7,9 +7,9 @@ import pytest
 
 from app.domain.definitions import definition_of
 from app.domain.deployments import Endpoint, OutputFields
-from app.store.deployments import Deployments
-from app.store.engine import Database
-from app.store.window import match_pending_feedback
+from app.store.database.engine import Database
+from app.store.deployments.deployments import Deployments
+from app.store.records.window import match_pending_feedback
 from tests.integration.checks.conftest import APPLICANT, applicants, monitor_of
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
@@ -80,7 +80,7 @@ def test_a_label_that_is_text_is_of_no_numeric_outcome(stage: Scene) -> None:
     result = stage.check(NOON)
     accuracy = result.get("accuracy", "feedback", scope="overall")
     assert (accuracy.value, accuracy.n) == (1.0, 20)
-    assert (result.run.window or {})["unclassified_labels"] == 20
+    assert (result.run.window or {})["find_unclassified"] == 20
 
 
 class FloatScorer(RuleScorer):
@@ -130,4 +130,4 @@ def test_labels_spelt_otherwise_than_the_outcomes_give_no_accuracy_instead_of_a_
     assert (accuracy.value, accuracy.verdict) == (None, "not_computable")
     assert accuracy.reason == "no record has a label and a prediction that are both among the outcomes"
     assert result.run.window is not None
-    assert result.run.window["unclassified_labels"] == 40
+    assert result.run.window["find_unclassified"] == 40

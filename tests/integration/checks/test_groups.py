@@ -13,7 +13,7 @@ from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.monitors import MonitoredAttribute
 from app.domain.values import Scalar, canonical, normalised
 from app.errors import InvalidInput
-from app.store.engine import Database
+from app.store.database.engine import Database
 from tests.integration.checks.conftest import monitor_of
 from tests.scenes import NOON, scene
 

@@ -12,8 +12,8 @@ from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitors import MonitoredAttribute
 from app.domain.training_data import TrainingForm
 from app.errors import InvalidInput
-from app.store.engine import Database
-from app.store.training_data import delete_training_data, store_training_data
+from app.store.database.engine import Database
+from app.store.training.training_data import delete_training_data, store_training_data
 from app.training.processing import Upload, process_file
 from tests.integration.checks.conftest import monitor_of
 from tests.models.serving import ModelServer, serve

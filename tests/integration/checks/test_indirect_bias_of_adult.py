@@ -9,13 +9,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from app.checks.donors import donors_of_groups
-from app.checks.grouping import Group
 from app.checks.perturbation import uniform
 from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.training_data import TrainingData, TrainingForm
-from app.store.engine import Database
-from app.store.training_data import store_training_data
+from app.records.grouping import Group
+from app.store.database.engine import Database
+from app.store.training.training_data import store_training_data
 from app.training.processing import Upload, process_file
 from tests.golden import dataset
 from tests.integration.checks.conftest import monitor_of

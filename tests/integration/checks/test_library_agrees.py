@@ -8,15 +8,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from sqlalchemy import text
 
-from app.checks.classifying import json_text_of, outcome_codes
 from app.domain.monitors import MonitoredAttribute
 from app.domain.outcomes import Outcome, OutcomeRule
+from app.domain.value_tests import outcome_test
 from app.domain.values import Scalar
 from app.frames.measuring import measure_attributes, measure_frame
-from app.store.arrow import arrow_reader
-from app.store.engine import Database
-from app.store.record_conditions import RecordFilter, Statement, select_within
-from app.views.transactions import outcome_test
+from app.records.cells import format_value
+from app.records.outcomes import outcome_codes
+from app.store.database.arrow import arrow_reader
+from app.store.database.engine import Database
+from app.store.records.record_conditions import RecordFilter, Statement, add_filters
 from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
 from tests.scenes import NOON, Result, Scene, scene
 from tests.unit.checks.test_classifying import rules, values
@@ -118,12 +119,12 @@ def test_the_database_and_the_rule_agree_on_every_value(database: Database, valu
     with database.transaction() as session:
         for outcome in Outcome:
             statement = Statement()
-            select_within(statement, RecordFilter(**tests, outcome=outcome.name.lower()))
-            statement.add("true", value=json_text_of(value))
+            add_filters(statement, RecordFilter(**tests, outcome=outcome.name.lower()))
+            statement.add("true", value=format_value(value))
             query = text(f"SELECT count(*) FROM ({record}) r WHERE {statement.where}")  # noqa: S608 - nothing of it was sent
             answers[outcome] = session.execute(query, asdict(statement)["values"]).scalar_one() == 1
     with arrow_reader(database.url) as reader:
-        stored = reader.table("SELECT $1::text::jsonb::text AS outcome", [json_text_of(value)])["outcome"]
+        stored = reader.table("SELECT $1::text::jsonb::text AS outcome", [format_value(value)])["outcome"]
 
     assert answers == {outcome: outcome is expected for outcome in Outcome}
     assert outcome_codes(stored, rule).tolist() == [int(expected)]

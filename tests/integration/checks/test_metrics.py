@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.checks import scores
 from app.checks.gaps import NO_ENDPOINT, NO_LABELS
 from app.checks.rollups import Period, roll_up
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.mitigation import MitigationSettings
 from app.domain.monitors import Limits, Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
+from app.errors import InvalidInput
 from app.metrics.catalogue import CATALOGUE, DEFAULT_METRICS
 from app.metrics.rows import consistency, counterfactual_flip_test
-from app.store.engine import Database
-from app.store.measurements import SeriesFilter, hour_tables
+from app.records import scores
+from app.store.checks.measurements import SeriesFilter, hour_tables
+from app.store.database.engine import Database
 from tests.golden import golden
 from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
 from tests.models.serving import ModelServer
@@ -135,7 +136,7 @@ def test_metrics_of_records_look_at_all_numeric_features_but_the_attribute(datab
     assert result.value("consistency", "feedback", scope="overall") == pytest.approx(consistency(features, actual), abs=EXACT)
     rich = result.get("rich_subgroup_false_positive", "feedback", scope="overall")
     assert rich.value is not None
-    assert all(" × " in name for name in rich.details["subgroup_of_groups"])  # type: ignore[attr-defined]
+    assert all(" × " in name for name in rich.details.subgroup_of_groups)  # type: ignore[attr-defined]
     assert result.value("counterfactual_flip_test", "payload", "Sex × Job", "female × unskilled") is not None
 
 
@@ -158,7 +159,7 @@ def test_strata_alone_add_the_conditional_metrics(stage: Scene) -> None:
     assert keys(result) == DEFAULT_METRICS | {metric.key for metric in CATALOGUE.values() if "strata" in metric.needs}
     found = result.get("conditional_demographic_disparity_in_predicted_labels", "payload", "sex", "female")
     assert found.value is not None
-    assert found.details["strata"] == 40
+    assert found.details.strata == 40
 
 
 def test_only_picked_metrics_are_stored_and_the_model_is_asked_only_for_them(stage: Scene, server: ModelServer) -> None:
@@ -247,7 +248,7 @@ def test_records_without_a_numeric_feature_are_left_out_of_the_metrics_of_record
 
     found = result.get("prediction_consistency", "payload", scope="overall")
     assert found.n == 36
-    assert found.details["records_without_a_feature"] == 4
+    assert found.details.records_without_a_feature == 4
     assert result.get("rich_subgroup_false_negative", "feedback", scope="overall").n == 40
 
 
@@ -324,6 +325,15 @@ def test_a_column_of_the_strata_that_is_gone_fails_the_check_with_the_field(stag
     stage.log(applicants(20, 20, 5), NOON)
 
     with pytest.raises(Exception, match="strata: postcode is named by the monitor but no longer a column"):
+        stage.check(NOON)
+    stage.stop_running()
+
+
+def test_an_attribute_that_is_gone_fails_the_check_with_the_field(stage: Scene) -> None:
+    stage.watch(monitor_of(replace(SEX, feature="postcode")))
+    stage.log(applicants(20, 20, 5), NOON)
+
+    with pytest.raises(InvalidInput, match="attributes: postcode is named by the monitor but no longer a column"):
         stage.check(NOON)
     stage.stop_running()
 

@@ -10,7 +10,7 @@ from app.domain.deployments import Endpoint
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.domain.values import Range
-from app.store.engine import Database
+from app.store.database.engine import Database
 from tests.golden import golden
 from tests.models.logistic import LogisticModel
 from tests.models.serving import ModelServer, serve

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from app.domain.checks import Trigger
-from app.store.engine import Database
+from app.store.database.engine import Database
 from app.views.check_views import CheckView, ViewKind
 from app.views.viewing import check_view
 from tests.integration.checks.proxies import proxied_world, train, watched_through
@@ -111,7 +111,9 @@ def test_through_nothing_the_balanced_figure_is_the_payloads_and_the_check_says_
     assert result.run.window is not None
     assert result.run.window["attributes_unseen_by_model"] == ["group"]
     note = view_of(world, result).notes[0]
-    assert note.startswith("The model does not see group, and no correlated features are set for it: every copy is answered as its record")
+    assert note.startswith(
+        "The model does not see group, and no correlated features are set for it: it answers every copy as it answered the record"
+    )
 
 
 def test_strengths_of_an_earlier_version_are_said_to_be_unknown_until_training_data_are_uploaded_again(world: Scene) -> None:

@@ -4,7 +4,7 @@ from app.domain.deployments import ProblemType
 from app.domain.monitors import Monitor
 from app.domain.outcomes import OutcomeRule
 from app.domain.values import Range
-from app.store.engine import Database
+from app.store.database.engine import Database
 from tests.integration.checks.conftest import APPLICANT, SEX
 from tests.scenes import NOON, Scene, scene
 

@@ -9,8 +9,8 @@ from app.domain.checks import DataSet, Measurement
 from app.domain.definitions import definition_of
 from app.domain.mitigation import MitigationSettings
 from app.metrics import CATALOGUE
-from app.store.deployments import Deployments
-from app.store.measurements import SeriesFilter, hour_tables
+from app.store.checks.measurements import SeriesFilter, hour_tables
+from app.store.deployments.deployments import Deployments
 from tests.integration.checks.conftest import applicants, monitor_of
 from tests.scenes import HOUR, NOON, PlainSealer, Scene
 

@@ -6,7 +6,7 @@ import pytest
 from app.domain.checks import Trigger
 from app.domain.definitions import definition_of
 from app.errors import LeaseLost
-from app.store.deployments import Deployments
+from app.store.deployments.deployments import Deployments
 from tests.integration.checks.conftest import applicants, monitor_of
 from tests.models.serving import ModelServer
 from tests.scenes import HOUR, NOON, PlainSealer, Scene

@@ -6,8 +6,8 @@ from typer.testing import CliRunner, Result
 
 from app.cli.users import command
 from app.security.passwords import is_password
-from app.store import users
-from app.store.engine import Database
+from app.store.database.engine import Database
+from app.store.people import users
 from app.store.tables import ActivityRow
 
 PASSWORD = "four plain words here"  # noqa: S105 - of a user that the tests make

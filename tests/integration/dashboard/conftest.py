@@ -4,7 +4,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.store.engine import Database
+from app.domain.deployments import Endpoint
+from app.store.database.engine import Database
+from tests.integration.checks.conftest import APPLICANT, SEX, monitor_of
+from tests.integration.views.test_check_views import AGE
+from tests.models.rules import RuleScorer
+from tests.models.serving import serve
+from tests.scenes import Scene, scene
 from tests.service import RunningService, running_service
 
 
@@ -19,7 +25,7 @@ def service(database: Database, tmp_path: Path) -> Iterator[RunningService]:
 def browser(service: RunningService) -> Iterator[httpx.Client]:
     """Something that keeps cookies and shows pages, and has logged in nowhere."""
     headers = {"Accept": "text/html", "Sec-Fetch-Site": "same-origin"}
-    with httpx.Client(base_url=service.base_url, headers=headers, timeout=20) as client:
+    with service.new_client(headers=headers) as client:
         yield client
 
 
@@ -28,3 +34,10 @@ def reader(service: RunningService, browser: httpx.Client) -> httpx.Client:
     """The same, logged in as an admin."""
     browser.post("/login", data={"key": service.admin_key})
     return browser
+
+
+@pytest.fixture
+def stage(database: Database) -> Iterator[Scene]:
+    """The watched deployment."""
+    with serve(RuleScorer()) as server:
+        yield scene(database, APPLICANT, monitor_of(SEX, AGE, intersections=(("sex", "age"),)), endpoint=Endpoint(url=server.url))

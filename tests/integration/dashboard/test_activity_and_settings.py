@@ -46,7 +46,7 @@ def test_settings_shows_users_and_keys_to_admins_only(service: RunningService, b
     browser.post("/login", data={"key": service.admin_key})
     admin_sees = browser.get("/settings").text
 
-    assert "Make a key" not in reader_sees
+    assert "Create a key" not in reader_sees
     assert "managed by admins" in reader_sees
-    assert "Make a key" in admin_sees
+    assert "Create a key" in admin_sees
     assert service.admin_key not in admin_sees

@@ -19,14 +19,15 @@ from app.clock import HOUR, hour_of, utc_now
 from app.domain.checks import CheckState, Trigger
 from app.domain.deployments import Endpoint
 from app.domain.monitors import Monitor, MonitoredAttribute, Schedule
-from app.mitigation.passive import mitigate_window
+from app.mitigation.window.mitigating import mitigate_window
 from app.schedule.worker import Worker
-from app.store.engine import Database
-from app.store.monitors import delete_monitor
+from app.store.database.engine import Database
+from app.store.deployments.monitors import delete_monitor
 from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
-from tests.integration.schedule.seeding import let_a_worker_answer, silence_workers, wait_until
+from tests.integration.schedule.seeding import let_a_worker_answer, silence_workers
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
+from tests.progress import wait_until
 from tests.scenes import PlainSealer, Scene, scene
 from tests.service import RunningService
 
@@ -45,7 +46,7 @@ def stage(database: Database) -> Iterator[Scene]:
 @contextmanager
 def a_worker(database: Database) -> Iterator[None]:
     """The checks' part of a worker, until the block ends."""
-    perform = partial(perform_check, database=database, sealer=PlainSealer(), allowlist=(), further=mitigate_window)
+    perform = partial(perform_check, database=database, sealer=PlainSealer(), further=mitigate_window)
     stop = threading.Event()
     working = threading.Thread(target=Worker(database, perform, concurrency=1).run, args=(stop,))
     working.start()
@@ -60,7 +61,7 @@ def check_now(service: RunningService) -> dict[str, Any]:
     """A check of this moment, asked for over HTTP and run by a worker to its end."""
     address = service.client.post(CHECKS).raise_for_status().headers["Location"]
     with a_worker(service.database):
-        wait_until(lambda: service.client.get(address).json()["state"] not in {"queued", "running"}, seconds=120)
+        wait_until(lambda: service.client.get(address).json()["state"] not in {"queued", "running"})
     ended: dict[str, Any] = service.client.get(address).json()
     return ended
 
@@ -229,13 +230,13 @@ def test_a_scheduled_check_that_failed_says_when_it_is_tried_again(service: Runn
         hour=hour,
     )
     with a_worker(service.database):
-        wait_until(lambda: service.client.get(CHECKS).json()["checks"][0]["state"] == "failed", seconds=120)
+        wait_until(lambda: service.client.get(CHECKS).json()["checks"][0]["state"] == "failed")
     check = service.client.get(CHECKS).json()["checks"][0]
     retry = datetime.fromisoformat(check["next_attempt_at"])
 
     found, _, step = cause(service)
     assert found == "scoring_failed"
-    assert step.endswith(f"It is tried again by itself from {retry:%Y-%m-%d %H:%M} UTC on.")
+    assert step.endswith(f"It is tried again automatically from {retry:%Y-%m-%d %H:%M} UTC on.")
     assert both_pages_say(reader, step)
 
 
@@ -272,7 +273,8 @@ def test_a_reference_group_in_which_nobody_got_the_favourable_outcome_does_not_a
     assert ended["state"] == "succeeded"
     assert found == "reference_never_favourable"
     assert why == (
-        "Nobody of the reference group female (sex) got the favourable outcome, in 30 records, so no ratio to it can be computed for male."
+        "No record of the reference group female (sex) got the favourable outcome, in 30 records, so no ratio to it can be computed"
+        " for male."
     )
     assert "Log" not in step
     assert both_pages_say(reader, why, step)
@@ -291,7 +293,7 @@ def test_a_reference_group_in_which_nobody_got_the_favourable_outcome_does_not_a
         (
             [{**row, "prediction": "?"} for row in applicants(20, 30)],
             "all_unclassified",
-            "None of the 50 records has a prediction that is in the monitor's outcome lists, so nobody can be compared.",
+            "None of the 50 records has a prediction that is in the monitor's outcome lists, so no group can be compared.",
         ),
     ],
 )
@@ -365,4 +367,4 @@ def test_the_command_says_that_no_worker_answers(stage: Scene, monkeypatch: pyte
 
     said = capsys.readouterr().out
     assert "is queued. No worker has answered since " in said
-    assert "start it again" in said
+    assert "Start it again" in said

@@ -2,110 +2,23 @@
 
 import html
 import re
-from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import event, update
+from sqlalchemy import event
 
-from app.domain.checks import CheckRun, CheckState, Failure, Trigger
-from app.domain.deployments import Endpoint
+from app.domain.checks import CheckState, Trigger
 from app.domain.monitors import MonitoredAttribute
 from app.security.principals import Role
-from app.store.engine import Database
-from app.store.tables import CheckRow
-from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
-from tests.integration.schedule.seeding import let_a_worker_answer
+from tests.integration.checks.conftest import SEX, applicants, monitor_of
+from tests.integration.dashboard.check_pages import CHECKS, HOSTILE, checked, figures, words
 from tests.integration.views.test_check_views import AGE
 from tests.integration.views.training import put_training
-from tests.models.rules import RuleScorer
-from tests.models.serving import serve
-from tests.scenes import HOUR, NOON, Scene, scene
+from tests.scenes import HOUR, NOON, Scene
 from tests.service import RunningService
 
 KINDS = ["payload_perturbed", "payload", "training", "debiased"]
-CHECKS = "/deployments/a-model/checks"
-HOSTILE = "<script>alert('x')</script> & \"so\" on"
-
-
-@pytest.fixture
-def stage(database: Database) -> Iterator[Scene]:
-    """The watched deployment."""
-    with serve(RuleScorer()) as server:
-        yield scene(database, APPLICANT, monitor_of(SEX, AGE, intersections=(("sex", "age"),)), endpoint=Endpoint(url=server.url))
-
-
-def checked(stage: Scene) -> CheckRun:
-    """A check of 20 men, of whom all are approved, and 30 women, of whom 6 are."""
-    stage.log(applicants(20, 30, 6), NOON)
-    return stage.check(NOON).run
-
-
-def set_check(stage: Scene, check: CheckRun, **values: object) -> None:
-    with stage.database.transaction() as session:
-        session.execute(update(CheckRow).where(CheckRow.no == check.no).values(values))
-
-
-def words(text: str) -> str:
-    """What a page says, without its tags."""
-    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", text)))
-
-
-def figures(text: str) -> list[str]:
-    """The addresses of the figures on a page."""
-    return list(dict.fromkeys(html.unescape(found) for found in re.findall(r'href="(\?[^"]*figure=[^"]*)"', text)))
-
-
-def test_the_list_shows_each_check_with_its_state_records_verdict_and_who_asked(stage: Scene, reader: httpx.Client) -> None:
-    checked(stage)
-    stage.log(applicants(20, 5, prefix="next"), NOON + HOUR)
-    stage.watch(monitor_of(min_records=40))
-    stage.check(NOON + HOUR)
-
-    text = reader.get(CHECKS).text
-    rows = [words(row) for row in text.partition("<tbody>")[2].split("</tr>")]
-    assert "2026-03-02 13:00 to 14:00 UTC" in rows[0]
-    assert "25 + 15 earlier" in rows[0]
-    assert "2026-03-02 12:00 to 13:00 UTC" in rows[1]
-    assert "succeeded unfair for a time range 50 " in rows[1]
-    assert "key test" in rows[1]
-
-
-def test_the_list_filters_by_state_and_says_so_where_there_is_none(stage: Scene, reader: httpx.Client) -> None:
-    check = checked(stage)
-
-    assert all(check.id in reader.get(CHECKS, params={"state": state}).text for state in ("succeeded", ""))
-    failed = reader.get(CHECKS, params={"state": "failed"}).text
-    assert check.id not in failed
-    assert "No check is in this state: failed." in failed
-
-
-@pytest.mark.usefixtures("stage")
-def test_the_list_goes_on_to_older_checks_under_the_same_filter(service: RunningService, reader: httpx.Client) -> None:
-    for no in range(35):
-        span = {"from": f"2026-02-01T{no // 2:02}:{no % 2 * 30:02}:00Z", "to": "2026-02-02T00:00:00Z"}
-        assert service.client.post(f"/v1{CHECKS}", json=span).status_code == 202
-
-    first = reader.get(CHECKS, params={"state": "queued"}).text
-    older = html.unescape(first.partition('rel="next"')[0].rpartition('href="')[2].partition('"')[0])
-    second = reader.get(CHECKS + older).text
-    assert older.startswith("?state=queued&cursor=")
-    assert (first.count('scope="row"'), second.count('scope="row"')) == (30, 5)
-    assert "Show older ones" not in second
-
-
-@pytest.mark.usefixtures("stage")
-def test_an_empty_list_says_what_to_do(service: RunningService, reader: httpx.Client) -> None:
-    waiting = words(reader.get(CHECKS).text)
-    service.client.delete("/v1/deployments/a-model/fairness-monitor")
-    unwatched = words(reader.get(CHECKS).text)
-
-    assert "There is no check yet. The schedule checks each hour after it has ended; “Check fairness now”" in waiting
-    assert "no fairness monitor says who is compared with whom" in unwatched
-    assert "Check fairness now" not in unwatched
 
 
 def test_a_check_says_first_who_gets_how_much_as_logged_and_with_copies(stage: Scene, reader: httpx.Client) -> None:
@@ -153,7 +66,7 @@ def test_every_figure_of_a_view_opens_with_its_formula_and_counts(stage: Scene, 
 
     text = reader.get(f"{CHECKS}/{check.id}", params={"view": kind}).text
     shown = text.partition('id="measurements"')[0]
-    opened = [reader.get(f"{CHECKS}/{check.id}{address}") for address in figures(shown)]
+    opened = [reader.get(address) for address in figures(shown)]
     assert len(opened) > 4
     assert {answer.status_code for answer in opened} == {200}
     assert all("Formula" in answer.text and 'id="figure"' in answer.text for answer in opened)
@@ -165,7 +78,7 @@ def test_every_measurement_of_the_check_is_listed_and_opens(service: RunningServ
 
     text = reader.get(f"{CHECKS}/{check.id}").text.partition('id="measurements"')[2]
     rows = text.partition("<tbody>")[2].partition("</tbody>")[0]
-    opened = {reader.get(f"{CHECKS}/{check.id}{address}").status_code for address in figures(rows)}
+    opened = {reader.get(address).status_code for address in figures(rows)}
     assert rows.count("<tr>") == len(measured) == len(figures(rows))
     assert opened == {200}
     assert f"/v1{CHECKS}/{check.id}/measurements.csv" in text
@@ -177,8 +90,9 @@ def test_a_figure_shows_all_that_it_rests_on(stage: Scene, reader: httpx.Client)
     text = reader.get(f"{CHECKS}/{result.run.id}", params={"view": "payload"}).text
     address = re.search(r'href="([^"]*)" data-figure><strong>0.20</strong> <span>', text)
     assert address is not None
+    assert address[1].endswith("/figure?metric=disparate_impact&amp;data=payload&amp;scope=group&amp;attribute=sex&amp;group=female")
 
-    said = words(reader.get(f"{CHECKS}/{result.run.id}{html.unescape(address[1])}").text)
+    said = words(reader.get(f"{CHECKS}/{html.unescape(address[1])}").text)
     assert "Disparate impact: female (sex)" in said
     assert "favourable_rate(monitored) / favourable_rate(reference)" in said
     assert "female: favourable 6" in said
@@ -195,7 +109,7 @@ def test_a_figure_of_training_data_names_no_check_and_says_when_they_were_proces
     text = reader.get(f"{CHECKS}/{check.id}", params={"view": "training"}).text
     address = figures(text.partition('id="views"')[2])[0]
 
-    said = words(reader.get(f"{CHECKS}/{check.id}{address}").text)
+    said = words(reader.get(address).text)
     assert "processed 2026-03-02 12:00 UTC ; a check does not measure them" in said
     assert "Monitor version" not in said
 
@@ -232,9 +146,9 @@ def test_a_view_that_is_not_there_says_why_and_what_to_do(stage: Scene, reader: 
     check = checked(stage)
 
     text = reader.get(f"{CHECKS}/{check.id}", params={"view": "training"}).text
-    assert "There is no such view: no training data were uploaded" in words(text)
+    assert "This view is not available: no training data were uploaded" in words(text)
     assert "Upload the training data" in text
-    assert "(not there)" in text
+    assert "(not available)" in text
 
 
 def test_a_check_that_was_carried_forward_says_so_and_links_to_the_one_that_counted(stage: Scene, reader: httpx.Client) -> None:
@@ -247,55 +161,6 @@ def test_a_check_that_was_carried_forward_says_so_and_links_to_the_one_that_coun
     assert "carried forward" in words(reader.get(CHECKS).text)
 
 
-def test_a_check_that_runs_shows_how_far_it_is_and_can_be_cancelled_by_those_who_may(
-    service: RunningService, stage: Scene, reader: httpx.Client
-) -> None:
-    let_a_worker_answer(stage.database)
-    check = stage.queue(replace(stage.check(NOON).run.span, start=NOON - HOUR))
-    set_check(stage, check, progress={"step": "asking the model about copies", "done": 20, "total": 50})
-
-    manager = reader.get(f"{CHECKS}/{check.id}").text
-    reader.post("/login", data={"key": service.key(Role.READ)})
-    only_reads = reader.get(f"{CHECKS}/{check.id}").text
-    for text in (manager, only_reads):
-        assert f'data-check="/v1{CHECKS}/{check.id}"' in text
-        assert 'max="50" value="20"' in text
-        assert "Asking the model about copies. 20 of 50" in words(text)
-    assert f'data-api="POST /v1{CHECKS}/{check.id}/cancellation"' in manager
-    assert "cancellation" not in only_reads
-    set_check(stage, check, cancel_requested=True)
-    reader.post("/login", data={"key": service.admin_key})
-    stopping = reader.get(f"{CHECKS}/{check.id}").text
-    assert "It was asked to stop" in stopping
-    assert "/cancellation" not in stopping
-
-
-@pytest.mark.parametrize(
-    ("values", "told"),
-    [
-        ({"failure": Failure.SCORING_FAILED}, "Test the model's endpoint on Configure and correct what the reason says. Then check again."),
-        ({"failure": Failure.INVALID_INPUT}, "change on Configure what the reason names. Then check again."),
-        ({"failure": Failure.INTERRUPTED}, "Read in the workers' log why they stopped. Then check again."),
-        ({"failure": None}, "Look for the check's id in the workers' log. Then check again."),
-        ({"claimable_at": NOON}, "It is tried again by itself from 2026-03-02 12:00 UTC on."),
-        ({"state": CheckState.CANCELLED}, "Nothing is stored of it."),
-        ({"state": CheckState.INSUFFICIENT_DATA, "window": {"records": 1, "min_records": 1200}}, "Log 1,199 more records, or lower"),
-    ],
-)
-def test_a_check_that_ended_without_figures_says_why_and_what_to_do(
-    stage: Scene, reader: httpx.Client, values: dict[str, Any], told: str
-) -> None:
-    let_a_worker_answer(stage.database)
-    check = stage.queue(replace(stage.check(NOON).run.span, start=NOON - HOUR))
-    set_check(stage, check, **({"state": CheckState.FAILED, "reason": HOSTILE, "finished_at": NOON} | values))
-
-    said = words(reader.get(f"{CHECKS}/{check.id}").text)
-    assert HOSTILE in said
-    assert told in said
-    assert "Check this time again" in said
-    assert "Report" not in said
-
-
 def test_names_that_look_like_markup_are_shown_as_they_are(stage: Scene, reader: httpx.Client) -> None:
     stage.watch(monitor_of(MonitoredAttribute(feature="sex", monitored=("female", HOSTILE), reference=("male",))))
     rows = applicants(20, 30, 6)
@@ -304,7 +169,7 @@ def test_names_that_look_like_markup_are_shown_as_they_are(stage: Scene, reader:
     check = stage.check(NOON).run
 
     pages = [reader.get(f"{CHECKS}/{check.id}", params={"view": kind}).text for kind in KINDS]
-    opened = [reader.get(f"{CHECKS}/{check.id}{address}").text for address in figures(pages[1])]
+    opened = [reader.get(address).text for address in figures(pages[1])]
     assert all("<script>alert" not in text for text in (*pages, *opened))
     assert any(f"of {HOSTILE} (sex)" in words(text) or f": {HOSTILE} (sex)" in words(text) for text in opened)
     assert f"{HOSTILE} monitored" in words(pages[1])
@@ -338,15 +203,22 @@ def test_a_monitor_that_compares_nothing_leaves_a_page_that_says_so(stage: Scene
         (f"{CHECKS}?state=sleeping", 422),
         (f"{CHECKS}?cursor=!!", 422),
         ("CHECK?view=other", 422),
-        ("CHECK?figure=zz", 422),
-        ("CHECK?figure=000000000000", 404),
-        ("CHECK?view=training&figure=000000000000", 404),
+        ("CHECK?figure=000000000000", 422),
+        ("CHECK/figure", 422),
+        ("CHECK/figure?metric=disparate_impact&data=payload", 422),
+        ("CHECK/figure?metric=disparate_impact&data=elsewhere&scope=group&attribute=sex", 422),
+        ("CHECK/figure?metric=no_such&data=payload&scope=group&attribute=sex&group=female", 404),
+        ("CHECK/figure?metric=disparate_impact&data=payload&scope=group&attribute=sex&group=<b>", 404),
+        ("CHECK/figure?metric=favourable_rate&data=payload&scope=group&attribute=other&group=female", 404),
+        ("CHECK/figure?metric=base_rate&data=training&scope=group&attribute=sex&group=female", 404),
+        ("CHECK/figure?metric=accuracy&data=feedback&scope=group&attribute=sex&group=other", 404),
+        (f"{CHECKS}/00000000-0000-0000-0000-000000000000/figure?metric=accuracy&data=feedback&scope=overall", 404),
     ],
 )
 def test_what_is_not_there_or_cannot_be_is_told_on_a_page(stage: Scene, reader: httpx.Client, address: str, status: int) -> None:
     check = checked(stage)
 
-    answer = reader.get(address.replace("CHECK?", f"{CHECKS}/{check.id}?"))
+    answer = reader.get(re.sub("^CHECK", f"{CHECKS}/{check.id}", address))
     assert answer.status_code == status
     assert answer.headers["content-type"].startswith("text/html")
     assert "<b>" not in answer.text

@@ -4,7 +4,9 @@ import httpx
 import pytest
 from sqlalchemy import select
 
+from app.domain.endpoint_health import OPEN_FOR, OPENS_AFTER
 from app.security.principals import Role
+from app.store.deployments.endpoint_health import record_no_answer
 from app.store.tables import DeploymentRow
 from tests.service import RunningService
 
@@ -53,10 +55,10 @@ def _told(page: str) -> str:
 def test_a_fresh_deployment_says_what_comes_next(reader: httpx.Client) -> None:
     page = reader.get(ADDRESS).text
 
-    assert "What comes next" in page
+    assert "Next steps" in page
     assert '<a href="#monitor">Set the fairness monitor</a>' in page
     assert '<a href="#log">Log records</a>' in page
-    assert "There are no training data" in page
+    assert "No training data yet" in page
     assert "Set the fairness monitor first: it says whose outcomes are mitigated." in page
 
 
@@ -90,7 +92,7 @@ def test_who_may_only_read_sees_everything_and_no_form(service: RunningService, 
         page = _as(service, browser, Role.READ, bound).get(ADDRESS).text
         inside = page.partition("<main")[2]
 
-        assert "Your role is to read" in page
+        assert "Your role may only read" in page
         assert "18 to 25.5" in page
         assert "data-snippets=" in page
         assert "data-proposal" in page
@@ -143,3 +145,18 @@ def test_registering_is_for_those_who_may_change_the_installation(service: Runni
     assert "What it predicts" in answers["manage"].text
     assert "is bound to one deployment" in answers["bound"].text
     assert all(word not in answers["read"].text for word in ("<fieldset", "deployment-form"))
+
+
+def test_an_endpoint_that_gave_checks_no_answer_is_shown_with_the_reason(service: RunningService, reader: httpx.Client, no: int) -> None:
+    with service.database.transaction() as session:
+        for _ in range(OPENS_AFTER):
+            reason = "The model's endpoint did not answer within 30 seconds (4 attempts)."
+            record_no_answer(session, no, reason, opens_after=OPENS_AFTER, open_for=OPEN_FOR)
+
+    health = service.client.get("/v1/deployments/loans").json()["endpoint_health"]
+    page = reader.get(ADDRESS).text
+
+    assert (health["state"], health["failures"]) == ("open", OPENS_AFTER)
+    assert health["tried_again_at"] is not None
+    assert 'data-endpoint-health="open"' in page
+    assert "did not answer within 30 seconds" in page

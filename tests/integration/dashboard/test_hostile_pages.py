@@ -12,7 +12,7 @@ from app.domain.checks import Trigger
 from app.domain.deployments import Column, Deployment, Endpoint, FieldKind, FieldType
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
-from app.store.engine import Database
+from app.store.database.engine import Database
 from tests.browsing import Visit, running_browser, visiting
 from tests.models.serving import serve
 from tests.scenes import Scene, scene

@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 from app import main
 from app.dashboard import pages
 from app.domain.deployments import Endpoint
-from app.store.engine import Database
+from app.store.database.engine import Database
 from app.web.gate import ASSETS, is_of_programs
 from app.web.parameters import declared_parameters
 from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
@@ -118,4 +118,4 @@ def test_every_address_on_every_page_is_one_that_its_route_takes(reader: httpx.C
     assert problems == []
     assert set(fetched) >= {"/", "/activity", "/alerts", "/deployments/{deployment_id}", "/deployments/{deployment_id}/checks/{check_id}"}
     assert any("cursor=" in address for address in seen)
-    assert any("figure=" in address for address in seen)
+    assert any("/figure?" in address for address in seen)

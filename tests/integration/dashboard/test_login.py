@@ -7,7 +7,7 @@ from sqlalchemy import func, select, update
 from app.security.principals import Role
 from app.security.throttle import FAILURES
 from app.security.users import create_user
-from app.store import users
+from app.store.people import users
 from app.store.tables import SessionRow
 from tests.service import RunningService
 
@@ -114,7 +114,7 @@ def test_a_session_changes_nothing_for_a_page_that_is_not_ours(
     service: RunningService, browser: httpx.Client, headers: dict[str, str]
 ) -> None:
     browser.post("/login", data={"key": service.admin_key})
-    with httpx.Client(base_url=service.base_url, cookies=browser.cookies) as stranger:
+    with service.new_client(cookies=browser.cookies) as stranger:
         created = stranger.post("/v1/api-keys", json={"name": "x", "role": "admin"}, headers=headers)
         logged_out = stranger.post("/logout", headers=headers)
         logged_in = stranger.post("/login", data={"key": service.admin_key}, headers=headers)

@@ -10,7 +10,7 @@ import pytest
 from app.clock import HOUR, hour_of, utc_now
 from app.domain.deployments import Endpoint
 from app.security.principals import Role
-from app.store.engine import Database
+from app.store.database.engine import Database
 from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
 from tests.integration.views.statements import counted
 from tests.models.rules import RuleScorer

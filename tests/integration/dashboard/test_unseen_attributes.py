@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from app.clock import HOUR, hour_of, utc_now
-from app.store.engine import Database
+from app.store.database.engine import Database
 from tests.integration.checks.proxies import proxied_world, watched_through
 from tests.scenes import Scene
 

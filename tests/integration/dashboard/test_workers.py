@@ -12,9 +12,10 @@ import httpx
 import pytest
 
 from app.security.principals import Role
-from app.store.engine import Database
+from app.store.database.engine import Database
 from tests.integration.api.bodies import deployment
-from tests.integration.schedule.seeding import let_a_worker_answer, silence_workers, wait_until
+from tests.integration.schedule.seeding import let_a_worker_answer, silence_workers
+from tests.progress import wait_until
 from tests.service import RunningService
 
 PAGES = (
@@ -95,13 +96,13 @@ def test_a_worker_that_is_killed_is_seen_as_silent_and_the_next_one_answers(
         return str(service.client.get("/v1/workers").json()["state"])
 
     with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as first:
-        wait_until(lambda: state() == "answering", seconds=120)
+        wait_until(lambda: state() == "answering")
         first.send_signal(signal.SIGKILL)
     killed_at = service.client.get("/v1/workers").json()["last_seen_at"]
     silence_workers(database, since=SINCE)  # the time that is waited for, gone by
     silent = state()
     with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as second:
-        wait_until(lambda: state() == "answering", seconds=120)
+        wait_until(lambda: state() == "answering")
         second.kill()
 
     assert killed_at is not None

@@ -1,7 +1,5 @@
 """What the tests of this folder ask of a server and of processes."""
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
@@ -27,11 +25,3 @@ def running_on(data: Path) -> Postmaster:
     running = postmaster_of(data)
     assert running is not None
     return running
-
-
-def eventually(holds: Callable[[], bool], seconds: float = 20.0) -> bool:
-    """Whether it comes to hold within a time that only a broken program needs."""
-    deadline = time.monotonic() + seconds
-    while not holds() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return holds()

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from app.embedded import EmbeddedPostgres, embedded_postgres
-from app.embedded.account import Account
+from app.embedded.account import NAMES, Account, unprivileged_account
 from app.embedded.postmaster import postmaster_of
 from app.embedded.programs import programs_for
 from app.errors import SetupError
-from tests.integration.embedded.servers import ask, eventually, running_on, tell
+from tests.integration.embedded.servers import ask, running_on, tell
+from tests.progress import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SYSTEM_PYTHON = Path("/usr/bin/python3")
@@ -28,6 +29,7 @@ import sys, time
 from pathlib import Path
 from app.embedded import EmbeddedPostgres
 from app.telemetry.logs import configure_logging
+from tests.progress import wait_until
 configure_logging("ERROR")
 server = EmbeddedPostgres(Path(sys.argv[1]), system_dir=Path(sys.argv[2]))
 print(server.start(), flush=True)
@@ -43,6 +45,58 @@ def test_as_root_the_server_runs_as_the_owner_of_its_data(server: EmbeddedPostgr
     owner = data.stat().st_uid
     assert owner != 0
     assert Path(f"/proc/{running_on(data).pid}").stat().st_uid == owner
+
+
+def test_the_log_can_be_read_by_its_owner_alone(server: EmbeddedPostgres, folder: Path) -> None:
+    log = folder / "data" / "postgres.log"
+    assert log.stat().st_mode & 0o777 == 0o600
+    server.stop()
+    log.chmod(0o644)
+
+    server.start()
+
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+@only_root
+def test_data_that_nobody_owns_is_handed_over_with_its_rows(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = Account(pwd.getpwnam("nobody").pw_uid, pwd.getpwnam("nobody").pw_gid)
+    data = folder / "data" / "postgres"
+    with monkeypatch.context() as earlier_version:
+        earlier_version.setattr("app.embedded.place.unprivileged_account", lambda: nobody)
+        with embedded_postgres(folder / "data", system_dir=folder / "system") as url:
+            tell(url, "CREATE TABLE kept AS SELECT 7 AS value")
+    assert data.stat().st_uid == nobody.uid
+
+    with embedded_postgres(folder / "data", system_dir=folder / "system") as url:
+        assert ask(url, "SELECT value FROM kept") == 7
+        assert Path(f"/proc/{running_on(data).pid}").stat().st_uid not in {0, nobody.uid}
+    assert {path.lstat().st_uid for path in data.rglob("*")} == {data.stat().st_uid}
+
+
+def test_without_an_account_for_postgres_one_is_made_and_nobody_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {"nobody": pwd.getpwnam("nobody")}
+    asked: list[list[str]] = []
+
+    def useradd(command: list[str], **_options: object) -> subprocess.CompletedProcess[str]:
+        asked.append(command)
+        known[command[-1]] = pwd.getpwuid(os.getuid())
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr("app.embedded.account.pwd.getpwnam", known.__getitem__)
+    monkeypatch.setattr("app.embedded.account.shutil.which", lambda name: f"/sbin/{name}")
+    monkeypatch.setattr("app.embedded.account.subprocess.run", useradd)
+
+    assert unprivileged_account().uid == os.getuid()
+    assert [(command[0], command[-1]) for command in asked] == [("/sbin/useradd", "evenhand")]
+
+
+def test_where_no_account_can_be_made_root_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.embedded.account.pwd.getpwnam", {"nobody": pwd.getpwnam("nobody")}.__getitem__)
+    monkeypatch.setattr("app.embedded.account.shutil.which", lambda _name: None)
+
+    with pytest.raises(SetupError, match=r"no account for it could be created: there is no useradd\. Create one named evenhand"):
+        unprivileged_account()
 
 
 @only_root
@@ -101,7 +155,7 @@ def test_an_ordinary_user_runs_it_as_himself_and_kill_minus_nine_of_him_leaves_n
     with _serving_as(user, folder) as serving:
         assert data.stat().st_uid == user.uid
         serving.kill()
-    assert eventually(lambda: postmaster_of(data) is None)
+    wait_until(lambda: postmaster_of(data) is None)
 
 
 @only_root
@@ -132,8 +186,9 @@ def _install_programs_in(folder: Path) -> Path:
 
 
 def _ordinary_user(folder: Path) -> Account:
-    """`nobody`, with a home of his own in which he may write."""
-    entry = pwd.getpwnam("nobody")
+    """Neither root, nor a server's account, nor `nobody`, under which root runs no server; with a home that is writable to it."""
+    reserved = {"root", "nobody", *NAMES}
+    entry = next(entry for entry in pwd.getpwall() if entry.pw_uid != 0 and entry.pw_name not in reserved)
     home = folder / "home"
     home.mkdir(mode=0o700)
     os.chown(home, entry.pw_uid, entry.pw_gid)

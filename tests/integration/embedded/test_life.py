@@ -12,6 +12,7 @@ from app.embedded import EmbeddedPostgres, embedded_postgres
 from app.embedded.postmaster import postmaster_of
 from app.errors import SetupError
 from tests.integration.embedded.servers import ask, running_on, tell
+from tests.progress import wait_until
 
 
 def test_a_started_server_answers_and_promises_durable_commits(server: EmbeddedPostgres) -> None:
@@ -57,14 +58,12 @@ def test_two_starts_at_once_make_one_server(folder: Path) -> None:
 
     def hold(server: EmbeddedPostgres) -> None:
         server.start()
-        go_on.wait(60)  # on Linux the server ends with the thread that started it
+        go_on.wait()  # on Linux the server ends with the thread that started it
 
     threads = [threading.Thread(target=hold, args=[server]) for server in servers]
     for thread in threads:
         thread.start()
-    deadline = time.monotonic() + 60
-    while not all(server.is_running() for server in servers) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until(lambda: all(server.is_running() for server in servers))
 
     try:
         assert servers[0].url == servers[1].url

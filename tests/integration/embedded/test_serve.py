@@ -18,10 +18,11 @@ from app.embedded import embedded_postgres
 from app.embedded.postmaster import postmaster_of
 from app.security.secrets import open_secret_box
 from app.settings import Settings
-from app.store.deployments import Deployments
-from app.store.engine import Database
-from app.store.migrate import upgrade
-from tests.integration.embedded.servers import eventually, running_on
+from app.store.database.engine import Database
+from app.store.database.migrate import upgrade
+from app.store.deployments.deployments import Deployments
+from tests.integration.embedded.servers import running_on
+from tests.progress import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 EVENHAND = [sys.executable, "-m", "app.cli"]
@@ -31,18 +32,18 @@ def test_it_answers_survives_the_death_of_its_parts_and_leaves_nothing_running(f
     port = _free_port()
     data = folder / "data" / "postgres"
     with _serving(folder, port) as serving:
-        assert eventually(lambda: _is_ready(port), seconds=60)
+        wait_until(lambda: _is_ready(port))
         children = _children_of(serving.pid)
 
         os.kill(running_on(data).pid, signal.SIGKILL)
-        assert eventually(lambda: postmaster_of(data) is not None and _is_ready(port), seconds=60)
+        wait_until(lambda: postmaster_of(data) is not None and _is_ready(port))
         for pid in _api_processes(children):
             os.kill(pid, signal.SIGKILL)
-        assert eventually(lambda: _is_ready(port), seconds=60)
+        wait_until(lambda: _is_ready(port))
         children |= _children_of(serving.pid)
 
         serving.send_signal(signal.SIGINT)
-        assert serving.wait(60) == 0
+        assert serving.wait() == 0
     assert postmaster_of(data) is None
     assert not any(_lives(pid) for pid in children)
 
@@ -51,17 +52,17 @@ def test_when_it_is_killed_its_children_end_and_the_next_start_works(folder: Pat
     port = _free_port()
     data = folder / "data" / "postgres"
     with _serving(folder, port) as serving:
-        assert eventually(lambda: _is_ready(port), seconds=60)
+        wait_until(lambda: _is_ready(port))
         children = _children_of(serving.pid)
         serving.kill()
         serving.wait()
 
-    assert eventually(lambda: not any(_lives(pid) for pid in children))
-    assert eventually(lambda: postmaster_of(data) is None)
+    wait_until(lambda: not any(_lives(pid) for pid in children))
+    wait_until(lambda: postmaster_of(data) is None)
     with _serving(folder, port) as serving:
-        assert eventually(lambda: _is_ready(port), seconds=60)
+        wait_until(lambda: _is_ready(port))
         serving.terminate()
-        assert serving.wait(60) == 0
+        assert serving.wait() == 0
 
 
 def test_a_taken_port_is_told_in_a_sentence(folder: Path) -> None:
@@ -106,7 +107,6 @@ def test_another_secret_key_than_the_stored_credentials_ends_it_with_a_sentence(
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
     )
 
     assert ended.returncode == 1
@@ -115,6 +115,11 @@ def test_another_secret_key_than_the_stored_credentials_ends_it_with_a_sentence(
 
 
 def test_a_key_is_made_listed_and_revoked_without_a_running_service(folder: Path) -> None:
+    with embedded_postgres(folder / "data") as url:
+        database = Database(url)
+        upgrade(database)
+        database.close()
+
     key = _evenhand(folder, "keys", "create", "--role", "admin", "--name", "ops").strip()
     key_id = key.split("_")[1]
 
@@ -123,6 +128,28 @@ def test_a_key_is_made_listed_and_revoked_without_a_running_service(folder: Path
     _evenhand(folder, "keys", "revoke", key_id)
     assert f"{key_id}  admin    ops  all deployments  revoked" in _evenhand(folder, "keys", "list")
     assert postmaster_of(folder / "data" / "postgres") is None
+
+
+def test_it_says_that_it_listens_when_it_answers_and_its_hint_makes_a_key_from_another_folder(folder: Path) -> None:
+    port = _free_port()
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    with _serving(folder, port) as serving:
+        wait_until(lambda: "listens on" in _printed(folder), "the service says where it listens")
+        assert _is_ready(port)
+        hint = next(line for line in _printed(folder).splitlines() if "keys create" in line)
+        kept = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "EVENHAND_DATA_DIR"}}
+        key = subprocess.run(["/bin/sh", "-c", hint], env=kept, cwd=elsewhere, capture_output=True, text=True, check=True).stdout.strip()
+
+        headers = {"Authorization": f"Bearer {key}"}
+        assert httpx.get(f"http://127.0.0.1:{port}/v1/me", headers=headers).json()["role"] == "admin"
+        assert list(elsewhere.iterdir()) == []
+        serving.terminate()
+        assert serving.wait() == 0
+
+
+def _printed(folder: Path) -> str:
+    return (folder / "serve.log").read_text(encoding="utf-8")
 
 
 @contextmanager
@@ -154,7 +181,7 @@ def _environment(folder: Path, port: int) -> dict[str, str]:
 
 def _is_ready(port: int) -> bool:
     try:
-        return httpx.get(f"http://127.0.0.1:{port}/health/ready", timeout=5).status_code == httpx.codes.OK
+        return httpx.get(f"http://127.0.0.1:{port}/health/ready").status_code == httpx.codes.OK
     except httpx.TransportError:
         return False
 

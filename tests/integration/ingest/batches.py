@@ -9,8 +9,8 @@ from typing import TypeVar
 from app.domain.definitions import Definition
 from app.domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType
 from app.ingest import Ingestion, LogRequest
-from app.store.deployments import Deployments
-from app.store.engine import Database
+from app.store.database.engine import Database
+from app.store.deployments.deployments import Deployments
 from app.store.writing import GroupCommit, PayloadBatch, Target, read_target
 from tests.scenes import PlainSealer
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from app.store.engine import Database
+from app.store.database.engine import Database
 from tests.service import RunningService
 
 PAYLOAD = "/v1/deployments/credit-risk/payload-records"

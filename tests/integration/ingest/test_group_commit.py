@@ -9,8 +9,8 @@ import pytest
 from app.domain.records import Receipt
 from app.errors import NotFound, Unavailable
 from app.ingest import Ingestion
-from app.store.deployments import Deployments
-from app.store.engine import Database
+from app.store.database.engine import Database
+from app.store.deployments.deployments import Deployments
 from app.store.writing import GroupCommit, Outcome, Refused, StaleTarget
 from tests.integration.ingest.batches import NOW, batch, make_target, request, with_commits, with_ingestions
 from tests.integration.ingest.logging import rows, stored_ids

@@ -99,9 +99,9 @@ def applicant(**changes: object) -> dict[str, Any]:
 
 
 def ask(service: RunningService, *applicants: dict[str, Any], **query: object) -> dict[str, Any]:
-    """The answer to records with the ids a-0, a-1 and so on."""
+    """The answer to records with the ids a-0, a-1 and so on, however long it takes unless the query says."""
     records = [{"id": f"a-{place}", "features": features} for place, features in enumerate(applicants)]
-    answer = service.client.post(f"{ADDRESS}/debiased-predictions", json={"records": records}, params=query)
+    answer = service.client.post(f"{ADDRESS}/debiased-predictions", json={"records": records}, params={"timeout_seconds": 300} | query)
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found

@@ -181,6 +181,15 @@ def test_one_failure_of_asking_about_both_together_is_nobodys_loss(service: Runn
     assert server.counts.requests == 3
 
 
+def test_a_label_of_the_model_that_cannot_be_logged_is_an_error_of_the_model(service: RunningService) -> None:
+    with row_server(lambda row: credit(row) | {"decision": "x" * 20_000}) as server:
+        register(service, server, SEX, outputs={"prediction": "prediction", "label": "decision"})
+        failed = service.client.post("/v1/deployments/loans/debiased-predictions", json={"records": [{"features": applicant()}]})
+
+    assert (failed.status_code, failed.json()["type"]) == (502, "urn:evenhand:problem:scoring-failed")
+    assert "label" in failed.json()["detail"]
+
+
 def test_a_model_that_does_not_answer_the_records_themselves_is_an_error_and_nothing_is_stored(service: RunningService) -> None:
     with row_server() as server:
         register(service, server, SEX)

@@ -7,10 +7,10 @@ from sqlalchemy import select
 
 from app.clock import utc_now
 from app.domain.deployments import Column, FieldKind, FieldType
-from app.mitigation.detecting import DetectorEvidence, train_detectors
-from app.store.bias_detectors import store_detectors
-from app.store.engine import Database
-from app.store.mitigation import newest_profile
+from app.mitigation.detector.versions import DetectorEvidence, train_detectors
+from app.store.database.engine import Database
+from app.store.mitigation.bias_detectors import store_detectors
+from app.store.mitigation.mitigation import newest_profile
 from app.store.tables import DeploymentRow
 from tests.integration.ingest.logging import rows
 from tests.integration.mitigation.live import ADDRESS, FEATURES, SEX, applicant, ask, points, register, row_server, words

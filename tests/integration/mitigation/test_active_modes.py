@@ -9,12 +9,12 @@ from app.clock import monotonic_seconds, utc_now
 from app.domain.values import Scalar
 from app.ingest import Ingestion
 from app.ingest.plan import Plan
-from app.mitigation.active import ActiveMitigation, LiveRequest
-from app.mitigation.active_plan import ActivePlan, ActivePlans, PlanReader
-from app.scoring.egress import EgressPolicy
+from app.mitigation.live.plan import ActivePlan, ActivePlans, PlanReader
+from app.mitigation.live.service import ActiveMitigation, LiveRequest
+from app.outbound.egress import EgressPolicy
 from app.scoring.live import LiveModels
 from app.security.principals import Principal, Role
-from app.store.engine import Database
+from app.store.database.engine import Database
 from tests.integration.mitigation.live import ADDRESS, SEX, applicant, ask, credit, register, row_server, words
 from tests.scenes import PlainSealer
 from tests.service import RunningService

@@ -9,10 +9,10 @@ def test_a_model_that_needs_most_of_the_time_for_every_call_is_waited_for(servic
     with row_server() as server:
         register(service, server, SEX)
         ask(service, applicant(sex="male"))
-        server.replies = dict.fromkeys(range(10), 1.8)
-        answer = ask(service, applicant(), timeout_seconds=4)
+        server.replies = dict.fromkeys(range(10), 6.0)
+        answer = ask(service, applicant(), timeout_seconds=12)
 
-    # Of the 3 seconds that the model has neither half would do.
+    # Of the 11 seconds that the model has neither half would do.
     assert words(answer) == ["changed"]
     assert answer["warning"] is None
 
@@ -31,7 +31,7 @@ def test_records_are_answered_alone_where_the_call_with_their_copies_hangs(servi
 def test_the_call_with_the_copies_counts_where_the_one_without_fails_meanwhile(service: RunningService) -> None:
     with row_server() as server:
         register(service, server, SEX)
-        server.replies = {1: 1.8, 2: Reply(400, b"no")}
-        answer = ask(service, applicant(), timeout_seconds=4)
+        server.replies = {1: 6.0, 2: Reply(400, b"no")}
+        answer = ask(service, applicant(), timeout_seconds=12)
 
     assert words(answer) == ["changed"]

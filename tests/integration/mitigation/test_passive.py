@@ -12,10 +12,10 @@ from app.domain.mitigation import DetectorUse, MitigationSettings, Mode, ParityG
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.errors import ScoringFailed
-from app.mitigation.profiles import fit_anew
-from app.store.bias_detectors import newest_detectors
-from app.store.engine import Database
-from app.store.mitigation import newest_profile, put_settings
+from app.mitigation.profiles import fit_again
+from app.store.database.engine import Database
+from app.store.mitigation.bias_detectors import newest_detectors
+from app.store.mitigation.mitigation import newest_profile, put_settings
 from tests.models.faulty import Fault, faulty
 from tests.models.serving import ModelServer, serve
 from tests.scenes import HOUR, NOON, Result, Scene, scene
@@ -277,7 +277,7 @@ def test_flags_of_earlier_checks_stay_and_a_new_profile_looks_at_the_whole_windo
         kept = connection.exec_driver_sql(of_check, (first.run.id,)).scalar_one()
     with stage.database.transaction() as session:
         settings = MitigationSettings()
-        fit_anew(stage.database, stage.deployment, stage.monitor(), settings, actor="tests", now=NOON + 3 * HOUR)
+        fit_again(stage.database, stage.deployment, stage.monitor(), settings, actor="tests", now=NOON + 3 * HOUR)
         put_settings(session, stage.deployment.no, settings)
     again = stage.check(NOON, NOON + 2 * HOUR)
     with stage.database.engine.connect() as connection:

@@ -10,8 +10,8 @@ from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
 from app.domain.mitigation import MitigationSettings, Mode, ParityGoal
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
-from app.store.engine import Database
-from app.store.mitigation import put_settings
+from app.store.database.engine import Database
+from app.store.mitigation.mitigation import put_settings
 from tests.models.serving import ModelServer, serve
 from tests.scenes import HOUR, NOON, Result, Scene, scene
 

@@ -3,8 +3,8 @@ import pytest
 from app.domain.deployments import Endpoint
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
-from app.store.engine import Database
-from app.store.mitigation import newest_profile
+from app.store.database.engine import Database
+from app.store.mitigation.mitigation import newest_profile
 from tests.integration.mitigation.test_passive import BLIND, COLUMNS
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, scene

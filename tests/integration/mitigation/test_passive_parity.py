@@ -11,8 +11,8 @@ from app.domain.deployments import Endpoint
 from app.domain.mitigation import MitigationSettings, Mode
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
-from app.store.engine import Database
-from app.store.mitigation import put_settings
+from app.store.database.engine import Database
+from app.store.mitigation.mitigation import put_settings
 from tests.golden import golden
 from tests.models.logistic import LogisticModel
 from tests.models.serving import ModelServer, serve

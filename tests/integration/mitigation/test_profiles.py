@@ -12,9 +12,9 @@ from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.domain.values import Range
 from app.errors import NotFound
-from app.mitigation.profiles import current_profile, fit_anew
-from app.store.deployments import Deployments
-from app.store.engine import Database
+from app.mitigation.profiles import current_profile, fit_again
+from app.store.database.engine import Database
+from app.store.deployments.deployments import Deployments
 from tests.scenes import NOON, PlainSealer, Scene, scene
 
 HOUSING = MonitoredAttribute(feature="housing", monitored=("rent", "free"), reference=("own", "family", "barge"))
@@ -140,7 +140,7 @@ def test_fitting_anew_makes_a_version_from_the_newest_payload(stage: Scene) -> N
     stage.log(tenants(40, "own"), NOON)
     first = learnt(stage)
     stage.log(tenants(40, "family"), NOON)
-    fit_anew(stage.database, stage.deployment, stage.monitor(), MitigationSettings(), actor="tests", now=utc_now())
+    fit_again(stage.database, stage.deployment, stage.monitor(), MitigationSettings(), actor="tests", now=utc_now())
     second = learnt(stage)
 
     assert (first.version, second.version) == (1, 2)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from app.domain.mitigation import MitigationSettings, Mode, ParityGoal
-from app.store.engine import Database
-from app.store.mitigation import put_settings
+from app.store.database.engine import Database
+from app.store.mitigation.mitigation import put_settings
 from tests.contract.docs_pages import REPOSITORY, table
 from tests.golden import golden
 from tests.integration.mitigation.test_passive_parity import staged

@@ -8,7 +8,7 @@ from app.domain.checks import Trigger
 from app.domain.deployments import Endpoint
 from app.domain.monitors import MonitoredAttribute
 from app.domain.values import Range
-from app.store.engine import Database
+from app.store.database.engine import Database
 from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve

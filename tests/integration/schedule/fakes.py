@@ -10,16 +10,15 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from multiprocessing.process import BaseProcess
 
 from sqlalchemy import text
 
-from app.checks.rescoring import Report
+from app.checks.asking import Report
 from app.domain.checks import CheckRun, CheckState, Progress
 from app.schedule.worker import Worker
-from app.store.engine import Database
-from app.store.leases import finish
+from app.store.checks.leases import finish
+from app.store.database.engine import Database
 
 
 def make_side_tables(database: Database) -> None:
@@ -43,7 +42,7 @@ class CountedCheck:
         self._pages = pages
         self._page_seconds = page_seconds
 
-    def __call__(self, check: CheckRun, *, report: Report) -> None:
+    def __call__(self, check: CheckRun, *, report: Report, **_: object) -> None:
         self._note("starts", check)
         for page in range(self._pages):
             report(Progress(step="scoring copies", done=page, total=self._pages))
@@ -53,7 +52,7 @@ class CountedCheck:
     def end(self, check: CheckRun) -> None:
         """Stores the result."""
         with self._database.transaction() as session:
-            finish(session, check, state=CheckState.SUCCEEDED, window={"records": 1})
+            finish(session, check, state=CheckState.SUCCEEDED, window={"records": 1}, alerts_due=True)
             session.execute(text("INSERT INTO ends VALUES (:no, :pid)"), {"no": check.no, "pid": os.getpid()})
 
     def _note(self, table: str, check: CheckRun) -> None:
@@ -71,26 +70,25 @@ def running(worker: Worker) -> Iterator[threading.Event]:
         yield stop
     finally:
         stop.set()
-        thread.join(20)
-        assert not thread.is_alive(), "the worker did not stop"
+        thread.join()
 
 
 @contextmanager
-def worker_process(url: str, *, lease_seconds: float, pages: int = 1, page_seconds: float = 0.0) -> Iterator[BaseProcess]:
+def worker_process(url: str, *, pages: int = 1, page_seconds: float = 0.0) -> Iterator[BaseProcess]:
     """A worker in a process of its own that does `CountedCheck`s; killed at the end of the block if it still runs."""
-    process = multiprocessing.get_context("spawn").Process(target=_work, args=(url, lease_seconds, pages, page_seconds))
+    process = multiprocessing.get_context("spawn").Process(target=_work, args=(url, pages, page_seconds))
     process.start()
     try:
         yield process
     finally:
         process.kill()
-        process.join(10)
+        process.join()
 
 
-def _work(url: str, lease_seconds: float, pages: int, page_seconds: float) -> None:
+def _work(url: str, pages: int, page_seconds: float) -> None:
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda _number, _frame: stop.set())
     database = Database(url)
     check = CountedCheck(database, pages=pages, page_seconds=page_seconds)
-    Worker(database, check, concurrency=2, lease=timedelta(seconds=lease_seconds)).run(stop)
+    Worker(database, check, concurrency=2).run(stop)
     database.close()

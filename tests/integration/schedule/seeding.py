@@ -1,7 +1,6 @@
 """Rows that the schedule's tests start from."""
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import insert, select, text
@@ -9,8 +8,8 @@ from sqlalchemy.orm import Session
 
 from app.clock import HOUR, hour_of
 from app.domain.checks import CheckRun, Span, Trigger
-from app.store.checks import get, queue_requested
-from app.store.engine import Database
+from app.store.checks.checks import get, queue_requested
+from app.store.database.engine import Database
 from app.store.tables import CheckRow, DeploymentRow, MonitorRow
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -83,15 +82,13 @@ def let_a_worker_answer(database: Database) -> None:
         )
 
 
+def end_leases(database: Database) -> None:
+    """Lets the leases of running checks run out, as if their workers had been silent for so long."""
+    with database.transaction() as session:
+        session.execute(text("UPDATE checks SET lease_until = now(), claimable_at = now() WHERE state = 'running'"))
+
+
 def silence_workers(database: Database, *, since: datetime) -> None:
     """Moves the heartbeat of every worker to that moment, as if none had answered since."""
     with database.transaction() as session:
         session.execute(text("UPDATE workers SET beat_at = :since"), {"since": since})
-
-
-def wait_until(holds: Callable[[], bool], *, seconds: float = 15.0) -> None:
-    """Returns as soon as it holds; fails the test if it does not within that time."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)

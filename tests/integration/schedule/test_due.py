@@ -8,9 +8,9 @@ from app.clock import HOUR, hour_of
 from app.domain.monitors import Monitor
 from app.domain.outcomes import OutcomeRule
 from app.schedule.due import MISSED_HOURS_LIMIT, queue_due_checks
-from app.schedule.ticker import started_ticker, tick
-from app.store.engine import Database
-from app.store.monitors import put_monitor
+from app.schedule.ticker import start_ticker, tick
+from app.store.database.engine import Database
+from app.store.deployments.monitors import put_monitor
 from app.store.tables import CheckRow, DeploymentRow, MonitorRow
 from tests.integration.schedule.seeding import add_deployments
 
@@ -89,7 +89,7 @@ def test_a_deployment_that_is_being_deleted_does_not_stop_the_others(database: D
         session.delete(session.get_one(DeploymentRow, gone, with_for_update=True))
         session.flush()
         with ThreadPoolExecutor(1) as pool:
-            count = pool.submit(queue, database, NOON + 30 * SECOND).result(timeout=10)
+            count = pool.submit(queue, database, NOON + 30 * SECOND).result()
 
     assert count == 2
 
@@ -97,7 +97,7 @@ def test_a_deployment_that_is_being_deleted_does_not_stop_the_others(database: D
 def test_the_ticker_ticks_at_its_start(database: Database) -> None:
     add_deployments(database)
 
-    ticker = started_ticker(database, worker_id="w")
+    ticker = start_ticker(database, worker_id="w")
     ticker.shutdown(wait=True)
     tick(database)
 

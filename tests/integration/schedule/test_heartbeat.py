@@ -4,12 +4,12 @@ from datetime import timedelta
 
 from sqlalchemy import text
 
-from app.domain.workers import SILENT_AFTER, WorkersSeen, WorkerState
+from app.domain.workers import FORGOTTEN_AFTER, SILENT_AFTER, WorkersSeen, WorkerState
 from app.schedule.heartbeat import beat
-from app.schedule.ticker import started_ticker
-from app.store.engine import Database
-from app.store.workers import FORGOTTEN_AFTER, workers_seen
-from tests.integration.schedule.seeding import wait_until
+from app.schedule.ticker import start_ticker
+from app.store.checks.workers import workers_seen
+from app.store.database.engine import Database
+from tests.progress import wait_until
 
 SECOND = timedelta(seconds=1)
 
@@ -81,9 +81,9 @@ def test_workers_that_died_long_ago_are_forgotten_but_never_the_newest_heartbeat
 
 
 def test_the_ticker_gives_the_heartbeat_as_soon_as_it_starts(database: Database) -> None:
-    ticker = started_ticker(database, worker_id="ticking")
+    ticker = start_ticker(database, worker_id="ticking")
     try:
-        wait_until(lambda: stored(database) == ["ticking"], seconds=60)
+        wait_until(lambda: stored(database) == ["ticking"])
     finally:
         ticker.shutdown()
 

@@ -8,10 +8,11 @@ from sqlalchemy import text
 
 from app.domain.checks import CheckState
 from app.schedule.due import queue_due_checks
-from app.store.checks import current_time
-from app.store.engine import Database
+from app.store.checks.checks import current_time
+from app.store.database.engine import Database
 from tests.integration.schedule.fakes import make_side_tables, rows, worker_process
-from tests.integration.schedule.seeding import add_deployments, add_hours, ask, reread, wait_until
+from tests.integration.schedule.seeding import add_deployments, add_hours, ask, end_leases, reread
+from tests.progress import wait_until
 
 DUE = 200
 
@@ -25,8 +26,8 @@ def test_two_workers_do_two_hundred_due_checks_once_each(database: Database, dat
         assert queue_due_checks(session, hour.replace(minute=1)) == DUE
         session.execute(text("UPDATE checks SET claimable_at = now()"))  # however few seconds old this hour may be
 
-    with worker_process(database_url, lease_seconds=30), worker_process(database_url, lease_seconds=30):
-        wait_until(lambda: len(rows(database, "ends")) >= DUE, seconds=60)
+    with worker_process(database_url), worker_process(database_url):
+        wait_until(lambda: len(rows(database, "ends")) >= DUE)
 
     done = Counter(no for no, _ in rows(database, "ends"))
     assert len(done) == DUE
@@ -43,12 +44,13 @@ def test_a_killed_workers_checks_are_taken_over_and_stored_once(database: Databa
     with database.transaction() as session:
         checks = [ask(session, no) for no in deployments]
 
-    with worker_process(database_url, lease_seconds=1.5, pages=1000, page_seconds=0.1) as doomed:
-        wait_until(lambda: all(reread(database, check).progress is not None for check in checks), seconds=30)
+    with worker_process(database_url, pages=1000, page_seconds=0.1) as doomed:
+        wait_until(lambda: all(reread(database, check).progress is not None for check in checks))
         doomed.kill()
     states = {reread(database, check).state for check in checks}
-    with worker_process(database_url, lease_seconds=1.5):
-        wait_until(lambda: all(reread(database, check).state is CheckState.SUCCEEDED for check in checks), seconds=30)
+    end_leases(database)
+    with worker_process(database_url):
+        wait_until(lambda: all(reread(database, check).state is CheckState.SUCCEEDED for check in checks))
 
     assert states == {CheckState.RUNNING}
     assert sorted(no for no, _ in rows(database, "ends")) == sorted(check.no for check in checks)
@@ -76,14 +78,15 @@ def test_a_worker_that_froze_beyond_its_lease_stores_nothing_when_it_wakes(datab
     add_hours(database, deployment, 1)
     make_side_tables(database)
 
-    with worker_process(database_url, lease_seconds=1.0, pages=1, page_seconds=1.0) as frozen:
-        wait_until(lambda: len(rows(database, "starts")) == 1, seconds=30)
+    with worker_process(database_url, pages=1, page_seconds=1.0) as frozen:
+        wait_until(lambda: len(rows(database, "starts")) == 1)
         freeze(frozen.pid or 0, database)
-        with worker_process(database_url, lease_seconds=1.0) as awake:
-            wait_until(lambda: len(rows(database, "ends")) == 1, seconds=30)
+        end_leases(database)
+        with worker_process(database_url) as awake:
+            wait_until(lambda: len(rows(database, "ends")) == 1)
             os.kill(frozen.pid or 0, signal.SIGCONT)
             frozen.terminate()
-            frozen.join(15)
+            frozen.join()
 
             assert frozen.exitcode == 0
             assert [pid for _, pid in rows(database, "ends")] == [awake.pid]
@@ -95,10 +98,10 @@ def test_a_worker_that_is_asked_to_stop_leaves_its_check_to_the_next(database: D
     with database.transaction() as session:
         check = ask(session, deployment)
 
-    with worker_process(database_url, lease_seconds=30, pages=1000, page_seconds=0.1) as leaving:
-        wait_until(lambda: reread(database, check).state is CheckState.RUNNING, seconds=30)
+    with worker_process(database_url, pages=1000, page_seconds=0.1) as leaving:
+        wait_until(lambda: reread(database, check).state is CheckState.RUNNING)
         leaving.terminate()
-        leaving.join(15)
+        leaving.join()
         exit_code = leaving.exitcode
 
     left = reread(database, check)

@@ -1,23 +1,27 @@
 import time
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
+from threading import Event
 
 import pytest
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
+from structlog.testing import capture_logs
 
-from app.checks.rescoring import Report
+from app.checks.asking import Report
 from app.domain.checks import CheckRun, CheckState, Progress
+from app.domain.retrying import CHECK_POLICY, CheckPolicy
 from app.errors import LeaseLost, NotFound, ScoringFailed, Unavailable
 from app.schedule.worker import Worker
-from app.store.checks import get, page, request_cancel
-from app.store.engine import Database
-from app.store.leases import RETRY_DELAYS
+from app.store.checks.checks import get, page, request_cancel
+from app.store.database.engine import Database
 from tests.integration.schedule.fakes import CountedCheck, make_side_tables, rows, running
-from tests.integration.schedule.seeding import add_deployments, add_hours, ask, reread, wait_until
+from tests.integration.schedule.seeding import add_deployments, add_hours, ask, end_leases, reread
+from tests.progress import wait_until
 
-LEASE = timedelta(seconds=1.5)
+LEASE = timedelta(seconds=12)
+"""Renewed after a third of it; a worker that is kept waiting for a processor must not lose it."""
 
 
 def quick(check: CheckRun, database: Database) -> CheckState:
@@ -29,14 +33,21 @@ def only_check(database: Database, deployment_no: int) -> CheckRun:
         return page(session, deployment_no, limit=1)[0]
 
 
+def leased_until(database: Database) -> datetime | None:
+    """Of the only check."""
+    with database.transaction() as session:
+        found: datetime | None = session.scalar(text("SELECT lease_until FROM checks"))
+    return found
+
+
 def raising(error: Exception) -> Callable[..., None]:
-    def perform(check: CheckRun, *, report: Report) -> None:  # noqa: ARG001 - a real check's signature
+    def perform(check: CheckRun, *, report: Report, **_: object) -> None:  # noqa: ARG001 - a real check's signature
         raise error
 
     return perform
 
 
-def endless(check: CheckRun, *, report: Report) -> None:
+def endless(check: CheckRun, *, report: Report, **_: object) -> None:
     while True:
         report(Progress(step=f"scoring copies of {check.deployment_id}", done=1, total=2))
         time.sleep(0.01)
@@ -53,7 +64,7 @@ def test_a_failed_hour_names_the_reason_and_when_it_is_tried_again(database: Dat
     assert check.reason == "The model answered 500."
     assert check.next_attempt_at is not None
     assert check.finished_at is not None
-    assert check.next_attempt_at - check.finished_at == RETRY_DELAYS[0]
+    assert check.next_attempt_at - check.finished_at == CHECK_POLICY.retry_delays[0]
 
 
 def test_our_own_fault_fails_the_check_with_its_id_and_the_worker_goes_on(database: Database) -> None:
@@ -61,7 +72,7 @@ def test_our_own_fault_fails_the_check_with_its_id_and_the_worker_goes_on(databa
     with database.transaction() as session:
         broken, sound = ask(session, one), ask(session, two)
 
-    def perform(check: CheckRun, *, report: Report) -> None:
+    def perform(check: CheckRun, *, report: Report, **_: object) -> None:
         if check.id == broken.id:
             raise ZeroDivisionError
         make_end(check, report=report)
@@ -82,7 +93,7 @@ def test_progress_is_visible_while_a_check_runs_and_a_person_can_cancel_it(datab
     with database.transaction() as session:
         check = ask(session, deployment)
 
-    with running(Worker(database, endless, concurrency=1, lease=LEASE)):
+    with running(Worker(database, endless, concurrency=1, policy=CheckPolicy(lease=LEASE))):
         wait_until(lambda: reread(database, check).progress is not None)
         seen = reread(database, check).progress
         with database.transaction() as session:
@@ -108,7 +119,7 @@ def test_reporting_often_writes_at_most_once_a_second(database: Database) -> Non
             )
         )
 
-    def perform(check: CheckRun, *, report: Report) -> None:
+    def perform(check: CheckRun, *, report: Report, **_: object) -> None:
         for done in range(300):
             report(Progress(step="scoring", done=done, total=300))
             time.sleep(0.005)
@@ -128,10 +139,18 @@ def test_a_check_longer_than_its_lease_is_kept(database: Database) -> None:
     (deployment,) = add_deployments(database)
     add_hours(database, deployment, 1)
     make_side_tables(database)
-    lease = timedelta(seconds=0.6)
-    silent = CountedCheck(database, pages=1, page_seconds=1.8)
+    sound = CountedCheck(database, pages=1, page_seconds=0)
+    may_end = Event()
 
-    with running(Worker(database, silent, concurrency=2, lease=lease)):
+    def silent(check: CheckRun, *, report: Report, **_: object) -> None:
+        may_end.wait()
+        sound(check, report=report)
+
+    with running(Worker(database, silent, concurrency=2, policy=CheckPolicy(lease=LEASE))):
+        wait_until(lambda: leased_until(database) is not None)
+        first = leased_until(database)
+        wait_until(lambda: leased_until(database) != first)
+        may_end.set()
         wait_until(lambda: len(rows(database, "ends")) == 1)
 
     assert len(rows(database, "starts")) == 1
@@ -143,7 +162,7 @@ def test_a_stopping_worker_hands_its_checks_back_for_others_to_take_at_once(data
     add_hours(database, deployment, 1)
     raised: list[BaseException] = []
 
-    def perform(check: CheckRun, *, report: Report) -> None:
+    def perform(check: CheckRun, *, report: Report, **_: object) -> None:
         try:
             endless(check, report=report)
         except LeaseLost as error:
@@ -163,13 +182,17 @@ def test_a_check_whose_database_went_away_is_tried_again_when_its_lease_ran_out(
     add_hours(database, deployment, 1)
     make_side_tables(database)
     sound = CountedCheck(database, pages=1, page_seconds=0)
+    went_away = Event()
 
-    def perform(check: CheckRun, *, report: Report) -> None:
+    def perform(check: CheckRun, *, report: Report, **_: object) -> None:
         if check.attempts == 1:
+            went_away.set()
             raise Unavailable("The database went away.")
         sound(check, report=report)
 
-    with running(Worker(database, perform, concurrency=1, lease=timedelta(seconds=0.5))):
+    with running(Worker(database, perform, concurrency=1)):
+        went_away.wait()
+        end_leases(database)
         wait_until(lambda: len(rows(database, "ends")) == 1)
 
     assert only_check(database, deployment).attempts == 2
@@ -183,7 +206,7 @@ def test_a_worker_outlives_an_outage_of_the_database(database: Database, postgre
     name = make_url(database.url).database
     operator = Database(postgres_url, pool_size=1)
 
-    with running(Worker(database, CountedCheck(database, pages=1, page_seconds=0), concurrency=2, lease=LEASE)):
+    with running(Worker(database, CountedCheck(database, pages=1, page_seconds=0), concurrency=2, policy=CheckPolicy(lease=LEASE))):
         wait_until(lambda: reread(database, first).state is CheckState.SUCCEEDED)
         with operator.transaction() as session:
             session.execute(text(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false"))
@@ -204,12 +227,12 @@ def test_a_deployment_deleted_during_its_check_only_ends_the_check(database: Dat
         lost = ask(session, gone)
     sound = CountedCheck(database, pages=1, page_seconds=0)
 
-    def perform(check: CheckRun, *, report: Report) -> None:
+    def perform(check: CheckRun, *, report: Report, **_: object) -> None:
         if check.deployment_no == gone:
             endless(check, report=report)
         sound(check, report=report)
 
-    with running(Worker(database, perform, concurrency=1, lease=LEASE)):
+    with running(Worker(database, perform, concurrency=1, policy=CheckPolicy(lease=LEASE))):
         wait_until(lambda: reread(database, lost).state is CheckState.RUNNING)
         with database.transaction() as session:
             session.execute(text("DELETE FROM deployments WHERE no = :no"), {"no": gone})
@@ -218,3 +241,18 @@ def test_a_deployment_deleted_during_its_check_only_ends_the_check(database: Dat
 
     with database.transaction() as session, pytest.raises(NotFound):
         get(session, gone, lost.id)
+
+
+def test_what_an_endpoint_answered_is_told_by_the_check_and_not_by_the_log(database: Database) -> None:
+    (deployment,) = add_deployments(database)
+    with database.transaction() as session:
+        check = ask(session, deployment)
+    failed = ScoringFailed('The model answered 500. Its answer began: "a person said ". Look at the model server.')
+
+    with capture_logs() as logged, running(Worker(database, raising(failed), concurrency=1)):
+        wait_until(lambda: any(line["event"] == "check_ended" for line in logged))
+
+    (ended,) = [line for line in logged if line["event"] == "check_ended"]
+    assert "a person said" in str(reread(database, check).reason)
+    assert ended["reason"] == "The model answered 500. Look at the model server."
+    assert "a person said" not in str(logged)

@@ -2,12 +2,14 @@
 
 from typing import Any
 
-from app.domain.deployments import Credentials, Endpoint, OutputFields, PayloadFormat
+from app.domain.deployments import Credentials, Endpoint, OutputFields
 from app.domain.values import Scalar
+from app.outbound.egress import EgressPolicy
+from app.outbound.transport import Resolver, resolve
+from app.payloads.registry import PayloadFormat
 from app.scoring.client import ScoringClient
-from app.scoring.transport import Resolver, resolve
 from tests.models.rules import COLUMNS
-from tests.unit.scoring.clock import FakeTime
+from tests.unit.outbound.clock import FakeTime
 
 OUTPUTS = OutputFields(probability="probability")
 
@@ -28,4 +30,6 @@ def client_of(
     """A client for a server of `RuleScorer`; `settings` are the endpoint's. An MLflow address is asked in MLflow."""
     payload_format = PayloadFormat.MLFLOW if url.endswith("/invocations") else PayloadFormat.FIELDS_VALUES
     endpoint = Endpoint(url=url, payload_format=payload_format, credentials=credentials, **{"timeout_seconds": 10.0} | settings)
-    return ScoringClient(endpoint, OUTPUTS, COLUMNS, allowlist=allowlist, timing=(time or FakeTime()).timing, resolver=resolver)
+    return ScoringClient(
+        endpoint, OUTPUTS, COLUMNS, policy=EgressPolicy.of(allowlist), timing=(time or FakeTime()).timing, resolver=resolver
+    )

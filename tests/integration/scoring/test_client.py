@@ -16,7 +16,7 @@ from tests.integration.scoring.asking import MAN, POOR_WOMAN, RICH_WOMAN, client
 from tests.models.faulty import Fault, faulty
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
-from tests.unit.scoring.clock import FakeTime
+from tests.unit.outbound.clock import FakeTime
 
 
 class Echo:

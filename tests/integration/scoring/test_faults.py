@@ -8,7 +8,7 @@ from app.errors import ScoringFailed
 from app.scoring import asking
 from tests.integration.scoring.asking import MAN, POOR_WOMAN, client_of
 from tests.models.faulty import Fault, closed_url, faulty
-from tests.unit.scoring.clock import FakeTime
+from tests.unit.outbound.clock import FakeTime
 
 SECRET = "opensesame-42"  # noqa: S105 - made up
 ROWS: list[list[Scalar | None]] = [MAN, POOR_WOMAN]

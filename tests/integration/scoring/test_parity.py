@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.domain.deployments import Endpoint, OutputFields, PayloadFormat
+from app.domain.deployments import Endpoint, OutputFields
 from app.domain.records import Prediction
+from app.payloads.registry import PayloadFormat
 from app.scoring.client import ScoringClient
 from tests.golden import golden
 from tests.models.logistic import LogisticModel

@@ -7,11 +7,11 @@ from structlog.testing import capture_logs
 
 from app.domain.bias_detectors import ALL_TOGETHER, DetectorCounts, DetectorVersion
 from app.domain.checks import CheckRun
-from app.mitigation.detecting import DetectorEvidence, train_detectors
-from app.mitigation.detector import Detector
-from app.mitigation.detector_loading import MOST_KEPT, LoadedDetectors
-from app.store.bias_detectors import NewDetector, detector_page, newest_detectors, store_detectors, usable_versions
-from app.store.engine import Database
+from app.mitigation.detector.loading import MOST_KEPT, LoadedDetectors
+from app.mitigation.detector.model import Detector
+from app.mitigation.detector.versions import DetectorEvidence, train_detectors
+from app.store.database.engine import Database
+from app.store.mitigation.bias_detectors import NewDetector, detector_page, newest_detectors, store_detectors, usable_versions
 from app.store.tables import BiasDetectorRow, CheckRow, DeploymentRow
 from tests.integration.schedule.seeding import add_deployments, ask
 from tests.unit.mitigation.lending import COLUMNS, Refused, refused

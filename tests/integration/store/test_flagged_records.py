@@ -9,9 +9,9 @@ from app.domain.checks import Span
 from app.domain.definitions import definition_of
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.mitigation import FlaggedRecord
-from app.store.deployments import Deployments
-from app.store.engine import Database
-from app.store.flagged_records import FlaggedFilter, FlaggedPayload, FlagPlace, clear_flags, flagged_page, store_flagged
+from app.store.database.engine import Database
+from app.store.deployments.deployments import Deployments
+from app.store.records.flagged_records import FlaggedFilter, FlaggedPayload, FlagPlace, clear_flags, flagged_page, store_flagged
 from tests.integration.checks.conftest import APPLICANT, applicants, monitor_of
 from tests.scenes import HOUR, NOON, PlainSealer, Scene, scene
 
@@ -42,7 +42,7 @@ def store(stage: Scene, records: Iterable[FlaggedRecord]) -> None:
 
 def page(stage: Scene, wanted: FlaggedFilter = R1, *, behind: FlagPlace | None = None, limit: int = 1000) -> list[FlaggedPayload]:
     with stage.database.transaction() as session:
-        return flagged_page(session, stage.deployment.no, wanted, behind=behind, limit=limit)
+        return flagged_page(session, stage.deployment.no, wanted, after=behind, limit=limit).items
 
 
 def test_what_was_flagged_is_read_back_with_its_record(logged: Scene) -> None:

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 from alembic import command
 from sqlalchemy import text
 
-from app.store.engine import Database
-from app.store.migrate import alembic_config, upgrade
-from app.store.partitions import ensure_coming_months, ensure_months
+from app.store.database.engine import Database
+from app.store.database.migrate import alembic_config, upgrade
+from app.store.database.partitions import ensure_coming_months, ensure_months
 
 
 def test_the_migrated_database_is_what_the_row_classes_say(database: Database) -> None:
@@ -21,7 +21,7 @@ def test_migrating_again_and_at_once_changes_nothing(database: Database) -> None
         list(pool.map(lambda _: upgrade(database), range(4)))
 
     with database.transaction() as session:
-        assert session.scalars(text("SELECT version_num FROM alembic_version")).all() == ["0008"]
+        assert session.scalars(text("SELECT version_num FROM alembic_version")).all() == ["0009"]
 
 
 def test_partitions_cover_the_coming_months_and_december_is_followed_by_january(database: Database) -> None:

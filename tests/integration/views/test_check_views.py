@@ -12,7 +12,7 @@ from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitors import MonitoredAttribute
 from app.domain.training_data import Cell, Distribution, TrainingData
 from app.domain.values import Range
-from app.store.engine import Database
+from app.store.database.engine import Database
 from app.views.check_views import AttributeView, CheckView, GroupShare, ViewKind
 from app.views.viewing import check_view, views_of
 from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of

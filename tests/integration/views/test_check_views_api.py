@@ -10,7 +10,7 @@ import pytest
 from app.domain.deployments import Endpoint
 from app.domain.values import Range
 from app.security.principals import Role
-from app.store.engine import Database
+from app.store.database.engine import Database
 from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
 from tests.integration.views.test_check_views import AGE
 from tests.integration.views.training import put_training

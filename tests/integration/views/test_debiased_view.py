@@ -10,8 +10,8 @@ from app.domain.deployments import Endpoint
 from app.domain.mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE, MitigationSettings, Mode, ParityGoal
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
-from app.store.engine import Database
-from app.store.mitigation import put_settings
+from app.store.database.engine import Database
+from app.store.mitigation.mitigation import put_settings
 from app.views.check_views import CheckView, GroupShare, ViewKind
 from app.views.viewing import check_view, views_of
 from tests.integration.mitigation.test_passive import COLUMNS, HOUSING, UNFAIR, everybody
@@ -97,8 +97,8 @@ def test_balanced_data_stand_next_to_it_and_before_mitigation_they_are_those_of_
             assert before.favourable == pytest.approx(before.share * before.records)  # type: ignore[operator]
     tenants = group(debiased, "rent", balanced=True)
     assert tenants.comparison_after == result.get("balanced_disparate_impact_after", "debiased", "housing", "rent")
-    assert tenants.comparison_after.details["monitored_favourable"] == tenants.after.favourable  # type: ignore[union-attr]
-    assert tenants.comparison_after.details["monitored_n"] == tenants.after.records  # type: ignore[union-attr]
+    assert tenants.comparison_after.details.monitored_counts["favourable"] == tenants.after.favourable  # type: ignore[union-attr]
+    assert tenants.comparison_after.details.monitored_counts["n"] == tenants.after.records  # type: ignore[union-attr]
     assert debiased.balanced[0].perfect_equality is None  # it is of records and copies, each counted as one
     assert debiased.balanced[0].perturbed_records == 2 * 80 + 2 * 200
 

@@ -13,10 +13,10 @@ from app.domain.deployments import Endpoint
 from app.domain.monitors import MonitoredAttribute
 from app.domain.values import Range
 from app.metrics.verdicts import Verdict
-from app.store import overview as stored
-from app.store.deployments import Deployments
-from app.store.engine import Database
-from app.store.monitors import delete_monitor
+from app.store.database.engine import Database
+from app.store.deployments.deployments import Deployments
+from app.store.deployments.monitors import delete_monitor
+from app.store.overviews import overview as stored
 from app.views.causes import Cause
 from app.views.overview import DeploymentOverview, DeploymentState, Overview, OverviewSort, OverviewWanted, overview, place_of
 from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
@@ -115,7 +115,7 @@ def test_too_few_records_are_told_with_how_many_there_are_and_how_many_are_neede
     assert (one.state, one.cause) == (DeploymentState.WAITING, Cause.TOO_FEW_RECORDS)
     assert one.reason == "The last check found 4 records with the present columns; a check needs 10."
     assert one.next_step is not None
-    assert one.next_step.startswith("Log 6 more records, or lower the fewest records that the monitor asks for. The next check is at")
+    assert one.next_step.startswith("Log 6 more records, or lower the minimum of records in the monitor. The next check is at")
 
 
 def test_the_worst_group_has_the_gravest_verdict_and_then_the_furthest_figure(stage: Scene) -> None:
@@ -156,7 +156,7 @@ def test_a_deployment_whose_groups_are_all_fair_as_far_as_they_can_be_judged_is_
     stage.watch(monitor_of(SEX, metrics=("disparate_impact",)))
 
     assert (fair.state, fair.reason, fair.groups, fair.judged) == (DeploymentState.FAIR, None, 4, 2)
-    assert only(stage).reason == "The monitor was changed since the last check, which went by the one before."
+    assert only(stage).reason == "The monitor was changed after the last check, which used the version before."
 
 
 def test_groups_too_small_to_judge_leave_it_undecided(stage: Scene) -> None:
@@ -295,12 +295,12 @@ def test_pages_hold_every_deployment_once(several: Scene, sort: OverviewSort) ->
 
     listed, behind = [], None
     for _ in whole.deployments:
-        (one,) = look(several, sort=sort, behind=behind, limit=1).deployments
+        (one,) = look(several, sort=sort, after=behind, limit=1).deployments
         listed.append(one.id)
         behind = place_of(one, sort)
 
     assert listed == names(whole)
-    assert look(several, sort=sort, behind=behind).deployments == ()
+    assert look(several, sort=sort, after=behind).deployments == ()
 
 
 def test_the_number_of_statements_does_not_depend_on_the_deployments(several: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

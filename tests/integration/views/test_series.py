@@ -12,8 +12,8 @@ from app.domain.checks import CheckState, DataSet, Scope, Span, Trigger
 from app.domain.deployments import Endpoint
 from app.domain.monitors import MonitoredAttribute
 from app.domain.values import Range
-from app.store.engine import Database
-from app.store.monitors import delete_monitor
+from app.store.database.engine import Database
+from app.store.deployments.monitors import delete_monitor
 from app.views.series import Series, SeriesWanted, Volume, series_of, volume_of
 from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
 from tests.integration.views.statements import counted

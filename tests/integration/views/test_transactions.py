@@ -13,9 +13,9 @@ from app.domain.monitors import MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.domain.values import Range
 from app.errors import Conflict, InvalidInput, NotFound
-from app.store import transactions as stored
-from app.store.engine import Database
-from app.store.monitors import delete_monitor
+from app.store.database.engine import Database
+from app.store.deployments.monitors import delete_monitor
+from app.store.records import transactions as stored
 from app.views.one_record import record_details
 from app.views.transactions import Records, RecordsWanted, records_of
 from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
@@ -55,7 +55,7 @@ def ids(stage: Scene, **wanted: Any) -> set[str]:  # noqa: ANN401
         records += [one.record.record_id for one in page.records]
         if page.next_place is None:
             break
-        page = found(stage, **{**wanted, "behind": page.next_place})
+        page = found(stage, **{**wanted, "after": page.next_place})
     assert len(records) == len(set(records))
     return set(records)
 
@@ -69,7 +69,7 @@ def test_records_come_newest_first_and_pages_hold_each_once(stage: Scene) -> Non
 
     pages, place = [], None
     while not pages or place is not None:
-        page = found(stage, limit=4, behind=place)
+        page = found(stage, limit=4, after=place)
         pages.append([one.record.record_id for one in page.records])
         place = page.next_place
 
@@ -317,4 +317,4 @@ def test_the_number_of_statements_does_not_depend_on_the_records(
 def test_times_at_the_edge_of_the_calendar_do_no_harm(stage: Scene) -> None:
     place = stored.RecordPlace(datetime.fromisoformat("9999-12-31T23:59:59-12:00"), 2**63 - 1)
 
-    assert len(found(stage, behind=place).records) == 20
+    assert len(found(stage, after=place).records) == 20

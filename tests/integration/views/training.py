@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from app.domain.training_data import Cell, Distribution, TrainingData, TrainingForm, TrainingSummary
-from app.store.training_data import store_training_data
+from app.store.training.training_data import store_training_data
 from tests.scenes import NOON, Scene
 
 

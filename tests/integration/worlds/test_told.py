@@ -17,8 +17,8 @@ from app.metrics.verdicts import Verdict
 from app.reports.check_report import check_report
 from app.reports.document import Bullets, Document, Made, Paragraph
 from app.reports.period_report import period_report
-from app.store.alerts import AlertFilter, alerts_page
-from app.store.engine import Database
+from app.store.alerts.alerts import AlertFilter, alerts_page
+from app.store.database.engine import Database
 from app.views.headlines import headlines
 from tests.scenes import HOUR, NOON, Result, Scene, scene
 from tests.service import running_service
@@ -70,9 +70,9 @@ class Told:
         found = []
         for one in headlines(self.checked.measurements):
             for part in one.parts:
-                assert part.told is not None
-                read(" ".join((part.told.sentence, *part.told.statements)), self.facts(part.told.measurement))
-                found += [part.told.sentence, *part.told.statements]
+                assert part.figure is not None
+                read(" ".join((part.figure.sentence, *part.figure.statements)), self.facts(part.figure.measurement))
+                found += [part.figure.sentence, *part.figure.statements]
             assert one.reading is None
         return found
 
@@ -107,14 +107,15 @@ def reader(database: Database, tmp_path: Path) -> Iterator[httpx.Client]:
     """A browser of somebody who is logged in."""
     with running_service(database, tmp_path) as service:
         headers = {"Accept": "text/html", "Sec-Fetch-Site": "same-origin"}
-        with httpx.Client(base_url=service.base_url, headers=headers, timeout=60) as client:
+        with service.new_client(headers=headers) as client:
             client.post("/login", data={"key": service.admin_key})
             yield client
 
 
 def said_on(page: str) -> list[str]:
     """What a page tells of figures."""
-    return [unescape(re.sub(r"<[^>]+>", "", text)) for text in re.findall(r"<(?:span|p) data-told>(.*?)</(?:span|p)>", page, re.DOTALL)]
+    statements = re.findall(r"<(?:span|p) data-statement>(.*?)</(?:span|p)>", page, re.DOTALL)
+    return [unescape(re.sub(r"<[^>]+>", "", text)) for text in statements]
 
 
 def paragraphs(document: Document, *titles: str) -> list[str]:

@@ -2,9 +2,9 @@ import pytest
 
 from app.alerts.email import TIMEOUT_SECONDS, seconds_to_connect
 from app.alerts.mail_server import MailServer, mail_server_of
+from app.domain.retrying import NOTIFICATION_LEASE
 from app.errors import SetupError
 from app.settings import Settings
-from app.store.notifications import LEASE
 
 
 def server_of(url: str, sender: str = "evenhand@example.com") -> MailServer | None:
@@ -59,4 +59,4 @@ def test_a_server_of_many_addresses_that_are_all_dead_ends_the_attempt_before_it
     waits = [addresses * seconds_to_connect(addresses) for addresses in range(1, 11)]
 
     assert seconds_to_connect(1) == TIMEOUT_SECONDS
-    assert max(waits) + TIMEOUT_SECONDS <= LEASE.total_seconds()
+    assert max(waits) + TIMEOUT_SECONDS <= NOTIFICATION_LEASE.total_seconds()

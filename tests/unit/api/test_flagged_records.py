@@ -1,15 +1,21 @@
 import csv
 import io
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from app.api.figures_csv import csv_file
 from app.api.flagged_csv import csv_header, csv_lines, csv_row
 from app.api.schemas.flagged_records import FlaggedOut, known_gap, why
+from app.charts.twins import Twin
 from app.domain.deployments import Column, FieldKind, FieldType, RecordSchema
 from app.domain.mitigation import FlaggedRecord
-from app.store.flagged_records import FlaggedPayload
+from app.store.records.flagged_records import FlaggedPayload
 
 AT = datetime(2026, 3, 2, 12, 30, tzinfo=UTC)
 
@@ -127,10 +133,65 @@ def test_a_column_that_the_record_was_logged_without_is_empty() -> None:
 
 
 @pytest.mark.parametrize("value", ['=1+1"', "+x", "@a,b", "-", "two\nlines", "\r", "Größe 😀", " a "])
-def test_texts_stand_in_the_file_as_they_were_logged(value: str) -> None:
-    columns = schema("sex")
+def test_texts_stand_in_the_raw_file_as_they_were_logged(value: str) -> None:
+    columns = schema("sex", "=name")
 
-    lines = csv_lines([csv_header(columns), csv_row(found(flag(), (value,), columns), columns)])
-    read = list(csv.DictReader(io.StringIO(lines.decode(), newline=""), strict=True))
+    row = csv_row(found(flag(), (value, "x"), columns), columns, is_raw=True)
+    read = read_csv(csv_lines([csv_header(columns, is_raw=True), row]))
 
     assert [line["sex"] for line in read] == [value]
+    assert [line["=name"] for line in read] == ["x"]
+
+
+BEGINNINGS = ("=", "+", "-", "@", "\t", "\r")
+texts = st.text(max_size=3) | st.builds("".join, st.tuples(st.sampled_from([*BEGINNINGS, "\n", " "]), st.text(max_size=3)))
+numbers = st.integers(-9, 9) | st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.lists(st.tuples(texts, texts | numbers | st.booleans() | st.none()), max_size=4, unique_by=lambda one: one[0]), texts, texts)
+def test_no_text_of_the_flagged_records_but_the_id_begins_like_a_formula(
+    given_cells: list[tuple[str, Any]], group: str, label: str
+) -> None:
+    columns = schema(*(name for name, _ in given_cells))
+    values = tuple(value for _, value in given_cells)
+    one = replace(found(replace(flag(), group=group, attribute=group), values, columns, label=label), record_id="=id")
+
+    header, row = csv.reader(io.StringIO(csv_lines([csv_header(columns), csv_row(one, columns)]).decode(), newline=""), strict=True)
+
+    assert row[0] == "=id"
+    assert not any(name.startswith(BEGINNINGS) for name in header)
+    texts_at = [place for place, value in enumerate(values, start=len(row) - 1 - len(values)) if isinstance(value, str)]
+    assert not any(row[place].startswith(BEGINNINGS) for place in (*range(1, 8), *texts_at))
+    numbers_at = {len(row) - 1 - len(values) + place: value for place, value in enumerate(values) if type(value) in (int, float)}
+    assert all(float(row[place]) == value for place, value in numbers_at.items())
+
+
+@given(st.lists(texts, min_size=1, max_size=4), st.lists(st.lists(texts | numbers | st.none(), min_size=4, max_size=4), max_size=3))
+def test_no_text_of_the_figures_begins_like_a_formula(columns: list[str], cells: list[list[Any]]) -> None:
+    rows = tuple(tuple(row[: len(columns)]) for row in cells)
+
+    lines = list(csv.reader(io.StringIO(bytes(csv_file(Twin(tuple(columns), rows), "x").body).decode(), newline=""), strict=True))
+
+    assert not any(name.startswith(BEGINNINGS) for name in lines[0])
+    for row, line in zip(rows, lines[1:], strict=True):
+        for value, text in zip(row, line, strict=True):
+            if isinstance(value, str):
+                assert not text.startswith(BEGINNINGS)
+            elif value is not None:
+                assert float(text) == value
+
+
+def test_every_route_that_answers_csv_writes_it_by_one_of_the_two() -> None:
+    # A new one has to be added to the properties above.
+    writers = {
+        path.name
+        for path in (Path(__file__).parents[3] / "app").rglob("*.py")
+        if any(word in path.read_text(encoding="utf-8") for word in ("csv.writer", "csv.DictWriter", "to_csv", "csv_lines(", "CsvExport["))
+    }
+
+    routes = {"csv_streams.py", "flagged_records.py", "reports.py"}
+    assert writers == routes | {"flagged_csv.py", "figures_csv.py", "metrics_files.py", "story.py"}
+
+
+def read_csv(content: bytes) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(content.decode(), newline=""), strict=True))

@@ -57,7 +57,7 @@ def test_a_profile_is_told_whole() -> None:
         favourable=Prediction(1, None, "yes"),
     )
 
-    out = ProfileOut.of(profile, in_use=True).model_dump(mode="json")
+    out = ProfileOut.from_object(profile, in_use=True).model_dump(mode="json")
 
     assert [one["changes"] for one in out["attributes"][0]["stand_ins"]] == [{"sex": "male"}, {"sex": "other", "rooms": 3}]
     assert out["attributes"][0]["thresholds"] == {"female": 0.3}

@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from app.errors import InvalidInput
-from app.web.paging import cut, cut_at_place, number_behind, place_behind
+from app.web.paging import cut, cut_at_place, read_number_cursor, read_place_cursor
 
 
 class Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
@@ -18,18 +18,18 @@ def test_a_cursor_is_read_back(number: int) -> None:
     page, cursor = cut([number, number + 1], 1, lambda item: item)
 
     assert page == [number]
-    assert number_behind(cursor) == number
+    assert read_number_cursor(cursor) == number
 
 
 def test_the_last_page_has_no_cursor() -> None:
     assert cut([1, 2], 2, lambda item: item) == ([1, 2], None)
-    assert number_behind(None) == 0
+    assert read_number_cursor(None) == 0
 
 
 @pytest.mark.parametrize("cursor", ["x", "é", "\0", "=", "_" * 40, "//////////8="])
 def test_what_is_no_cursor_of_ours_is_refused(cursor: str) -> None:
     with pytest.raises(InvalidInput):
-        number_behind(cursor)
+        read_number_cursor(cursor)
 
 
 @pytest.mark.parametrize("place", [Place(0.1 + 0.2, "a"), Place(0.0, ""), Place(5e-324, "Größe × 😀"), Place(1.0, "x" * 200)])
@@ -38,8 +38,8 @@ def test_the_cursor_of_a_place_is_read_back_to_the_last_digit(place: Place) -> N
 
     assert page == [place]
     assert cursor is not None
-    assert place_behind(cursor, Place) == place
-    assert place_behind(None, Place) is None
+    assert read_place_cursor(cursor, Place) == place
+    assert read_place_cursor(None, Place) is None
     assert cut_at_place([place], 1, lambda item: item) == ([place], None)
 
 
@@ -62,10 +62,10 @@ def test_the_cursor_of_a_place_is_read_back_to_the_last_digit(place: Place) -> N
 )
 def test_what_is_no_place_of_the_list_is_refused(content: bytes) -> None:
     with pytest.raises(InvalidInput):
-        place_behind(base64.urlsafe_b64encode(content).decode(), Place)
+        read_place_cursor(base64.urlsafe_b64encode(content).decode(), Place)
 
 
 @pytest.mark.parametrize("cursor", ["x", "é", "\0", "="])
 def test_what_is_no_cursor_of_a_place_is_refused(cursor: str) -> None:
     with pytest.raises(InvalidInput):
-        place_behind(cursor, Place)
+        read_place_cursor(cursor, Place)

@@ -6,6 +6,7 @@ from starlette.requests import Request
 
 from app.api.uploads import is_upload, spooled
 from app.errors import EvenhandError, InvalidInput, Unavailable
+from app.turns import Room
 
 
 def request_of(*messages: dict[str, Any]) -> Request:
@@ -19,7 +20,9 @@ def request_of(*messages: dict[str, Any]) -> Request:
 
 def received(request: Request, places: int = 1) -> bytes:
     async def read() -> bytes:
-        async with spooled(request, places=asyncio.Semaphore(places), max_bytes=100) as file:
+        async with spooled(
+            request, places=Room(places, each=1, busy="Too many uploads", busy_each="Wait"), actor="a", max_bytes=100
+        ) as file:
             return file.read()
 
     return asyncio.run(read())

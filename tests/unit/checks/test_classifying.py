@@ -11,14 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from app.checks.classifying import OutcomeClassifier, canonical_texts, json_text_of, outcome_codes, value_of
 from app.domain.outcomes import Outcome, OutcomeRule, outcome_label, outcome_texts
 from app.domain.values import Range, Scalar
 from app.frames.outcomes import OutcomeLists, outcomes_of
 from app.ingest.cells import parse_label
+from app.records.cells import canonical_texts, format_value, parse_value
+from app.records.outcomes import OutcomeClassifier, outcome_codes
 from app.training.columns import read_classes
-from app.training.from_distributions import outcome_of_label
-from app.training.labels import outcome_of
+from app.training.from_distributions import classify_cell_label
+from app.training.labels import classify_label
 
 NUMBERS = OutcomeRule(favourable=(1,), unfavourable=(0,))
 TEXTS = OutcomeRule(favourable=("1",), unfavourable=("0",))
@@ -58,8 +59,8 @@ def test_all_ways_agree_on_the_outcome_of_every_value(found: list[Scalar], rule:
 
     assert outcome_codes(pa.chunked_array([pa.array([json.dumps(value) for value in found])]), rule).tolist() == one_by_one
     assert [int(OutcomeClassifier(rule)(value)) for value in found] == one_by_one
-    assert [int(outcome_of(value, rule)) for value in found] == one_by_one
-    assert [int(outcome_of_label(value, rule)) for value in found] == one_by_one
+    assert [int(classify_label(value, rule)) for value in found] == one_by_one
+    assert [int(classify_cell_label(value, rule)) for value in found] == one_by_one
     has_number = any(not isinstance(value, str) for value in found)
     if has_number or not isinstance(rule.favourable[0], Range):  # of text alone the library refuses ranges
         assert by_library(found, rule) == one_by_one
@@ -72,7 +73,7 @@ def test_no_text_counts_under_numbers(found: list[Scalar], rule: OutcomeRule) ->
 
 @given(values)
 def test_a_json_text_holds_the_value_with_its_type(value: Scalar) -> None:
-    again = value_of(json_text_of(value))
+    again = parse_value(format_value(value))
 
     assert again == value
     assert isinstance(again, str) == isinstance(value, str)
@@ -96,8 +97,8 @@ def test_text_files_have_no_types_so_their_numbers_count_under_both(rule: Outcom
     of_numbers = classes(pa.array([1, 0, 2]), is_typed=True)
 
     expected = [Outcome.FAVOURABLE, Outcome.UNFAVOURABLE, Outcome.UNCLASSIFIED]
-    assert [outcome_of(value, rule) for value in of_csv] == expected
-    assert [outcome_of(value, rule) for value in of_numbers] == expected
+    assert [classify_label(value, rule) for value in of_csv] == expected
+    assert [classify_label(value, rule) for value in of_numbers] == expected
     assert [rule.classify(_label(text)) for text in column] == expected
 
 
@@ -107,8 +108,8 @@ def test_text_of_a_typed_file_is_text() -> None:
     column = parquet.read_table(stream)["label"].combine_chunks()
     found = classes(column, is_typed=True)
 
-    assert [outcome_of(value, NUMBERS) for value in found] == [Outcome.UNCLASSIFIED] * 2
-    assert [outcome_of(value, TEXTS) for value in found] == [Outcome.FAVOURABLE, Outcome.UNFAVOURABLE]
+    assert [classify_label(value, NUMBERS) for value in found] == [Outcome.UNCLASSIFIED] * 2
+    assert [classify_label(value, TEXTS) for value in found] == [Outcome.FAVOURABLE, Outcome.UNFAVOURABLE]
 
 
 def test_texts_are_compared_without_their_types() -> None:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from app.checks.donors import GroupDonors, Representatives, donors_of_groups, representative_donors, require_donors
-from app.checks.grouping import Group, Grouping
 from app.checks.outcomes_of_copies import plan_copies, target_key
 from app.checks.perturbation import CopyTarget, copy_target
 from app.domain.deployments import Column, FieldKind, FieldType, RecordSchema
@@ -17,6 +16,7 @@ from app.domain.values import Range
 from app.errors import InvalidInput
 from app.metrics.balanced import measure_balanced
 from app.metrics.tables import BalancedCells
+from app.records.grouping import Group, Grouping
 from tests.unit.metrics.found import value
 
 SEX = Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)

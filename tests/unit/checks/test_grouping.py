@@ -4,11 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.checks.grouping import NEITHER, Group, Grouping, group_records, intersect, typed_value
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.monitors import MonitoredAttribute
 from app.domain.values import GroupValue, Range
 from app.errors import InvalidInput
+from app.records.grouping import NEITHER, Group, Grouping, group_records, intersect, typed_value
 
 BEYOND = 2**53 + 1
 """No float is this number."""

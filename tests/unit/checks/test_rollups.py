@@ -2,12 +2,13 @@ from datetime import UTC, datetime, timedelta
 
 from app.checks.rollups import Period, roll_up
 from app.domain.checks import DataSet
+from app.domain.comparisons import Comparison
 from app.domain.mitigation import MitigationSettings
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.metrics import GroupCounts
 from app.metrics.groups import Role
-from app.store.measurements import HourTable
+from app.store.checks.measurements import HourTable
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -15,7 +16,7 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 def hour(number: int, *groups: tuple[str, Role]) -> HourTable:
     """A table of sex and race together in one hour, one record of either outcome in each group."""
     counts = GroupCounts.from_records(groups, [*range(len(groups))] * 2, [0] * len(groups) + [1] * len(groups))
-    return HourTable(NOON + timedelta(hours=number), DataSet.PAYLOAD, "sex × race", counts.to_json())
+    return HourTable(NOON + timedelta(hours=number), DataSet.PAYLOAD, Comparison(("sex", "race")), counts.to_json())
 
 
 def test_hours_divided_into_other_groups_are_in_no_roll_up_also_where_the_reference_is_left_out() -> None:

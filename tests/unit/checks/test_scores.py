@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.checks import scores
-from app.checks.classifying import outcome_codes
-from app.checks.scores import Scores, favourable_scores
 from app.domain.outcomes import OutcomeRule
 from app.domain.values import Range
+from app.records import scores
+from app.records.outcomes import outcome_codes
+from app.records.scores import Scores, favourable_scores
 
 APPROVED = OutcomeRule(favourable=("yes",), unfavourable=("no",))
 GRADES = OutcomeRule(favourable=("a", "b"), unfavourable=("c", "d"))

@@ -1,8 +1,8 @@
 import numpy as np
 import pyarrow as pa
 
-from app.checks.strata import divide
 from app.metrics.tables.strata import MOST_STRATA
+from app.records.strata import divide
 
 
 def test_the_values_of_a_column_are_strata_and_a_missing_one_is_in_none() -> None:

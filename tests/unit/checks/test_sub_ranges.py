@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.checks.grouping import group_records
 from app.checks.sub_ranges import FULL_STEPS, SUB_RANGES, SubRanges, count_inside, edges_of, inside
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.monitors import MonitoredAttribute
 from app.domain.values import Range
+from app.records.grouping import group_records
 
 ENDS = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -6,6 +6,7 @@ import httpx
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
+from app.cli.http_bounds import Connections, HttpBounds
 from app.cli.http_protocol import HttpProtocol, JoinedWrites
 
 Found = TypeVar("Found")
@@ -94,7 +95,9 @@ async def _exchange(ask: Callable[[int], Awaitable[Found]]) -> Found:
     server = uvicorn.Server(config)
     loop = asyncio.get_running_loop()
     listening = await loop.create_server(
-        lambda: HttpProtocol(config=config, server_state=server.server_state, app_state={}), "127.0.0.1", 0
+        lambda: HttpProtocol(config=config, server_state=server.server_state, app_state={}, connections=Connections(HttpBounds())),
+        "127.0.0.1",
+        0,
     )
     async with listening:
         return await ask(listening.sockets[0].getsockname()[1])

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from app.cli.metrics import WIDTH, command
+from app.cli.file_options import WIDTH
+from app.cli.metrics import command
 from app.frames import measure_frame
 from tests.golden import golden
 

@@ -4,13 +4,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from app.cli.children import Child, ChildSpec
 from app.cli.supervisor import LONGEST_DELAY_SECONDS, STEADY_SECONDS, Backoff, Supervisor
 from app.errors import SetupError
+from tests.progress import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
@@ -20,6 +21,7 @@ import sys, threading
 from app.cli.children import ChildSpec
 from app.cli.supervisor import Supervisor
 from app.telemetry.logs import configure_logging
+from tests.progress import wait_until
 configure_logging("ERROR")
 # One write, with its end of line: two children share the pipe, and print() writes the end by itself.
 sleeper = (sys.executable, "-c", "import os, time; os.write(1, (str(os.getpid()) + chr(10)).encode()); time.sleep(60)")
@@ -58,7 +60,7 @@ def test_a_child_that_is_killed_is_started_again() -> None:
         first = supervisor.pids()
         os.kill(first["one"], signal.SIGKILL)
 
-        assert _eventually(lambda: supervisor.pids().get("one", first["one"]) != first["one"])
+        wait_until(lambda: supervisor.pids().get("one", first["one"]) != first["one"])
         assert supervisor.pids()["two"] == first["two"]
 
 
@@ -66,7 +68,7 @@ def test_a_child_that_does_its_work_once_is_not_started_again(tmp_path: Path) ->
     once = _python("once", f"open({str(tmp_path / 'runs')!r}, 'a').write('x')", is_restarted=False)
 
     with _running([once, _sleeper("other")]) as supervisor:
-        assert _eventually(lambda: "once" not in supervisor.pids())
+        wait_until(lambda: "once" not in supervisor.pids())
         time.sleep(0.5)
         assert (tmp_path / "runs").read_text() == "x"
 
@@ -87,13 +89,13 @@ def test_a_child_deaf_to_a_polite_request_is_killed_with_what_it_started(tmp_pat
         f"Path({str(pid_file)!r}).write_text(str(subprocess.Popen([sys.executable, '-c', {DEAF!r}]).pid)); {DEAF}"
     )
     child = Child(_python("deaf", grandchild, stop_seconds=0.2))
-    assert _eventually(lambda: pid_file.exists() and pid_file.read_text() != "")
+    wait_until(lambda: pid_file.exists() and pid_file.read_text() != "")
 
     child.ask_to_end()
     child.wait_for_end()
 
     assert child.status() == -signal.SIGKILL
-    assert _eventually(lambda: not _lives(int(pid_file.read_text())))
+    wait_until(lambda: not _lives(int(pid_file.read_text())))
 
 
 def test_a_dead_foundation_is_brought_back_before_any_child() -> None:
@@ -103,7 +105,7 @@ def test_a_dead_foundation_is_brought_back_before_any_child() -> None:
         pid = supervisor.pids()["one"]
         os.kill(pid, signal.SIGKILL)
 
-        assert _eventually(lambda: supervisor.pids().get("one", pid) != pid)
+        wait_until(lambda: supervisor.pids().get("one", pid) != pid)
         assert ground.deeds == ["start", "start"]
 
 
@@ -113,7 +115,7 @@ def test_children_end_when_their_supervisor_is_killed() -> None:
         pids = [int(supervisor.stdout.readline()) for _ in range(2)]
         supervisor.kill()
 
-    assert _eventually(lambda: not any(_lives(pid) for pid in pids))
+    wait_until(lambda: not any(_lives(pid) for pid in pids))
 
 
 def test_what_keeps_dying_waits_longer_each_time_up_to_a_limit() -> None:
@@ -155,7 +157,7 @@ def _running(specs: list[ChildSpec], ground: Ground | None = None) -> Iterator[S
     supervisor = Supervisor(specs, foundation=ground)
     thread = threading.Thread(target=supervisor.run, args=[stop])
     thread.start()
-    assert _eventually(lambda: len(supervisor.pids()) == len(specs))
+    wait_until(lambda: len(supervisor.pids()) == len(specs))
     try:
         yield supervisor
     finally:
@@ -168,10 +170,3 @@ def _lives(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in {"Z", "X"}
     except FileNotFoundError:
         return False
-
-
-def _eventually(holds: Callable[[], bool], seconds: float = 20.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not holds() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return holds()

@@ -5,8 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.dashboard.check_words import counted, duration, may_be_cancelled, origin, span, whom
-from app.dashboard.shown import key_of, number_of, share_of
+from app.dashboard.check_words import counted, duration, may_be_cancelled, origin, span, subject_of
+from app.dashboard.checks import figure_query
+from app.dashboard.shown import number_of, share_of
+from app.details import Details
 from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
 from app.views.check_views import SubRange
 from app.views.headlines import headlines, summary
@@ -28,7 +30,7 @@ IMPACT = Measurement(
     verdict="unfair",
     lower_limit=0.8,
     upper_limit=None,
-    details={"monitored": "female", "reference": "male", "worst_group": "female", "monitored_n": 207, "reference_n": 293},
+    details=Details(monitored="female", reference="male", worst_group="female", monitored_counts={"n": 207}, reference_counts={"n": 293}),
 )
 CHECK = CheckRun(
     no=1,
@@ -100,16 +102,12 @@ def test_the_share_of_a_sub_range_reads_as_those_of_groups_do() -> None:
     assert share_of(replace(part, share=None, lower=None, upper=None, reason="nobody")).reason == "nobody"
 
 
-def test_figures_have_keys_of_their_own_that_do_not_depend_on_the_check() -> None:
-    others = [
-        replace(IMPACT, scope=Scope.GROUP, group="female"),
-        replace(IMPACT, data=DataSet.BALANCED),
-        replace(IMPACT, attribute="sex × age"),
-        replace(IMPACT, metric="statistical_parity_difference"),
-    ]
+def test_the_address_of_a_figure_names_its_measurement_and_does_not_depend_on_the_check() -> None:
+    blank = replace(IMPACT, scope=Scope.GROUP, attribute="a & b", group="")
 
-    assert len({key_of(one) for one in (IMPACT, *others)}) == 5
-    assert key_of(replace(IMPACT, value=0.9, at=NOON + timedelta(days=1))) == key_of(IMPACT)
+    assert figure_query(IMPACT) == "metric=disparate_impact&data=payload&scope=worst&attribute=sex"
+    assert figure_query(blank) == "metric=disparate_impact&data=payload&scope=group&attribute=a+%26+b&group="
+    assert figure_query(replace(IMPACT, value=0.9, at=NOON + timedelta(days=1))) == figure_query(IMPACT)
 
 
 def test_the_summary_has_every_attribute_with_the_gravest_verdict_first() -> None:
@@ -129,14 +127,14 @@ def test_the_summary_has_every_attribute_with_the_gravest_verdict_first() -> Non
         ("fair", ["age (as logged, with copies)"]),
     ]
     together = found[2].parts[1]
-    assert (together.told, together.absent) == (None, "Attributes that are watched together are not perturbed together.")
+    assert (together.figure, together.absent) == (None, "Attributes that are watched together are not perturbed together.")
 
 
 def test_a_headline_is_the_disparate_impact_and_without_it_a_figure_that_has_a_limit() -> None:
     free = replace(IMPACT, metric="favourable_rate", verdict=None)
     difference = replace(IMPACT, metric="statistical_parity_difference", value=-0.4)
 
-    chosen = [headlines(those)[0].parts[0].told for those in ([free, difference, IMPACT], [free, difference], [free])]
+    chosen = [headlines(those)[0].parts[0].figure for those in ([free, difference, IMPACT], [free, difference], [free])]
     assert [one and one.measurement.metric for one in chosen] == ["disparate_impact", "statistical_parity_difference", "favourable_rate"]
     assert [one is not None and "a ratio of" in one.sentence for one in chosen] == [True, False, False]
 
@@ -176,11 +174,11 @@ def test_only_what_is_not_over_can_be_cancelled() -> None:
     assert not may_be_cancelled(replace(CHECK, state=CheckState.RUNNING, cancel_requested=True))
 
 
-def test_whom_a_figure_is_about_is_told_in_few_words() -> None:
-    assert whom(IMPACT) == "female, furthest out"
-    assert whom(replace(IMPACT, details={})) == "the group furthest out"
-    assert whom(replace(IMPACT, scope=Scope.GROUP, group="")) == "(blank)"
-    assert whom(replace(IMPACT, scope=Scope.REFERENCE)) == "all reference"
+def test_the_subject_of_a_figure_is_named_in_few_words() -> None:
+    assert subject_of(IMPACT) == "female, furthest out"
+    assert subject_of(replace(IMPACT, details=Details())) == "the group furthest out"
+    assert subject_of(replace(IMPACT, scope=Scope.GROUP, group="")) == "(blank)"
+    assert subject_of(replace(IMPACT, scope=Scope.REFERENCE)) == "all reference"
 
 
 def test_counts_behind_a_figure_keep_their_digits() -> None:

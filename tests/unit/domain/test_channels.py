@@ -1,8 +1,9 @@
 import base64
+from datetime import UTC, datetime
 
 import pytest
 
-from app.domain.channels import ChannelContent, ChannelKind, content_problems
+from app.domain.channels import Channel, ChannelContent, ChannelKind, content_problems, with_secret
 
 URL = "https://alerts.example.com/evenhand"
 
@@ -70,3 +71,36 @@ def test_a_list_of_addresses_is_neither_empty_nor_long_nor_repeats_itself() -> N
 def test_a_blank_name_and_control_characters_are_refused() -> None:
     assert fields(ChannelKind.WEBHOOK, name=" ", url=URL) == ["name"]
     assert fields(ChannelKind.WEBHOOK, url=URL + "\x00") == ["url"]
+
+
+def stored(url: str) -> Channel:
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    webhook = ChannelKind.WEBHOOK
+    return Channel(no=1, id="ops", name="Ops", kind=webhook, url=url, host=None, to=(), sealed=b"1", created_at=at, updated_at=at)
+
+
+def test_a_new_webhook_gets_a_secret_of_its_own() -> None:
+    content = ChannelContent(name="Ops", kind=ChannelKind.WEBHOOK, url=URL)
+    first, second = with_secret(content, None), with_secret(content, None)
+
+    assert content_problems(first, is_new=True) == []
+    assert None not in {first.secret, second.secret}
+    assert first.secret != second.secret
+
+
+@pytest.mark.parametrize(
+    ("before", "is_kept"),
+    [(URL, True), ("https://ALERTS.example.com/other", True), ("http://alerts.example.com/evenhand", False), ("https://x.example/", False)],
+)
+def test_a_secret_is_kept_while_the_receiver_is_the_same(before: str, is_kept: bool) -> None:  # noqa: FBT001 - a parameter of pytest
+    content = ChannelContent(name="Ops", kind=ChannelKind.WEBHOOK, url=URL)
+
+    assert (with_secret(content, stored(before)).secret is None) is is_kept
+
+
+def test_a_secret_that_is_given_is_never_replaced_and_other_kinds_get_none() -> None:
+    given = ChannelContent(name="Ops", kind=ChannelKind.WEBHOOK, url=URL, secret=secret(32))
+    slack = ChannelContent(name="Ops", kind=ChannelKind.SLACK, url=URL)
+
+    assert with_secret(given, None) is given
+    assert with_secret(slack, None) is slack

@@ -40,6 +40,14 @@ def attribute(feature: str, monitored: tuple[GroupValue, ...], reference: tuple[
     return replace(MONITOR, attributes=(chosen,), intersections=())
 
 
+def together(of_sex: tuple[str, ...], of_race: tuple[str, ...]) -> Monitor:
+    members = tuple(
+        MonitoredAttribute(feature=feature, monitored=values[:1], reference=values[1:])
+        for feature, values in (("sex", of_sex), ("race", of_race))
+    )
+    return replace(MONITOR, attributes=members, intersections=(("sex", "race"),))
+
+
 def sex(**changes: object) -> Monitor:
     return replace(MONITOR, attributes=(replace(SEX, **changes),), intersections=())  # type: ignore[arg-type]
 
@@ -105,8 +113,8 @@ def test_good_configurations_have_no_problem() -> None:
         (attribute("income", (float("nan"),), (1.0,)), "attributes[0].monitored[0]"),
         (attribute("code", (2**63,), (1,)), "attributes[0].monitored[0]"),
         (attribute("age", (18.5,), (20,)), "attributes[0].monitored[0]"),
-        (attribute("sex", ("female × young",), ("male",)), "attributes[0].monitored[0]"),
-        (attribute("sex", ("female",), ("male", "× old")), "attributes[0].reference[1]"),
+        (together(("a × b", "a"), ("c", "b × c")), "intersections[0]"),
+        (together(("a ×", "a"), ("b", "× b")), "intersections[0]"),
         (attribute("code", tuple(range(101)), (-1,)), "attributes[0].monitored"),
         (attribute("code", (-1,), tuple(range(101))), "attributes[0].reference"),
         (replace(MONITOR, intersections=(("sex", "age"),) * 21), "intersections"),
@@ -179,6 +187,12 @@ def test_lists_of_the_greatest_length_are_accepted() -> None:
     assert fields(attribute("code", tuple(range(100)), tuple(range(100, 200)))) == []
     assert fields(outcomes(many, ("no",))) == []
     assert fields(attribute("sex", ("male×female",), ("male",))) == []
+
+
+@pytest.mark.parametrize("monitored", ["female × young", "× old", "×"])
+def test_values_may_hold_the_sign_that_joins_where_no_two_groups_are_called_alike(monitored: str) -> None:
+    assert fields(attribute("sex", (monitored,), ("male",))) == []
+    assert fields(together((monitored, "male"), ("1", "2"))) == []
 
 
 def test_the_groups_of_an_intersection_are_counted_together() -> None:

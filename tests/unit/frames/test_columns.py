@@ -25,6 +25,12 @@ def test_a_column_is_encoded_in_pieces_as_it_is_at_once(values: list[Any], piece
     assert ((codes == MISSING) == (at_once.codes == MISSING)).all()
 
 
+def test_true_is_not_one_in_a_column_that_mixes_them() -> None:
+    encoded = encode(pd.Series([0, False, None, True, 1.0, 1], dtype=object, name="mixed"), "prediction", keeps_types=True)
+
+    assert (encoded.texts, encoded.codes.tolist()) == (("0", "false", "true", "1"), [0, 1, MISSING, 2, 3, 3])
+
+
 @pytest.mark.parametrize(("beyond", "kind"), [(0, "int8"), (128, "int8"), (129, "int16"), (2**15, "int16"), (2**15 + 1, "int32")])
 def test_codes_take_the_narrowest_type_that_holds_them(beyond: int, kind: str) -> None:
     assert np.dtype(narrowest(beyond)) == kind

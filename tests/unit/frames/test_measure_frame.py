@@ -172,11 +172,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"label": "repaid", "score": "score"},
-        "prediction: is needed beside score: scores are compared with what was true and what was predicted",
+        "prediction: is needed with score: scores are compared with what was true and what was predicted",
     ),
     (
         {"prediction": "approved", "score": "score"},
-        "label: is needed beside score: scores are compared with what was true and what was predicted",
+        "label: is needed with score: scores are compared with what was true and what was predicted",
     ),
     ({"prediction": "approved", "favourable": 1}, "favourable: '1' is not a value of 'approved', which holds "),
     (

@@ -5,7 +5,7 @@ import pytest
 from app.errors import InvalidInput
 from app.ingest.checked import CheckedFeedback
 from app.ingest.requests import LogRequest, read_feedback
-from tests.unit.ingest.plans import MOMENTS, features, plan
+from tests.unit.ingest.plans import FEATURES, MOMENTS, features, plan
 
 PLAN = plan()
 CELLS = [33, 12.5, "female", True]
@@ -59,6 +59,42 @@ def test_native_feedback_knows_no_other_columns() -> None:
     checked = read({"records": [{"features": features(Height=1), "label": 1}, {"id": "x", "label": 1, "other": 2}]})
 
     assert [r.field for r in checked.rejections] == ["features.Height", "other"]
+
+
+LONG = "x" * 140_000
+"""Longer than Python's own limit of a field of CSV."""
+
+
+@pytest.mark.parametrize(
+    ("body", "is_csv"),
+    [
+        ({"records": [{"features": {"Sex": LONG}, "label": "Risk"}, {"id": "b", "label": "Risk"}]}, False),
+        ([{"Sex": LONG, "label": "Risk"}, {"id": "b", "label": "Risk"}], False),
+        ({"fields": ["id", "Sex", "label"], "values": [[None, LONG, "Risk"], ["b", "x", "Risk"]]}, False),
+        (f"id,Sex,label\n,{LONG},Risk\nb,x,Risk\n".encode(), True),
+    ],
+    ids=["records", "objects", "tables", "csv"],
+)
+def test_a_record_with_a_long_text_is_rejected_by_its_field_in_every_form(body: object, is_csv: bool) -> None:  # noqa: FBT001 - a row
+    schema = plan(features=(FEATURES[2],))
+
+    checked = read_feedback(LogRequest(body=body if isinstance(body, bytes) else json.dumps(body).encode(), is_csv=is_csv), schema, MOMENTS)
+
+    assert checked.ids == ["b"]
+    assert [(r.index, r.field) for r in checked.rejections] == [(0, "features.Sex")]
+    assert "at most 10,000 characters, found 140,000" in checked.rejections[0].reason
+
+
+@pytest.mark.parametrize(("body", "is_csv"), [(b'[{"id": "a", "label": 1, "label": 2}]', False), (b"id,label,label\na,1,2\n", True)])
+def test_a_member_or_a_column_that_is_named_twice_refuses_the_body(body: bytes, is_csv: bool) -> None:  # noqa: FBT001 - a row
+    with pytest.raises(InvalidInput, match="twice"):
+        read(body, is_csv=is_csv)
+
+
+def test_a_number_of_csv_that_would_be_read_as_zero_is_refused_with_its_record() -> None:
+    checked = read(b"Age,Sex,Loan amount,Owner,label\n1,x,1e-400,true,1\n1,x,0e-400,true,1\n", is_csv=True)
+
+    assert [(r.index, r.field) for r in checked.rejections] == [(0, "features.Loan amount")]
 
 
 @pytest.mark.parametrize("body", [{}, [], {"records": []}, 5, {"fields": ["a"]}, b"\xff", b"{", b"[" * 100_000])

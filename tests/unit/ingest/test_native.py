@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.deployments import FieldType, ProblemType
+from app.domain.texts import MAX_TEXT
+from app.errors import InvalidInput
 from app.ingest.checked import CheckedPayload
 from app.ingest.native import check_payload
 from app.ingest.requests import LogRequest, read_payload
@@ -15,7 +17,10 @@ from tests.unit.ingest.plans import FEATURES, HISTORICAL, MOMENTS, NOW, column, 
 
 PLAN = plan()
 
-plain_text = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
+plain_text = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8) | st.sampled_from(
+    ["é" * MAX_TEXT, "\U0001f642" * MAX_TEXT]
+)
+too_long = st.sampled_from(["x" * (MAX_TEXT + 1), "\U0001f642" * (MAX_TEXT + 1)])
 cells = st.one_of(
     st.none(),
     st.booleans(),
@@ -24,6 +29,7 @@ cells = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.sampled_from([0.0, -0.0, 3.0, 1e15, 1e16, 2.0**53, 1e300]),
     st.text(max_size=4, alphabet=st.characters(codec="utf-8")),
+    too_long,
 )
 times = st.sampled_from(
     [
@@ -133,6 +139,11 @@ def test_every_record_is_either_taken_or_rejected_once(records: list[Any]) -> No
         (record(scored_at="2030-06-03T00:00:00Z"), "scored_at", "must lie between"),
         (record(scored_at=1893456000), "scored_at", "ISO 8601 text"),
         (record(extra=1), "extra", "not a member"),
+        (record(features=features(Sex="x" * 10_001)), "features.Sex", "at most 10,000 characters, found 10,001"),
+        (record(meta={"Postcode": "x" * 10_001}), "meta.Postcode", "at most 10,000 characters"),
+        (record(prediction="x" * 10_001), "prediction", "at most 10,000 characters"),
+        (record(label="x" * 10_001), "label", "at most 10,000 characters"),
+        (record(**{"x" * 10_001: 1}), "x" * 400 + "…", "not a member"),
         ("text", "record", "must be an object"),
     ],
 )
@@ -182,6 +193,44 @@ def test_columns_whose_names_need_escapes_in_json_are_read_too() -> None:
 
     assert odd.fast is None
     assert checked.features == [["x"]]
+
+
+@given(st.lists(good_records, min_size=1, max_size=4), st.data())
+def test_a_member_that_is_named_twice_refuses_the_batch_by_its_name(records: list[Any], data: st.DataObject) -> None:
+    index = data.draw(st.integers(0, len(records) - 1))
+    place = data.draw(st.sampled_from(["record", "features"]))
+    repeated = records[index] if place == "record" else records[index]["features"]
+    name = data.draw(st.sampled_from(sorted(repeated)))
+    space = data.draw(st.sampled_from(["", " ", "\n\t"]))
+    # Escaped, it is another text and the same name.
+    spelled = data.draw(st.sampled_from([json.dumps(name), '"' + "".join(f"\\u{ord(one):04x}" for one in name) + '"']))
+    parts = [json.dumps(record) for record in records]
+    if place == "record":
+        parts[index] = f"{parts[index][:-1]},{spelled}{space}:{json.dumps(repeated[name])}}}"
+    else:
+        again = f"{json.dumps(repeated)[:-1]},{spelled}{space}:{json.dumps(repeated[name])}}}"
+        parts[index] = json.dumps({**records[index], "features": None}).replace('"features": null', f'"features": {again}')
+    body = f'{{"records": [{",".join(parts)}]}}'.encode()
+
+    with pytest.raises(InvalidInput, match=f"'{name}' twice"):
+        read_payload(LogRequest(body=body), PLAN, MOMENTS)
+
+
+@pytest.mark.parametrize("padding", [0, 200_000])
+@pytest.mark.parametrize("spelled", ["1e-400", "-1.5E-0324", "0." + "0" * 330 + "1", "0." + "0" * 250 + "1e-99"])
+def test_a_number_that_vanishes_refuses_the_batch(spelled: str, padding: int) -> None:
+    records = [record(features=features(**{"Loan amount": 5e-324}))] * (1 + padding // 150)
+    body = json.dumps({"records": records}).replace("5e-324", spelled, 1).encode()
+
+    with pytest.raises(InvalidInput, match="too small for double precision"):
+        read_payload(LogRequest(body=body), PLAN, MOMENTS)
+
+
+@pytest.mark.parametrize("spelled", ["5e-324", "0e-400", "0.0", "1e-300"])
+def test_numbers_that_are_small_or_zero_are_taken(spelled: str) -> None:
+    body = json.dumps({"records": [record(features=features(**{"Loan amount": 7.25}))]}).replace("7.25", spelled).encode()
+
+    assert read_payload(LogRequest(body=body), PLAN, MOMENTS).features[0][1] == float(spelled)
 
 
 def _stored(checked: CheckedPayload) -> str:

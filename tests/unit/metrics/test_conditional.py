@@ -31,9 +31,9 @@ def test_a_disparity_rests_on_the_records_that_have_a_stratum() -> None:
     assert isinstance(result.number, Value)
     assert (result.number.n, result.smallest_group) == (6, 3)
     assert verdict(result.number, lower_limit=-0.1, upper_limit=0.1, smallest_group=result.smallest_group) == "insufficient_data"
-    assert "rests on 3 records" in str(result.details["caution"])
-    counted = {name: result.details[name] for name in ("monitored_unfavourable", "monitored_favourable", "records_without_a_stratum")}
-    assert counted == {"monitored_unfavourable": 2, "monitored_favourable": 1, "records_without_a_stratum": 994}
+    assert "rests on 3 records" in str(result.details.caution)
+    assert result.details.monitored_counts == {"unfavourable": 2, "favourable": 1}
+    assert result.details.records_without_a_stratum == 994
 
 
 def test_records_of_an_hour_without_strata_are_counted_as_without_one() -> None:
@@ -43,7 +43,7 @@ def test_records_of_an_hour_without_strata_are_counted_as_without_one() -> None:
 
     result = found(measure_payload(GroupCounts.merged([divided, plain]), metrics=[CDDPL]), CDDPL, "group", "Female")
 
-    assert (result.number.n, result.details["records_without_a_stratum"]) == (80, 80)
+    assert (result.number.n, result.details.records_without_a_stratum) == (80, 80)
     assert reason(measure_payload(plain, metrics=[CDDPL]), CDDPL, "group", "Female") == NO_STRATA
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app.details import Details
 from app.metrics import (
     BalancedCells,
     DebiasedCells,
@@ -63,7 +64,7 @@ def test_payload_and_balanced_fairness_are_told_before_and_after() -> None:
     assert value(results, "balanced_disparate_impact_before", "pooled").value == pytest.approx((20 + 25) / (30 + 30))
     assert value(results, "balanced_disparate_impact_after", "pooled").value == pytest.approx((30 + 30) / (30 + 30))
     assert value(results, "disparate_impact_change", "pooled").value == pytest.approx(1 - 20 / 30)
-    assert found(results, "balanced_disparate_impact_after", "pooled").details["reference_own_n"] == 50
+    assert found(results, "balanced_disparate_impact_after", "pooled").details.reference_counts["own_n"] == 50
 
 
 def test_what_mitigation_changes_is_counted_both_ways() -> None:
@@ -72,7 +73,7 @@ def test_what_mitigation_changes_is_counted_both_ways() -> None:
     results = measure_debiased(table, seed=1)
 
     counted = {name: found(results, f"{name}_rate", "group", "Female").details for name in ("changed", "lifted", "lowered")}
-    assert {name: (details[name], details["n"]) for name, details in counted.items()} == {
+    assert {name: (details.counts[name], details.counts["n"]) for name, details in counted.items()} == {
         "changed": (4, 10),
         "lifted": (3, 10),
         "lowered": (1, 10),
@@ -99,10 +100,10 @@ def test_the_figures_before_are_those_of_payload_and_balanced_data() -> None:
         balanced = found(measure_balanced(cells), "disparate_impact", scope, group)
         before = found(results, "disparate_impact_before", scope, group)
         assert before.number == payload.number
-        assert before.details | {"formula": ""} == payload.details | {"formula": ""}
+        assert before.details.to_json() | {"formula": ""} == payload.details.to_json() | {"formula": ""}
         before = found(results, "balanced_disparate_impact_before", scope, group)
         assert before.number == balanced.number
-        assert before.details | {"formula": ""} == balanced.details | {"formula": ""}
+        assert before.details.to_json() | {"formula": ""} == balanced.details.to_json() | {"formula": ""}
 
 
 @pytest.mark.parametrize("records", [60, 600, 6000])
@@ -262,12 +263,12 @@ def test_the_worst_value_is_chosen_by_the_limits_given() -> None:
         results = measure_debiased(
             without_copies(groups, codes, outcomes, outcomes), seed=1, limits={"disparate_impact_after": limits}, draws=50
         )
-        assert found(results, "disparate_impact_after", "worst").details["worst_group"] == worst
+        assert found(results, "disparate_impact_after", "worst").details.worst_group == worst
 
 
 def test_a_change_is_told_with_its_sign() -> None:
     def told(metric: str, change: float) -> str:
-        return sentence(metric, value=change, lower=change, upper=change, details={"monitored": "Female", "reference": "Male"})
+        return sentence(metric, value=change, lower=change, upper=change, details=Details(monitored="Female", reference="Male"))
 
     assert told("disparate_impact_change", 0.172).startswith("Mitigation moves the disparate impact of Female against Male by +0.172 (")
     assert told("disparate_impact_change", -0.05).startswith("Mitigation moves the disparate impact of Female against Male by -0.0500 (")

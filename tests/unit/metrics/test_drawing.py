@@ -1,7 +1,6 @@
 """Intervals that have no closed form: posterior draws, and what is done about figures that are too large by chance alone."""
 
 import math
-from typing import cast
 
 import numpy as np
 import pytest
@@ -150,12 +149,12 @@ def test_a_tiny_group_is_one_of_all_groups_and_the_figure_without_it_is_given_to
     assert isinstance(alone.number, Value)
     assert isinstance(beside.number, Value)
     assert abs(beside.number.value - alone.number.value) > 1e-4
-    assert (beside.number.n, beside.smallest_group, beside.details["groups"]) == (alone.number.n + 3, 3, 3)
-    assert beside.details["smallest_group"] == "g2"
-    assert "caution" in beside.details
-    assert (beside.details["small_groups"], beside.details["records_of_small_groups"]) == (1, 3)
-    assert beside.details["value_without_small_groups"] == alone.number.value
-    assert not {"small_groups", "value_without_small_groups", "caution"} & alone.details.keys()
+    assert (beside.number.n, beside.smallest_group, beside.details.groups) == (alone.number.n + 3, 3, 3)
+    assert beside.details.smallest_group == "g2"
+    assert beside.details.caution is not None
+    assert (beside.details.small_groups, beside.details.records_of_small_groups) == (1, 3)
+    assert beside.details.value_without_small_groups == alone.number.value
+    assert not {"small_groups", "value_without_small_groups", "caution"} & alone.details.to_json().keys()
 
 
 def test_no_verdict_rests_on_a_tiny_group() -> None:
@@ -173,8 +172,8 @@ def test_no_verdict_rests_on_a_tiny_group() -> None:
 def test_beside_one_larger_group_there_is_no_figure_without_the_tiny_ones(metric: str) -> None:
     result = found(measured(np.array([[[30, 10], [10, 30]], [[1, 1], [0, 1]], [[1, 0], [1, 1]]]), metric), metric, "attribute")
 
-    assert (result.details["groups"], result.smallest_group) == (3, 3)
-    assert "value_without_small_groups" not in result.details
+    assert (result.details.groups, result.smallest_group) == (3, 3)
+    assert result.details.value_without_small_groups is None
 
 
 @pytest.mark.parametrize("scope", ["group", "pooled"])
@@ -200,8 +199,8 @@ def test_fewer_draws_than_were_asked_for_are_said(monkeypatch: pytest.MonkeyPatc
     fewer = measured(confusion, *metrics)
 
     for metric, scope in metrics.items():
-        assert "draws" not in found(plain, metric, scope).details
-        assert cast("int", found(fewer, metric, scope).details["draws"]) < 400
+        assert found(plain, metric, scope).details.draws is None
+        assert (found(fewer, metric, scope).details.draws or 0) < 400
 
 
 def test_the_limits_of_differential_fairness_of_two_groups_combine_those_of_their_log_rates() -> None:
@@ -260,7 +259,7 @@ def test_strata_that_lack_an_outcome_are_cautioned_where_they_hold_more_than_a_t
 
     details = found(measure_payload(table), "conditional_demographic_disparity_in_predicted_labels", "pooled").details
 
-    assert str(details["caution"]).startswith("25% of the records are in strata that lack one of the outcomes")
+    assert str(details.caution).startswith("25% of the records are in strata that lack one of the outcomes")
 
 
 @pytest.mark.parametrize(

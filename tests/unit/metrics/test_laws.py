@@ -150,8 +150,9 @@ def test_weighting_all_records_alike_changes_no_value_and_no_interval(sample: Re
     # A power of two: a shape that differs by rounding gives other random draws.
     weighed = replace(sample, weights=np.full(sample.codes.size, 4.0))
 
+    all_of_weights = everything(weighed)
     for data, results in everything(sample).items():
-        for one, other in zip(results, everything(weighed)[data], strict=True):
+        for one, other in zip(results, all_of_weights[data], strict=True):
             assert (one.metric, one.scope, one.group) == (other.metric, other.scope, other.group)
             if "differential" in one.metric:
                 continue  # its pseudo-count is one record, however much the others weigh
@@ -166,8 +167,9 @@ def test_a_weight_of_two_is_two_records(sample: Records, random: Random) -> None
     repeated = sample.rows(np.repeat(np.arange(sample.codes.size), often))
     weighed = replace(sample, weights=often.astype(np.float64))
 
+    all_of_weights = everything(weighed)
     for data, results in everything(repeated).items():
-        of_weights = {(result.metric, result.scope, result.group): result for result in everything(weighed)[data]}
+        of_weights = {(result.metric, result.scope, result.group): result for result in all_of_weights[data]}
         for result in results:
             if data in UNWEIGHED or result.scope in {"worst", "worst_pair"}:
                 continue  # one heavy record is still a small group

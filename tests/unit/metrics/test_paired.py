@@ -72,7 +72,7 @@ def told_is_true(impact: Measured, rates: tuple[float, float]) -> None:
     if not isinstance(impact.number, Value):
         return
     told = sentence("disparate_impact", value=impact.number.value, lower=0.0, upper=None, details=impact.details)
-    monitored, reference = (re.escape(str(impact.details[side])) for side in ("monitored", "reference"))
+    monitored, reference = (re.escape(str(impact.details.to_json()[side])) for side in ("monitored", "reference"))
     read = re.match(
         rf"Of 100 records of {monitored} and {reference}, {HUNDRED} were predicted favourable as {monitored}, {HUNDRED} as {reference}: ",
         told,

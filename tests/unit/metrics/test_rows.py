@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app.details import Details
 from app.metrics.catalogue import CATALOGUE, Data
 from app.metrics.groups import FloatArray, IntArray, as_groups
 from app.metrics.rows import RowData, measure_rows
@@ -47,14 +48,14 @@ def test_every_metric_comes_in_the_order_wanted_in_all_its_scopes() -> None:
     assert [key for place, key in enumerate(found.metric for found in results) if [r.metric for r in results].index(key) == place] == ROWS
     for key in ROWS:
         assert {result.scope for result in results if result.metric == key} == set(CATALOGUE[key].scopes)
-        assert all(result.details["formula"] == CATALOGUE[key].formula for result in results if result.metric == key)
+        assert all(result.details.formula == CATALOGUE[key].formula for result in results if result.metric == key)
 
 
 def test_the_flip_test_is_worst_for_the_group_furthest_from_zero() -> None:
     results = measured(window(), "counterfactual_flip_test")
 
     worst = found(results, "counterfactual_flip_test", "worst")
-    assert worst.details["worst_group"] == "Diverse"
+    assert worst.details.worst_group == "Diverse"
     assert worst.number == found(results, "counterfactual_flip_test", "group", "Diverse").number
     assert value(results, "counterfactual_flip_test", "worst").lower > 0.1
     assert abs(value(results, "counterfactual_flip_test", "group", "Female").value) < 0.1
@@ -66,9 +67,9 @@ def test_the_flip_test_says_from_which_counts_it_was_made() -> None:
 
     diverse = found(results, "counterfactual_flip_test", "group", "Diverse")
     number, details = value(results, "counterfactual_flip_test", "group", "Diverse"), diverse.details
-    flips: list[Any] = [details["flips_to_favourable"], details["flips_to_unfavourable"]]
-    assert (details["monitored"], details["reference"], details["neighbours"]) == ("Diverse", "Male", 5)
-    assert details["monitored_n"] == (rows.codes == DIVERSE).sum() == diverse.smallest_group
+    flips: list[Any] = [details.counts["flips_to_favourable"], details.counts["flips_to_unfavourable"]]
+    assert (details.monitored, details.reference, details.neighbours) == ("Diverse", "Male", 5)
+    assert details.monitored_counts["n"] == (rows.codes == DIVERSE).sum() == diverse.smallest_group
     assert number.n == np.isin(rows.codes, [DIVERSE, MALE]).sum()
     assert number.value == pytest.approx((flips[0] - flips[1]) / diverse.smallest_group)
 
@@ -107,7 +108,7 @@ def test_a_rich_subgroup_says_which_groups_its_records_are_of() -> None:
     results = measured(window(2000), "rich_subgroup_false_negative")
 
     result = found(results, "rich_subgroup_false_negative", "overall")
-    assert list(result.details["subgroup_of_groups"]) == ["Diverse"]  # type: ignore[call-overload]
+    assert list(result.details.subgroup_of_groups) == ["Diverse"]  # type: ignore[call-overload]
     assert value(results, "rich_subgroup_false_negative", "overall").lower > 0
 
 
@@ -145,7 +146,7 @@ def test_a_group_without_records_is_named_in_the_reason() -> None:
     results = measured(nobody_diverse, "counterfactual_flip_test", "consistency")
     assert reason(results, "counterfactual_flip_test", "group", "Diverse") == "no record of Diverse has a classified prediction"
     assert reason(results, "consistency", "group", "Diverse") == "no record of Diverse has a classified label"
-    assert found(results, "counterfactual_flip_test", "worst").details["worst_group"] == "Female"
+    assert found(results, "counterfactual_flip_test", "worst").details.worst_group == "Female"
     results = measured(nobody_male, "counterfactual_flip_test")
     assert reason(results, "counterfactual_flip_test", "worst") == "no record of the reference group (Male) has a classified prediction"
 
@@ -188,7 +189,7 @@ def test_a_number_that_rests_on_few_records_says_so() -> None:
     diverse = found(measured(rows, "counterfactual_flip_test"), "counterfactual_flip_test", "group", "Diverse")
 
     assert diverse.smallest_group < 10
-    assert f"rests on {diverse.smallest_group} records" in str(diverse.details["caution"])
+    assert f"rests on {diverse.smallest_group} records" in str(diverse.details.caution)
 
 
 def test_of_too_many_records_some_are_drawn_by_lot_always_the_same() -> None:
@@ -205,7 +206,7 @@ def test_of_too_many_records_some_are_drawn_by_lot_always_the_same() -> None:
     results = measured(many, "consistency")
 
     overall = found(results, "consistency", "overall")
-    assert (overall.details["records"], overall.details["records_drawn_by_lot"]) == (copies * 300, MOST_RECORDS_OF_MANY_FEATURES)
+    assert (overall.details.counts["records"], overall.details.records_drawn_by_lot) == (copies * 300, MOST_RECORDS_OF_MANY_FEATURES)
     assert results == measured(many, "consistency")
 
 
@@ -267,7 +268,9 @@ def test_the_same_records_give_the_same_results_and_they_are_json() -> None:
     results = measured(window())
 
     assert results == measured(window())
-    assert json.loads(json.dumps([result.details for result in results])) == [result.details for result in results]
+    assert [Details.from_json(json.loads(json.dumps(result.details.to_json()))) for result in results] == [
+        result.details for result in results
+    ]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from app.metrics.groups import FloatArray, IntArray
 from app.metrics.rows import consistency, counterfactual_flip_test
 from app.metrics.rows.consistency import Neighbourhood, agreement
 from app.metrics.rows.flip_test import flips
-from app.metrics.rows.neighbours import Points, neighbour_shares, standardised
+from app.metrics.rows.neighbours import Points, neighbour_shares, standardise
 
 
 def column(*values: float) -> FloatArray:
@@ -67,14 +67,14 @@ def test_fewer_records_than_neighbours_are_refused() -> None:
 def test_standardising_forgets_the_unit_and_a_constant_feature() -> None:
     features = np.stack([np.arange(6.0), np.full(6, 0.1)], axis=-1)
 
-    assert standardised(features) == pytest.approx(standardised(features * [1000, 7] + [5, 0]))
-    assert standardised(features)[:, 1].tolist() == [0.0] * 6
-    assert standardised(features)[:, 0].std() == pytest.approx(1)
+    assert standardise(features) == pytest.approx(standardise(features * [1000, 7] + [5, 0]))
+    assert standardise(features)[:, 1].tolist() == [0.0] * 6
+    assert standardise(features)[:, 0].std() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("values", [(1e308, -1e308), (1e160, 0.0, 1.0), (5e-324, 0.0), (1e200, 5.0), (-1.7e308, -1.6e308)])
 def test_features_of_any_finite_size_are_told_apart(values: tuple[float, ...]) -> None:
-    places = standardised(column(*values, *values[:1] * 4))
+    places = standardise(column(*values, *values[:1] * 4))
 
     assert np.isfinite(places).all()
     assert abs(places[0, 0] - places[1, 0]) > 1
@@ -83,7 +83,7 @@ def test_features_of_any_finite_size_are_told_apart(values: tuple[float, ...]) -
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=8))
 def test_finite_features_stay_finite(values: list[float]) -> None:
-    assert np.abs(standardised(column(*values))).max(initial=0.0) <= max(1, len(values)) ** 0.5 + 1e-9
+    assert np.abs(standardise(column(*values))).max(initial=0.0) <= max(1, len(values)) ** 0.5 + 1e-9
 
 
 def test_flip_test_is_above_zero_where_records_like_the_monitored_are_favoured() -> None:

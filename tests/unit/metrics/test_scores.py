@@ -94,7 +94,7 @@ def test_loss_and_ranking_are_those_of_scikit_learn(*, weighted: bool) -> None:
         assert value(results, "brier_score", scope, group).value == pytest.approx(brier_score_loss(*of, sample_weight=weigh), abs=EXACT)
         area = found(results, "roc_auc", scope, group)
         assert value(results, "roc_auc", scope, group).value == pytest.approx(roc_auc_score(*of, sample_weight=weigh), abs=EXACT)
-        assert area.details["binning_error"] == 0
+        assert area.details.counts["binning_error"] == 0
 
 
 def test_ties_count_half() -> None:
@@ -105,7 +105,7 @@ def test_ties_count_half() -> None:
 
     assert isinstance(area.number, Value)
     assert area.number.value == pytest.approx(4.5 / 6)
-    assert area.details["binning_error"] == 0
+    assert area.details.counts["binning_error"] == 0
 
 
 def close_together(random: np.random.Generator, size: int) -> tuple[IntArray, FloatArray]:
@@ -130,7 +130,7 @@ def test_scores_are_ranked_exactly_wherever_they_lie(kind: str) -> None:
 
     assert isinstance(area.number, Value)
     assert area.number.value == pytest.approx(roc_auc_score(actual, scores), abs=EXACT)
-    assert area.details["binning_error"] == 0
+    assert area.details.counts["binning_error"] == 0
 
 
 def test_of_more_scores_than_are_kept_the_worst_error_is_known_and_widens_the_interval() -> None:
@@ -146,9 +146,9 @@ def test_of_more_scores_than_are_kept_the_worst_error_is_known_and_widens_the_in
         area, plain = (found(measured(of), "roc_auc", scope, group) for of in (table, hidden))
         assert isinstance(area.number, Value)
         assert isinstance(plain.number, Value)
-        error = float(str(area.details["binning_error"]))
+        error = float(str(area.details.counts["binning_error"]))
         assert 0 < abs(area.number.value - roc_auc_score(actual[rows], scores[rows])) <= error < 0.002
-        assert plain.details["binning_error"] == 0
+        assert plain.details.counts["binning_error"] == 0
         assert (area.number.lower, area.number.upper) == pytest.approx(
             ((plain.number.lower or 0) - error, (plain.number.upper or 0) + error), abs=1e-6
         )
@@ -227,7 +227,7 @@ def test_a_table_stored_with_even_bins_is_read_and_merged_and_its_error_known() 
     ):
         area = found(measured(table), "roc_auc", "overall")
         assert isinstance(area.number, Value)
-        assert abs(area.number.value - roc_auc_score(*truth)) <= float(str(area.details["binning_error"])) < 0.01
+        assert abs(area.number.value - roc_auc_score(*truth)) <= float(str(area.details.counts["binning_error"])) < 0.01
     assert again.to_json() == old.to_json()
     assert ScoreTable.merged([new, old]).sums.counts.sum() == 2000
 
@@ -241,7 +241,7 @@ def test_records_of_an_hour_without_scores_are_unscored() -> None:
 
     assert merged.scores is not None
     assert merged.scores.unscored.tolist() == [167, 166, 167]
-    assert found(measured(merged.scores), "log_loss", "overall").details["unscored"] == 500
+    assert found(measured(merged.scores), "log_loss", "overall").details.unscored == 500
 
 
 def test_figures_that_are_right_throughout_allow_for_records_unseen() -> None:
@@ -264,7 +264,7 @@ def test_the_loss_of_a_few_records_is_between_nothing_and_the_largest_there_is(a
     assert loss.number.lower is not None
     assert 0 <= loss.number.lower < 0.01
     assert loss.number.upper == LARGEST_LOSS == pytest.approx(36.04, abs=0.01)
-    assert "caution" in loss.details
+    assert loss.details.caution is not None
 
 
 def test_calibration_is_worked_by_hand() -> None:
@@ -280,7 +280,7 @@ def test_records_without_a_usable_score_or_label_are_left_out_and_counted() -> N
 
     assert table.unscored.tolist() == [3, 1, 1]
     assert table.sums.counts.tolist() == [[0, 1], [0, 0], [0, 0]]
-    assert found(measured(table), "log_loss", "overall").details["unscored"] == 5
+    assert found(measured(table), "log_loss", "overall").details.unscored == 5
 
 
 def test_a_denominator_of_nothing_gives_a_reason_that_names_the_group() -> None:
@@ -305,8 +305,8 @@ def test_a_table_of_nobody_gives_reasons_only() -> None:
 def test_few_records_are_cautioned_about() -> None:
     results = measured(ScoreTable.from_records(SEXES, [0] * 9 + [1] * 30, [1] * 5 + [0] * 34, np.linspace(0.1, 0.9, 39)))
 
-    assert "rests on 5 records" in str(found(results, "generalized_true_positive_rate", "group", "Female").details["caution"])
-    assert "caution" not in found(results, "brier_score", "overall").details
+    assert "rests on 5 records" in str(found(results, "generalized_true_positive_rate", "group", "Female").details.caution)
+    assert found(results, "brier_score", "overall").details.caution is None
     assert found(results, "roc_auc", "group", "Female").smallest_group == 4
 
 

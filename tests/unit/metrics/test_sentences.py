@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from app.details import Details
 from app.metrics import Measured, Value
 from app.metrics.sentences import sentence
 from tests.unit.metrics.found import found
@@ -86,12 +87,14 @@ def test_amplification_says_which_way() -> None:
 
 
 def test_data_with_copies_is_told_apart() -> None:
-    told_of = sentence("favourable_rate", value=0.5, lower=0.4, upper=0.6, details={"whom": "women", "original_n": 10, "n": 20})
+    told_of = sentence(
+        "favourable_rate", value=0.5, lower=0.4, upper=0.6, details=Details(subject="women", counts={"original_n": 10, "n": 20})
+    )
 
     assert told_of == "Of 100 records of women, original and synthesised, 50 were predicted favourable (95 %: 40 to 60)."
 
 
 def test_a_caution_is_part_of_the_sentence() -> None:
-    told_of = sentence("favourable_rate", value=0.5, lower=0.4, upper=0.6, details={"caution": "rests on 2 records"})
+    told_of = sentence("favourable_rate", value=0.5, lower=0.4, upper=0.6, details=Details(caution="rests on 2 records"))
 
     assert told_of.endswith("(95 %: 40 to 60). Caution: it rests on 2 records.")

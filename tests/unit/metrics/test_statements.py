@@ -4,9 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from app.metrics.statements import FEW_RECORDS, NO_NUMBER, NO_VERDICT, JudgedFigure, choice_statement, gap_statement, limit_statement, told
+from app.details import Details
+from app.metrics.statements import (
+    FEW_RECORDS,
+    NO_NUMBER,
+    NO_VERDICT,
+    JudgedFigure,
+    choice_statement,
+    figure_sentence,
+    gap_statement,
+    limit_statement,
+)
 
-DETAILS: dict[str, object] = {"monitored": "women", "reference": "men"}
+DETAILS = Details(monitored="women", reference="men")
 FIGURE = JudgedFigure(
     metric="disparate_impact",
     scope="group",
@@ -16,7 +26,7 @@ FIGURE = JudgedFigure(
     method="log_ratio",
     limits=(0.8, 1.25),
     verdict="suspected",
-    details=DETAILS | {"p_value": 0.0002},
+    details=replace(DETAILS, p_value=0.0002),
 )
 
 
@@ -47,7 +57,7 @@ def test_a_clear_gap_at_an_unclear_limit_is_told_in_two_statements() -> None:
 def test_whether_there_is_a_gap_goes_by_p_value_and_interval_together(
     p_value: float | None, ends: tuple[float, float | None], said: str
 ) -> None:
-    details = DETAILS if p_value is None else DETAILS | {"p_value": p_value}
+    details = DETAILS if p_value is None else replace(DETAILS, p_value=p_value)
 
     assert gap_statement(replace(FIGURE, lower=ends[0], upper=ends[1], details=details)) == said
 
@@ -91,26 +101,28 @@ def test_a_lone_limit_names_its_mirror_image() -> None:
 def test_the_reference_at_a_disadvantage_is_told_from_its_own_side() -> None:
     turned = replace(FIGURE, value=1.71, lower=1.55, upper=1.9, verdict="unfair")
 
-    assert told(turned).endswith("men (reference) gets the favourable outcome 0.58 times as often as women (95 %: 0.53 to 0.65).")
-    assert told(replace(turned, scope="worst_pair")).endswith(
+    assert figure_sentence(turned).endswith(
+        "men (reference) gets the favourable outcome 0.58 times as often as women (95 %: 0.53 to 0.65)."
+    )
+    assert figure_sentence(replace(turned, scope="worst_pair")).endswith(
         "men gets the favourable outcome 0.58 times as often as women (95 %: 0.53 to 0.65)."
     )
-    assert told(replace(turned, upper=None)).endswith("women (95 %: 0.00 to 0.65).")
+    assert figure_sentence(replace(turned, upper=None)).endswith("women (95 %: 0.00 to 0.65).")
     difference = replace(turned, metric="false_positive_rate_difference", value=0.3, lower=0.2, upper=0.4, limits=(-0.1, 0.1))
-    assert told(difference).endswith("At a disadvantage: men (reference).")
-    assert told(replace(difference, lower=-0.01)).endswith("At a disadvantage, unless it is chance: men (reference).")
-    assert "disadvantage" not in told(replace(difference, metric="error_rate_difference"))
+    assert figure_sentence(difference).endswith("At a disadvantage: men (reference).")
+    assert figure_sentence(replace(difference, lower=-0.01)).endswith("At a disadvantage, unless it is chance: men (reference).")
+    assert "disadvantage" not in figure_sentence(replace(difference, metric="error_rate_difference"))
 
 
 def test_a_headline_says_of_how_many_it_was_chosen_and_why() -> None:
-    chosen = replace(FIGURE, scope="worst", details=DETAILS | {"chosen_from": 12})
+    chosen = replace(FIGURE, scope="worst", details=replace(DETAILS, chosen_from=12))
 
-    few = "groups of fewer than 10 records stand back, and neither interval nor p-value allows for the choice."
+    few = "groups of fewer than 10 records count only if there are no larger ones, and neither interval nor p-value allows for the choice."
     assert choice_statement(chosen) == f"Of 12 monitored groups it lies furthest beyond its limits; {few}"
     assert choice_statement(replace(chosen, value=0.9, verdict="fair")) == f"Of 12 monitored groups it lies nearest to a limit; {few}"
     assert (
         choice_statement(replace(chosen, limits=(None, None), verdict=None))
         == f"Of 12 monitored groups it lies furthest from equality; {few}"
     )
-    assert choice_statement(replace(chosen, details=DETAILS | {"chosen_from": 1})) is None
+    assert choice_statement(replace(chosen, details=replace(DETAILS, chosen_from=1))) is None
     assert choice_statement(FIGURE) is None

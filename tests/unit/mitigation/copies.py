@@ -2,17 +2,20 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from app.checks.classifying import outcome_codes
-from app.checks.grouping import Grouping
 from app.checks.outcomes_of_copies import CopyOutcomes, TargetAnswers
 from app.checks.perturbation import copies_needed, copy_target
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.groups import Group
-from app.domain.outcomes import OutcomeRule
+from app.domain.outcomes import Outcome, OutcomeRule
+from app.domain.values import Scalar
+from app.mitigation.rule import UNKNOWN, CopyAnswers, Judge, Probability, outcomes_as_reference
+from app.records.grouping import Grouping
+from app.records.outcomes import outcome_codes
 
 HOME = Column(name="housing", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
 GROUPS = (
@@ -23,16 +26,22 @@ GROUPS = (
 )
 RULE = OutcomeRule(favourable=(1,), unfavourable=(0,))
 
-Answer = tuple[int | float | str, float | None]
+Answer = tuple[Scalar, Probability]
 """What the model answered to a copy: its prediction and probability."""
 
 
 def window(
-    codes: Sequence[int], own: Sequence[int], answers: dict[tuple[int, str], Answer], *, rule: OutcomeRule = RULE, keeps_all: bool = False
+    codes: Sequence[int],
+    own: Sequence[int],
+    answers: dict[tuple[int, str], Answer],
+    *,
+    rule: OutcomeRule = RULE,
+    keeps_all: bool = False,
+    draws: int = 2,
 ) -> CopyOutcomes:
     """Records of these groups and outcomes, and the answers by record and group changed to."""
     grouping = Grouping(HOME, GROUPS, np.array(codes, dtype=np.int64))
-    targets = tuple(copy_target(group, HOME, draws=2, seed=0) for group in GROUPS)
+    targets = tuple(copy_target(group, HOME, draws=draws, seed=0) for group in GROUPS)
     copies = CopyOutcomes(grouping, targets, copies_needed(grouping, np.array(own, dtype=np.int64)), keeps_all)
     for place, group in enumerate(GROUPS):
         mine = sorted((record, answer) for (record, label), answer in answers.items() if label == group.label)
@@ -40,8 +49,43 @@ def window(
             continue
         records = np.array([record for record, _ in mine], dtype=np.int64)
         outcomes = pa.chunked_array([pa.array([json.dumps(prediction) for _, (prediction, _) in mine], pa.string())])
-        probabilities = [None if probability is None else str(probability) for _, (_, probability) in mine]
+        probabilities = [None if probability is None else json.dumps(probability) for _, (_, probability) in mine]
         copies.add(place, records, outcome_codes(outcomes, rule))
         if copies.keeps(place):
             copies.answers.append(TargetAnswers(place, records, outcomes, pa.chunked_array([pa.array(probabilities, pa.string())])))
     return copies
+
+
+@dataclass(frozen=True)
+class CopyAnswer:
+    """The answer to one copy: its outcome and probability, its share, and the number where the model predicts real numbers."""
+
+    outcome: Outcome
+    probability: Probability
+    share: float
+    number: float | None = None
+
+
+def table(answers: Sequence[CopyAnswer], records: Sequence[int] | None = None) -> CopyAnswers:
+    """Those answers as columns, all of record 0 unless the records are named."""
+    return CopyAnswers(
+        np.array([0] * len(answers) if records is None else records, dtype=np.int64),
+        np.array([one.outcome for one in answers], dtype=np.int64),
+        np.array([one.share for one in answers], dtype=np.float64),
+        [one.probability for one in answers],
+        np.array([one.number for one in answers], dtype=np.float64),
+    )
+
+
+def outcomes(answers: CopyAnswers, count: int, judge: Judge) -> list[Outcome | None]:
+    """The outcomes as reference of that many records; None where their copies decide nothing."""
+    classified = np.bincount(answers.records[answers.outcomes != UNKNOWN], minlength=count)
+    favourable = np.bincount(answers.records[answers.outcomes == Outcome.FAVOURABLE], minlength=count)
+    found = outcomes_as_reference(classified, favourable, lambda divided: answers.select(np.isin(answers.records, divided)), judge)
+    return [None if outcome == UNKNOWN else Outcome(outcome) for outcome in found.tolist()]
+
+
+def outcome_as_reference(answers: Sequence[CopyAnswer], judge: Judge) -> Outcome | None:
+    """The same of one record."""
+    (found,) = outcomes(table(answers), 1, judge)
+    return found

@@ -5,8 +5,8 @@ from random import Random
 
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.values import Scalar
-from app.mitigation.detector import Detector
-from app.mitigation.detector_training import Refusal, train
+from app.mitigation.detector.model import Detector
+from app.mitigation.detector.training import Refusal, train
 
 CUT_OFF, BONUS_OF_MEN = 0.5, 0.15
 

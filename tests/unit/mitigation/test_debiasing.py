@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 import pytest
 
 from app.domain.mitigation import AttributeProfile, CutOff, Mode, Profile, Reading
-from app.domain.outcomes import Outcome, OutcomeRule
+from app.domain.outcomes import OutcomeRule
 from app.domain.records import Prediction
 from app.domain.values import Range
-from app.mitigation.copies import CopySet, Substitution
-from app.mitigation.debiasing import Debiased, Debiasing, Decider, held_to_thresholds
-from app.mitigation.deciding import Judge
+from app.mitigation.live.copies import CopySet, Substitution
+from app.mitigation.live.debiasing import CopiedRecord, Debiased, Debiasing, Decider, RecordGroup, hold_to_thresholds
+from app.mitigation.rule import Judge
 
 RULE = OutcomeRule(favourable=("yes", "maybe"), unfavourable=("no",))
 NUMBERS = OutcomeRule(favourable=(Range(100, 200),), unfavourable=(Range(0, 50),))
@@ -18,8 +18,20 @@ CUT_OFF = CutOff(0.5, 0.4, 0.6)
 NO, YES = Prediction("no", 0.1), Prediction("yes", 0.9)
 
 
-def decider(mode: Mode = Mode.LIFT_ONLY, *, rule: OutcomeRule = RULE, numbers: bool = False) -> Decider:
-    return Decider(Judge(rule, Reading("number"), CUT_OFF), mode, numbers, rule.classify)
+def decider(mode: Mode = Mode.LIFT_ONLY, *, rule: OutcomeRule = RULE) -> Decider:
+    return Decider(Judge(rule, Reading("number"), CUT_OFF), mode, rule.classify)
+
+
+def substituted(by: Decider, own: Prediction, copies: CopySet, answers: list[Prediction]) -> Debiased:
+    """The decision of one record, by the answers to its copies."""
+    (found,) = by.substitute([CopiedRecord(own, by.classify(own.outcome_value), copies, answers)])
+    return found
+
+
+def held_to_thresholds(own: Prediction, groups: dict[str, str], profile: Profile) -> Debiased:
+    """The decision of one record of these monitored groups in parity mode."""
+    (found,) = hold_to_thresholds([own], [[RecordGroup(attribute, "monitored", label) for attribute, label in groups.items()]], profile)
+    return found
 
 
 def copy_set(*shares: float) -> CopySet:
@@ -34,20 +46,20 @@ def two_attributes() -> CopySet:
 
 
 def test_a_record_that_would_be_favourable_gets_what_its_copy_got() -> None:
-    found = decider().substituted(NO, Outcome.UNFAVOURABLE, copy_set(1.0), [Prediction(1, 0.7, "yes")])
+    found = substituted(decider(), NO, copy_set(1.0), [Prediction(1, 0.7, "yes")])
 
     assert found == Debiased(Prediction(1, 0.7, "yes"), Debiasing.CHANGED, ("sex",))
     assert found.changed
 
 
 def test_a_record_that_would_be_refused_anyway_keeps_its_own_answer() -> None:
-    assert decider().substituted(NO, Outcome.UNFAVOURABLE, copy_set(1.0), [Prediction("no", 0.3)]) == Debiased(NO, Debiasing.UNCHANGED)
+    assert substituted(decider(), NO, copy_set(1.0), [Prediction("no", 0.3)]) == Debiased(NO, Debiasing.UNCHANGED)
 
 
 def test_copies_that_disagree_are_decided_by_their_mean_at_the_models_cut_off() -> None:
     answers = [Prediction("yes", 0.8), Prediction("no", 0.1)]
-    lifted = decider().substituted(NO, Outcome.UNFAVOURABLE, copy_set(0.75, 0.25), answers)
-    kept = decider().substituted(NO, Outcome.UNFAVOURABLE, copy_set(0.25, 0.75), answers)
+    lifted = substituted(decider(), NO, copy_set(0.75, 0.25), answers)
+    kept = substituted(decider(), NO, copy_set(0.25, 0.75), answers)
 
     assert (lifted.answer.prediction, lifted.answer.probability) == ("yes", pytest.approx(0.625))
     assert kept == Debiased(NO, Debiasing.UNCHANGED)
@@ -55,28 +67,28 @@ def test_copies_that_disagree_are_decided_by_their_mean_at_the_models_cut_off() 
 
 def test_the_prediction_is_the_one_that_most_copies_with_the_outcome_got_and_the_first_of_equals() -> None:
     answers = [Prediction("no", 0.1), Prediction("maybe", 0.7), Prediction("yes", 0.9), Prediction("yes", 0.8)]
-    most = decider().substituted(NO, Outcome.UNFAVOURABLE, copy_set(0.1, 0.4, 0.25, 0.25), answers)
-    equal = decider().substituted(NO, Outcome.UNFAVOURABLE, copy_set(0.1, 0.4, 0.25, 0.15), answers)
+    most = substituted(decider(), NO, copy_set(0.1, 0.4, 0.25, 0.25), answers)
+    equal = substituted(decider(), NO, copy_set(0.1, 0.4, 0.25, 0.15), answers)
 
     assert most.answer.prediction == "yes"
     assert equal.answer.prediction == "maybe"
 
 
 def test_copies_of_which_none_is_classified_decide_nothing() -> None:
-    assert decider().substituted(NO, Outcome.UNFAVOURABLE, copy_set(1.0), [Prediction("else", 0.9)]) == Debiased(NO, Debiasing.UNDECIDED)
+    assert substituted(decider(), NO, copy_set(1.0), [Prediction("else", 0.9)]) == Debiased(NO, Debiasing.UNDECIDED)
 
 
 def test_a_tie_without_probabilities_decides_nothing() -> None:
     own = Prediction("no")
-    found = decider().substituted(own, Outcome.UNFAVOURABLE, copy_set(0.5, 0.5), [Prediction("yes"), Prediction("no")])
+    found = substituted(decider(), own, copy_set(0.5, 0.5), [Prediction("yes"), Prediction("no")])
 
     assert found == Debiased(own, Debiasing.UNDECIDED)
 
 
 def test_substitution_lowers_and_gives_the_copies_answer_even_where_the_outcome_is_the_same() -> None:
     substitute = decider(Mode.REFERENCE_SUBSTITUTION)
-    lowered = substitute.substituted(YES, Outcome.FAVOURABLE, copy_set(1.0), [NO])
-    same = substitute.substituted(YES, Outcome.FAVOURABLE, copy_set(1.0), [Prediction("maybe", 0.7)])
+    lowered = substituted(substitute, YES, copy_set(1.0), [NO])
+    same = substituted(substitute, YES, copy_set(1.0), [Prediction("maybe", 0.7)])
 
     assert lowered == Debiased(NO, Debiasing.CHANGED, ("sex",))
     assert same == Debiased(Prediction("maybe", 0.7), Debiasing.UNCHANGED)
@@ -89,19 +101,19 @@ def test_substitution_lowers_and_gives_the_copies_answer_even_where_the_outcome_
 def test_the_attributes_that_change_it_alone_are_named_or_else_all(
     of_sex: Prediction, of_colour: Prediction, changed_by: tuple[str, ...]
 ) -> None:
-    found = decider().substituted(NO, Outcome.UNFAVOURABLE, two_attributes(), [YES, of_sex, of_colour])
+    found = substituted(decider(), NO, two_attributes(), [YES, of_sex, of_colour])
 
     assert found.changed_by == changed_by
 
 
 def test_what_one_attribute_would_do_alone_does_not_count_where_both_together_do_nothing() -> None:
-    assert decider().substituted(NO, Outcome.UNFAVOURABLE, two_attributes(), [NO, YES, NO]) == Debiased(NO, Debiasing.UNCHANGED)
+    assert substituted(decider(), NO, two_attributes(), [NO, YES, NO]) == Debiased(NO, Debiasing.UNCHANGED)
 
 
 def test_a_regression_gets_the_weighted_mean_if_that_has_an_outcome() -> None:
-    regression, own = decider(rule=NUMBERS, numbers=True), Prediction(40)
-    lifted = regression.substituted(own, Outcome.UNFAVOURABLE, copy_set(0.75, 0.25), [Prediction(180), Prediction(20)])
-    between = regression.substituted(own, Outcome.UNFAVOURABLE, copy_set(0.5, 0.5), [Prediction(140), Prediction(20)])
+    regression, own = decider(rule=NUMBERS), Prediction(40)
+    lifted = substituted(regression, own, copy_set(0.75, 0.25), [Prediction(180), Prediction(20)])
+    between = substituted(regression, own, copy_set(0.5, 0.5), [Prediction(140), Prediction(20)])
 
     assert lifted == Debiased(Prediction(140.0), Debiasing.CHANGED, ("sex",))
     assert between == Debiased(own, Debiasing.UNDECIDED)
@@ -110,14 +122,14 @@ def test_a_regression_gets_the_weighted_mean_if_that_has_an_outcome() -> None:
 def test_a_regression_whose_copies_agree_in_outcome_but_not_in_their_mean_is_undecided() -> None:
     rule = OutcomeRule(favourable=(Range(0, 10), Range(90, 100)), unfavourable=(Range(20, 80),))
     own = Prediction(30)
-    found = decider(rule=rule, numbers=True).substituted(own, Outcome.UNFAVOURABLE, copy_set(0.5, 0.5), [Prediction(5), Prediction(95)])
+    found = substituted(decider(rule=rule), own, copy_set(0.5, 0.5), [Prediction(5), Prediction(95)])
 
     assert found == Debiased(own, Debiasing.UNDECIDED)
 
 
 def test_a_mean_of_equal_probabilities_is_that_probability() -> None:
     shares = [1 / 7] * 7
-    found = decider().substituted(NO, Outcome.UNFAVOURABLE, copy_set(*shares), [Prediction("yes", (0.0, 1.0))] * 7)
+    found = substituted(decider(), NO, copy_set(*shares), [Prediction("yes", (0.0, 1.0))] * 7)
 
     assert found.answer.probability == (0.0, 1.0)
 
@@ -140,16 +152,16 @@ def learnt(*thresholds: tuple[str, str, float], favourable: Prediction | None = 
 
 def test_a_score_at_the_groups_threshold_lifts_and_keeps_the_models_probability() -> None:
     own = Prediction("no", 0.3)
-    found = held_to_thresholds(own, [("sex", "female")], learnt(("sex", "female", 0.3)))
+    found = held_to_thresholds(own, {"sex": "female"}, learnt(("sex", "female", 0.3)))
 
     assert found == Debiased(Prediction("yes", 0.3), Debiasing.CHANGED, ("sex",))
-    assert held_to_thresholds(own, [("sex", "female")], learnt(("sex", "female", 0.31))) == Debiased(own, Debiasing.UNCHANGED)
+    assert held_to_thresholds(own, {"sex": "female"}, learnt(("sex", "female", 0.31))) == Debiased(own, Debiasing.UNCHANGED)
 
 
 def test_any_of_several_thresholds_lifts_and_is_named() -> None:
     profile = learnt(("sex", "female", 0.5), ("colour", "red", 0.2))
 
-    assert held_to_thresholds(Prediction("no", 0.3), [("sex", "female"), ("colour", "red")], profile).changed_by == ("colour",)
+    assert held_to_thresholds(Prediction("no", 0.3), {"sex": "female", "colour": "red"}, profile).changed_by == ("colour",)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +170,6 @@ def test_any_of_several_thresholds_lifts_and_is_named() -> None:
 def test_without_a_score_a_threshold_or_a_favourable_answer_nothing_is_decided(
     own: Prediction, group: str, favourable: Prediction | None
 ) -> None:
-    assert held_to_thresholds(own, [("sex", group)], learnt(("sex", "female", 0.1), favourable=favourable)) == Debiased(
+    assert held_to_thresholds(own, {"sex": group}, learnt(("sex", "female", 0.1), favourable=favourable)) == Debiased(
         own, Debiasing.UNDECIDED
     )

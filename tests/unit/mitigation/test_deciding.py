@@ -1,19 +1,13 @@
 """The outcome as reference: what copies that disagree come to."""
 
+import numpy as np
 import pytest
 
 from app.domain.mitigation import CutOff, Mode, Reading
 from app.domain.outcomes import Outcome, OutcomeRule
 from app.domain.values import Range
-from app.mitigation.deciding import (
-    CopyAnswer,
-    Judge,
-    debiased_outcome,
-    favourable_score,
-    mean_prediction,
-    mean_probability,
-    outcome_as_reference,
-)
+from app.mitigation.rule import Judge, Probability, known_scores, mean_numbers, mean_probabilities, substitute, write_probabilities
+from tests.unit.mitigation.copies import CopyAnswer, outcome_as_reference, table
 
 GOOD, BAD, ODD = Outcome.FAVOURABLE, Outcome.UNFAVOURABLE, Outcome.UNCLASSIFIED
 RULE = OutcomeRule(favourable=(1,), unfavourable=(0,))
@@ -75,16 +69,16 @@ def test_real_numbers_are_decided_by_their_mean() -> None:
 def test_a_mean_never_leaves_the_numbers_it_is_of() -> None:
     answers = [CopyAnswer(GOOD, 0.9, share) for share in (0.1, 0.2, 0.3, 0.4)]
 
-    assert mean_probability(answers) == 0.9
-    assert mean_probability([CopyAnswer(GOOD, (1.0, 0.0), 1 / 3)] * 3) == (1.0, 0.0)
+    assert mean_probabilities(table(answers), 1)[0] == 0.9
+    assert mean_probabilities(table([CopyAnswer(GOOD, (1.0, 0.0), 1 / 3)] * 3), 1)[0] == (1.0, 0.0)
 
 
 def test_probabilities_of_different_forms_have_no_mean() -> None:
-    assert mean_probability([CopyAnswer(GOOD, 0.9, 1.0), CopyAnswer(GOOD, (0.1, 0.9), 1.0)]) is None
-    assert mean_probability([CopyAnswer(GOOD, (0.1, 0.9), 1.0), CopyAnswer(GOOD, (0.1, 0.5, 0.4), 1.0)]) is None
-    assert mean_probability([CopyAnswer(GOOD, 0.9, 1.0), CopyAnswer(GOOD, None, 1.0)]) is None
-    assert mean_probability([]) is None
-    assert mean_prediction([]) is None
+    assert mean_probabilities(table([CopyAnswer(GOOD, 0.9, 1.0), CopyAnswer(GOOD, (0.1, 0.9), 1.0)]), 1)[0] is None
+    assert mean_probabilities(table([CopyAnswer(GOOD, (0.1, 0.9), 1.0), CopyAnswer(GOOD, (0.1, 0.5, 0.4), 1.0)]), 1)[0] is None
+    assert mean_probabilities(table([CopyAnswer(GOOD, 0.9, 1.0), CopyAnswer(GOOD, None, 1.0)]), 1)[0] is None
+    assert mean_probabilities(table([]), 1)[0] is None
+    assert np.isnan(mean_numbers(table([]), 1)[0])
 
 
 @pytest.mark.parametrize(
@@ -102,10 +96,17 @@ def test_probabilities_of_different_forms_have_no_mean() -> None:
 def test_a_mode_makes_an_outcome_of_the_own_one_and_that_as_reference(
     own: Outcome, as_reference: Outcome | None, mode: Mode, expected: Outcome
 ) -> None:
-    assert debiased_outcome(own, as_reference, mode) is expected
+    known = ODD if as_reference is None else as_reference
+
+    assert substitute(np.array([own]), np.array([known]), np.array([True]), mode).tolist() == [expected]
+    assert substitute(np.array([own]), np.array([known]), np.array([False]), mode).tolist() == [own]
 
 
 def test_the_favourable_score_is_read_as_the_model_gives_it() -> None:
+    def favourable_score(probability: Probability, reading: Reading | None) -> float | None:
+        (found,) = known_scores(write_probabilities([probability]), reading)
+        return found
+
     assert favourable_score(0.25, Reading("number")) == 0.25
     assert favourable_score(0.25, Reading("number", rises=False)) == 0.75
     assert favourable_score((0.25, 0.5, 0.25), Reading("list", favourable=(0, 1))) == 0.75

@@ -7,11 +7,10 @@ import pytest
 
 from app.domain.bias_detectors import ALL_TOGETHER, DetectorVersion
 from app.domain.values import Scalar
-from app.mitigation.choosing import Chooser
-from app.mitigation.detecting import DetectorEvidence, pooled, train_detectors
-from app.mitigation.detector import Detector
-from app.mitigation.detector_choosing import DetectorChooser, bias_scores
-from app.store.bias_detectors import NewDetector
+from app.mitigation.detector.choosing import Chooser, DetectorChooser, bias_scores
+from app.mitigation.detector.model import Detector
+from app.mitigation.detector.versions import DetectorEvidence, pool_evidence, train_detectors
+from app.store.mitigation.bias_detectors import NewDetector
 from tests.unit.mitigation.lending import COLUMNS, Refused, refused
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
@@ -145,7 +144,7 @@ def test_together_each_record_counts_once_and_is_biased_if_it_is_for_any_attribu
     sex = DetectorEvidence("Sex", ["a", "b", "c"], [(1,), (2,), (3,)], [0.1, 0.2, None], [False, True, False])
     age = DetectorEvidence("Age", ["b", "c", "d"], [(2,), (3,), (4,)], [0.2, None, 0.4], [False, True, False])
 
-    together = pooled([sex, age])
+    together = pool_evidence([sex, age])
 
     assert dict(zip(together.record_ids, together.biased, strict=True)) == {"a": False, "b": True, "c": True, "d": False}
     assert dict(zip(together.record_ids, together.rows, strict=True)) == {"a": (1,), "b": (2,), "c": (3,), "d": (4,)}

@@ -13,8 +13,8 @@ from skops import io
 
 from app.domain.values import Scalar
 from app.errors import InvalidInput
-from app.mitigation import detector as module
-from app.mitigation.detector import LIBRARY, TRUSTED, Detector
+from app.mitigation.detector import model as module
+from app.mitigation.detector.model import LIBRARY, TRUSTED, Detector
 from tests.unit.mitigation.lending import refused
 
 MARK = b"evenhand bias detector 1\n"

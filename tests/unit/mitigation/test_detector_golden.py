@@ -5,8 +5,8 @@ import csv
 import pytest
 
 from app.domain.deployments import Column, FieldKind, FieldType
-from app.mitigation.detector import Detector
-from app.mitigation.detector_training import train
+from app.mitigation.detector.model import Detector
+from app.mitigation.detector.training import train
 from tests.golden import golden
 
 NUMBERS = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week")

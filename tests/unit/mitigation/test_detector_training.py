@@ -6,10 +6,10 @@ import pytest
 
 from app.domain.deployments import FieldKind
 from app.metrics.intervals import wilson
-from app.mitigation.detector import predicted
-from app.mitigation.detector_features import LARGEST, MOST_CATEGORIES, NO_CATEGORY, Encoding
-from app.mitigation.detector_quality import LEAST_RECALL, quality_of, threshold_of
-from app.mitigation.detector_training import LEAST, MOST_RECORDS, train
+from app.mitigation.detector.features import LARGEST, MOST_CATEGORIES, NO_CATEGORY, Encoding
+from app.mitigation.detector.model import predict
+from app.mitigation.detector.quality import LEAST_RECALL, find_threshold, measure_quality
+from app.mitigation.detector.training import LEAST, MOST_RECORDS, train
 from tests.unit.mitigation.lending import COLUMNS, Refused, refused
 
 
@@ -192,18 +192,18 @@ def test_the_most_frequent_values_have_numbers_and_the_rest_have_none() -> None:
     values = [f"value-{no:04}" for no in range(MOST_CATEGORIES + 20)]
     rows = [(value,) for value in values] + [(values[-1],)]
 
-    encoding = Encoding.learnt((COLUMNS[1],), rows)
+    encoding = Encoding.fit((COLUMNS[1],), rows)
 
-    assert encoding.numbers([(values[-1],), (values[0],)], [None, 0.5])[:, 0].tolist() == [NO_CATEGORY + 1, NO_CATEGORY + 2]
-    assert encoding.numbers([(values[-2],), (None,)], [None, None])[:, 0].tolist() == [NO_CATEGORY, NO_CATEGORY]
+    assert encoding.encode([(values[-1],), (values[0],)], [None, 0.5])[:, 0].tolist() == [NO_CATEGORY + 1, NO_CATEGORY + 2]
+    assert encoding.encode([(values[-2],), (None,)], [None, None])[:, 0].tolist() == [NO_CATEGORY, NO_CATEGORY]
 
 
 def test_values_are_alike_where_they_are_written_alike_and_quantities_stay_finite() -> None:
     numeric = replace(COLUMNS[1], kind=FieldKind.NUMERIC)
 
-    encoding = Encoding.learnt((COLUMNS[1], numeric), [(1, 0), (True, 0)])
+    encoding = Encoding.fit((COLUMNS[1], numeric), [(1, 0), (True, 0)])
 
-    numbers = encoding.numbers([(1.0, "1e308"), ("1", True), (True, -(10**301)), ("true", " 7 ")], [None, 0.25, 1, 0])
+    numbers = encoding.encode([(1.0, "1e308"), ("1", True), (True, -(10**301)), ("true", " 7 ")], [None, 0.25, 1, 0])
     assert numbers[:, 0].tolist() == [1, 1, 2, 2]
     assert numbers[:, 1].tolist() == [LARGEST, 1, -LARGEST, 7]
     assert numbers[1:, 2].tolist() == [0.25, 1, 0]
@@ -215,7 +215,7 @@ def test_the_threshold_is_where_a_missed_record_weighs_as_much_as_four_needless_
     biased = np.array([True] * 18 + [False] * 3 + [True] + [False] * 6 + [True] + [False])
     scores = 1 - np.arange(len(biased)) / 100
 
-    threshold = threshold_of(scores, biased)
+    threshold = find_threshold(scores, biased)
 
     # F2 at 18, 19 and 20 of the 20: 90/(90+8+0), 95/(95+4+3) and 100/(100+0+9).
     assert max(90 / 98, 95 / 102, 100 / 109) == 95 / 102
@@ -227,7 +227,7 @@ def test_nine_tenths_of_the_biased_records_are_reached_however_many_others_are_p
     biased = np.array([True] * 8 + [False] * 100_000 + [True] * 2)
     scores = np.linspace(1, 0, len(biased))
 
-    threshold = threshold_of(scores, biased)
+    threshold = find_threshold(scores, biased)
 
     assert (scores[biased] >= threshold).mean() >= LEAST_RECALL
 
@@ -235,20 +235,20 @@ def test_nine_tenths_of_the_biased_records_are_reached_however_many_others_are_p
 def test_what_is_apart_is_told_apart_midway() -> None:
     scores = np.array([0.9, 0.8, 0.2, 0.1])
 
-    assert threshold_of(scores, scores > 0.5) == pytest.approx(0.5)
+    assert find_threshold(scores, scores > 0.5) == pytest.approx(0.5)
 
 
 def test_where_all_scores_are_alike_every_record_is_above_the_threshold() -> None:
     scores = np.full(10, 0.3)
 
-    assert threshold_of(scores, np.arange(10) < 3) == pytest.approx(0.15)
+    assert find_threshold(scores, np.arange(10) < 3) == pytest.approx(0.15)
 
 
 def test_quality_by_hand() -> None:
     scores = np.array([0.9, 0.8, 0.7, 0.2, 0.1])
     biased = np.array([True, False, True, True, False])
 
-    quality = quality_of(scores, biased, 0.7)
+    quality = measure_quality(scores, biased, 0.7)
 
     # Pairs (biased, other) in order: 0.9 beats both, 0.7 and 0.2 beat one each.
     assert quality.roc_auc.value == pytest.approx(4 / 6)
@@ -260,7 +260,7 @@ def test_quality_by_hand() -> None:
 
 
 def test_precision_is_absent_with_its_reason_where_nothing_is_selected() -> None:
-    quality = quality_of(np.array([0.1, 0.2]), np.array([True, False]), 0.7)
+    quality = measure_quality(np.array([0.1, 0.2]), np.array([True, False]), 0.7)
 
     assert quality.precision.value is None
     assert quality.precision.reason == "no record held out is at or above the threshold"
@@ -271,6 +271,6 @@ def test_the_scores_are_the_classifiers() -> None:
     women = refused(400)
     detector = women.detector()
 
-    numbers = detector.encoding.numbers(women.rows, women.own_scores)
+    numbers = detector.encoding.encode(women.rows, women.own_scores)
 
-    assert detector.scores(women.rows, women.own_scores).tolist() == predicted(detector.classifier, numbers).tolist()
+    assert detector.scores(women.rows, women.own_scores).tolist() == predict(detector.classifier, numbers).tolist()

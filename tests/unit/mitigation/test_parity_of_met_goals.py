@@ -6,8 +6,9 @@ import pytest
 
 from app.domain.mitigation import AttributeProfile, Profile, Reading
 from app.domain.records import Prediction
-from app.mitigation.debiasing import Debiased, Debiasing, held_to_thresholds
+from app.mitigation.live.debiasing import Debiased, Debiasing
 from app.mitigation.thresholds import FEW, MET
+from tests.unit.mitigation.test_debiasing import held_to_thresholds
 
 YES = Prediction("yes", 0.9)
 TOO_FEW = FEW.format(n=3, least=100)
@@ -32,7 +33,7 @@ def learnt(*, favourable: Prediction | None = YES) -> Profile:
 @pytest.mark.parametrize("own", [Prediction("no", 0.1), Prediction("no")])
 @pytest.mark.parametrize("favourable", [YES, None])
 def test_nothing_is_to_be_done_where_the_group_meets_its_goal(own: Prediction, favourable: Prediction | None) -> None:
-    assert held_to_thresholds(own, [("sex", "female")], learnt(favourable=favourable)) == Debiased(own, Debiasing.UNCHANGED)
+    assert held_to_thresholds(own, {"sex": "female"}, learnt(favourable=favourable)) == Debiased(own, Debiasing.UNCHANGED)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_nothing_is_to_be_done_where_the_group_meets_its_goal(own: Prediction, f
 def test_a_group_that_meets_its_goal_leaves_the_word_to_the_thresholds_of_others(
     probability: float | None, colour: str, debiasing: Debiasing
 ) -> None:
-    found = held_to_thresholds(Prediction("no", probability), [("sex", "female"), ("colour", colour)], learnt())
+    found = held_to_thresholds(Prediction("no", probability), {"sex": "female", "colour": colour}, learnt())
 
     assert found.debiasing is debiasing
 
@@ -55,4 +56,4 @@ def test_a_group_that_meets_its_goal_leaves_the_word_to_the_thresholds_of_others
 def test_a_group_of_which_nothing_could_be_learnt_stays_undecided() -> None:
     own = Prediction("no", 0.9)
 
-    assert held_to_thresholds(own, [("colour", "green")], learnt()) == Debiased(own, Debiasing.UNDECIDED)
+    assert held_to_thresholds(own, {"colour": "green"}, learnt()) == Debiased(own, Debiasing.UNDECIDED)

@@ -1,14 +1,14 @@
-"""Scores by a reading that was learnt before: what is read of answers in another form, and what decides at the cut-off."""
+"""Scores by a reading that was learned before: what is read of answers in another form, and what decides at the cut-off."""
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.checks.scores import scores_by
 from app.domain.mitigation import CutOff, Reading
 from app.domain.outcomes import Outcome, OutcomeRule
-from app.mitigation.deciding import CopyAnswer, Judge, favourable_score, outcome_as_reference
-from app.mitigation.treated import read_probability
+from app.mitigation.rule import Judge, known_scores
+from app.records.scores import read_scores
+from tests.unit.mitigation.copies import CopyAnswer, outcome_as_reference
 from tests.unit.mitigation.test_thresholds import OWN, RENT, thresholds
 
 RULE = OutcomeRule(favourable=(1,), unfavourable=(0,))
@@ -16,7 +16,7 @@ MIXED = ["0.25", None, "[0.125, 0.875]", "[0.25, 0.25, 0.5]", "1"]
 
 
 def scores(reading: Reading, texts: list[str | None]) -> list[float | None]:
-    found = scores_by(reading, pa.chunked_array([pa.array(texts, pa.string())]))
+    found = read_scores(reading, pa.chunked_array([pa.array(texts, pa.string())]))
     return [None if np.isnan(score) else score for score in found.tolist()]
 
 
@@ -38,7 +38,7 @@ def test_many_records_are_read_as_each_by_itself_to_the_last_digit() -> None:
     draws = np.random.default_rng(5).dirichlet(np.ones(12), size=300)
     texts = [str(row.tolist()) for row in draws]
 
-    assert scores(reading, list(texts)) == [favourable_score(read_probability(text), reading) for text in texts]
+    assert scores(reading, list(texts)) == [score for text in texts for score in known_scores([text], reading)]
 
 
 @pytest.mark.parametrize(

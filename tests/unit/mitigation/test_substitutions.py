@@ -3,7 +3,7 @@
 import pytest
 
 from app.domain.mitigation import AttributeProfile, StandIn
-from app.mitigation.copies import MOST_COPIES, CopySets, substitutions
+from app.mitigation.live.copies import MOST_COPIES, CopySets, combine_stand_ins
 
 PLACES = {"sex": 0, "colour": 1, "age": 2}
 
@@ -18,27 +18,27 @@ def profile(feature: str, *shares: float) -> AttributeProfile:
 
 
 def test_one_attribute_gives_a_copy_for_each_stand_in() -> None:
-    found = substitutions([stand_ins("sex", 0.75, 0.25)], PLACES)
+    found = combine_stand_ins([stand_ins("sex", 0.75, 0.25)], PLACES)
 
     assert [(one.of(["female", "red", 3]), one.share) for one in found] == [(["v0", "red", 3], 0.75), (["v1", "red", 3], 0.25)]
 
 
 def test_two_attributes_give_every_combination_with_shares_multiplied() -> None:
-    found = substitutions([stand_ins("sex", 0.75, 0.25), stand_ins("colour", 0.5, 0.5)], PLACES)
+    found = combine_stand_ins([stand_ins("sex", 0.75, 0.25), stand_ins("colour", 0.5, 0.5)], PLACES)
 
     assert [one.of(["f", "r", 3])[:2] for one in found] == [["v0", "v0"], ["v0", "v1"], ["v1", "v0"], ["v1", "v1"]]
     assert [one.share for one in found] == [0.375, 0.375, 0.125, 0.125]
 
 
 def test_shares_that_do_not_add_up_are_made_to_and_absent_ones_count_alike() -> None:
-    assert [one.share for one in substitutions([stand_ins("sex", 0.3, 0.1)], PLACES)] == pytest.approx([0.75, 0.25])
-    assert [one.share for one in substitutions([stand_ins("sex", 0.0, 0.0)], PLACES)] == [0.5, 0.5]
+    assert [one.share for one in combine_stand_ins([stand_ins("sex", 0.3, 0.1)], PLACES)] == pytest.approx([0.75, 0.25])
+    assert [one.share for one in combine_stand_ins([stand_ins("sex", 0.0, 0.0)], PLACES)] == [0.5, 0.5]
 
 
 def test_of_too_many_combinations_those_of_the_greatest_share_are_kept() -> None:
     many = [1 / 2**place for place in range(1, 21)]
     three = [stand_ins("sex", *many), stand_ins("colour", *many), stand_ins("age", *many)]
-    found = substitutions(three, PLACES)
+    found = combine_stand_ins(three, PLACES)
     every = sorted((a * b * c for a in many for b in many for c in many), reverse=True)
 
     assert len(found) == MOST_COPIES
@@ -49,7 +49,7 @@ def test_of_too_many_combinations_those_of_the_greatest_share_are_kept() -> None
 
 def test_of_equal_shares_the_earlier_are_kept() -> None:
     alike = [1 / 20] * 20
-    found = substitutions([stand_ins("sex", *alike), stand_ins("colour", *alike)], PLACES)
+    found = combine_stand_ins([stand_ins("sex", *alike), stand_ins("colour", *alike)], PLACES)
 
     assert [one.of(["", "", 0])[:2] for one in found] == [[f"v{a}", f"v{b}"] for a in range(5) for b in range(20)]
 
@@ -73,7 +73,7 @@ def test_an_attribute_without_stand_ins_is_left_out_and_nothing_is_left_of_it_al
 
 def test_a_stand_in_may_change_several_features_and_the_later_attribute_counts() -> None:
     through = (StandIn("m", (("sex", "male"), ("age", None)), 1.0),)
-    (found,) = substitutions([through, (StandIn("old", (("age", 50),), 1.0),)], PLACES)
+    (found,) = combine_stand_ins([through, (StandIn("old", (("age", 50),), 1.0),)], PLACES)
 
     assert found.of(["female", "red", 20]) == ["male", "red", 50]
-    assert substitutions([through], PLACES)[0].of(["female", "red", 20]) == ["male", "red", None]
+    assert combine_stand_ins([through], PLACES)[0].of(["female", "red", 20]) == ["male", "red", None]

@@ -2,9 +2,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.checks.grouping import Grouping
 from app.domain.mitigation import ParityGoal
-from app.mitigation.thresholds import parity_thresholds
+from app.mitigation.thresholds import fit_thresholds
+from app.records.grouping import Grouping
 from tests.unit.mitigation.copies import GROUPS, HOME
 
 RENT, FREE, OWN = 0, 1, 2
@@ -15,7 +15,7 @@ def thresholds(
     codes: list[int], outcomes: list[int], scores: list[float], goal: ParityGoal = GOAL
 ) -> tuple[dict[str, float], dict[str, str]]:
     grouping = Grouping(HOME, GROUPS, np.array(codes, dtype=np.int64))
-    found = parity_thresholds(grouping, np.array(outcomes, dtype=np.int64), np.array(scores), goal)
+    found = fit_thresholds(grouping, np.array(outcomes, dtype=np.int64), np.array(scores), goal)
     return found.thresholds, found.untouched
 
 

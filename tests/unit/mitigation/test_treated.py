@@ -1,13 +1,11 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from app.domain.mitigation import AttributeProfile, CutOff, Mode, Reading, StandIn
 from app.domain.outcomes import Outcome, OutcomeRule
 from app.domain.values import Range
-from app.mitigation.deciding import Judge, debiased_outcome
-from app.mitigation.treated import UNKNOWN, outcomes_as_reference, substituted, treated
+from app.mitigation.rule import UNKNOWN, Judge
+from app.mitigation.window.treated import find_outcomes_as_reference, treat_window
 from tests.unit.mitigation.copies import RULE, window
 
 RENT, FREE, OWN, FAMILY, NOBODY = 0, 1, 2, 3, -1
@@ -19,7 +17,7 @@ NO_SCORES = np.full(5, np.nan)
 
 def as_reference(answers: dict[str, tuple[float | str, float | None]], judge: Judge = READS, profile: AttributeProfile = PROFILE) -> int:
     copies = window([RENT], [0], {(0, label): answer for label, answer in answers.items()}, rule=judge.rule)
-    return int(outcomes_as_reference(copies, profile, judge)[0])
+    return int(find_outcomes_as_reference(copies, profile, judge)[0])
 
 
 def test_copies_that_agree_decide_whatever_their_probabilities_are() -> None:
@@ -52,7 +50,7 @@ def test_a_probability_that_nobody_can_read_is_as_good_as_none() -> None:
     assert as_reference({"own": (0, 0.45), "family": (1, 0.99)}, BLIND) == Outcome.UNFAVOURABLE
 
 
-def test_a_reference_value_that_nobody_has_says_nothing_beside_one_that_somebody_has() -> None:
+def test_a_reference_value_that_nobody_has_says_nothing_next_to_one_that_somebody_has() -> None:
     profile = AttributeProfile("housing", (StandIn("own", (), 1.0),))
 
     assert as_reference({"own": (0, 0.1), "family": (1, 0.9)}, profile=profile) == Outcome.UNFAVOURABLE
@@ -76,7 +74,7 @@ def test_of_real_numbers_the_mean_has_the_outcome() -> None:
 def test_lifting_turns_unfavourable_monitored_records_favourable_and_no_other() -> None:
     copies = window([RENT, RENT, FREE, OWN, NOBODY], [0, 1, 0, 0, 0], {(0, "own"): (1, 0.9), (1, "own"): (0, 0.1), (2, "own"): (0, 0.2)})
 
-    found = treated(copies, np.array([0, 1, 0, 0, 0]), PROFILE, READS, Mode.LIFT_ONLY, NO_SCORES)
+    found = treat_window(copies, np.array([0, 1, 0, 0, 0]), PROFILE, READS, Mode.LIFT_ONLY, NO_SCORES)
 
     assert found.after.tolist() == [1, 1, 0, 0, 0]
 
@@ -84,18 +82,18 @@ def test_lifting_turns_unfavourable_monitored_records_favourable_and_no_other() 
 def test_substitution_gives_monitored_records_the_outcome_of_their_copies() -> None:
     copies = window([RENT, RENT, FREE, OWN, NOBODY], [0, 1, 0, 0, 0], {(0, "own"): (1, 0.9), (1, "own"): (0, 0.1), (2, "own"): (0, 0.2)})
 
-    found = treated(copies, np.array([0, 1, 0, 0, 0]), PROFILE, READS, Mode.REFERENCE_SUBSTITUTION, NO_SCORES)
+    found = treat_window(copies, np.array([0, 1, 0, 0, 0]), PROFILE, READS, Mode.REFERENCE_SUBSTITUTION, NO_SCORES)
 
     assert found.after.tolist() == [1, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(("mode", "expected"), [(Mode.LIFT_ONLY, [1, 1, 0, 1]), (Mode.REFERENCE_SUBSTITUTION, [1, 1, 0, 0])])
-def test_a_synthetic_monitored_record_is_held_against_the_record_it_was_copied_from(mode: Mode, expected: list[int]) -> None:
+def test_a_synthetic_monitored_record_is_compared_with_the_record_it_was_copied_from(mode: Mode, expected: list[int]) -> None:
     own = [1, 1, 0, 0]
     answers = {(place, "rent"): (answer, 0.5) for place, answer in enumerate([0, 1, 0, 1])}
     copies = window([OWN] * 4, own, answers)
 
-    found = treated(copies, np.array(own), PROFILE, READS, mode, NO_SCORES)
+    found = treat_window(copies, np.array(own), PROFILE, READS, mode, NO_SCORES)
 
     assert found.copies_after[:, RENT].tolist() == expected
     assert found.after.tolist() == own
@@ -105,20 +103,7 @@ def test_parity_lifts_originals_and_synthetic_records_of_a_group_by_its_threshol
     profile = AttributeProfile("housing", PROFILE.stand_ins, thresholds=(("rent", 0.4),))
     copies = window([RENT, RENT, FREE, OWN, OWN], [0] * 5, {(3, "rent"): (0, 0.41), (4, "rent"): (0, 0.39)}, keeps_all=True)
 
-    found = treated(copies, np.zeros(5, dtype=np.int64), profile, READS, Mode.PARITY, np.array([0.4, 0.39, 0.45, 0.45, 0.1]))
+    found = treat_window(copies, np.zeros(5, dtype=np.int64), profile, READS, Mode.PARITY, np.array([0.4, 0.39, 0.45, 0.45, 0.1]))
 
     assert found.after.tolist() == [1, 0, 0, 0, 0]
     assert found.copies_after[:, RENT].tolist() == [0, 0, 0, 1, 0]
-
-
-@given(st.lists(st.tuples(st.sampled_from([RENT, FREE, OWN, NOBODY]), st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=20))
-def test_many_records_are_decided_as_each_by_itself(records: list[tuple[int, int, int]]) -> None:
-    codes, own, reference = (np.array(column, dtype=np.int64) for column in zip(*records, strict=True))
-    grouping = window(codes.tolist(), own.tolist(), {}).grouping
-
-    for mode in (Mode.LIFT_ONLY, Mode.REFERENCE_SUBSTITUTION):
-        found = substituted(own, reference, grouping, mode)
-        for place, (code, mine, other) in enumerate(records):
-            is_monitored = code in (RENT, FREE)
-            expected = debiased_outcome(Outcome(mine), None if other == UNKNOWN else Outcome(other), mode) if is_monitored else mine
-            assert found[place] == expected

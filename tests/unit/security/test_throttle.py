@@ -1,7 +1,7 @@
 import pytest
 
 from app.errors import TooManyTries
-from app.security.throttle import FAILURES, WINDOW_SECONDS, Throttle
+from app.security.throttle import FAILURES, FAILURES_OF_ADDRESS, WINDOW_SECONDS, Throttle
 
 
 def test_failures_of_one_name_and_address_hold_up_only_them_and_only_for_a_while() -> None:
@@ -28,6 +28,18 @@ def test_a_success_forgets_the_failures_before() -> None:
     throttle.failed("ada", "10.0.0.1")
 
     throttle.admit("ada", "10.0.0.1")
+
+
+def test_failures_of_many_names_hold_up_their_address_whatever_succeeds_meanwhile() -> None:
+    throttle = Throttle(clock=lambda: 0.0)
+    for no in range(FAILURES_OF_ADDRESS):
+        throttle.admit(f"name {no}", "10.0.0.1")
+        throttle.failed(f"name {no}", "10.0.0.1")
+        throttle.succeeded("own", "10.0.0.1")
+
+    with pytest.raises(TooManyTries, match="from your address"):
+        throttle.admit("ada", "10.0.0.1")
+    throttle.admit("ada", "10.0.0.2")
 
 
 def test_made_up_names_do_not_make_room_for_more_tries_of_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,12 +6,12 @@ import pytest
 
 from app.domain.deployments import Column, Deployment, FieldKind, FieldType
 from app.domain.training_data import AssociationMeasure, Correlated
+from app.records.cells import Coded
 from app.training import correlations, donors
 from app.training.association import ONE_VALUE
-from app.training.columns import Coded
 from app.training.correlations import TOO_MANY_CELLS, TOO_MANY_PAIRS
 from app.training.counting import Values
-from app.training.donors import Chosen, hash_of
+from app.training.donors import Chosen, hash_rows
 from app.training.pieces import Part
 from tests.unit.training.sending import column, deployment, processed
 
@@ -222,6 +222,6 @@ def test_the_records_of_the_smallest_hashes_are_found_however_the_file_is_cut(mo
 
     rows, stand_for = chosen.picked(10_000, 1)
 
-    expected = [sorted(np.flatnonzero(codes == code), key=lambda row: hash_of(np.array([row]))[0])[:7] for code in range(3)]
+    expected = [sorted(np.flatnonzero(codes == code), key=lambda row: hash_rows(np.array([row]))[0])[:7] for code in range(3)]
     assert rows.tolist() == sorted(int(row) for found in expected for row in found)
     assert stand_for.sum() == pytest.approx((codes >= 0).sum())

@@ -14,7 +14,7 @@ from app.training import limits, pieces
 from app.training.files import ParquetFile
 from app.training.limits import BINS, MOST_VALUES
 from app.training.present import present_tables
-from app.training.unclassified import Unclassified, unclassified_labels
+from app.training.unclassified import Unclassified, find_unclassified
 from tests.unit.training.sending import AGE, SEX, attribute, column, counts, deployment, monitor, processed, processed_parquet
 
 HEADER = "age,sex,income,owner,label\n"
@@ -269,7 +269,7 @@ def test_booleans_are_labels_however_a_text_spells_them(form: str) -> None:
     assert table(data, "sex").counts.tolist() == [[2, 0], [0, 3]]
     assert made is not None
     assert made.counts.tolist() == [[2, 0], [0, 3]]
-    assert unclassified_labels(data.summary.labels, BOOLEANS) == Unclassified(1, ("maybe",))
+    assert find_unclassified(data.summary.labels, BOOLEANS) == Unclassified(1, ("maybe",))
 
 
 def test_booleans_are_texts_where_the_outcomes_are_texts() -> None:
@@ -277,7 +277,7 @@ def test_booleans_are_texts_where_the_outcomes_are_texts() -> None:
 
     data = processed(of_labels("True", "true", "no"), of=BY_SEX, watching=monitor(SEX, outcomes=rule))
 
-    assert unclassified_labels(data.summary.labels, rule) == Unclassified(1, ("True",))
+    assert find_unclassified(data.summary.labels, rule) == Unclassified(1, ("True",))
 
 
 def test_labels_of_no_outcome_are_counted_and_the_most_frequent_shown() -> None:
@@ -285,7 +285,7 @@ def test_labels_of_no_outcome_are_counted_and_the_most_frequent_shown() -> None:
 
     data = processed(of_labels(*labels), of=BY_SEX, watching=monitor(SEX, outcomes=WORDS))
 
-    assert unclassified_labels(data.summary.labels, WORDS) == Unclassified(13, ("Yes ", "yes", "a", "b", "c"))
+    assert find_unclassified(data.summary.labels, WORDS) == Unclassified(13, ("Yes ", "yes", "a", "b", "c"))
 
 
 @pytest.mark.parametrize(
@@ -319,8 +319,8 @@ def test_numbers_in_intervals_are_counted_where_each_lies_in_one_outcome_or_in_n
     lowest = labels.cells[0].label
     assert isinstance(lowest, Range)
 
-    apart = unclassified_labels(labels, OutcomeRule(favourable=(Range(lowest.lo, lowest.hi),), unfavourable=(Range(5_000, 6_000),)))
-    across = unclassified_labels(labels, OutcomeRule(favourable=(Range(0, lowest.lo + 0.5),), unfavourable=(Range(5_000, 6_000),)))
+    apart = find_unclassified(labels, OutcomeRule(favourable=(Range(lowest.lo, lowest.hi),), unfavourable=(Range(5_000, 6_000),)))
+    across = find_unclassified(labels, OutcomeRule(favourable=(Range(0, lowest.lo + 0.5),), unfavourable=(Range(5_000, 6_000),)))
 
     assert apart is not None
     assert (apart.records, len(apart.examples)) == (2_000 - labels.cells[0].records, 5)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.domain.checks import CheckRun, CheckState, Failure, Span, Trigger, WindowCounts
 from app.domain.workers import WorkersSeen
 from app.metrics.verdicts import Verdict
-from app.store.overview import Compared, EndedCheck, Standing, Success
+from app.store.overviews.overview import Compared, EndedCheck, OverviewEntry, Success
 from app.views.advice import advice_of
 from app.views.causes import (
     Because,
@@ -36,7 +36,7 @@ OFF = Outlook(workers=ANSWERING)
 SINCE = "No worker has answered since 2026-03-02 11:00:00 UTC."
 COUNTS = WindowCounts(records=50, unclassified=0, needed=10)
 SUCCESS = Success(no=1, id="1", at=NOON, measured_at=NOON, carried_forward=False, monitor_version=1, counts=COUNTS)
-STANDING = Standing(
+STANDING = OverviewEntry(
     no=1,
     id="a-model",
     name="A model",
@@ -100,7 +100,7 @@ def worded(because: Because) -> tuple[Cause, str, str]:
         (of_first_check(STANDING, HOURLY), "check_due", "The next check is at 13:00 UTC.", "ask for a check"),
         (of_first_check(STANDING, OFF), "not_scheduled", "schedule is off", "switch the monitor's schedule on"),
         (of_first_check(STANDING, replace(OFF, workers=SILENT)), "not_scheduled", "schedule is off", SINCE),
-        (of_first_check(STANDING, replace(HOURLY, workers=SILENT)), "worker_silent", SINCE, "start it again"),
+        (of_first_check(STANDING, replace(HOURLY, workers=SILENT)), "worker_silent", SINCE, "Start it again"),
         (of_first_check(STANDING, replace(HOURLY, workers=NEVER)), "worker_never_seen", "No worker has answered yet.", "Start one"),
         (of_first_check(STANDING, replace(OFF, under_way=CheckState.QUEUED)), "check_queued", "A check waits", "Nothing has to be done"),
         (of_first_check(STANDING, replace(OFF, under_way=CheckState.RUNNING)), "check_running", "is running", "Nothing has to be done"),
@@ -110,7 +110,7 @@ def worded(because: Because) -> tuple[Cause, str, str]:
         ),
         (
             of_stale_figures(replace(STANDING, newest_record_at=NOON + HOUR), SUCCESS, replace(HOURLY, workers=SILENT)),
-            *("worker_silent", f"no check has measured anything since 2026-03-02 12:00 UTC. {SINCE}", "start it again"),
+            *("worker_silent", f"no check has measured anything since 2026-03-02 12:00 UTC. {SINCE}", "Start it again"),
         ),
         (
             of_stale_figures(replace(STANDING, newest_record_at=NOON + HOUR), SUCCESS, OFF),
@@ -125,7 +125,7 @@ def worded(because: Because) -> tuple[Cause, str, str]:
             *(
                 "too_few_records",
                 "found 9 records",
-                "Log 1 more record, or lower the fewest records that the monitor asks for. No check comes",
+                "Log 1 more record, or lower the minimum of records in the monitor. No check runs",
             ),
         ),
         (of_ended_check(ENDED, HOURLY), "scoring_failed", "The endpoint answered 500.", "Test the model's endpoint on Configure"),
@@ -134,7 +134,7 @@ def worded(because: Because) -> tuple[Cause, str, str]:
         (of_ended_check(replace(ENDED, failure=None), HOURLY), "check_failed", "500", "workers' log"),
         (
             of_ended_check(replace(ENDED, next_attempt_at=NOON + HOUR), replace(HOURLY, workers=SILENT)),
-            *("scoring_failed", "500", f"tried again by itself from 2026-03-02 13:00 UTC on, when a worker answers. {SINCE}"),
+            *("scoring_failed", "500", f"tried again automatically from 2026-03-02 13:00 UTC on, when a worker answers. {SINCE}"),
         ),
         (
             of_figures(FIGURE, replace(SUCCESS, counts=replace(COUNTS, unclassified=50)), HOURLY),
@@ -142,11 +142,11 @@ def worded(because: Because) -> tuple[Cause, str, str]:
         ),
         (
             of_figures(replace(FIGURE, compared=replace(COMPARED, monitored_records=0)), SUCCESS, HOURLY),
-            *("group_without_records", "female of sex has no record with an outcome", "writes the group as the records do"),
+            *("group_without_records", "female of sex has no record with an outcome", "spells the group as the records do"),
         ),
         (
             of_figures(replace(FIGURE, compared=replace(COMPARED, reference_records=0)), SUCCESS, HOURLY),
-            *("group_without_records", "male of sex has no record with an outcome", "writes the group as the records do"),
+            *("group_without_records", "male of sex has no record with an outcome", "spells the group as the records do"),
         ),
         (
             of_figures(
@@ -158,8 +158,8 @@ def worded(because: Because) -> tuple[Cause, str, str]:
             of_figures(replace(FIGURE, compared=replace(COMPARED, reference_favourable=0)), SUCCESS, HOURLY),
             *(
                 "reference_never_favourable",
-                "Nobody of the reference group male (sex) got the favourable outcome, in 20 records",
-                "whether male",
+                "No record of the reference group male (sex) got the favourable outcome, in 20 records",
+                "that male is",
             ),
         ),
         (of_figures(FIGURE, SUCCESS, HOURLY), "not_computable", "sex, female: the rate is zero.", "Open the last check"),
@@ -172,12 +172,12 @@ def worded(because: Because) -> tuple[Cause, str, str]:
             "was changed",
             "ask for a check. The next check is at 13:00",
         ),
-        (Because(cause=Cause.MONITOR_CHANGED, outlook=OFF), "monitor_changed", "was changed", "No check comes by itself"),
+        (Because(cause=Cause.MONITOR_CHANGED, outlook=OFF), "monitor_changed", "was changed", "No check runs automatically"),
         (of_check(CHECK, HOURLY), "check_queued", "It begins as soon as a worker is free.", "Nothing has to be done."),
         (of_check(CHECK, replace(HOURLY, under_way=CheckState.RUNNING)), "check_queued", "that is running has ended", "Nothing"),
-        (of_check(CHECK, replace(HOURLY, workers=SILENT)), "worker_silent", SINCE, "start it again"),
+        (of_check(CHECK, replace(HOURLY, workers=SILENT)), "worker_silent", SINCE, "Start it again"),
         (of_check(replace(CHECK, state=CheckState.RUNNING), HOURLY), "check_running", "A check is running.", "Nothing"),
-        (of_check(replace(CHECK, state=CheckState.RUNNING), replace(HOURLY, workers=SILENT)), "worker_silent", SINCE, "start it again"),
+        (of_check(replace(CHECK, state=CheckState.RUNNING), replace(HOURLY, workers=SILENT)), "worker_silent", SINCE, "Start it again"),
         (
             of_check(replace(CHECK, state=CheckState.CANCELLED, reason="Cancelled on request."), OFF),
             "cancelled",
@@ -252,5 +252,5 @@ def test_the_notice_says_since_when_what_it_means_and_what_to_do() -> None:
     assert silent is not None
     assert never is not None
     assert silent.sentence == f"{SINCE} Checks and alerts wait; logging goes on, and nothing that is logged is lost."
-    assert "start it again" in silent.next_step
+    assert "Start it again" in silent.next_step
     assert never.sentence.startswith("No worker has answered yet. Checks and alerts wait")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from app.details import Details
 from app.domain.checks import CheckState, DataSet, Measurement, Scope, Span
 from app.metrics.statements import NO_VERDICT
 from app.metrics.verdicts import Verdict
@@ -30,17 +31,15 @@ IMPACT = Measurement(
     verdict="suspected",
     lower_limit=0.85,
     upper_limit=None,
-    details={
-        "formula": "favourable_rate(monitored) / favourable_rate(reference)",
-        "monitored": "female",
-        "reference": "male",
-        "monitored_favourable": 120,
-        "monitored_n": 200,
-        "reference_favourable": 150,
-        "reference_n": 200,
-        "p_value": 0.001,
-        "caution": "rests on few",
-    },
+    details=Details(
+        formula="favourable_rate(monitored) / favourable_rate(reference)",
+        monitored="female",
+        reference="male",
+        monitored_counts={"favourable": 120, "n": 200},
+        reference_counts={"favourable": 150, "n": 200},
+        p_value=0.001,
+        caution="rests on few",
+    ),
 )
 CHECK = CheckOfView(
     id="c1",
@@ -96,11 +95,11 @@ def test_a_figure_opens_its_formula_counts_interval_limits_and_verdict() -> None
 
     assert (found.title, found.formula) == ("Disparate impact", "favourable_rate(monitored) / favourable_rate(reference)")
     assert [(one.label, one.value) for one in found.counts] == [
-        ("female: favourable", 120),
-        ("female: records", 200),
-        ("male: favourable", 150),
-        ("male: records", 200),
         ("p-value", 0.001),
+        ("female: records", 200),
+        ("male: records", 200),
+        ("female: favourable", 120),
+        ("male: favourable", 150),
     ]
     assert found.interval == "the log interval of a ratio of two proportions (Katz)"
     assert found.limits == "Watched from 0.85 up only."
@@ -109,7 +108,7 @@ def test_a_figure_opens_its_formula_counts_interval_limits_and_verdict() -> None
         "Whether it is beyond the limit of 0.85 is not certain: its interval reaches 0.92.",
     )
     assert found.caution == "It rests on few."
-    assert (found.whom, found.data) == ("female (Sex)", "logged records")
+    assert (found.subject, found.data) == ("female (Sex)", "logged records")
     assert found.sentence == sentence_of(IMPACT)
     assert found.check is CHECK
 
@@ -134,21 +133,22 @@ def test_a_figure_without_a_number_has_its_reason_and_no_interval() -> None:
         (Scope.ATTRIBUTE, None, "all groups (Sex)"),
     ],
 )
-def test_whom_a_figure_is_about_is_said_in_words(scope: Scope, group: str | None, expected: str) -> None:
-    assert explained(replace(IMPACT, scope=scope, group=group)).whom == expected
+def test_the_subject_of_a_figure_is_named_in_words(scope: Scope, group: str | None, expected: str) -> None:
+    assert explained(replace(IMPACT, scope=scope, group=group)).subject == expected
 
 
 def test_a_figure_of_everybody_names_no_attribute() -> None:
-    assert explained(replace(IMPACT, metric="accuracy", scope=Scope.OVERALL, attribute=None, group=None)).whom == "everybody"
+    assert explained(replace(IMPACT, metric="accuracy", scope=Scope.OVERALL, attribute=None, group=None)).subject == "all records"
 
 
 def test_counts_that_are_lists_or_weights_are_told_in_one_line() -> None:
-    found = explained(replace(IMPACT, details={"bins": [1, 2], "monitored": "female", "monitored_favourable_weight": 1.5, "n": 3}))
+    details = Details(monitored="female", monitored_counts={"favourable_weight": 1.5}, counts={"n": 3}, others={"bins": [1, 2]})
+    found = explained(replace(IMPACT, details=details))
 
     assert [(one.label, one.value) for one in found.counts] == [
+        ("records", 3),
         ("bins", "1, 2"),
         ("female: weight of favourable", 1.5),
-        ("records", 3),
     ]
 
 

@@ -13,7 +13,7 @@ from app.metrics.verdicts import Verdict
 from app.reports.document import Bullets
 from app.reports.headlines import headline_section
 from app.views.figures import explained, judged_figure, limits_of, sentence_of, statements_of
-from app.views.headlines import headlines, told_of
+from app.views.headlines import headlines, word_figure
 from tests.worlds import figures  # noqa: F401 - the first registers its sentences
 from tests.worlds import truths as said
 from tests.worlds.reading import Facts, UnknownSentenceError, read
@@ -107,7 +107,7 @@ def test_alerts_reports_and_explanations_say_the_same_true_sentences(world: Worl
         explanation = explained(one)
         read(" ".join((explanation.sentence, *explanation.statements)), facts)
     for headline in headlines(payload):
-        told = [part.told for part in headline.parts if part.told is not None]
+        told = [part.figure for part in headline.parts if part.figure is not None]
         bullets = [block for block in headline_section({}, payload, of="of this check").blocks if isinstance(block, Bullets)]
         for one, text in zip(told, bullets[0].items, strict=True):
             assert text.endswith(one.text)
@@ -117,7 +117,7 @@ def test_alerts_reports_and_explanations_say_the_same_true_sentences(world: Worl
 def test_the_favoured_group_is_not_told_to_be_at_a_disadvantage_but_the_reference_is() -> None:
     one = next(one for one in comparisons(FAVOURED) if one.metric == "disparate_impact" and one.scope is Scope.WORST)
 
-    told = told_of(one)
+    told = word_figure(one)
     assert (told.disadvantaged, told.disadvantaged_group) == (Disadvantaged.REFERENCE, "men")
     assert "men (reference) gets the favourable outcome 0.54 times as often as women" in told.text
     assert "worst" not in told.text

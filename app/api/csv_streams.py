@@ -1,0 +1,58 @@
+"""CSVs of any length, sent while they are read."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Generic, TypeVar
+
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+
+from .flagged_csv import csv_lines
+
+PIECE = 1000
+"""Rows of a CSV that are read and sent at once."""
+
+Item = TypeVar("Item")
+
+
+class CsvAnswer(StreamingResponse):
+    """A CSV that is sent while it is read."""
+
+    media_type = "text/csv"
+
+
+class CsvExport(ABC, Generic[Item]):
+    """One export: the names of its columns, its rows, and the way to read on."""
+
+    @abstractmethod
+    def header(self) -> Sequence[str]:
+        """Returns the names of the columns."""
+
+    @abstractmethod
+    def rows(self, items: Sequence[Item]) -> Iterable[Sequence[str]]:
+        """Returns the rows of these items."""
+
+    @abstractmethod
+    def read_after(self, last: Item, limit: int) -> list[Item]:
+        """Returns the items after this one, in a transaction of its own."""
+
+
+async def stream_csv(
+    export: CsvExport[Item], first: list[Item], *, turns: asyncio.Semaphore, limit: int | None = None
+) -> AsyncIterator[bytes]:
+    """Yields the CSV in pieces, each read by itself: a slow reader holds neither a connection nor a snapshot of the database."""
+
+    def write(items: list[Item]) -> bytes:
+        return csv_lines(export.rows(items))
+
+    piece, sent = first, 0
+    yield csv_lines([export.header()])
+    while piece:
+        yield await run_in_threadpool(write, piece)
+        sent += len(piece)
+        most = PIECE if limit is None else min(PIECE, limit - sent)
+        if not most:
+            return
+        async with turns:
+            piece = await run_in_threadpool(export.read_after, piece[-1], most)

@@ -1,0 +1,27 @@
+"""Files that leave the service with figures or records, each noted among the activities."""
+
+from fastapi import Request
+from fastapi.params import Depends as Dependency
+
+from ..store.people.activities import record_activity
+from ..web.access import ReadableDeployment, Reader, SessionIn
+
+_FILES = frozenset({"csv", "html", "pdf"})
+"""The forms that are files; pictures and specifications are parts of pages."""
+
+_MAX_QUERY = 200
+"""Max characters of a query that are kept."""
+
+
+def exported(what: str) -> Dependency:
+    """Returns a dependency of a route that sends a file: notes who fetched it, in the transaction that reads it."""
+
+    def note(request: Request, principal: Reader, session: SessionIn, deployment: ReadableDeployment) -> None:
+        form = request.path_params.get("form", "csv")
+        # In the transaction of the export: a file that cannot be noted is not sent.
+        if form in _FILES:
+            check_id: str | None = request.path_params.get("check_id")
+            details = {"form": form, "query": str(request.query_params)[:_MAX_QUERY]}
+            record_activity(session, principal.actor, f"{what}.exported", deployment=deployment, subject=check_id, details=details)
+
+    return Dependency(note)

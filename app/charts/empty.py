@@ -1,0 +1,12 @@
+"""Replaces an empty chart: the reason why there is nothing to show, instead of an empty frame."""
+
+import altair as alt
+
+from .theme import Look
+
+
+def empty_chart(what: str, *, height: float, look: Look) -> alt.Chart:
+    """Returns the sentence, as a layer or a chart of that height."""
+    base = alt.Chart(alt.InlineData([{"what": what}]))
+    mark: alt.Chart = base.mark_text(color=look.muted, fontSize=13, align="left")
+    return mark.encode(x=alt.value(12), y=alt.value(height / 2), text="what:N")

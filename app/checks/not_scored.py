@@ -1,0 +1,98 @@
+"""Records that the model did not take: the figures of a check that lack them, and the reason in words."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..domain.checks import DataSet, Measurement
+from ..domain.deployments import Column, FieldType
+from ..scoring.refusals import Refusal
+
+MOST_REASONS = 10
+"""Max different reasons of a check; the rarest are left out."""
+
+RECORDS_NOT_SCORED = "records_not_scored"
+LABELS_NOT_SCORED = "labels_not_scored"
+NOT_SCORED_BECAUSE = "not_scored_because"
+"""Member of the window of a check whose model did not take some records."""
+
+_WITH_COPIES = frozenset({DataSet.BALANCED, DataSet.PAYLOAD_PERTURBED, DataSet.DEBIASED})
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedRecord:
+    """A record that was refused, by its number or id, with the refusal."""
+
+    record: int | str
+    refusal: Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class NotScored:
+    """Reason why records were not scored: its columns (none: the answer names none), a sentence part, and the number of records."""
+
+    columns: tuple[str, ...]
+    reason: str
+    records: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the members as plain JSON values."""
+        return {"columns": list(self.columns), "reason": self.reason, "records": self.records}
+
+
+def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) -> list[NotScored]:
+    """Returns the reasons, those of most records first; a record counts once for each."""
+    records: dict[tuple[str, ...], set[int | str]] = {}
+    examples: dict[tuple[str, ...], Refusal] = {}
+    about_of: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
+    for one in refused:
+        # Most refusals share one answer, which may be long: its words are searched once.
+        kind = (id(one.refusal.error), one.refusal.nulls)
+        about = about_of.get(kind)
+        if about is None:
+            about = about_of[kind] = _find_columns(one.refusal, columns)
+        records.setdefault(about, set()).add(one.record)
+        examples.setdefault(about, one.refusal)
+    types = {column.name: column.type for column in columns}
+    found = []
+    for about, nos in records.items():
+        reason = str(examples[about].error)
+        if examples[about].nulls:
+            reason = "null in " + " and ".join(f"the {types[name].value} column '{name}'" for name in about)
+        found.append(NotScored(about, reason, len(nos)))
+    return sorted(found, key=lambda one: (-one.records, one.columns))[:MOST_REASONS]
+
+
+def with_not_scored(measurements: Iterable[Measurement], window: Mapping[str, Any]) -> Iterator[Measurement]:
+    """Yields a check's measurements; those that lack records which the model did not take say so in details, a null in its reason."""
+    because = "; ".join(str(one["reason"]) for one in window.get(NOT_SCORED_BECAUSE, ()))
+    for one in measurements:
+        # Counted for each figure: a record may be refused as a copy of one attribute and taken as that of another.
+        records = 0
+        if one.data is DataSet.FEEDBACK:
+            records = int(window.get(LABELS_NOT_SCORED, 0))
+        elif one.data in _WITH_COPIES:
+            records = int(window.get(RECORDS_NOT_SCORED, {}).get(one.attribute, 0))
+        if records:
+            details = replace(one.details, records_not_scored=records)
+            count = f"{records:,} {'record was' if records == 1 else 'records were'} not scored, because the model does not accept"
+            reason = None if one.reason is None else f"{one.reason}; {count} {'it' if records == 1 else 'them'}: {because}"
+            yield replace(one, details=details, reason=reason)
+        else:
+            yield one
+
+
+def _find_columns(refusal: Refusal, columns: Sequence[Column]) -> tuple[str, ...]:
+    """Returns the columns of a refusal: of the nulls those that the answer names, else those in integer columns, else all."""
+    named = [column.name for column in columns if re.search(rf"(?<!\w){re.escape(column.name)}(?!\w)", refusal.error.answer)]
+    if len(named) == len(columns):  # MLflow quotes the whole schema
+        named = []
+    if not refusal.nulls:
+        return tuple(named)
+    integers = {column.name for column in columns if column.type is FieldType.INTEGER}
+    for chosen in (named, integers):
+        found = tuple(name for name in refusal.nulls if name in chosen)
+        if found:
+            return found
+    return refusal.nulls

@@ -1,0 +1,77 @@
+"""`evenhand backup`: writes the database, as it is at one moment, to one file."""
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..embedded import dump
+from ..errors import SetupError
+from ..security.secrets import KEY_FILE
+from .database import open_database, require_tables
+from .startup import command_settings
+
+command = typer.Typer(add_completion=False)
+
+
+@command.command()
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write. Only its owner can read it.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,  # noqa: FBT002 - typer's way to declare a flag
+) -> None:
+    """Write the whole database, as it is at one moment, to FILE. The service may keep running."""
+    settings = command_settings()
+    if not force:
+        _refuse_existing(file)
+    with open_database(settings) as database:
+        require_tables(database)
+        with _new_file(file, force=force) as draft:
+            dump(database.url, draft)
+    kilobytes = -(-file.stat().st_size // 1000)  # rounded up: no backup has 0 kB
+    key = "EVENHAND_SECRET_KEY" if settings.secret_key is not None else str(settings.data_dir.absolute() / KEY_FILE)
+    typer.echo(f"The database is in {file} ({kilobytes:,} kB). The secret key is not in it: keep {key} too, in another place.")
+
+
+@contextlib.contextmanager
+def _new_file(file: Path, *, force: bool) -> Iterator[Path]:
+    """Yields a draft next to `file` that takes its name when the block ends without an error, and is deleted otherwise."""
+    draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    try:
+        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        try:
+            yield draft
+            _write_through(draft)
+            if force:
+                draft.replace(file)
+            else:
+                try:
+                    os.link(draft, file)  # unlike a rename, never replaces a file created meanwhile
+                except FileExistsError:
+                    _refuse_existing(file)
+                except OSError:  # a file system without links, such as that of a memory stick
+                    _refuse_existing(file)
+                    draft.replace(file)
+            _write_through(file.parent)
+        finally:
+            draft.unlink(missing_ok=True)
+    except OSError as error:
+        raise SetupError(
+            f"The backup {file} cannot be written: {error.strerror}. Name a file in a folder that you may write in."
+        ) from error
+
+
+def _refuse_existing(file: Path) -> None:
+    if os.path.lexists(file):
+        raise SetupError(f"{file} exists. Name another file, or replace it with --force.")
+
+
+def _write_through(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

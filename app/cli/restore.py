@@ -1,0 +1,61 @@
+"""`evenhand restore`: loads a backup into a database and brings it up to this version's schema."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..embedded import load, rows_in, tables_in
+from ..errors import Conflict, SetupError
+from ..security.secrets import KEY_FILE, find_secret_box
+from ..store.database.engine import public_address
+from ..store.database.migrate import is_known
+from ..store.database.restoring import is_empty, other_connections, statements_before_restore, unreadable_secrets
+from .database import migrate, open_database
+from .startup import command_settings
+
+command = typer.Typer(add_completion=False)
+
+
+@command.command()
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File that `evenhand backup` wrote.")],
+    replace: Annotated[bool, typer.Option("--replace", help="Delete everything in the database first. It cannot be recovered.")] = False,  # noqa: FBT002 - typer's way to declare a flag
+) -> None:
+    """Load a backup into an empty database, completely or not at all. Stop the service and its workers first."""
+    settings = command_settings()
+    _require_backup(file)
+    with open_database(settings, creates=True) as database:
+        with database.operator_connection() as connection:
+            empty = is_empty(connection)
+            others = other_connections(connection)
+        address = public_address(database.url)
+        if not (empty or replace):
+            raise Conflict(f"The database {address} is not empty. Restore into another one, or delete what it holds with --replace.")
+        if others:
+            raise Conflict(f"{others} other connections use the database {address}. Stop the service and every worker, then restore.")
+
+        load(file, database.url, first=statements_before_restore(clears=replace))
+        migrate(database)
+        with database.transaction() as session:
+            unreadable = unreadable_secrets(session, find_secret_box(settings))
+    typer.echo(f"{file} is restored, and the database is up to date.")
+    if unreadable.endpoints or unreadable.channels:
+        typer.echo(
+            f"This installation's secret key cannot read the stored secrets of {unreadable.endpoints} endpoints and "
+            f"{unreadable.channels} alert channels. Before you start the service, set EVENHAND_SECRET_KEY to the key of the installation "
+            f"that was backed up, or put its {KEY_FILE} at {settings.data_dir.absolute() / KEY_FILE}.",
+            err=True,
+        )
+
+
+def _require_backup(file: Path) -> None:
+    if not file.is_file():
+        raise SetupError(f"There is no file {file}.")
+    if "alembic_version" not in tables_in(file):
+        raise SetupError(f"{file} is not a backup of Evenhand: it is a dump of another database. Name a file that evenhand backup wrote.")
+    unknown = [revision for revision in rows_in(file, "alembic_version") if not is_known(revision)]
+    if unknown:
+        raise SetupError(
+            f"{file} has the schema {unknown[0]}, of a newer version of Evenhand. Restore it with that one; nothing was changed."
+        )

@@ -1,0 +1,108 @@
+"""Details of a figure: the groups, counts and cautions that show how it was computed. Only this module knows their names in JSON."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, TypeAlias
+
+Side: TypeAlias = Literal["monitored", "reference"]
+SIDES: tuple[Side, Side] = ("monitored", "reference")
+
+Counts: TypeAlias = Mapping[str, float | None]
+"""Counts, weights and sums by name, such as `favourable` and `n`; None where a sum has no number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Details:
+    """Origin of one figure; a field that is None is absent.
+
+    A figure is about one `subject` (in JSON `"whom"`), or compares `monitored` with `reference`; these are names for people. `counts` are
+    those of the subject, `monitored_counts` and `reference_counts` those of the two sides. `worst_group` was chosen from `chosen_from`
+    groups. The fields from `groups` to `value_without_small_groups` describe figures across all groups; `smallest_group` is a label. The
+    fields from `rate` to `subgroup_of_groups` compare a found subgroup with all records. `caution` continues a sentence about the figure
+    ("It …"). `others` are members that this release does not know and that are not numbers; they are kept as they are.
+    """
+
+    formula: str | None = None
+    subject: str | None = None
+    monitored: str | None = None
+    reference: str | None = None
+    counts: Counts = field(default_factory=dict)
+    monitored_counts: Counts = field(default_factory=dict)
+    reference_counts: Counts = field(default_factory=dict)
+    p_value: float | None = None
+    p_value_method: str | None = None
+    shortfall: float | None = None
+    worst_group: str | None = None
+    chosen_from: int | None = None
+    groups: int | None = None
+    smallest_group: str | None = None
+    small_groups: int | None = None
+    records_of_small_groups: int | None = None
+    value_without_small_groups: float | None = None
+    strata: int | None = None
+    records_without_a_stratum: int | None = None
+    draws: int | None = None
+    neighbours: int | None = None
+    unscored: int | None = None
+    rate: float | None = None
+    subgroup_rate: float | None = None
+    subgroup_n: int | None = None
+    subgroup_of_groups: Mapping[str, int] | None = None
+    records_drawn_by_lot: int | None = None
+    records_without_a_feature: int | None = None
+    records_not_scored: int | None = None
+    caution: str | None = None
+    others: Mapping[str, object] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, members: Mapping[str, object]) -> "Details":
+        """Returns the details that `to_json` wrote, in this release or another. An unknown member that is a number becomes a count."""
+        known: dict[str, Any] = {}
+        counts: dict[str, dict[str, float | None]] = {"": {}, "monitored_": {}, "reference_": {}}
+        others: dict[str, object] = {}
+        for name, value in members.items():
+            if name in _FIELDS and value is not None:
+                known[_FIELDS[name]] = value
+            elif value is None or isinstance(value, int | float):
+                prefix = next((f"{side}_" for side in SIDES if name.startswith(f"{side}_")), "")
+                counts[prefix][name.removeprefix(prefix)] = value
+            else:
+                others[name] = value
+        return cls(
+            **known,
+            counts=counts[""],
+            monitored_counts=counts["monitored_"],
+            reference_counts=counts["reference_"],
+            others=others,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the members that are stored and that the API answers with, in the order in which Postgres keeps them."""
+        members = {name: value for name, own in _FIELDS.items() if (value := getattr(self, own)) is not None}
+        members |= {**self.counts, **self.others}
+        for side in SIDES:
+            members |= {f"{side}_{name}": count for name, count in self.counts_of(side).items()}
+        if self.subgroup_of_groups is not None:
+            members["subgroup_of_groups"] = _order_as_jsonb(self.subgroup_of_groups)
+        return _order_as_jsonb(members)
+
+    def name_of(self, side: Side) -> str | None:
+        """Returns the name of the group on that side."""
+        return self.monitored if side == "monitored" else self.reference
+
+    def counts_of(self, side: Side) -> Counts:
+        """Returns the counts of the group on that side."""
+        return self.monitored_counts if side == "monitored" else self.reference_counts
+
+
+_FIELDS: Mapping[str, str] = {
+    "whom" if one.name == "subject" else one.name: one.name
+    for one in fields(Details)
+    if one.name not in {"counts", "monitored_counts", "reference_counts", "others"}
+}
+"""Fields by the name of their member in JSON. The members of the other four fields have no fixed names."""
+
+
+def _order_as_jsonb(members: Mapping[str, Any]) -> dict[str, Any]:
+    # JSONB keeps shorter names first, then compares bytes: a figure from memory reads as the same figure from the database.
+    return dict(sorted(members.items(), key=lambda member: (len(member[0].encode()), member[0].encode())))

@@ -1,0 +1,72 @@
+"""Comparisons: an attribute whose groups are compared, or several whose groups are compared together.
+
+A comparison is the key of what is measured. Its label, the names joined by ` × `, is for people, stored rows and answers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+
+from .monitors import Monitor, MonitoredAttribute
+from .texts import TOGETHER
+from .values import label_of
+
+MOST_WAYS = 20
+"""Max ways to divide the label of a combination: the text typed into a filter may be nothing but ×."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Attributes whose groups are compared, by their columns' names. Without one, all records are measured as a whole."""
+
+    features: tuple[str, ...]
+
+    @classmethod
+    def from_label(cls, label: str) -> "Comparison":
+        """Returns the comparison of that label: no column's name holds × as a word of its own."""
+        return cls(tuple(label.split(TOGETHER)) if label else ())
+
+    @property
+    def label(self) -> str:
+        """The names as people read them and rows store them."""
+        return TOGETHER.join(self.features)
+
+    @property
+    def is_together(self) -> bool:
+        """Returns whether several attributes are compared together."""
+        return len(self.features) > 1
+
+    def members(self, monitor: Monitor) -> list[MonitoredAttribute]:
+        """Returns the monitor's attributes that are in this comparison, in the monitor's order; none if it compares no groups."""
+        by_name = {attribute.feature: attribute for attribute in monitor.attributes}
+        return [by_name[feature] for feature in self.features if feature in by_name]
+
+
+def comparisons_of(monitor: Monitor) -> list[Comparison]:
+    """Returns each attribute of the monitor by itself, then its intersections."""
+    return [*(Comparison((attribute.feature,)) for attribute in monitor.attributes), *map(Comparison, monitor.intersections)]
+
+
+def find_comparison(monitor: Monitor, label: str) -> Comparison | None:
+    """Returns the monitor's comparison of that label; None if it has none."""
+    return next((comparison for comparison in comparisons_of(monitor) if comparison.label == label), None)
+
+
+def split_group(label: str, members: Sequence[MonitoredAttribute]) -> list[tuple[str, ...]]:
+    """Divides the label of a combination into the labels of the members' groups; none if they cannot have such groups.
+
+    Values that were merely seen may hold × as a word of their own, so that there can be several ways to divide the label: at most
+    `MOST_WAYS` are returned.
+    """
+    # Where no reference is listed, every other value that is seen is a group.
+    groups = [None if one.reference is None else {label_of(value) for value in (*one.monitored, *one.reference)} for one in members]
+    words = label.split(TOGETHER)
+    found: list[tuple[str, ...]] = []
+    for cuts in combinations(range(1, len(words)), len(members) - 1):
+        parts = tuple(TOGETHER.join(words[start:end]) for start, end in pairwise((0, *cuts, len(words))))
+        if all(listed is None or part in listed for part, listed in zip(parts, groups, strict=True)):
+            found.append(parts)
+        # The number of ways grows exponentially with the signs in the label.
+        if len(found) == MOST_WAYS:
+            break
+    return found

@@ -1,0 +1,33 @@
+"""The circuit breaker of a model's endpoint: one that keeps failing is not called for a while, then tried with a single record."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+OPENS_AFTER = 3
+"""Checks in a row that get no answer before the endpoint is no longer called."""
+
+OPEN_FOR = timedelta(minutes=5)
+"""Pause in calls after each further failure. The third repetition of an hourly check comes later than that."""
+
+
+class BreakerState(StrEnum):
+    """The state of the breaker: checks call the endpoint as usual, only if a person asks for the check, or with one record first."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointHealth:
+    """Failures in a row to answer checks, the time and reason of the last one, and the time from which the endpoint is tried again."""
+
+    state: BreakerState = BreakerState.CLOSED
+    failures: int = 0
+    failed_at: datetime | None = None
+    reason: str | None = None
+    tried_again_at: datetime | None = None
+
+
+HEALTHY = EndpointHealth()

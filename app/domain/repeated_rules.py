@@ -1,0 +1,25 @@
+"""Rules that several kinds of configuration follow: the names of a list, the bounds of a number."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from ..errors import FieldProblem
+
+
+def check_names(place: str, names: Sequence[str], known: Collection[str], describe_unknown: Callable[[str], str]) -> Iterator[FieldProblem]:
+    """Yields a problem for each name that is not known, or that was listed before.
+
+    `place` is formatted with the name's index; `describe_unknown` returns the end of a sentence that begins with the name.
+    """
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        # Names are cut, because a caller may send megabytes of one.
+        if name not in known:
+            yield FieldProblem(place.format(index), f"{name!r:.100} {describe_unknown(name)}")
+        elif name in seen:
+            yield FieldProblem(place.format(index), f"{name!r:.100} is listed twice")
+        seen.add(name)
+
+
+def check_bounds(place: str, number: int, most: int) -> list[FieldProblem]:
+    """Returns the problem of a number that is not between 1 and `most`."""
+    return [] if 1 <= number <= most else [FieldProblem(place, f"must be between 1 and {most:,}, found {number}")]

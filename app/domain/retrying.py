@@ -1,0 +1,69 @@
+"""Leases of checks and notifications, retries after a failed attempt, and when it is final."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from .alerts import Event
+from .checks import PRESENT_TRIGGERS, CheckRun, CheckState, Trigger
+from .notifications import Notification, NotificationState
+
+NOTIFICATION_LEASE = timedelta(seconds=60)
+"""Silence of a sender after which its notification is sent again; an attempt takes at most half of it."""
+
+GIVE_UP_AFTER = timedelta(days=3)
+"""Age at which a notification is given up. A receiver that comes back later gets only the notifications younger than this."""
+
+KEPT = timedelta(days=90)
+"""Min time that a notification is kept, so that its end can be read.
+
+As long as its alert is open it is kept, so that the alert is not sent twice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckPolicy:
+    """Silence of a worker after which its check is given to another, and the pauses after failed attempts at a scheduled check.
+
+    Alerts are decided after the ends of checks with one of the `alerted_triggers`, unless they were cancelled.
+    """
+
+    lease: timedelta = timedelta(seconds=30)
+    retry_delays: tuple[timedelta, ...] = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=15))
+    alerted_triggers: tuple[Trigger, ...] = PRESENT_TRIGGERS
+
+    @property
+    def max_attempts(self) -> int:
+        """Max attempts at one check, those that a dying worker interrupted included."""
+        return len(self.retry_delays) + 1
+
+    @property
+    def interrupted_reason(self) -> str:
+        """The message of a check that failed because it has no attempts left."""
+        return (
+            f"The check was interrupted {self.max_attempts} times before it could end: its worker stopped, or lost the database. "
+            "The logs of the workers say why; queue it again once they run."
+        )
+
+    def retry_after(self, check: CheckRun) -> timedelta | None:
+        """Returns the pause after the failed attempt; None if it is final, as it is for all but scheduled checks."""
+        if check.trigger is not Trigger.SCHEDULE or check.attempts >= self.max_attempts:
+            return None
+        return self.retry_delays[check.attempts - 1]
+
+    def alerts_follow(self, check: CheckRun, state: CheckState) -> bool:
+        """Returns whether alerts are to be decided after this end of the check."""
+        return check.trigger in self.alerted_triggers and state is not CheckState.CANCELLED
+
+
+CHECK_POLICY = CheckPolicy()
+"""The policy of the workers."""
+
+
+def state_after_failure(notification: Notification, *, is_refused: bool, now: datetime) -> NotificationState:
+    """Returns the state of the notification after a failed attempt.
+
+    A test, or a notification that is too old, is given up. Others are tried again: refused ones too, which let others pass meanwhile.
+    """
+    # A test is not repeated: the page that sent it shows its result.
+    if notification.event is Event.TEST or now - notification.created_at >= GIVE_UP_AFTER:
+        return NotificationState.GIVEN_UP
+    return NotificationState.REFUSED if is_refused else NotificationState.WAITING

@@ -1,0 +1,63 @@
+"""JSON taken literally: a text that two readers would understand differently is refused."""
+
+import json
+import re
+from typing import Any
+
+from ..errors import InvalidInput
+
+_SHOWN = 100
+"""Max characters of a name or a number that a message repeats."""
+
+_SIGNIFICANT = re.compile(r"[1-9]")
+
+
+def require_strict(body: bytes, field: str = "body") -> None:
+    """Returns if no object of the JSON names a member twice and no number is so small that it would be read as 0.
+
+    Text that is not JSON passes, because its reader reports it better. `field` is what an error names.
+
+    Raises:
+        InvalidInput: a member is named twice, a number vanishes, or the body is not UTF-8, which other readers may guess.
+    """
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        # Not UTF-8: another reader could guess another encoding.
+        text = "\0"
+    if "\0" in text:
+        raise InvalidInput.of(field, "is not JSON in UTF-8")
+    try:
+        json.loads(text, object_pairs_hook=_refuse_repeated, parse_float=_refuse_vanishing)
+    except _NotStrict as error:
+        raise InvalidInput.of(field, str(error)) from error
+    except (ValueError, RecursionError):
+        return
+
+
+def vanishes(number: str) -> bool:
+    """Returns whether a number that is not 0 is so small that it would be read as 0."""
+    return float(number) == 0 and _SIGNIFICANT.search(re.split("[eE]", number)[0]) is not None
+
+
+class _NotStrict(Exception):
+    """The reason, in words that follow a field's name."""
+
+
+def _refuse_repeated(members: list[tuple[Any, Any]]) -> dict[str, Any]:
+    """Returns the object of these members, each a name and a value; the parser calls it for every object."""
+    found: dict[str, Any] = dict(members)
+    if len(found) < len(members):
+        seen: set[str] = set()
+        for name, _ in members:
+            if name in seen:
+                shown = name[:_SHOWN] if name.isprintable() else ascii(name[:_SHOWN])[1:-1]
+                raise _NotStrict(f"names the member '{shown}' twice in one object")
+            seen.add(name)
+    return found
+
+
+def _refuse_vanishing(text: str) -> float:
+    if vanishes(text):
+        raise _NotStrict(f"holds the number {text:.{_SHOWN}}, which is too small for double precision and would be read as 0")
+    return float(text)

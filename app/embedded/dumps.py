@@ -1,0 +1,142 @@
+"""Dumps a database into a file and loads it again, with the wheel's programs: those of the newest major version we run.
+
+They dump every server up to their own version, and their dumps load into older ones too.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, cast
+
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from ..errors import SetupError
+from .programs import client_program
+
+DUMPED = ("--format=custom", "--no-owner", "--no-privileges", "--no-tablespaces", "--no-publications", "--no-subscriptions")
+LOADED = ("--no-owner", "--no-privileges", "--no-tablespaces", "--no-publications", "--no-subscriptions")
+
+HEADER_LINES = 64
+"""Lines of a script with pg_restore's session settings, before anything of the dump."""
+
+UNKNOWN_TO_OLDER_SERVERS = b"SET transaction_timeout = 0;\n"
+"""Servers before 17 fail on this statement. It only sets the default, so no server needs it."""
+
+LAST_WORDS_BYTES = 1000
+CHUNK_BYTES = 1024 * 1024
+
+
+def dump(url: str, file: Path) -> None:
+    """Writes the whole database, as it is at one moment, to `file`. Readers and writers of the database are not blocked.
+
+    Raises:
+        SetupError: pg_dump failed; the message has its last words.
+    """
+    address, environment = _connection(url)
+    with tempfile.TemporaryFile() as output:
+        command = [client_program("pg_dump"), *DUMPED, "--no-password", f"--file={file}", f"--dbname={address}"]
+        ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, check=False)  # noqa: S603
+        if ended.returncode != 0:
+            raise SetupError(f"The database could not be dumped: {_last_words(output)}")
+
+
+def tables_in(file: Path) -> frozenset[str]:
+    """Returns the names of the tables whose rows the dump holds.
+
+    Raises:
+        SetupError: it is not a dump, or is damaged.
+    """
+    listed = subprocess.run(  # noqa: S603
+        [client_program("pg_restore"), "--list", str(file)], capture_output=True, text=True, check=False, env=_plain_environment()
+    )
+    if listed.returncode != 0:
+        raise SetupError(f"{file} is not a backup that can be read: {listed.stderr.strip()[-LAST_WORDS_BYTES:]}")
+    # 3215; 0 16385 TABLE DATA public deployments evenhand
+    lines = (line.split() for line in listed.stdout.splitlines() if not line.startswith(";"))
+    return frozenset(words[6] for words in lines if words[3:5] == ["TABLE", "DATA"])
+
+
+def rows_in(file: Path, table: str) -> list[str]:
+    """Returns the rows of a small table in the dump, one line each as COPY writes them.
+
+    Raises:
+        SetupError: the dump is damaged.
+    """
+    command = [client_program("pg_restore"), "--data-only", f"--table={table}", "--file=-", str(file)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=_plain_environment())  # noqa: S603
+    if ended.returncode != 0:
+        raise SetupError(f"{file} is not a backup that can be read: {ended.stderr.strip()[-LAST_WORDS_BYTES:]}")
+    _, _, rows = ended.stdout.partition(" FROM stdin;\n")
+    return rows.partition("\n\\.\n")[0].splitlines()
+
+
+def load(file: Path, url: str, *, first: str) -> None:
+    """Runs the statements `first`, then everything in the dump, in one transaction: all of it is loaded, or nothing changed.
+
+    Raises:
+        SetupError: the dump is damaged or the server refuses it; the message has the last words about it.
+    """
+    address, environment = _connection(url)
+    reading = [client_program("pg_restore"), *LOADED, "--file=-", str(file)]
+    writing = [client_program("psql"), "--no-psqlrc", "--quiet", "--no-password", "--set=ON_ERROR_STOP=1", "--set=VERBOSITY=terse"]
+    writing += ["--file=-", f"--dbname={address}"]
+    with tempfile.TemporaryFile() as reader_words, tempfile.TemporaryFile() as writer_words:
+        with (
+            _run(writing, environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=writer_words) as writer,
+            _run(reading, _plain_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=reader_words) as reader,
+        ):
+            _pipe_script(reader, writer, first)
+        if reader.returncode != 0 and writer.returncode == 0:
+            raise SetupError(f"{file} could not be read to its end, so nothing was changed: {_last_words(reader_words)}")
+        if writer.returncode != 0:
+            raise SetupError(f"The database refused the backup, so nothing was changed: {_last_words(writer_words)}")
+
+
+def _pipe_script(reader: subprocess.Popen[bytes], writer: subprocess.Popen[bytes], first: str) -> None:
+    source, target = cast("IO[bytes]", reader.stdout), cast("IO[bytes]", writer.stdin)
+    with contextlib.suppress(BrokenPipeError):  # the writer ended early: its output says why
+        target.write(f"BEGIN;\n{first}\n".encode())
+        for _ in range(HEADER_LINES):
+            line = source.readline()
+            if line != UNKNOWN_TO_OLDER_SERVERS:
+                target.write(line)
+        shutil.copyfileobj(source, target, CHUNK_BYTES)
+        # Only now: a script that ends early, even within the rows of a table, must not be committed.
+        if reader.wait() == 0:
+            target.write(b"\nCOMMIT;\n")
+    source.close()
+    with contextlib.suppress(BrokenPipeError):
+        target.close()
+
+
+@contextlib.contextmanager
+def _run(command: list[str], environment: Mapping[str, str], **files: int | IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(command, env=environment, **files) as process:  # type: ignore[call-overload]  # noqa: S603
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
+
+
+def _connection(url: str) -> tuple[str, Mapping[str, str]]:
+    """Returns the URL without its password, which the process list would show, and an environment that holds it."""
+    parts = conninfo_to_dict(url)
+    password = parts.pop("password", None)
+    environment = dict(_plain_environment())
+    if password is not None:
+        environment["PGPASSWORD"] = str(password)
+    return make_conninfo("", **parts), environment
+
+
+def _plain_environment() -> Mapping[str, str]:
+    return {**os.environ, "LC_ALL": "C"}
+
+
+def _last_words(output: IO[bytes]) -> str:
+    output.seek(0)
+    return " ".join(output.read().decode(errors="replace")[-LAST_WORDS_BYTES:].split()) or "it gave no reason"

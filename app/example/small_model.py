@@ -1,0 +1,33 @@
+"""The model of the how-to pages: a readable rule, and the two formats in which it can be called.
+
+It approves every man, and women only when their income is at least RICH. Age has no effect.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+RICH = 50_000
+OUTPUTS = ("prediction", "probability")
+"""Columns of a response: 1 for approved or 0, and the probability of 1."""
+
+
+def answer(path: str, asked: Any) -> dict[str, Any]:  # noqa: ANN401 - what somebody sent
+    """Answers `POST /score` in the format `fields_values`, and `POST /invocations` as an MLflow server does.
+
+    Raises:
+        ValueError, KeyError, TypeError: that path is not served, or the rows cannot be read.
+    """
+    if path == "/score":
+        return {"fields": list(OUTPUTS), "values": _decide(asked["fields"], asked["values"])}
+    if path == "/invocations":
+        table = asked["dataframe_split"]
+        return {"predictions": [dict(zip(OUTPUTS, row, strict=True)) for row in _decide(table["columns"], table["data"])]}
+    raise ValueError(f"only /score and /invocations are served, not {path}")
+
+
+def _decide(fields: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[int, float]]:
+    decisions = []
+    for row in rows:
+        one = dict(zip(fields, row, strict=True))
+        decisions.append((1, 0.9) if one["sex"] == "male" or (one.get("income") or 0) >= RICH else (0, 0.1))
+    return decisions

@@ -1,0 +1,28 @@
+"""Objects of columns and values, all of a request at once: column by column where they are alike, else one by one."""
+
+from collections.abc import Sequence
+
+from .cells import Json
+from .checked import Cells, RecordRefused
+from .plan import Columns
+from .tables import Refusals, check_rows
+
+
+def check_objects(objects: Sequence[Json], columns: Columns, refusals: Refusals, *, is_plain: bool) -> list[Cells]:
+    """Returns the cells of each object, in schema order; a refused one has none that may be used.
+
+    `is_plain` says that the values came from strict JSON without a NUL or half a surrogate pair in any text.
+    """
+    names = [column.name for column in columns.columns]
+    if all(isinstance(row, dict) and len(row) == len(names) and columns.names.issuperset(row) for row in objects):
+        rows = [[row[name] for name in names] for row in objects]
+        check_rows(rows, columns.columns, refusals, is_plain=is_plain, prefix=f"{columns.kind}.")
+        return list(rows)
+    found: list[Cells] = []
+    for position, row in enumerate(objects):
+        try:
+            found.append(columns.cells(row))
+        except RecordRefused as refused:
+            refusals.add(position, refused.field, refused.reason)
+            found.append([])
+    return found

@@ -1,0 +1,49 @@
+"""Records over the size limit, found in the lines that are about to be copied into the database."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from ..domain.records import Rejection
+from .checked import Checked
+from .limits import MAX_RECORD_BYTES
+
+_ENCODER = msgspec.json.Encoder()
+_VALUES = ("ids", "features", "meta", "predictions", "probabilities", "labels")
+_PLACED = ("indexes", "times", "debiased", *_VALUES)
+
+
+def size_problem(size: int) -> str | None:
+    """Returns the problem of a record of that many bytes; None if there is none."""
+    if size <= MAX_RECORD_BYTES:
+        return None
+    return f"has {size:,} bytes as JSON without the columns' names; a record may have at most {MAX_RECORD_BYTES:,}"
+
+
+def size_of(*values: object) -> int:
+    """Returns the bytes of a record's values as JSON in UTF-8."""
+    return len(_ENCODER.encode(values))
+
+
+def find_large(checked: Checked, lines: bytes) -> Mapping[int, str]:
+    """Returns the problem of each record that is too large, by position; `lines` are the records as they are to be copied."""
+    if len(lines) <= MAX_RECORD_BYTES:
+        return {}
+    # A line holds a record's JSON and more, so that a short one needs no second look.
+    lengths = list(map(len, lines.split(b"\n")))
+    if max(lengths) <= MAX_RECORD_BYTES:
+        return {}
+    long = [position for position, length in enumerate(lengths) if length > MAX_RECORD_BYTES]
+    columns = [getattr(checked, name) for name in _VALUES if hasattr(checked, name)]
+    problems = {position: size_problem(size_of(*(column[position] for column in columns))) for position in long}
+    return {position: problem for position, problem in problems.items() if problem is not None}
+
+
+def reject(checked: Checked, problems: Mapping[int, str]) -> None:
+    """Removes the records at these positions from those to store, and notes why."""
+    checked.rejections += [Rejection(checked.indexes[position], "record", problem) for position, problem in problems.items()]
+    checked.rejections.sort(key=lambda rejection: rejection.index)
+    for name in _PLACED:
+        values = getattr(checked, name, None)
+        if values:
+            setattr(checked, name, [value for position, value in enumerate(values) if position not in problems])

@@ -1,0 +1,57 @@
+"""Stored bias detectors, ready for use. Reading one takes far longer than asking it, so recently read ones are kept."""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from threading import Lock
+
+import structlog
+from sqlalchemy.orm import Session
+
+from ...errors import InvalidInput
+from ...store.mitigation.bias_detectors import model_of, usable_versions
+from .model import Detector
+
+MOST_KEPT = 64
+"""Max detectors that a process keeps; beyond that, those unused for longest are dropped."""
+
+log = structlog.get_logger("evenhand.mitigation")
+
+_Key = tuple[int, str, int]
+"""Deployment, attribute and version."""
+
+
+class LoadedDetectors:
+    """The detectors of deployments; thread-safe. A version never changes, so none is ever out of date."""
+
+    def __init__(self) -> None:
+        self._kept = OrderedDict[_Key, Detector | None]()
+        self._lock = Lock()
+
+    def of(self, session: Session, deployment_no: int, basis: str) -> dict[str, Detector]:
+        """Returns the newest detectors trained for that basis, by attribute, without those that this version of the library cannot read."""
+        return self.of_versions(session, deployment_no, usable_versions(session, deployment_no, basis))
+
+    def of_versions(self, session: Session, deployment_no: int, versions: Mapping[str, int]) -> dict[str, Detector]:
+        """Returns the detectors of these versions, by attribute, without those that cannot be read."""
+        found = {}
+        for attribute, version in versions.items():
+            key = (deployment_no, attribute, version)
+            with self._lock:
+                is_kept, detector = key in self._kept, self._kept.get(key)
+            if not is_kept:
+                # Read without the lock, because it takes long: two threads may read the same detector, and that does no harm.
+                stored = model_of(session, deployment_no, attribute=attribute, version=version)
+                try:
+                    detector = None if stored is None else Detector.from_bytes(stored)
+                except InvalidInput as error:
+                    log.warning(
+                        "a stored bias detector cannot be used", deployment_no=deployment_no, attribute=attribute, reason=str(error)
+                    )
+            with self._lock:
+                self._kept[key] = detector
+                self._kept.move_to_end(key)
+                while len(self._kept) > MOST_KEPT:
+                    self._kept.popitem(last=False)
+            if detector is not None:
+                found[attribute] = detector
+        return found

@@ -1,0 +1,114 @@
+"""A trained bias detector: scores for records, and its safe stored form. It is trained in `training.py`.
+
+It is stored by skops, which builds only objects of the types listed here; never by pickle, which runs what it reads.
+"""
+
+import hashlib
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import msgspec
+import numpy as np
+import sklearn
+from sklearn.ensemble import HistGradientBoostingClassifier
+from skops import io
+from skops.io.exceptions import UntrustedTypesFoundException
+from threadpoolctl import ThreadpoolController
+
+from ...domain.bias_detectors import DetectorCounts, DetectorQuality
+from ...domain.values import Scalar
+from ...errors import InvalidInput
+from ...metrics.groups import FloatArray
+from .features import Encoding
+
+LIBRARY = f"scikit-learn {sklearn.__version__}"
+"""Library version: a stored classifier is read only by the version that wrote it; no other promises the same scores."""
+
+TRUSTED = (
+    "functools.partial",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.utils.validation.check_array",
+)
+"""Types in a stored classifier that skops does not trust by itself: its trees, and its check of categorical columns."""
+
+THREADS = ThreadpoolController()
+"""Limits the classifier's loops to one thread: on busy cores, threads wait for each other far longer than they work."""
+
+_MARK = b"evenhand bias detector 1\n"
+_DIGEST_BYTES = hashlib.sha256().digest_size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Detector:
+    """Predicts whether the model would act in a biased way on a monitored record with an unfavourable outcome.
+
+    A score at or above `threshold` means yes. `quality` is of the records held out.
+    """
+
+    encoding: Encoding
+    classifier: HistGradientBoostingClassifier
+    threshold: float
+    counts: DetectorCounts
+    quality: DetectorQuality
+
+    def scores(self, rows: Sequence[Sequence[Scalar | None]], own_scores: Sequence[float | None]) -> FloatArray:
+        """Returns each record's probability in [0, 1], by its features in the order of training and the model's own score.
+
+        Raises:
+            ValueError: a row has another number of cells, or there is not one score for each.
+        """
+        numbers = self.encoding.encode(rows, own_scores)
+        return predict(self.classifier, numbers) if len(numbers) else np.zeros(0)
+
+    def to_bytes(self) -> bytes:
+        """Returns the stored form. Those of equal detectors may differ, but give the same scores."""
+        description = _Description(LIBRARY, self.encoding, self.threshold, self.counts, self.quality)
+        content = {"classifier": self.classifier, "description": msgspec.json.encode(description).decode()}
+        packed: bytes = io.dumps(content, compression=zipfile.ZIP_DEFLATED)
+        return _MARK + hashlib.sha256(packed).digest() + packed
+
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> Self:
+        """Returns the detector that `to_bytes` wrote.
+
+        Raises:
+            InvalidInput: the bytes are damaged, of another version of the library, or hold an object of a type that is not trusted.
+        """
+        start = len(_MARK) + _DIGEST_BYTES
+        packed = stored[start:]
+        # The digest comes first, because a damaged archive fails in many ways.
+        if not stored.startswith(_MARK) or stored[len(_MARK) : start] != hashlib.sha256(packed).digest():
+            raise InvalidInput.of("model", "is no bias detector, or was damaged")
+        try:
+            content = io.loads(packed, trusted=list(TRUSTED))
+        except UntrustedTypesFoundException as error:
+            raise InvalidInput.of("model", f"holds objects of types that are not trusted: {error}") from error
+        except (zipfile.BadZipFile, KeyError, TypeError, ValueError) as error:
+            raise InvalidInput.of("model", f"cannot be read as a bias detector: {error}") from error
+        if not isinstance(content, dict) or not isinstance(classifier := content.get("classifier"), HistGradientBoostingClassifier):
+            raise InvalidInput.of("model", "holds no classifier of a bias detector")
+        text = content.get("description")
+        try:
+            description = msgspec.json.decode(text if isinstance(text, str) else "", type=_Description)
+        except msgspec.DecodeError as error:
+            raise InvalidInput.of("model", f"has no description of a bias detector: {error}") from error
+        if description.made_by != LIBRARY:
+            raise InvalidInput.of("model", f"was written by {description.made_by} and cannot be used by {LIBRARY}")
+        return cls(description.encoding, classifier, description.threshold, description.counts, description.quality)
+
+
+def predict(classifier: HistGradientBoostingClassifier, numbers: FloatArray) -> FloatArray:
+    """Returns the classifier's probability that each record is biased; needs at least one record."""
+    with THREADS.limit(limits=1, user_api="openmp"):
+        scores: FloatArray = classifier.predict_proba(numbers)[:, 1]
+    return scores
+
+
+class _Description(msgspec.Struct, frozen=True):
+    made_by: str
+    encoding: Encoding
+    threshold: float
+    counts: DetectorCounts
+    quality: DetectorQuality

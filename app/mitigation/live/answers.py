@@ -1,0 +1,101 @@
+"""Debiased answers in the form in which the records came. Decides nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...payloads.answers import Answer
+from ...store.writing import Outcome as Written
+from .debiasing import Debiased
+from .plan import ActivePlan
+from .requests import Asked
+
+PREDICTION, PROBABILITY, LABEL = "debiased_prediction", "debiased_probability", "debiased_decoded_target"
+CHANGED, CHANGED_BY, DEBIASING = "changed", "changed_by", "debiasing"
+
+COLUMNS = (PREDICTION, PROBABILITY, LABEL, CHANGED, CHANGED_BY, DEBIASING)
+"""Columns that mitigation adds to the model's own; probability and label only where the model has them."""
+
+OWN_PREFIX = "model_"
+"""Prefix of a column of the model's own that has the name of one of ours."""
+
+STORED, DUPLICATE, CONFLICT = "stored", "duplicate", "conflict"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Result of a request: the model's own answer, the debiased one, and what happened to the records."""
+
+    own: Answer
+    debiased: Sequence[Debiased]
+    ids: Sequence[str]
+    written: Written
+    warning: str | None
+
+
+def write_answer(plan: ActivePlan, asked: Asked, answered: Answered) -> dict[str, Any]:
+    """Returns the answer's JSON, in the form of the request."""
+    logged = [STORED] * len(answered.ids)
+    for place in answered.written.duplicates:
+        logged[place] = DUPLICATE
+    for place in answered.written.conflicts:
+        logged[place] = CONFLICT
+    about: dict[str, Any] = {
+        "mode": plan.settings.mode.value,
+        "settings_version": plan.settings.version,
+        "profile_version": plan.profile.version,
+        "bias_detector_version": plan.detector_version,
+        "is_provisional": plan.profile.is_provisional,
+        "notes": plan.notes(),
+        "warning": answered.warning,
+    }
+    if asked.form is None:
+        return {"predictions": _write_records(plan, answered, logged)} | about
+    fields: list[str] = []
+    taken = {*answered.own.fields, *COLUMNS}
+    for name in answered.own.fields:
+        shown = name
+        if name in COLUMNS:
+            while shown in taken:
+                shown = OWN_PREFIX + shown
+            taken.add(shown)
+            about["notes"].append(f"The model's own column {name} is called {shown} here.")
+        fields.append(shown)
+    about |= {"ids": list(answered.ids), "logged": {word: logged.count(word) for word in (STORED, DUPLICATE, CONFLICT)}}
+    debiased = answered.debiased
+    ours: dict[str, list[Any]] = {PREDICTION: [one.answer.prediction for one in debiased]}
+    if any(one.probability is not None for one in answered.own.predictions):
+        ours[PROBABILITY] = [one.answer.probability for one in debiased]
+    if plan.deployment.outputs.label is not None:
+        ours[LABEL] = [one.answer.label for one in debiased]
+    ours[CHANGED] = [one.changed for one in debiased]
+    ours[CHANGED_BY] = [one.changed_by for one in debiased]
+    ours[DEBIASING] = [one.debiasing.value for one in debiased]
+    values = [[*own, *added] for own, added in zip(answered.own.rows, zip(*ours.values(), strict=True), strict=True)]
+    return asked.form.write_answer([*fields, *ours], values) | about
+
+
+def _write_records(plan: ActivePlan, answered: Answered, logged: Sequence[str]) -> list[dict[str, Any]]:
+    outputs = plan.deployment.outputs
+    known = {outputs.prediction, outputs.probability, outputs.label, *plan.model.columns}
+    # The model's further columns: neither outputs that the deployment names nor echoed inputs.
+    others = {name: place for place, name in enumerate(answered.own.fields) if name not in known}
+    found = []
+    for place, (own, debiased) in enumerate(zip(answered.own.predictions, answered.debiased, strict=True)):
+        row: dict[str, Any] = {
+            "id": answered.ids[place],
+            "prediction": own.prediction,
+            "probability": own.probability,
+            "label": own.label,
+            PREDICTION: debiased.answer.prediction,
+            PROBABILITY: debiased.answer.probability,
+            LABEL: debiased.answer.label,
+            CHANGED: debiased.changed,
+            CHANGED_BY: debiased.changed_by,
+            DEBIASING: debiased.debiasing.value,
+            "logged": logged[place],
+        }
+        if others:
+            row["other_outputs"] = {name: answered.own.rows[place][at] for name, at in others.items()}
+        found.append(row)
+    return found

@@ -1,0 +1,133 @@
+"""Live records in progress: their groups, what the model's own answer decides, and which need copies. Asks no model."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ...domain.mitigation import Mode
+from ...domain.outcomes import Outcome
+from ...domain.records import Prediction
+from ..rule import known_scores, write_probabilities
+from .copies import CopySet, Row
+from .debiasing import CopiedRecord, Debiased, Debiasing, RecordGroup, hold_to_thresholds
+from .plan import ActivePlan
+from .requests import Asked
+
+Groups: TypeAlias = list[RecordGroup]
+"""The groups of one record, in the order of the monitor's attributes."""
+
+FEW_COPIES = 20
+"""Number of copies that is always few enough to score together with the records; otherwise as many as there are records."""
+
+NO_COPIES = CopySet((), (), (), 0)
+
+
+@dataclass(slots=True)
+class Case:
+    """One record: its outcome, the monitored groups that it is in, and its decision; where that is missing, `copies` decide."""
+
+    row: Row
+    own: Prediction
+    outcome: Outcome
+    monitored: Groups
+    decided: Debiased | None = None
+    copies: CopySet = NO_COPIES
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Returns the attributes of which it has a monitored value."""
+        return tuple(group.attribute for group in self.monitored)
+
+
+def find_groups(plan: ActivePlan, asked: Asked) -> list[Groups]:
+    """Returns the groups of each record."""
+    found: list[Groups] = [[] for _ in asked.features]
+    features, meta = ([column.name for column in columns] for columns in (plan.deployment.schema.features, plan.deployment.schema.meta))
+    for attribute in plan.attributes:
+        values: list[Any]
+        if attribute.name in features:
+            values = [row[features.index(attribute.name)] for row in asked.features]
+        else:
+            values = [None if row is None else row[meta.index(attribute.name)] for row in asked.meta]
+        for groups, group in zip(found, attribute.listed.find(values), strict=True):
+            if group is not None:
+                label, role = group
+                groups.append(RecordGroup(attribute.name, role, label))
+    return found
+
+
+def pick_early_copies(plan: ActivePlan, asked: Asked, groups: Sequence[Groups]) -> dict[int, CopySet]:
+    """Returns the copies, by record, that are few enough to be scored together with the records, whatever the model answers to these.
+
+    Some of them may turn out not to be needed; a separate call for the others takes longer than scoring those. None where
+    the mode needs none, or where a chooser first needs the model's answers.
+    """
+    if plan.settings.mode is Mode.PARITY or plan.chooser is not None:
+        return {}
+    found: dict[int, CopySet] = {}
+    for place, of_record in enumerate(groups):
+        attributes = tuple(group.attribute for group in of_record if group.role == "monitored")
+        copies = plan.copy_sets.of(attributes) if attributes else None
+        if copies is not None:
+            found[place] = copies
+    count = sum(copies.count for copies in found.values())
+    page_size = plan.model.endpoint.page_size
+    return found if count <= max(len(asked), FEW_COPIES) and len(asked) + count <= page_size else {}
+
+
+def open_cases(plan: ActivePlan, asked: Asked, groups: Sequence[Groups], predictions: Sequence[Prediction]) -> list[Case]:
+    """Returns the records with the model's answers, decided except for those that need copies."""
+    cases, mode = [], plan.settings.mode
+    for row, own, of_record in zip(asked.features, predictions, groups, strict=True):
+        monitored = [group for group in of_record if group.role == "monitored"]
+        case = Case(row, own, plan.decider.classify(own.outcome_value), monitored)
+        if not monitored:
+            case.decided = Debiased(own, Debiasing.REFERENCE if of_record else Debiasing.IN_NO_GROUP)
+        elif case.outcome is Outcome.UNCLASSIFIED:
+            case.decided = Debiased(own, Debiasing.UNCLASSIFIED)
+        elif case.outcome is Outcome.FAVOURABLE and mode is not Mode.REFERENCE_SUBSTITUTION:
+            case.decided = Debiased(own, Debiasing.NOT_NEEDED)
+        elif mode is not Mode.PARITY:
+            case.copies = plan.copy_sets.of(case.attributes) or NO_COPIES
+            case.decided = None if case.copies.count else Debiased(own, Debiasing.UNDECIDED)
+        cases.append(case)
+
+    waiting = find_waiting(cases)
+    if mode is Mode.PARITY:
+        decided = hold_to_thresholds([case.own for case in waiting], [case.monitored for case in waiting], plan.profile)
+        for case, debiased in zip(waiting, decided, strict=True):
+            case.decided = debiased
+    # A chooser knows unfavourable records only; the others get their copies.
+    asked_about = [case for case in find_waiting(cases) if case.outcome is Outcome.UNFAVOURABLE]
+    if plan.chooser is not None and asked_about:
+        scores = known_scores(write_probabilities(case.own.probability for case in asked_about), plan.profile.reading)
+        chosen = plan.chooser.choose([case.row for case in asked_about], scores, [case.attributes for case in asked_about])
+        for case, is_chosen in zip(asked_about, chosen, strict=True):
+            case.decided = None if is_chosen else Debiased(case.own, Debiasing.NOT_CHOSEN)
+    return cases
+
+
+def find_waiting(cases: Sequence[Case]) -> list[Case]:
+    """Returns the records that are not decided yet."""
+    return [case for case in cases if case.decided is None]
+
+
+def copy_rows(waiting: Sequence[Case]) -> list[Row]:
+    """Returns the rows of all copies of the records, one record after the other."""
+    return [row for case in waiting for row in case.copies.rows(case.row)]
+
+
+def split_answers(answers: Sequence[Prediction], copies: Iterable[CopySet]) -> list[Sequence[Prediction]]:
+    """Returns the answers to the copies of each record, of answers to all copies one after the other."""
+    found, start = [], 0
+    for one in copies:
+        found.append(answers[start : start + one.count])
+        start += one.count
+    return found
+
+
+def decide(plan: ActivePlan, waiting: Sequence[Case], answers: Sequence[Sequence[Prediction]]) -> None:
+    """Decides the records by the answers to the copies of each."""
+    records = [CopiedRecord(case.own, case.outcome, case.copies, given) for case, given in zip(waiting, answers, strict=True)]
+    for case, debiased in zip(waiting, plan.decider.substitute(records), strict=True):
+        case.decided = debiased

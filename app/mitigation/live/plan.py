@@ -1,0 +1,210 @@
+"""Everything that answering for one deployment needs, read together and kept for a moment: it is used for every request."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ...clock import monotonic_seconds, utc_now
+from ...domain.deployments import Deployment
+from ...domain.mitigation import AttributeProfile, DetectorUse, MitigationSettings, Mode, Profile
+from ...domain.mitigation_rules import mitigated_attributes, notes_of
+from ...domain.monitors import Monitor
+from ...errors import Conflict, InvalidInput
+from ...ingest import Ingestion
+from ...ingest.plan import Plan
+from ...records.grouping import ListedGroups
+from ...records.outcomes import OutcomeClassifier
+from ...scoring.live import ModelKey
+from ...store.database.engine import Database
+from ...store.database.sealer import Sealer
+from ...store.deployments.deployments import Deployments
+from ...store.deployments.monitors import monitor_of
+from ...store.mitigation.bias_detectors import usable_versions
+from ...store.mitigation.mitigation import settings_of
+from ..detector.choosing import Chooser, DetectorChooser
+from ..detector.loading import LoadedDetectors
+from ..profiles import current_profile
+from ..rule import Judge
+from .copies import CopySets
+from .debiasing import Decider
+
+KEPT_SECONDS = 1.0
+"""Max seconds for which a change of monitor, settings or endpoint may go unnoticed."""
+
+_MOST_PLANS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class MitigatedAttribute:
+    """One attribute whose monitored records are mitigated."""
+
+    listed: ListedGroups
+    profile: AttributeProfile
+
+    @property
+    def name(self) -> str:
+        """Returns the column's name."""
+        return self.listed.column.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ActivePlan:
+    """One state of a deployment, its monitor, its settings and the profile fitted for them.
+
+    `chooser` is None where every record that may need it gets a second call; otherwise `detector_version` is its training.
+    """
+
+    records: Plan
+    deployment: Deployment
+    monitor: Monitor
+    settings: MitigationSettings
+    profile: Profile
+    attributes: tuple[MitigatedAttribute, ...]
+    copy_sets: CopySets
+    decider: Decider
+    model: ModelKey
+    chooser: Chooser | None
+    detector_version: int | None
+
+    def notes(self) -> list[str]:
+        """Returns the notes that its answers carry."""
+        found = [*notes_of(self.settings.mode)]
+        if self.profile.is_provisional:
+            found.append(
+                f"The profile is provisional: it was fitted to {self.profile.records:,} payload records, and the monitor asks for"
+                f" {self.monitor.min_records:,}."
+            )
+        for attribute in self.attributes:
+            name, fitted = attribute.name, attribute.profile
+            if self.settings.mode is Mode.PARITY:
+                found += [f"{name} {group} has no threshold and keeps its outcomes: {reason}." for group, reason in fitted.untouched]
+            elif not fitted.stand_ins:
+                found.append(f"{name} is not mitigated: {fitted.reason}.")
+        if self.settings.mode is Mode.PARITY and self.profile.favourable is None:
+            found.append("Nothing is lifted: the model has not given a favourable answer yet.")
+        return found
+
+
+class ActivePlans:
+    """The plans of one process. Belongs to one event loop."""
+
+    def __init__(self, ingestion: Ingestion, read: Callable[[Plan], ActivePlan]) -> None:
+        self._ingestion = ingestion
+        self._read = read
+        self._kept: dict[str, tuple[ActivePlan, float]] = {}
+        self._running: dict[str, asyncio.Task[ActivePlan]] = {}
+
+    async def current(self, deployment_id: str) -> ActivePlan:
+        """Returns the deployment's plan, at most `KEPT_SECONDS` old; callers that wait for one share one look-up.
+
+        Raises:
+            NotFound: there is no such deployment.
+            Conflict: it has no endpoint or no monitor, or nothing of it is mitigated.
+            Unavailable: the database does not answer.
+        """
+        found = self._kept.get(deployment_id)
+        if found is not None and monotonic_seconds() < found[1]:
+            return found[0]
+        task = self._running.get(deployment_id)
+        if task is None:
+            task = self._running[deployment_id] = asyncio.create_task(self._read_current(deployment_id))
+            task.add_done_callback(lambda ended: self._end(deployment_id, ended))
+        # A caller that goes away must not end the look-up for the others.
+        return await asyncio.shield(task)
+
+    def forget(self, deployment_id: str) -> None:
+        """Makes the next request read the plan again."""
+        self._kept.pop(deployment_id, None)
+        self._running.pop(deployment_id, None)
+
+    async def is_outdated(self, plan: ActivePlan) -> bool:
+        """Returns whether the deployment has changed since: refusals must not rest on an old schema.
+
+        Raises:
+            NotFound: it was deleted.
+            Unavailable: the database does not answer.
+        """
+        return await self._ingestion.current_plan(plan.deployment.id) is not plan.records
+
+    async def _read_current(self, deployment_id: str) -> ActivePlan:
+        asked_at = monotonic_seconds()
+        # The row's version is read first: any change while the rest is read makes the later write fail, and the request start again.
+        records = await self._ingestion.current_plan(deployment_id)
+        plan = await asyncio.to_thread(self._read, records)
+        if len(self._kept) >= _MOST_PLANS:
+            self._kept.clear()
+        self._kept[deployment_id] = (plan, asked_at + KEPT_SECONDS)
+        return plan
+
+    def _end(self, deployment_id: str, task: "asyncio.Task[ActivePlan]") -> None:
+        if not task.cancelled():
+            task.exception()  # read also where every waiting caller has gone, or asyncio logs it
+        # After `forget` another look-up may have taken its place.
+        if self._running.get(deployment_id) is task:
+            del self._running[deployment_id]
+
+
+class PlanReader:
+    """Reads plans from the database; blocks. Safe to be called from several threads."""
+
+    def __init__(self, database: Database, sealer: Sealer) -> None:
+        self._database = database
+        self._sealer = sealer
+        self._detectors = LoadedDetectors()
+
+    def read(self, records: Plan) -> ActivePlan:
+        """Returns the plan of the deployment that these records belong to.
+
+        Raises:
+            NotFound, Conflict, Unavailable: as `ActivePlans.current`.
+        """
+        with self._database.transaction() as session:
+            deployment = Deployments(session, self._sealer).get(records.target.id)
+            monitor, settings = monitor_of(session, deployment.no), settings_of(session, deployment.no)
+        if deployment.endpoint is None:
+            raise Conflict(f"Deployment {deployment.id} has no endpoint, so its model cannot be asked; give it one.")
+        if monitor is None:
+            raise Conflict(f"Deployment {deployment.id} has no fairness monitor, which says whose outcomes are mitigated; put one first.")
+        mitigated = mitigated_attributes(settings, monitor)
+        if not mitigated:
+            raise Conflict(f"The mitigation settings of {deployment.id} leave no attribute of its fairness monitor; change them.")
+        try:
+            profile = current_profile(self._database, deployment, monitor, settings, now=utc_now())
+        except InvalidInput as error:
+            raise Conflict(f"The fairness monitor of {deployment.id} cannot be applied to what was logged. {error}") from error
+        attributes = []
+        for attribute in monitor.attributes:
+            if attribute.feature not in mitigated:
+                continue
+            column, fitted = deployment.schema.column(attribute.feature), profile.attribute(attribute.feature)
+            if column is None or fitted is None:
+                raise Conflict(
+                    f"{attribute.feature} is named by the monitor but no longer a column of {deployment.id}; change the monitor."
+                )
+            attributes.append(MitigatedAttribute(ListedGroups.of(attribute, column), fitted))
+        features = tuple(column.name for column in deployment.schema.features)
+        chooser, detector_version = self._read_chooser(deployment, settings, profile)
+        return ActivePlan(
+            records=records,
+            deployment=deployment,
+            monitor=monitor,
+            settings=settings,
+            profile=profile,
+            attributes=tuple(attributes),
+            copy_sets=CopySets([attribute.profile for attribute in attributes], features),
+            decider=Decider(Judge.of(monitor.outcomes, profile), settings.mode, OutcomeClassifier(monitor.outcomes)),
+            model=ModelKey(deployment.endpoint, deployment.outputs, features),
+            chooser=chooser,
+            detector_version=detector_version,
+        )
+
+    def _read_chooser(self, deployment: Deployment, settings: MitigationSettings, profile: Profile) -> tuple[Chooser | None, int | None]:
+        """Returns the chooser and its newest training; every later usable training raises that version."""
+        if settings.bias_detector is not DetectorUse.CHOOSE:
+            return None, None
+        with self._database.transaction() as session:
+            versions = usable_versions(session, deployment.no, profile.basis)
+            detectors = self._detectors.of_versions(session, deployment.no, versions)
+        if not detectors:
+            return None, None
+        return DetectorChooser(detectors), max(versions[attribute] for attribute in detectors)

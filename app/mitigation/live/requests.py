@@ -1,0 +1,192 @@
+"""A request for debiased predictions in any form. Here its shape is read; ingestion checks the values, and one bad value refuses all."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from ...domain.texts import printable
+from ...errors import FieldProblem, InvalidInput, TooLarge
+from ...ingest.bodies import decoded_json, decompressed, require_decodable
+from ...ingest.cells import record_id
+from ...ingest.checked import Cells, RecordRefused
+from ...ingest.limits import MAX_RECORD_BYTES
+from ...ingest.native import read_members, read_optional
+from ...ingest.objects import check_objects
+from ...ingest.plan import Plan
+from ...ingest.sizes import size_of, size_problem
+from ...ingest.tables import Refusals
+from ...payloads.forms import Form, Objects, Tables
+from ...payloads.registry import FORMS, form_of
+from ...payloads.tables import require_members
+
+MAX_RECORDS = 1_000
+"""Max records of one request."""
+
+MOST_PROBLEMS = 100
+"""Max problems that one answer lists."""
+
+_MOST_GROWTH = 8
+"""Max growth of a record between its size as sent and as measured: `1e15` is written with all digits."""
+
+_RECORDS = "records"
+_RECORD = frozenset({"id", "features", "meta"})
+_SHAPES = ["{records: […]}", *(form.shape for form in FORMS)]
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """The records of a request, each value as it is stored; position i of every list is the same record.
+
+    Features and meta fields are in schema order. An id of None is to be generated; a record may come without meta fields. Without a
+    form they came as records of our own. `path` is the place of the records in the body.
+    """
+
+    form: Form | None
+    path: str
+    ids: list[str | None]
+    features: Sequence[Cells]
+    meta: Sequence[Cells | None]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class _Sent(Struct, frozen=True, kw_only=True):
+    """The records of a request in any form, unchecked: features and meta fields as objects of columns and values.
+
+    `features_path` and `meta_path` are the paths of both in record number {}.
+    """
+
+    path: str
+    ids: list[str | None]
+    features: Sequence[Any]
+    meta: Sequence[Any]
+    features_path: str
+    meta_path: str
+
+
+def read_asked(body: bytes, encoding: str, plan: Plan) -> Asked:
+    """Returns the records that were sent; `encoding` is the body's Content-Encoding.
+
+    Raises:
+        InvalidInput: something in it does not match the schema; names each offending field.
+        TooLarge: it exceeds the limits of one request.
+        UnsupportedMediaType: it is compressed with something other than gzip.
+    """
+    body = decompressed(body, encoding)
+    require_decodable(body)
+    decoded = decoded_json(body)
+    value, form = decoded.value, None
+    if isinstance(value, dict) and _RECORDS in value:
+        require_members(value, "", frozenset({_RECORDS}), next_to=_RECORDS)
+        sent = _read_records(value[_RECORDS])
+    else:
+        form = form_of(value)
+        if form is None:
+            raise InvalidInput.of("body", f"must be {', '.join(_SHAPES[:-1])} or {_SHAPES[-1]}")
+        found = form.read_request(value)
+        sent = _read_objects(found, plan) if isinstance(found, Objects) else _read_tables(found, plan)
+
+    refusals, meta_refusals = Refusals(), Refusals()
+    features = check_objects(sent.features, plan.features, refusals, is_plain=decoded.is_plain)
+    with_meta = [place for place, one in enumerate(sent.meta) if one is not None]
+    checked = check_objects([sent.meta[place] for place in with_meta], plan.meta, meta_refusals, is_plain=decoded.is_plain)
+    meta = dict(zip(with_meta, checked, strict=True))
+    faults = [(place, sent.features_path, "features", *fault) for place, fault in refusals.found.items()]
+    faults += [(with_meta[place], sent.meta_path, "meta", *fault) for place, fault in meta_refusals.found.items()]
+    if faults:
+        # A field is named as the sender wrote it: features are under their own member only in records of our own.
+        problems = [
+            FieldProblem(path.format(place) + field.removeprefix(kind), reason) for place, path, kind, field, reason in sorted(faults)
+        ]
+        raise InvalidInput(problems[:MOST_PROBLEMS])
+    asked = Asked(form=form, path=sent.path, ids=sent.ids, features=features, meta=[meta.get(place) for place in range(len(features))])
+    if len(body) * _MOST_GROWTH > MAX_RECORD_BYTES:
+        sizes = map(size_problem, map(size_of, asked.ids, asked.features, asked.meta))
+        large = [FieldProblem(f"{asked.path}[{place}]", problem) for place, problem in enumerate(sizes) if problem is not None]
+        if large:
+            raise InvalidInput(large[:MOST_PROBLEMS])
+    return asked
+
+
+def _read_records(records: Any) -> _Sent:  # noqa: ANN401 - a decoded JSON value of which nothing is known yet
+    """Reads the records of `{"records": [{id?, features, meta?}]}`."""
+    if not isinstance(records, list):
+        raise InvalidInput.of(_RECORDS, "must be an array of records")
+    _require_count(len(records), _RECORDS)
+    ids, problems = [], []
+    for index, record in enumerate(records):
+        try:
+            members = read_members(record, _RECORD)
+            ids.append(read_optional("id", record_id, members))
+            if "features" not in members:
+                problems.append(FieldProblem(f"{_RECORDS}[{index}].features", "is missing"))
+        except RecordRefused as refused:
+            where = "" if refused.field == "record" else f".{refused.field}"
+            problems.append(FieldProblem(f"{_RECORDS}[{index}]{where}", refused.reason))
+    if problems:
+        raise InvalidInput(problems[:MOST_PROBLEMS])
+    return _Sent(
+        path=_RECORDS,
+        ids=ids,
+        features=[record["features"] for record in records],
+        meta=[record.get("meta") for record in records],
+        features_path="records[{}].features",
+        meta_path="records[{}].meta",
+    )
+
+
+def _read_objects(sent: Objects, plan: Plan) -> _Sent:
+    """Reads objects of columns and values, meta fields among them."""
+    rows, names = sent.rows, plan.meta.names
+    _require_count(len(rows), sent.path)
+    # A column that is in neither list is left among the features, whose check refuses it.
+    features = [{name: value for name, value in row.items() if name not in names} if isinstance(row, dict) else row for row in rows]
+    has_meta = any(isinstance(row, dict) and not names.isdisjoint(row) for row in rows)
+    meta = [{name: row[name] for name in names if name in row} if has_meta and isinstance(row, dict) else None for row in rows]
+    path = sent.path + "[{}]"
+    return _Sent(path=sent.path, ids=[None] * len(rows), features=features, meta=meta, features_path=path, meta_path=path)
+
+
+def _read_tables(sent: Tables, plan: Plan) -> _Sent:
+    """Reads rows under a line of column names, meta fields among them or in a table of their own."""
+    table, meta_table, names = sent.table, sent.meta, plan.meta.names
+    _require_count(len(table.values), table.values_path)
+    problems = []
+    for place, name in enumerate(table.fields):
+        where = f"{table.fields_path}[{place}]"
+        if name not in plan.features.names | names:
+            problems.append(FieldProblem(where, f"names {printable(name)}, which is not a column of the schema"))
+        elif meta_table is not None and name in names:
+            # One of the two would be ignored.
+            problems.append(FieldProblem(where, f"names {printable(name)}, a meta field; as meta is sent, it belongs there"))
+    # Every row lacks what the line of names lacks, so it is said once.
+    missing = [column.name for column in plan.features.columns if column.name not in table.fields]
+    reason = "it is missing; a feature without a value must be sent as null"
+    problems += [FieldProblem(table.fields_path, f"lacks {name}: {reason}") for name in missing]
+    for place, name in enumerate(meta_table.fields if meta_table is not None else ()):
+        if name not in names and meta_table is not None:
+            where = f"{meta_table.fields_path}[{place}]"
+            problems.append(FieldProblem(where, f"names {printable(name)}, which is not a meta field of the schema"))
+    if problems:
+        raise InvalidInput(problems[:MOST_PROBLEMS])
+
+    with_meta = meta_table or (table if names.intersection(table.fields) else None)
+    meta: list[Any] = [None] * len(table.values)
+    if with_meta is not None:
+        meta = [{name: row[place] for place, name in enumerate(with_meta.fields) if name in names} for row in with_meta.values]
+    return _Sent(
+        path=table.values_path,
+        ids=[None] * len(table.values),
+        features=[{name: row[place] for place, name in enumerate(table.fields) if name not in names} for row in table.values],
+        meta=meta,
+        features_path=table.values_path + "[{}]",
+        meta_path=(with_meta or table).values_path + "[{}]",
+    )
+
+
+def _require_count(count: int, where: str) -> None:
+    if count == 0:
+        raise InvalidInput.of(where, "must hold at least one record")
+    if count > MAX_RECORDS:
+        raise TooLarge(f"The request holds {count:,} records; at most {MAX_RECORDS:,} are taken at once.")

@@ -1,0 +1,188 @@
+"""The path of a live request: read, score, copy, score the copies, decide, log both outcomes, answer.
+
+The model is called once for the records and their copies together where these are few, else once for the records and once for all of
+their copies. Nothing is random and no label is read.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from ...clock import monotonic_seconds
+from ...domain.records import Prediction
+from ...errors import InvalidInput, NotFound, ScoringFailed, Unavailable
+from ...ingest import Ingestion
+from ...payloads.answers import Answer
+from ...scoring.live import LiveModel, LiveModels
+from ...security.principals import Principal
+from ...store.writing import StaleTarget
+from ...telemetry.metrics import debiased_records
+from .answers import Answered, write_answer
+from .cases import Case, Groups, copy_rows, decide, find_groups, find_waiting, open_cases, pick_early_copies, split_answers
+from .debiasing import Debiased, Debiasing
+from .logged import build_payload
+from .plan import ActivePlan, ActivePlans
+from .requests import Asked, read_asked
+
+_ATTEMPTS = 5
+"""Max attempts at one request; another is made when the deployment changed during the last."""
+
+_PAUSE_SECONDS = 0.05
+
+_RESERVE = 0.25
+"""Fraction of the caller's time that is kept from the model, for logging the records."""
+
+_LARGEST_RESERVE_SECONDS = 1.0
+
+_HEAD_START = 0.25
+"""Fraction of the model's time after which the records are also sent alone, if the call with their copies is not answered yet."""
+
+_INLINE_BYTES = 256 * 1024
+_INLINE_COPIES = 2_000
+"""Max copies handled on the event loop (a few milliseconds); more are handled in a thread, so that other requests get their turn."""
+
+
+class LiveRequest(Struct, frozen=True, kw_only=True):
+    """A request as sent: body, its Content-Encoding, start on the monotonic clock, and the seconds that all of it may take."""
+
+    body: bytes
+    encoding: str
+    began: float
+    timeout_seconds: float
+
+    @property
+    def deadline(self) -> float:
+        """Returns when the whole answer must be there, on the monotonic clock."""
+        return self.began + self.timeout_seconds
+
+    @property
+    def model_deadline(self) -> float:
+        """Returns when the model must have answered, on the monotonic clock."""
+        return self.deadline - min(_RESERVE * self.timeout_seconds, _LARGEST_RESERVE_SECONDS)
+
+
+class ActiveMitigation:
+    """Debiased answers of one process. Belongs to one event loop."""
+
+    def __init__(self, ingestion: Ingestion, plans: ActivePlans, models: LiveModels) -> None:
+        self._ingestion = ingestion
+        self._plans = plans
+        self._models = models
+
+    async def stop(self) -> None:
+        """Closes the connections to models."""
+        await self._models.close()
+
+    async def answer(self, deployment_id: str, request: LiveRequest, *, caller: Principal, now: datetime) -> dict[str, Any]:
+        """Returns the debiased answers in the form in which the records came, after both outcomes are stored durably.
+
+        Raises:
+            NotFound: there is no such deployment, as far as the caller may know.
+            Conflict: it has no endpoint or no monitor, or nothing of it is mitigated.
+            InvalidInput, TooLarge, UnsupportedMediaType: the request cannot be read; nothing was sent to the model and nothing stored.
+            ScoringFailed: the model gave no usable answer to the records themselves; nothing was stored.
+            Unavailable: they could not be stored in time, or it is unknown whether they were; send the same records again.
+        """
+        try:
+            async with asyncio.timeout(request.deadline - monotonic_seconds()):
+                if not caller.sees((await self._ingestion.plan(deployment_id)).target.no):
+                    raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
+                for _ in range(_ATTEMPTS):
+                    plan = await self._plans.current(deployment_id)
+                    try:
+                        return await self._answer(plan, request, now)
+                    except StaleTarget:
+                        self._plans.forget(deployment_id)
+                        await asyncio.sleep(_PAUSE_SECONDS)
+        except TimeoutError as error:
+            raise Unavailable(
+                "The time was too short. Whether the records were stored in it is not known: send them again with their ids."
+            ) from error
+        raise Unavailable("The deployment is being changed or deleted. Send the records again in a moment.")
+
+    async def _answer(self, plan: ActivePlan, request: LiveRequest, now: datetime) -> dict[str, Any]:
+        try:
+            if len(request.body) < _INLINE_BYTES and not request.encoding:
+                asked = read_asked(request.body, request.encoding, plan.records)
+            else:
+                asked = await asyncio.to_thread(read_asked, request.body, request.encoding, plan.records)
+        except InvalidInput:
+            # A refusal must not rest on a schema that has changed since the plan was read.
+            if await self._plans.is_outdated(plan):
+                raise StaleTarget([]) from None
+            raise
+        async with self._models.using(plan.deployment.no, plan.model) as model:
+            groups = find_groups(plan, asked)
+            own, copied = await _score(plan, asked, groups, model, request)
+            cases = open_cases(plan, asked, groups, own.predictions)
+            early = [place for place, case in enumerate(cases) if case.decided is None and place in copied]
+            decide(plan, [cases[place] for place in early], [copied[place] for place in early])
+            warning = await _debias(plan, find_waiting(cases), model, request.model_deadline)
+        debiased = [case.decided for case in cases if case.decided is not None]
+        checked = build_payload(plan, asked, own.predictions, debiased)
+        ids, outcome = await self._ingestion.store(checked, plan.records, now=now)
+        for debiasing, count in Counter(one.debiasing for one in debiased).items():
+            debiased_records.labels(debiasing.value).inc(count)
+        return write_answer(plan, asked, Answered(own, debiased, ids, outcome, warning))
+
+
+async def _score(
+    plan: ActivePlan, asked: Asked, groups: Sequence[Groups], model: LiveModel, request: LiveRequest
+) -> tuple[Answer, dict[int, Sequence[Prediction]]]:
+    """Returns the model's answer to the records and, where they were sent together, those to their copies by record.
+
+    If that fails, in one attempt, or takes long, the records are also sent alone: the copies may be at fault. The first answer
+    counts, so a slow model loses none of its time.
+    """
+    early, deadline = pick_early_copies(plan, asked, groups), request.model_deadline
+    if not early:
+        return await model.score(asked.features, deadline=deadline), {}
+    rows = [row for place, copies in early.items() for row in copies.rows(asked.features[place])]
+    together = asyncio.ensure_future(model.score([*asked.features, *rows], deadline=deadline, attempts=1))
+    calls = [together]
+    try:
+        await asyncio.wait(calls, timeout=_HEAD_START * (deadline - monotonic_seconds()))
+        if not together.done() or together.exception() is not None:
+            calls.append(asyncio.ensure_future(model.score(asked.features, deadline=deadline)))
+        # The first with an answer, the earlier of two that are ready; where all fail, the last.
+        first, waiting = calls[-1], set(calls)
+        while waiting:
+            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            answered = [call for call in calls if call in done and call.exception() is None]
+            if answered:
+                first, waiting = answered[0], set()
+    finally:
+        # Awaited after its end, because an exception that nobody reads is logged as an error.
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+    answer, count = first.result(), len(asked)
+    if first is not together:
+        return answer, {}
+    own = Answer(answer.fields, answer.rows[:count], answer.predictions[:count])
+    return own, dict(zip(early, split_answers(answer.predictions[count:], early.values()), strict=True))
+
+
+async def _debias(plan: ActivePlan, waiting: Sequence[Case], model: LiveModel, deadline: float) -> str | None:
+    """Decides the records by one call for all of their copies; returns the reason where the model did not answer."""
+    if not waiting:
+        return None
+    sets = [case.copies for case in waiting]
+    is_few = sum(copies.count for copies in sets) <= _INLINE_COPIES
+    rows = copy_rows(waiting) if is_few else await asyncio.to_thread(copy_rows, waiting)
+    try:
+        answer = await model.score(rows, deadline=deadline)
+    except ScoringFailed as error:
+        for case in waiting:
+            case.decided = Debiased(case.own, Debiasing.NOT_SCORED)
+        return f"The copies could not be scored, so {len(waiting):,} of the answers are the model's own. {error}"
+    answers = split_answers(answer.predictions, sets)
+    if is_few:
+        decide(plan, waiting, answers)
+    else:
+        await asyncio.to_thread(decide, plan, waiting, answers)
+    return None

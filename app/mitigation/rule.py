@@ -1,0 +1,238 @@
+"""The rule of mitigation. A live request applies it to a few records, a check to its whole window.
+
+First, the model's answers to copies of a record give its outcome as reference: the outcome with a reference value. Then the mode combines
+this outcome with the record's own one into its outcome after mitigation. No model, no database. Nothing is random, and only outcomes
+that the model itself gave are returned. Only its own copies decide a record, so the other records of a request or window have no effect.
+
+Source: spec of the fairness check, section 8.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..domain.mitigation import CutOff, Mode, Profile, Reading
+from ..domain.outcomes import Outcome, OutcomeRule
+from ..domain.values import Range
+from ..metrics.groups import FloatArray, IntArray
+from ..records.cells import NumberCells
+from ..records.outcomes import classify_cells
+from ..records.scores import read_scores
+
+BoolArray = npt.NDArray[np.bool_]
+
+Probability: TypeAlias = "float | tuple[float, ...] | None"
+"""A probability as the model answered it: one number, or one for each class."""
+
+UNKNOWN = int(Outcome.UNCLASSIFIED)
+"""The outcome as reference of a record whose copies decide nothing."""
+
+ALMOST = 1e-12
+"""Max difference at which two shares or means count as equal: sums of the same parts in another order differ in the last digits."""
+
+_DECODER = msgspec.json.Decoder(float | tuple[float, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """The model's way to decide: the outcome rule, how its probabilities are read, and its cut-off; the last two are None if unknown."""
+
+    rule: OutcomeRule
+    reading: Reading | None
+    cut_off: CutOff | None
+
+    @classmethod
+    def of(cls, rule: OutcomeRule, profile: Profile) -> "Judge":
+        """Returns the way to decide that a profile has learned."""
+        return cls(rule, profile.reading, profile.cut_off)
+
+    @property
+    def predicts_numbers(self) -> bool:
+        """Returns whether the model predicts real numbers: then outcomes are ranges, and the mean of copies has one."""
+        return any(isinstance(value, Range) for value in self.rule.favourable)
+
+    @property
+    def may_leave_agreed(self) -> bool:
+        """Returns whether numbers that all have one outcome may have a mean with another: only if an outcome consists of several ranges."""
+        return self.predicts_numbers and max(len(self.rule.favourable), len(self.rule.unfavourable)) > 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CopyAnswers:
+    """The model's answers to copies, one entry for each copy [copies], in any order.
+
+    `records` are the places of the records that were copied, `shares` the part of the reference records that each copy represents.
+    `numbers` are the predictions where the model predicts real numbers, else NaN.
+    """
+
+    records: IntArray
+    outcomes: IntArray
+    shares: FloatArray
+    probabilities: Sequence[Probability]
+    numbers: FloatArray
+
+    def select(self, chosen: BoolArray) -> "CopyAnswers":
+        """Returns the answers to the chosen copies [copies]."""
+        return CopyAnswers(
+            self.records[chosen],
+            self.outcomes[chosen],
+            self.shares[chosen],
+            [self.probabilities[entry] for entry in np.flatnonzero(chosen).tolist()],
+            self.numbers[chosen],
+        )
+
+    def weighted(self) -> "CopyAnswers":
+        """Returns the answers with a share above 0. If no answer of a record has one, all its answers are returned, with equal shares."""
+        has_share = self.shares > 0
+        of_record = np.isin(self.records, self.records[has_share])
+        return replace(self, shares=np.where(of_record, self.shares, 1.0)).select(has_share | ~of_record)
+
+    def entries(self) -> dict[int, list[int]]:
+        """Returns the places of each record's answers."""
+        found: dict[int, list[int]] = {}
+        for entry, record in enumerate(self.records.tolist()):
+            found.setdefault(record, []).append(entry)
+        return found
+
+
+def outcomes_as_reference(
+    classified: IntArray, favourable: IntArray, read_answers: Callable[[IntArray], CopyAnswers], judge: Judge
+) -> IntArray:
+    """Returns the outcome of each record with a reference value [records], UNKNOWN where its copies decide nothing.
+
+    `classified` and `favourable` [records] count the copies of each record with any outcome, and with the favourable one. If the copies
+    of a record agree, they decide. For the other records `read_answers` returns the answers: their mean probability is compared with the
+    model's own cut-off. Without probabilities the outcome of the greater share of copies counts, and a tie decides nothing. Unclassified
+    copies take no part. If the model predicts real numbers, the outcome of their mean counts; if the copies agree but their mean has
+    another outcome, nothing is decided.
+    """
+    found: IntArray = np.where(classified == 0, UNKNOWN, np.where(favourable == 0, int(Outcome.UNFAVOURABLE), int(Outcome.FAVOURABLE)))
+    is_divided = (favourable > 0) & (favourable < classified)
+    # Most records have copies that agree: reading the answers of all of them would take many times longer.
+    read = np.flatnonzero((classified > 1) if judge.may_leave_agreed else is_divided)
+    if not len(read):
+        return found
+    answers = read_answers(read)
+    known = answers.select(answers.outcomes != UNKNOWN).weighted()
+    # From here on records are numbered by their place among the read ones.
+    known = replace(known, records=np.searchsorted(read, known.records))
+    sides = (int(Outcome.UNFAVOURABLE), int(Outcome.FAVOURABLE))
+    against, for_it = (np.bincount(known.records, known.shares * (known.outcomes == side), len(read)) for side in sides)
+    by_share = np.where(np.abs(for_it - against) <= ALMOST, UNKNOWN, np.where(for_it > against, sides[1], sides[0]))
+    by_mean = _outcomes_of_means(mean_probabilities(known, len(read)), judge)
+    decided = np.where(by_mean == UNKNOWN, by_share, by_mean)
+    if judge.predicts_numbers:
+        numbers = mean_numbers(known, len(read))
+        # A mean between the ranges decides nothing: the shares of its copies must not decide instead.
+        of_mean = classify_cells(NumberCells(pa.array(numbers)), judge.rule)
+        of_mean = np.where(is_divided[read] | (of_mean == found[read]), of_mean, UNKNOWN)
+        decided = np.where(np.isnan(numbers), decided, of_mean)
+    found[read] = decided
+    return found
+
+
+def mean_probabilities(answers: CopyAnswers, count: int) -> list[Probability]:
+    """Returns the mean probability of each record's copies by share [records], in the model's own form.
+
+    None where a record has no copies, or where one of them has no probability or another form than the others.
+    """
+    weighted = answers.weighted()
+    found: list[Probability] = [None] * count
+    for record, entries in weighted.entries().items():
+        shares = weighted.shares[entries].tolist()
+        probabilities = [weighted.probabilities[entry] for entry in entries]
+        numbers = [one for one in probabilities if isinstance(one, int | float)]
+        lists = [one for one in probabilities if isinstance(one, tuple)]
+        if len(numbers) == len(entries):
+            found[record] = _mean(numbers, shares)
+        elif len(lists) == len(entries) and len(set(map(len, lists))) == 1:
+            found[record] = tuple(_mean(column, shares) for column in zip(*lists, strict=True))
+    return found
+
+
+def mean_numbers(answers: CopyAnswers, count: int) -> FloatArray:
+    """Returns the mean of each record's predicted numbers by share [records]; NaN where it has no copies, or one without a number."""
+    weighted = answers.weighted()
+    found = np.full(count, np.nan)
+    for record, entries in weighted.entries().items():
+        found[record] = _mean(weighted.numbers[entries].tolist(), weighted.shares[entries].tolist())
+    return found
+
+
+def substitute(own: IntArray, as_reference: IntArray, is_monitored: BoolArray, mode: Mode) -> IntArray:
+    """Returns the outcomes [records] after mitigation by substitution; a record's own one where nothing better is known."""
+    is_known = is_monitored & (own != UNKNOWN) & (as_reference != UNKNOWN)
+    # The code of the favourable outcome is the greater one, so lifting takes the maximum.
+    found: IntArray = np.where(is_known, as_reference if mode is Mode.REFERENCE_SUBSTITUTION else np.maximum(own, as_reference), own)
+    return found
+
+
+def lift(own: IntArray, scores: FloatArray, thresholds: FloatArray) -> IntArray:
+    """Returns the outcomes [records] after parity mode: an unfavourable one whose score reaches the threshold becomes favourable.
+
+    A score that is missing, NaN, reaches none; a threshold of infinity is reached by none.
+    """
+    found: IntArray = np.where((own == Outcome.UNFAVOURABLE) & (scores >= thresholds), int(Outcome.FAVOURABLE), own)
+    return found
+
+
+def score_texts(texts: Sequence[str | None], reading: Reading | None) -> FloatArray:
+    """Returns the probability of the favourable outcome [records], from probabilities as JSON texts; NaN where one does not show it."""
+    if reading is None:
+        return np.full(len(texts), np.nan)
+    return read_scores(reading, pa.chunked_array([pa.array(texts, pa.string())]))
+
+
+def known_scores(texts: Sequence[str | None], reading: Reading | None) -> list[float | None]:
+    """Returns the result of `score_texts` as a list, with None instead of NaN."""
+    return [None if math.isnan(score) else score for score in score_texts(texts, reading).tolist()]
+
+
+def write_probabilities(probabilities: Iterable[Probability]) -> list[str | None]:
+    """Returns probabilities as JSON texts, in which they are stored."""
+    return [None if one is None else msgspec.json.encode(one).decode() for one in probabilities]
+
+
+def read_probability(text: str | None) -> Probability:
+    """Returns a stored probability; None where there is none, or of no known form."""
+    if text is None:
+        return None
+    try:
+        found: Probability = _DECODER.decode(text)
+    except msgspec.ValidationError:
+        return None
+    return found
+
+
+def _outcomes_of_means(means: Sequence[Probability], judge: Judge) -> IntArray:
+    """Returns the outcome of each mean probability by the model's own way to decide, UNKNOWN where it decides nothing."""
+    found: IntArray = np.full(len(means), UNKNOWN, dtype=np.int64)
+    if judge.cut_off is not None:
+        cut_off, scores = judge.cut_off, score_texts(write_probabilities(means), judge.reading)
+        # Favourable: above the cut-off, or at or above the lowest favourable score seen, if all unfavourable ones seen are lower.
+        was_seen = (cut_off.lowest_favourable > cut_off.highest_unfavourable) & (scores >= cut_off.lowest_favourable - ALMOST)
+        is_favourable = was_seen | (scores > cut_off.value + ALMOST)
+        found = np.where(np.isnan(scores), UNKNOWN, np.where(is_favourable, int(Outcome.FAVOURABLE), int(Outcome.UNFAVOURABLE)))
+    classes = judge.reading.classes if judge.reading is not None else ()
+    of_classes = [place for place, mean in enumerate(means) if isinstance(mean, tuple) and len(mean) == len(classes) > 0]
+    if of_classes:
+        # A model of several classes predicts the one with the greatest probability; equal ones must lead to one outcome.
+        table = np.array([means[place] for place in of_classes], dtype=np.float64)
+        is_greatest = table.max(axis=1, keepdims=True) - table <= ALMOST
+        outcomes = np.array([UNKNOWN if text is None else int(judge.rule.classify_text(text)) for text in classes])
+        greatest, least = (np.where(is_greatest, outcomes, other) for other in (outcomes.min(), outcomes.max()))
+        found[of_classes] = np.where(greatest.max(axis=1) == least.min(axis=1), greatest.max(axis=1), UNKNOWN)
+    return found
+
+
+def _mean(numbers: Sequence[float], shares: Sequence[float]) -> float:
+    """Returns the mean by share, never outside the numbers: rounding must not make a probability of more than 1."""
+    # The exact sum does not depend on the order of the copies, which a live request and a check have in different orders.
+    mean = math.fsum(number * share for number, share in zip(numbers, shares, strict=True)) / math.fsum(shares)
+    return min(max(mean, min(numbers)), max(numbers))

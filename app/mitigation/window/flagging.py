@@ -1,0 +1,76 @@
+"""Flags the records of a window that need a second look: their outcome would be another with a reference value."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from ...checks.subject import Subject
+from ...checks.window import PayloadWindow
+from ...domain.checks import Trigger
+from ...domain.mitigation import FlaggedRecord, Profile
+from ...store.checks.results import newest_success_before
+from ...store.database.arrow import ArrowReader
+from ...store.records.window import probabilities_of
+from ..rule import UNKNOWN, known_scores, mean_probabilities, write_probabilities
+from .treated import TreatedWindow, read_reference_answers
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """A check's flags among the records that it examined for an attribute: they hold now, and replace earlier `kinds`.
+
+    `groups` are the labels of the attribute's monitored groups.
+    """
+
+    attribute: str
+    groups: Sequence[str]
+    examined: Sequence[int]
+    found: Sequence[FlaggedRecord]
+    kinds: Sequence[str] = ("changed", "likely")
+
+
+def is_flagged_already(session: Session, subject: Subject, profile: Profile) -> bool:
+    """Returns whether earlier checks flagged by this profile, so that only records with new copies need examining.
+
+    That holds from hour to hour. A requested range, or the first window of a changed monitor, reaches back to records
+    that were last examined by another profile, or never, though their copies are there.
+    """
+    if subject.check.trigger is Trigger.RANGE:
+        return False
+    last = newest_success_before(session, subject.deployment.no, subject.check.span.end)
+    if last is None or last.monitor_version != subject.monitor.version:
+        return False
+    return last.window.get("mitigation_profile_version") == profile.version
+
+
+def flag_records(reader: ArrowReader, subject: Subject, window: PayloadWindow, treated: TreatedWindow, *, only_new: bool) -> Flags:
+    """Returns the monitored records of the window whose outcome as reference is another, whatever the mode."""
+    examined = treated.is_new() if only_new else np.ones(len(window), dtype=np.bool_)
+    is_other = (treated.as_reference != UNKNOWN) & (treated.as_reference != treated.own)
+    changed = np.flatnonzero(examined & treated.is_monitored() & is_other)
+    record_nos, times, attribute = window.record_nos(), window.rows["logged_at"], treated.profile.feature
+    found = []
+    if len(changed):
+        reading, nos = treated.judge.reading, record_nos[changed].tolist()
+        own = probabilities_of(reader, subject.deployment.no, window.reach(), nos)
+        means = mean_probabilities(read_reference_answers(treated.copies, treated.profile, treated.judge, changed), len(window))
+        own_scores = known_scores([own.get(no) for no in nos], reading)
+        reference_scores = known_scores(write_probabilities([means[record] for record in changed.tolist()]), reading)
+        for no, record, own_score, reference_score in zip(nos, changed.tolist(), own_scores, reference_scores, strict=True):
+            found.append(
+                FlaggedRecord(
+                    record_no=no,
+                    attribute=attribute,
+                    logged_at=times[record].as_py(),
+                    model_revision=subject.deployment.model_revision,
+                    group=treated.grouping.groups[treated.grouping.codes[record]].label,
+                    kind="changed",
+                    direction="lifted" if treated.as_reference[record] > treated.own[record] else "lowered",
+                    own_score=own_score,
+                    reference_score=reference_score,
+                    gap=0.0 if own_score is None or reference_score is None else abs(reference_score - own_score),
+                )
+            )
+    return Flags(attribute, treated.monitored_labels, record_nos[examined].tolist(), found)

@@ -1,0 +1,136 @@
+"""Accuracy before and after mitigation: labelled records whose debiased outcome is known without asking the model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...checks.feedback import PROBABILITY
+from ...checks.labelled import Labelled
+from ...checks.outcomes_of_copies import CopyOutcomes, fill_stored, target_key
+from ...checks.revisions import OtherRevisions
+from ...checks.subject import Subject
+from ...domain.mitigation import Mode
+from ...domain.outcomes import Outcome
+from ...metrics.groups import IntArray, as_groups
+from ...metrics.tables import DebiasedFeedback
+from ...records.grouping import Grouping
+from ...records.scores import read_scores
+from ...store.database.arrow import ArrowReader
+from ...store.records.counterfactuals import TargetKey, stored_outcomes
+from ..rule import UNKNOWN, BoolArray, lift, substitute
+from .treated import TreatedWindow, find_counted_references, find_monitored, find_outcomes_as_reference, spread_thresholds
+
+NO_RECORD = -1
+"""Record number of a label that came with features of its own: no copies of it were scored."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelTables:
+    """The labels of the span and the additional ones, before and after; the number that could not be compared, and why.
+
+    `revisions` counts, for the span and the additional ones, the model revisions of the labelled predictions.
+    """
+
+    own: DebiasedFeedback
+    additional: DebiasedFeedback
+    without_copies: int
+    of_other_revisions: int
+    revisions: tuple[OtherRevisions, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCopies:
+    """Where copies of labelled records are known: by the window's record numbers, and in the stored answers of earlier checks."""
+
+    record_nos: IntArray
+    targets: Mapping[TargetKey, int]
+
+
+def tabulate_labels(reader: ArrowReader, subject: Subject, labels: Labelled, treated: TreatedWindow, known: KnownCopies) -> LabelTables:
+    """Returns the table of one attribute's mitigation.
+
+    A label of a monitored record whose copies were not scored is in neither figure, so that both cover the same records,
+    whatever its prediction: left out by their outcome, those that stay would not represent their group. So is one that another
+    model revision predicted.
+    """
+    profile, judge, mode = treated.profile, treated.judge, subject.mitigation.mode
+    grouping = next(one for one in labels.groupings if one.column.name == treated.grouping.column.name)
+    made_by, revision = labels.window.rows["model_revision"], subject.deployment.model_revision
+    # A prediction without a revision is not stored yet: it was requested in this check.
+    present = np.array([one in (None, revision) for one in made_by.to_pylist()], dtype=np.bool_)
+    before = labels.comparison.predicted
+    unknown = np.zeros(len(before), dtype=np.bool_)
+    if mode is not Mode.PARITY:
+        needs = present & find_monitored(grouping) & (before != Outcome.UNCLASSIFIED)
+        record_nos = labels.window.rows["record_no"].fill_null(NO_RECORD).to_numpy().astype(np.int64)
+        as_reference, are_known = _find_as_reference(reader, subject, record_nos, grouping, treated, known, needs=needs)
+        after, unknown = substitute(before, as_reference, find_monitored(grouping), mode), needs & ~are_known
+    elif judge.reading is None:
+        after = before
+    else:
+        thresholds = spread_thresholds(grouping, dict(profile.thresholds))
+        after = lift(before, read_scores(judge.reading, labels.window.rows[PROBABILITY]), thresholds)
+
+    # Of a changed outcome the label is unknown, only its side; where an outcome is one class, that is the same.
+    comparison = labels.comparison
+    correct = np.where(after == before, comparison.correct, after == comparison.actual).astype(np.int64)
+    parts = (labels.window.is_own(), ~labels.window.is_own())
+    own, additional = (
+        DebiasedFeedback.from_records(
+            as_groups(grouping.named),
+            grouping.codes[kept],
+            actual=comparison.actual[kept],
+            before=before[kept],
+            after=after[kept],
+            correct_before=comparison.correct[kept],
+            correct_after=correct[kept],
+        )
+        for kept in (present & ~unknown & part for part in parts)
+    )
+    revisions = tuple(OtherRevisions.of_records(grouping, made_by, revision, part) for part in parts)
+    return LabelTables(own, additional, int(unknown.sum()), int((~present).sum()), revisions)
+
+
+def _find_as_reference(
+    reader: ArrowReader,
+    subject: Subject,
+    record_nos: IntArray,
+    grouping: Grouping,
+    treated: TreatedWindow,
+    known: KnownCopies,
+    *,
+    needs: BoolArray,
+) -> tuple[IntArray, BoolArray]:
+    """Returns the outcome of each labelled record as reference, and whether all the copies that decide it are known.
+
+    From the window where the record is in it, else from earlier checks. Copies that decide nothing still count as known.
+    """
+    found: IntArray = np.full(len(record_nos), UNKNOWN, dtype=np.int64)
+    targets = treated.copies.targets
+    is_copied = subject.is_feature(grouping.column.name) or any(target.donors is not None for target in targets)
+    # A column that the model never sees has no copies, and nothing changes.
+    are_known = np.full(len(record_nos), not is_copied)
+    if len(known.record_nos):
+        order = np.argsort(known.record_nos)
+        places = order[np.minimum(np.searchsorted(known.record_nos, record_nos, sorter=order), len(order) - 1)]
+        inside = needs & (known.record_nos[places] == record_nos) & ~treated.copies.not_scored[places]
+        found[inside] = treated.as_reference[places[inside]]
+        are_known |= inside
+
+    rest = np.flatnonzero(needs & ~are_known & (record_nos != NO_RECORD))
+    if len(rest):
+        nos, is_reference = record_nos[rest], ~grouping.is_monitored()
+        copies = CopyOutcomes(replace(grouping, codes=grouping.codes[rest]), targets, np.tile(is_reference, (len(rest), 1)))
+        revision, version = subject.deployment.model_revision, subject.deployment.schema.version
+        for position in np.flatnonzero(is_reference).tolist():
+            number = known.targets.get(target_key(targets[position], model_revision=revision, schema_version=version))
+            if number is not None:
+                bounds = (int(nos.min()), int(nos.max()))
+                stored = stored_outcomes(reader, number, bounds, with_probabilities=True, only=nos.tolist())
+                fill_stored(copies, position, stored, record_nos=nos, rule=subject.monitor.outcomes)
+        counted = find_counted_references(grouping, treated.profile)
+        draws = np.array([targets[place].draws for place in counted], dtype=np.int64)
+        are_known[rest] = (copies.known[:, counted] >= draws).all(axis=1)
+        found[rest] = np.where(are_known[rest], find_outcomes_as_reference(copies, treated.profile, treated.judge), UNKNOWN)
+    return found, are_known

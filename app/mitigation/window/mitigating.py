@@ -1,0 +1,173 @@
+"""The part of mitigation in a check: what it would have changed in the window, from outcomes that the check knows already.
+
+No call of the model: `app.checks.check` calls `mitigate_window` once all copies are scored.
+
+    profile → each attribute's records before and after → tables, labels, flagged records, bias detectors → stored with the check
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from ...checks.evidence import Evidence
+from ...checks.further import Further
+from ...checks.labelled import Labelled
+from ...checks.measuring import measure_table
+from ...checks.picking import picked_on
+from ...checks.revisions import explain_nulls
+from ...checks.subject import Subject
+from ...checks.tabulation import Tabulated, revisions_of
+from ...clock import utc_now
+from ...domain.checks import DataSet
+from ...domain.mitigation import AttributeProfile, Mode, Profile
+from ...metrics.groups import FloatArray, as_groups
+from ...metrics.tables import DebiasedCells
+from ...store.database.arrow import ArrowReader, arrow_reader
+from ...store.database.engine import Database
+from ...store.mitigation.bias_detectors import NewDetector, store_detectors
+from ...store.records.flagged_records import clear_flags, keep_flags_of, store_flagged
+from ...store.records.window import probabilities_of
+from ..profiles import completed_profile
+from ..rule import Judge, score_texts
+from .flagging import Flags, flag_records, is_flagged_already
+from .labels import KnownCopies, LabelTables, tabulate_labels
+from .marking import detect
+from .treated import TreatedWindow, treat_window
+
+NOTHING_FITTED = "nothing was fitted for it yet"
+
+
+@dataclass(frozen=True, slots=True)
+class _Attribute:
+    """The window and the labels under the mitigation of one attribute."""
+
+    treated: TreatedWindow
+    labels: LabelTables | None
+
+    @property
+    def name(self) -> str:
+        return self.treated.profile.feature
+
+
+@dataclass(frozen=True, slots=True)
+class _ToStore:
+    """Rows written with the check in addition to tables and measurements."""
+
+    deployment_no: int
+    flags: Sequence[Flags]
+    only_new: bool
+    detectors: Sequence[NewDetector]
+    basis: str
+
+    def store(self, session: Session, check_no: int) -> None:
+        if not self.only_new:
+            keep_flags_of(session, self.deployment_no, {flags.attribute: flags.groups for flags in self.flags})
+        for flags in self.flags:
+            clear_flags(session, self.deployment_no, flags.attribute, flags.examined, flags.kinds)
+        store_flagged(session, self.deployment_no, check_no, [flag for flags in self.flags for flag in flags.found])
+        store_detectors(session, self.deployment_no, self.detectors, check_no=check_no, basis=self.basis, trained_at=utc_now())
+
+
+def mitigate_window(subject: Subject, evidence: Evidence, labels: Labelled | None, database: Database) -> Further:
+    """Returns tables and measurements before and after mitigation, in the mode that is set; records to be examined again.
+
+    Raises:
+        InvalidInput: the monitor cannot be applied to what was logged.
+    """
+    if not any(subject.mitigation.mitigates(copies.grouping.column.name) for copies in evidence.copies):
+        return Further()
+    profile = completed_profile(database, subject.deployment, subject.monitor, subject.mitigation, now=utc_now())
+    with database.transaction() as session:
+        only_new = is_flagged_already(session, subject, profile)
+    with arrow_reader(database.url) as reader:
+        attributes = list(_treat_attributes(reader, subject, evidence, labels, profile))
+        treated = [one.treated for one in attributes]
+        flags = [flag_records(reader, subject, evidence.window, one, only_new=only_new) for one in treated]
+        detected = detect(reader, database, subject, evidence, treated, profile)
+
+    tables = [table for one in attributes for table in _tabulate(subject, evidence, one)]
+    measurements = [
+        measurement
+        for table in tables
+        for measurement in explain_nulls(
+            measure_table(table.data, table.attribute, table.whole, monitor=subject.monitor, at=subject.at),
+            table.own.groups,
+            table.other_revisions,
+        )
+    ]
+    details: dict[str, object] = {
+        "mitigation_profile_version": profile.version,
+        "mitigation": {
+            "mode": subject.mitigation.mode.value,
+            "profile_is_provisional": profile.is_provisional,
+            "attributes": {one.name: _count_changes(one, subject.mitigation.mode) for one in attributes},
+        },
+    }
+    if detected.details:
+        details["bias_detector"] = detected.details
+    to_store = _ToStore(subject.deployment.no, [*flags, *detected.likely], only_new, detected.new, profile.basis)
+    return Further(tables=tables, measurements=measurements, details=details, store=to_store.store)
+
+
+def _treat_attributes(
+    reader: ArrowReader, subject: Subject, evidence: Evidence, labels: Labelled | None, profile: Profile
+) -> Iterator[_Attribute]:
+    mode, judge = subject.mitigation.mode, Judge.of(subject.monitor.outcomes, profile)
+    known = KnownCopies(evidence.window.record_nos(), evidence.known_targets)
+    own_scores: FloatArray = np.full(len(evidence.window), np.nan)
+    if mode is Mode.PARITY and profile.reading is not None:
+        # Only thresholds are compared with the records' own probabilities, which take long to read.
+        record_nos = known.record_nos.tolist()
+        texts = probabilities_of(reader, subject.deployment.no, evidence.window.reach(), record_nos)
+        own_scores = score_texts([texts.get(no) for no in record_nos], profile.reading)
+    for copies in evidence.copies:
+        name = copies.grouping.column.name
+        if subject.mitigation.mitigates(name):
+            fitted = profile.attribute(name) or AttributeProfile(name, (), 0.0, NOTHING_FITTED)
+            treated = treat_window(copies, evidence.outcomes, fitted, judge, mode, own_scores)
+            compared = None
+            if labels is not None and picked_on(subject.monitor, DataSet.DEBIASED_FEEDBACK):
+                compared = tabulate_labels(reader, subject, labels, treated, known)
+            yield _Attribute(treated, compared)
+
+
+def _tabulate(subject: Subject, evidence: Evidence, one: _Attribute) -> Iterator[Tabulated]:
+    way, treated, copies = subject.mitigation.way_of(one.name), one.treated, one.treated.copies
+    if picked_on(subject.monitor, DataSet.DEBIASED):
+        is_own = evidence.window.is_own()
+        own, additional = (
+            DebiasedCells.from_records(
+                as_groups(treated.grouping.named),
+                copies.codes[part],
+                treated.own[part],
+                after=treated.after[part],
+                copies_classified=copies.classified[part],
+                copies_before=copies.favourable[part],
+                copies_after=treated.copies_after[part],
+            )
+            for part in (is_own, ~is_own)
+        )
+        yield Tabulated(DataSet.DEBIASED, one.name, own, additional, mitigated=way, revisions=revisions_of(evidence, one.name))
+    if one.labels is not None:
+        labels = one.labels
+        yield Tabulated(DataSet.DEBIASED_FEEDBACK, one.name, labels.own, labels.additional, mitigated=way, revisions=labels.revisions)
+
+
+def _count_changes(one: _Attribute, mode: Mode) -> dict[str, object]:
+    """Returns how many monitored records mitigation changes, and how many it could not decide."""
+    treated = one.treated
+    counts: dict[str, object] = {
+        "monitored": int(treated.is_monitored().sum()),
+        "lifted": int((treated.after > treated.own).sum()),
+        "lowered": int((treated.after < treated.own).sum()),
+    }
+    if mode is not Mode.PARITY:
+        counts["undecided"] = int((treated.is_monitored() & treated.is_undecided()).sum())
+    counts["changed"] = int((treated.after != treated.own).sum())
+    if one.labels is not None:
+        counts |= {"labels_without_copies": one.labels.without_copies, "labels_of_other_revisions": one.labels.of_other_revisions}
+    if treated.profile.reason is not None:
+        counts["reason"] = treated.profile.reason
+    return counts

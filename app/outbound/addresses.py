@@ -1,0 +1,104 @@
+"""Facts about IP addresses: those never called, and those that contain another. Has no allow-list."""
+
+import socket
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import TypeAlias
+
+Address: TypeAlias = IPv4Address | IPv6Address
+Network: TypeAlias = IPv4Network | IPv6Network
+
+_NEVER: tuple[tuple[str, tuple[Network, ...]], ...] = (
+    (
+        "a cloud metadata address",
+        tuple(
+            map(
+                ip_network,
+                (
+                    "169.254.169.254/32",  # AWS, Azure, Google and most others
+                    "169.254.170.0/24",  # AWS container credentials
+                    "100.100.100.200/32",  # Alibaba
+                    "192.0.0.192/32",  # Oracle
+                    "168.63.129.16/32",  # Azure's host agent
+                    "fd00:ec2::/32",  # AWS over IPv6
+                    "fd20:ce::/32",  # Google over IPv6
+                ),
+            )
+        ),
+    ),
+    ("a link-local address", (ip_network("169.254.0.0/16"), ip_network("fe80::/10"))),
+    ("an unspecified address", (ip_network("0.0.0.0/8"), ip_network("::/128"))),
+    ("a multicast address", (ip_network("224.0.0.0/4"), ip_network("ff00::/8"))),
+    ("a reserved or broadcast address", (ip_network("240.0.0.0/4"),)),
+)
+
+METADATA_NAMES = frozenset(
+    {
+        "metadata.google.internal",
+        "metadata.goog",
+        "metadata.azure.internal",
+        "metadata.tencentyun.com",
+        "instance-data.ec2.internal",
+    }
+)
+"""Names of metadata services, wherever they resolve to."""
+
+_EMBEDS_IPV4: tuple[tuple[IPv6Network, int], ...] = (
+    (IPv6Network("::ffff:0:0/96"), 0),  # IPv4-mapped
+    (IPv6Network("::ffff:0:0:0/96"), 0),  # IPv4-translated (SIIT)
+    (IPv6Network("64:ff9b::/96"), 0),  # NAT64
+    (IPv6Network("64:ff9b:1::/48"), 0),  # NAT64, local use
+    (IPv6Network("2002::/16"), 80),  # 6to4
+)
+"""Networks whose addresses carry an IPv4 address, and the number of bits to its right."""
+
+_IPV4_COMPATIBLE = IPv6Network("::/96")
+_TEREDO = IPv6Network("2001::/32")
+
+
+def refusal_of(address: Address) -> str | None:
+    """Returns why an address is never called ("a link-local address"), or None; an IPv4 address wrapped in it counts too."""
+    meant = (address, *_embedded(address))
+    return next((what for what, networks in _NEVER if any(each in network for each in meant for network in networks)), None)
+
+
+def is_private(address: Address) -> bool:
+    """Returns whether an address is not of the public internet: loopback, a private or shared network, or one that wraps such an IPv4."""
+    return any(not each.is_global for each in (*_embedded(address), *([] if _embedded(address) else [address])))
+
+
+def address_of(name: str) -> Address | None:
+    """Returns the address that a host is, or None for a name or an odd spelling."""
+    try:
+        return ip_address(name)
+    except ValueError:
+        return None
+
+
+def network_of(entry: str) -> Network | None:
+    """Returns the network of an address or CIDR block, host bits ignored; None for anything else."""
+    try:
+        return ip_network(entry, strict=False)
+    except ValueError:
+        return None
+
+
+def is_odd_ipv4(name: str) -> bool:
+    """Returns whether resolvers would read the name as an IPv4 address, though it is not spelt like one."""
+    # Resolvers also read 0x7f.1, 2130706433 and 0177.0.0.1 as addresses.
+    try:
+        socket.inet_aton(name)
+    except (OSError, UnicodeEncodeError, ValueError):
+        return False
+    return True
+
+
+def _embedded(address: Address) -> list[IPv4Address]:
+    if isinstance(address, IPv4Address):
+        return []
+    bits = int(address)
+    found = [IPv4Address((bits >> shift) & 0xFFFFFFFF) for network, shift in _EMBEDS_IPV4 if address in network]
+    if address in _IPV4_COMPATIBLE and bits > 1:  # :: and ::1 are not IPv4 addresses
+        found.append(IPv4Address(bits & 0xFFFFFFFF))
+    if address in _TEREDO:
+        found.extend((IPv4Address((bits >> 64) & 0xFFFFFFFF), IPv4Address(~bits & 0xFFFFFFFF)))
+    return found

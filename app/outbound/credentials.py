@@ -1,0 +1,47 @@
+"""Endpoint credentials as a request header, and removed from everything that people read."""
+
+import base64
+import json
+from urllib.parse import quote
+
+from ..domain.deployments import Credentials, CredentialsKind
+from ..errors import ScoringFailed
+
+_REDACTED = "[redacted]"
+
+
+def header_of(credentials: Credentials | None) -> list[tuple[bytes, bytes]]:
+    """Returns the header that authenticates a request; empty without credentials.
+
+    Raises:
+        ScoringFailed: the credentials hold characters that a header cannot carry.
+    """
+    if credentials is None:
+        return []
+    match credentials.kind:
+        case CredentialsKind.BASIC:
+            pair = f"{credentials.name}:{credentials.secret}".encode()
+            name, value = "Authorization", f"Basic {base64.b64encode(pair).decode()}"
+        case CredentialsKind.BEARER:
+            name, value = "Authorization", f"Bearer {credentials.secret}"
+        case CredentialsKind.HEADER:
+            name, value = credentials.name, credentials.secret
+    # A line break in it would begin a header of the secret's own.
+    if not name or any(ord(character) < ord(" ") or ord(character) == 0x7F for character in name + value):  # noqa: PLR2004 - DEL
+        raise ScoringFailed("The endpoint's credentials hold characters that an HTTP header cannot carry; set them again.")
+    return [(name.encode(), value.encode())]
+
+
+def redacted(text: str, credentials: Credentials | None) -> str:
+    """Returns `text` without the secret, in any encoding in which a server may have echoed it."""
+    if credentials is None or not credentials.secret:
+        return text
+    secret = credentials.secret
+    pair = f"{credentials.name}:{secret}"
+    encoded = {base64.b64encode(plain.encode()).decode() for plain in (secret, pair)}
+    url_safe = {base64.urlsafe_b64encode(plain.encode()).decode() for plain in (secret, pair)}
+    escaped = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], quote(secret), quote(secret, safe="")}
+    # Longest first, so that no form is left half removed where one holds another.
+    for form in sorted({secret, *encoded, *url_safe, *escaped}, key=len, reverse=True):
+        text = text.replace(form, _REDACTED)
+    return text

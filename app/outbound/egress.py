@@ -1,0 +1,163 @@
+"""The rule for the addresses that may be called. Decides only; `transport.py` resolves, checks here and connects.
+
+Models live on loopback and in private networks, so those are allowed while the service itself listens on loopback only. As soon as
+others can reach it, such addresses need the operator's allow-list. Link-local and cloud metadata addresses never hold a
+model but hand out credentials, so no allow-list opens them, in no spelling and in no IPv6 wrapping.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv6Address
+
+import httpx
+
+from ..errors import EndpointRefused, SetupError
+from .addresses import METADATA_NAMES, Address, Network, address_of, is_odd_ipv4, is_private, network_of, refusal_of
+
+_HIGHEST_PORT = 65_535
+_HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class EgressPolicy:
+    """The allowed addresses. `names` and `networks` both empty: all but those never called, and but private ones if `exposed_on` is set.
+
+    Otherwise the endpoint's host must be one of `names` exactly (no wildcard; any allowed address is then accepted), or the
+    address connected to must lie in one of `networks`. `exposed_on` is the address at which other machines reach the service.
+    """
+
+    names: frozenset[str] = frozenset()
+    networks: tuple[Network, ...] = ()
+    exposed_on: str | None = None
+
+    @classmethod
+    def of(cls, entries: Iterable[str], *, exposed_on: str | None = None) -> "EgressPolicy":
+        """Returns the policy of an allow-list: exact host names, IP addresses and CIDR blocks.
+
+        Raises:
+            SetupError: an entry is none of these.
+        """
+        names: set[str] = set()
+        networks: list[Network] = []
+        for entry in (_bare(entry) for entry in entries):
+            network = network_of(entry)
+            if network is not None:
+                networks.append(network)
+            elif _HOST_NAME.match(entry) and not is_odd_ipv4(entry):
+                names.add(entry)
+            else:
+                raise SetupError(
+                    f"The endpoint allow-list entry {entry!r} is neither an exact host name nor an IP address nor a CIDR block;"
+                    " write for example `model.internal`, `10.1.2.3` or `10.0.0.0/8`."
+                )
+        return cls(frozenset(names), tuple(networks), exposed_on)
+
+    @property
+    def is_open(self) -> bool:
+        """Returns whether no allow-list is set."""
+        return not self.names and not self.networks
+
+    @property
+    def shows_answers(self) -> bool:
+        """Returns whether errors may quote a host's answer: it is on the allow-list, or only this machine reads them."""
+        return self.exposed_on is None or not self.is_open
+
+    def check_host(self, host: str) -> None:
+        """Refuses a host by its spelling alone; nothing is resolved.
+
+        Raises:
+            EndpointRefused: a metadata name, an odd spelling of an address, an address never called or not on the list, or a
+                name that is not on a list of names only.
+        """
+        name = _bare(host)
+        address = address_of(name)
+        if address is not None:
+            self.check_address(name, address)
+        elif name in METADATA_NAMES:
+            raise EndpointRefused(f"The endpoint's host {name} is a cloud metadata service, which is never called.")
+        elif is_odd_ipv4(name):
+            raise EndpointRefused(
+                f"The endpoint's host {name!r} is an unusual spelling of an IP address; write it as four decimal numbers."
+            )
+        elif not _HOST_NAME.match(name):
+            raise EndpointRefused(f"The endpoint's host {name!r} is not a host name.")
+        elif not self.is_open and not self.networks and name not in self.names:
+            raise _not_listed(name)
+        elif self._needs_list and (name == "localhost" or name.endswith(".localhost")):
+            raise self._private(name, name)
+
+    def check_address(self, host: str, address: Address) -> None:
+        """Refuses an address that `host` is or resolved to.
+
+        Raises:
+            EndpointRefused: the address is never called, or neither it nor the host is on the allow-list.
+        """
+        what = refusal_of(address)
+        if what is not None:
+            raise EndpointRefused(f"The endpoint's host {host} resolves to {address}, {what}, which is never called.")
+        if self._needs_list and is_private(address):
+            raise self._private(f"{host} ({address})" if host != str(address) else host, _bare(host))
+        if self.is_open or _bare(host) in self.names:
+            return
+        plain = address.ipv4_mapped or address if isinstance(address, IPv6Address) else address
+        if not any(each in network for each in (plain, address) for network in self.networks):
+            raise _not_listed(f"{host} ({address})" if host != str(address) else host)
+
+    @property
+    def _needs_list(self) -> bool:
+        return self.exposed_on is not None and self.is_open
+
+    def _private(self, what: str, entry: str) -> EndpointRefused:
+        return EndpointRefused(
+            f"The endpoint's host {what} is on this machine or in a private network. Evenhand listens on {self.exposed_on}, where others"
+            " reach it, so such hosts are called only if the operator allows them: start the service and its workers with"
+            f" EVENHAND_ENDPOINT_ALLOWLIST={entry} (several with commas; then every other host has to be on the list, too)."
+        )
+
+
+OPEN = EgressPolicy()
+"""Policy without an allow-list while the service listens on loopback only."""
+
+
+def check_url(url: str, policy: EgressPolicy) -> None:
+    """Refuses an endpoint's URL at configuration time, by its text alone; the addresses of a name are checked at every connection.
+
+    Raises:
+        EndpointRefused: not http or https, no host, a user or password or fragment in it, or a host that is not allowed.
+    """
+    policy.check_host(parse_url(url).raw_host.decode("ascii"))
+
+
+def parse_url(url: str) -> httpx.URL:
+    """Returns the URL as the HTTP client will read it: one parser, so that the host checked is the host called.
+
+    Raises:
+        EndpointRefused: not an absolute http or https URL without user, password and fragment.
+    """
+    try:
+        parsed = httpx.URL(url)
+        host = parsed.host  # read here, because only reading it decodes an international name
+    except httpx.InvalidURL as error:
+        raise EndpointRefused(f"The endpoint's URL cannot be read: {error}.") from error
+    except UnicodeError as error:
+        raise EndpointRefused(f"The endpoint's URL names a host that is no domain name: {error}.") from error
+    if parsed.scheme not in {"http", "https"}:
+        raise EndpointRefused("The endpoint's URL must begin with http:// or https://.")
+    if not host:
+        raise EndpointRefused("The endpoint's URL names no host.")
+    if parsed.port is not None and not 0 < parsed.port <= _HIGHEST_PORT:
+        raise EndpointRefused(f"The endpoint's URL names port {parsed.port}, which does not exist.")
+    if parsed.userinfo:
+        raise EndpointRefused("The endpoint's URL holds a user or password; give them as the endpoint's credentials instead.")
+    if "#" in url:
+        raise EndpointRefused("The endpoint's URL holds a fragment (#…), which is never sent; leave it out.")
+    return parsed
+
+
+def _not_listed(what: str) -> EndpointRefused:
+    return EndpointRefused(f"The endpoint's host {what} is not on the operator's allow-list (EVENHAND_ENDPOINT_ALLOWLIST).")
+
+
+def _bare(host: str) -> str:
+    return host.strip().lower().removesuffix(".").removeprefix("[").removesuffix("]")

@@ -1,0 +1,155 @@
+"""Failed requests to models and receivers of alerts: the sentence for people, and whether to try again. Sends nothing."""
+
+import os
+import re
+import socket
+import ssl
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import httpx
+
+_MAY_PASS = frozenset({408, 425, 429, 500, 502, 503, 504})
+_OF_RECORDS = frozenset({400, 422})
+
+_ADVICE = {
+    401: "Check the deployment's credentials.",
+    403: "Check the deployment's credentials.",
+    404: "Check the path of the deployment's endpoint.",
+    405: "Check the path of the deployment's endpoint.",
+    400: "Check that the deployment's features and payload format are what the model takes.",
+    415: "Check the deployment's payload format.",
+    422: "Check that the deployment's features and payload format are what the model takes.",
+    408: "Give the endpoint a longer time-out or a smaller page size.",
+    413: "Give the endpoint a smaller page size.",
+    429: "Give the endpoint a lower rate limit or concurrency.",
+    504: "Give the endpoint a longer time-out or a smaller page size.",
+}
+_LOOK_AT_MODEL = "Look at the model server and its log, then check again."
+
+_SHOWN_CHARACTERS = 200
+
+_EXCERPT = re.compile(r' Its answer began: ".*"\.', re.DOTALL)
+"""An excerpt as `excerpt` writes it; greedy, because the answer may hold the same words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """One failed attempt. `what` continues "The model's endpoint HOST …"; `answer` is the server's answer, if it sent one.
+
+    `is_of_records`: the server took the request, but not its records.
+    """
+
+    what: str
+    advice: str = _LOOK_AT_MODEL
+    may_pass: bool = False
+    is_of_records: bool = False
+    retry_after: str | None = None
+    answer: bytes = b""
+
+
+def failure_of_status(response: httpx.Response, answer: bytes, *, quotes: bool = True) -> Failure:
+    """Returns the failure for a status other than 2xx."""
+    status = response.status_code
+    what = f"answered {status} {_phrase(status)}".rstrip()
+    if response.has_redirect_location:
+        what += f", a redirect to {response.headers['location'][:_SHOWN_CHARACTERS]}" if quotes else ", a redirect"
+        return Failure(what=what, advice="Redirects are not followed: give the deployment the final address.", answer=answer)
+    return Failure(
+        what=what,
+        advice=_ADVICE.get(status, _LOOK_AT_MODEL),
+        may_pass=status in _MAY_PASS,
+        is_of_records=status in _OF_RECORDS,
+        retry_after=response.headers.get("retry-after"),
+        answer=answer,
+    )
+
+
+def failure_of_error(error: httpx.RequestError) -> Failure:
+    """Returns the failure for a request without a complete answer."""
+    reason = str(error) or type(error).__name__
+    if isinstance(error, httpx.ConnectError):
+        if _is_untrusted(error):
+            return Failure(
+                what=f"has a certificate that is not trusted: {reason}", advice="Trust its authority by SSL_CERT_FILE, or fix it."
+            )
+        return Failure(
+            what=f"could not be reached: {_find_system_message(error) or reason}",
+            advice="Check its address, and that the model server runs.",
+            may_pass=True,
+        )
+    if isinstance(error, (httpx.LocalProtocolError, httpx.UnsupportedProtocol)):
+        return Failure(what="could not be asked: its address or credentials cannot be put into a request", advice="Set them again.")
+    if isinstance(error, httpx.TransportError):
+        return Failure(what=f"broke off the connection: {reason}", may_pass=True)
+    return Failure(what=f"gave an answer that could not be read: {reason}")
+
+
+def slow(timeout_seconds: float) -> Failure:
+    """Returns the failure of an attempt that took too long."""
+    return Failure(
+        what=f"did not answer within {round(timeout_seconds, 3):g} seconds",
+        advice="Give the endpoint a longer time-out or a smaller page size, or look at the model server.",
+        may_pass=True,
+    )
+
+
+def late(seconds: float) -> Failure:
+    """Returns the failure of an attempt for which the caller had less time left than the endpoint is given."""
+    return Failure(
+        what=f"did not answer within the {round(seconds, 3):g} seconds that were left",
+        advice="Allow the request more time, or look at the model server.",
+        may_pass=True,
+    )
+
+
+def crowded() -> Failure:
+    """Returns the failure of a request whose turn would not have come in time."""
+    return Failure(
+        what="was not asked: by its rate limit, or because it asked for a rest, its turn would have come too late",
+        advice="Give the endpoint a higher rate limit, or the request more time.",
+    )
+
+
+def oversized(limit: int) -> Failure:
+    """Returns the failure of an answer that was not read to its end."""
+    return Failure(what=f"answered more than {limit // 2**20} MiB for one page", advice="Give the endpoint a smaller page size.")
+
+
+def excerpt(text: str) -> str:
+    """Returns the beginning of a server's answer as a sentence of its own, on one line; empty where it sent nothing."""
+    line = " ".join("".join(character if character.isprintable() else " " for character in text).split())
+    if not line:
+        return ""
+    return f' Its answer began: "{line[:_SHOWN_CHARACTERS]}{"…" if len(line) > _SHOWN_CHARACTERS else ""}".'
+
+
+def without_excerpt(text: str) -> str:
+    """Returns a sentence about a failure without the server's own words, for the log."""
+    return _EXCERPT.sub("", text)
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""
+
+
+def _find_system_message(error: BaseException | None) -> str | None:
+    """Returns the system's own words ("Connection refused"), from under the layers that say only that it failed."""
+    found = None
+    while error is not None:
+        if isinstance(error, OSError) and error.strerror and not isinstance(error, socket.gaierror):
+            # asyncio writes words of its own over the system's ("Connect call failed").
+            found = error.strerror if isinstance(error, ssl.SSLError) else os.strerror(error.errno or 0)
+        error = error.__cause__ or error.__context__
+    return found
+
+
+def _is_untrusted(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -1,0 +1,73 @@
+"""Times at which the next request may go out: rate limit, back-off, Retry-After. Sends nothing."""
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from ..clock import utc_now
+
+LONGEST_WAIT_SECONDS = 30.0
+"""Max seconds of a wait, for back-off and Retry-After alike; the next attempt then shows whether it was enough."""
+
+_FIRST_BACKOFF_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The clocks and the sleep of a client, so that tests can replace time."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    now: Callable[[], datetime] = utc_now
+
+
+class Pacer:
+    """Spaces the requests of one client evenly: at most `requests_per_second`, without bursts; None means no limit."""
+
+    def __init__(self, requests_per_second: float | None, timing: Timing) -> None:
+        self._spacing = 0.0 if requests_per_second is None else 1.0 / requests_per_second
+        self._timing = timing
+        self._free_at = 0.0
+
+    async def turn(self, deadline: float = math.inf) -> bool:
+        """Waits for a turn and returns True: the caller may send one request. Returns False at once if no turn comes before `deadline`."""
+        now = self._timing.monotonic()
+        mine = max(now, self._free_at)
+        if mine >= deadline:
+            return False
+        self._free_at = mine + self._spacing
+        if mine > now:
+            await self._timing.sleep(mine - now)
+        return True
+
+    def hold(self, seconds: float) -> None:
+        """Stops all requests for that many seconds, because the endpoint asked for a pause."""
+        self._free_at = max(self._free_at, self._timing.monotonic() + seconds)
+
+
+def backoff_seconds(attempt: int, page: int) -> float:
+    """Returns the wait after failed attempt number `attempt` (from 1): 0.5 s doubling, times 0.5 to 1.
+
+    The factor depends on page and attempt only: pages that failed together do not return together, and every run waits the same times.
+    """
+    spread = (page * 7919 + attempt * 104_729) % 1000 / 1000
+    return float(min(_FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1) * (0.5 + 0.5 * spread), LONGEST_WAIT_SECONDS))
+
+
+def retry_after_seconds(value: str | None, now: datetime) -> float | None:
+    """Returns the seconds that a Retry-After header asks for, as a number or a date, between 0 and the longest wait; None if unreadable."""
+    if value is None:
+        return None
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text[:9]), LONGEST_WAIT_SECONDS)
+    try:
+        until = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    aware = until if until.tzinfo is not None else until.replace(tzinfo=UTC)
+    return min(max((aware - now).total_seconds(), 0.0), LONGEST_WAIT_SECONDS)

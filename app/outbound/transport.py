@@ -1,0 +1,144 @@
+"""Connects to models and receivers of alerts: resolves a name, checks its address by the policy, and connects to the same address.
+
+A name is resolved once per connection and never again without the policy, so a name server that changes its answer gains
+nothing. TLS still names and verifies the host.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Iterable
+from functools import lru_cache
+from ipaddress import ip_address
+from typing import Any, TypeAlias
+
+import httpcore
+import httpx
+
+from ..errors import EndpointRefused
+from .addresses import Address, address_of
+from .egress import EgressPolicy
+
+Resolver: TypeAlias = Callable[[str, int], Awaitable[list[Address]]]
+"""Resolves host and port to addresses, in the order in which they should be tried."""
+
+_MOST_HELD_BYTES = 64 * 1024
+
+
+async def resolve(host: str, port: int) -> list[Address]:
+    """Returns the addresses of a host by the system's resolver.
+
+    Raises:
+        OSError: the name has no address, or no name server answers.
+    """
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [ip_address(str(entry[4][0])) for entry in found]
+
+
+class PinnedTransport(httpx.AsyncHTTPTransport):
+    """httpx's transport with keep-alive, but every connection goes to an address that `policy` has allowed.
+
+    No proxy is used. `connections` bounds the connections open at once.
+    """
+
+    def __init__(self, policy: EgressPolicy, *, connections: int, resolver: Resolver = resolve) -> None:
+        context = _load_tls_context()
+        super().__init__(verify=context, trust_env=False)
+        # httpx offers no way to pass its pool a network backend, so the pool is built here with the same class.
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=context,
+            max_connections=connections,
+            max_keepalive_connections=connections,
+            keepalive_expiry=30.0,
+            network_backend=_PinnedBackend(policy, resolver),
+        )
+
+
+class _PinnedBackend(httpcore.AsyncNetworkBackend):
+    def __init__(self, policy: EgressPolicy, resolver: Resolver) -> None:
+        self._policy = policy
+        self._resolver = resolver
+        self._inner = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's signature
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        failure: httpcore.ConnectError | httpcore.ConnectTimeout | None = None
+        for address in await self._resolve_allowed(host, port):
+            try:
+                return _OneWrite(await self._inner.connect_tcp(str(address), port, timeout, local_address, socket_options))
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure or httpcore.ConnectError(f"the host name {host} has no address")
+
+    async def _resolve_allowed(self, host: str, port: int) -> list[Address]:
+        self._policy.check_host(host)
+        literal = address_of(host)
+        try:
+            found = [literal] if literal is not None else await self._resolver(host, port)
+        except (OSError, UnicodeError) as error:
+            raise httpcore.ConnectError(f"the host name {host} could not be resolved ({error})") from error
+
+        # A name that resolves to allowed and to refused addresses is called at the allowed ones.
+        allowed: list[Address] = []
+        refusal: EndpointRefused | None = None
+        for address in dict.fromkeys(found):
+            try:
+                self._policy.check_address(host, address)
+            except EndpointRefused as error:
+                refusal = error
+            else:
+                allowed.append(address)
+        if refusal is not None and not allowed:
+            raise refusal
+        return allowed
+
+
+class _OneWrite(httpcore.AsyncNetworkStream):
+    """A connection whose small writes go out together when an answer is awaited.
+
+    httpcore writes a request's head, its body and its end one by one; a server would wake up for each.
+    """
+
+    def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
+        self._stream = stream
+        self._held: list[bytes] = []
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - httpcore's signature
+        await self._flush(timeout)
+        return await self._stream.read(max_bytes, timeout)
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 - httpcore's signature
+        self._held.append(buffer)
+        if sum(map(len, self._held)) > _MOST_HELD_BYTES:
+            await self._flush(timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's signature
+    ) -> httpcore.AsyncNetworkStream:
+        return _OneWrite(await self._stream.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - httpcore's signature
+        return self._stream.get_extra_info(info)
+
+    async def _flush(self, timeout: float | None) -> None:  # noqa: ASYNC109 - as above
+        if self._held:
+            held, self._held = b"".join(self._held), []
+            await self._stream.write(held, timeout)
+
+
+@lru_cache(maxsize=1)
+def _load_tls_context() -> ssl.SSLContext:
+    # Reads SSL_CERT_FILE and SSL_CERT_DIR, by which operators trust their own authority; loading takes some 20 ms.
+    return httpx.create_ssl_context(trust_env=True)

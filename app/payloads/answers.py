@@ -1,0 +1,118 @@
+"""Reads predictions from the columns of a model's answer, each value checked. Knows no wire format."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, repeat
+from typing import Any
+
+from ..domain.deployments import OutputFields
+from ..domain.records import Prediction
+from ..domain.texts import MAX_TEXT
+from ..domain.values import Scalar
+from ..errors import ScoringFailed
+from .outputs import OutputPositions, OutputsUnclear, find_outputs
+
+_SCALARS = frozenset((str, int, float, bool))
+_NUMBERS = frozenset((int, float))
+_LARGEST_INTEGER = 2**63
+_JSON_NAMES = {type(None): "null", list: "an array", dict: "an object", str: "text", bool: "true or false"}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A model's whole answer: its own columns, echoed inputs included, and the outputs read from them. Position i is row i."""
+
+    fields: list[str]
+    rows: list[list[Any]]
+    predictions: list[Prediction]
+
+
+def locate(fields: Sequence[str], outputs: OutputFields) -> OutputPositions:
+    """Returns the positions of the outputs among the answer's named columns; every configured output must be there.
+
+    Raises:
+        ScoringFailed: a column is missing, or cannot be distinguished from another.
+    """
+    try:
+        found = find_outputs(fields, outputs)
+    except OutputsUnclear as error:
+        raise ScoringFailed(f"The model's endpoint gave an answer that {error}.") from error
+    for role, name, position in (("probability", outputs.probability, found.probability), ("label", outputs.label, found.label)):
+        if name is not None and position is None:
+            raise ScoringFailed(f"The model's endpoint gave an answer without the {role} column '{name}' that the deployment names.")
+    return found
+
+
+def require_rows(found: int, expected: int) -> None:
+    """Refuses an answer of another length than the page.
+
+    Raises:
+        ScoringFailed: `found` is not `expected`.
+    """
+    if found != expected:
+        raise ScoringFailed(f"The model's endpoint answered {found:,} rows for a page of {expected:,}.")
+
+
+def to_predictions(
+    predictions: Sequence[object], probabilities: Sequence[object] | None, labels: Sequence[object] | None
+) -> list[Prediction]:
+    """Returns one prediction per row from its columns, all of one length.
+
+    Raises:
+        ScoringFailed: a value that is not a prediction, probability or label; the message names its row, counted from 1.
+    """
+    return list(
+        map(
+            Prediction,
+            _require_scalars("prediction", predictions),
+            repeat(None) if probabilities is None else _require_probabilities(probabilities),
+            repeat(None) if labels is None else _require_scalars("label", labels),
+        )
+    )
+
+
+def _require_scalars(role: str, values: Sequence[object]) -> list[Scalar]:
+    scalars = [value for value in values if isinstance(value, (str, int, float))]
+    if len(scalars) < len(values):
+        _refuse_type(role, values, "a number, text, true or false")
+    # Each distinct value once: a page of a million rows has few.
+    for value in set(scalars):
+        if isinstance(value, str) and "\0" in value:
+            raise ScoringFailed(f"The model's endpoint gave a {role} that holds a NUL character (in row {values.index(value) + 1}).")
+        if isinstance(value, str) and len(value) > MAX_TEXT:
+            row = values.index(value) + 1
+            raise ScoringFailed(f"The model's endpoint gave a {role} of more than {MAX_TEXT:,} characters (in row {row}).")
+        # JSON allows integers of any length, columns of the database 64 bits.
+        if isinstance(value, int) and abs(value) >= _LARGEST_INTEGER:
+            raise ScoringFailed(f"The model's endpoint gave a {role} beyond 64 bits (in row {values.index(value) + 1}).")
+    return scalars
+
+
+def _require_probabilities(values: Sequence[object]) -> Sequence[float | tuple[float, ...]]:
+    kinds = set(map(type, values))
+    if kinds <= _NUMBERS:
+        return _require_within_unit([value for value in values if isinstance(value, (int, float))])
+    arrays = [value for value in values if isinstance(value, list)]
+    if len(arrays) < len(values) or not all(arrays):
+        _refuse_type("probability", values, "a number or a filled array of numbers, alike in every row", frozenset((*_NUMBERS, list)))
+    flat = list(chain.from_iterable(arrays))
+    if not set(map(type, flat)) <= _NUMBERS:
+        _refuse_type("probability array's value", flat, "a number", _NUMBERS)
+    _require_within_unit(flat)
+    return [tuple(map(float, array)) for array in arrays]
+
+
+def _require_within_unit(numbers: list[int | float]) -> list[float]:
+    # Negated, so that NaN, which compares false with everything, is refused as well.
+    if numbers and not (min(numbers) >= 0 and max(numbers) <= 1):
+        outside = next(number for number in numbers if not 0 <= number <= 1)
+        raise ScoringFailed(f"The model's endpoint gave the probability {outside!r}; a probability lies between 0 and 1.")
+    return list(map(float, numbers))
+
+
+def _refuse_type(role: str, values: Sequence[object], wanted: str, allowed: frozenset[type] = _SCALARS) -> None:
+    for index, value in enumerate(values):
+        if type(value) not in allowed or value == []:
+            found = _JSON_NAMES.get(type(value), "a number")
+            raise ScoringFailed(f"The model's endpoint gave {found} as the {role} of row {index + 1}, where {wanted} was expected.")
+    raise ScoringFailed(f"The model's endpoint mixed kinds of {role}, where {wanted} was expected.")

@@ -1,0 +1,217 @@
+"""The `fields`/`values` format of OpenScale's custom providers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ..domain.deployments import OutputFields
+from ..errors import InvalidInput, ScoringFailed
+from .answers import Answer, locate, require_rows, to_predictions
+from .forms import Form, Tables
+from .outputs import OutputsUnclear, find_outputs
+from .pairs import LoggedCodec, LoggedTable, read_stated, write_stated
+from .schemas import NAMES, TABLE, Schema, closed_object, open_object, rows_of
+from .tables import Table, kind_of, place, read_repeating_table, read_table, require_length, require_members, require_object
+from .wire import Rows, decode_answer
+
+_MEMBERS = frozenset({"fields", "values", "meta"})
+_META_MEMBERS = frozenset({"fields", "values"})
+_INPUT_DATA, _PREDICTIONS = "input_data", "predictions"
+
+
+class _Bare(Form):
+    """`{fields, values, meta?}`, answered by `{fields, values}`."""
+
+    name = answer_name = "fields_values"
+    title = "Fields and values"
+    answer_title = "For fields and values"
+    member = "values"
+    shape = "{fields, values}"
+    is_bare = True
+
+    def write_request(self, columns: Sequence[str], rows: Rows) -> dict[str, Any]:
+        return {"fields": list(columns), "values": rows}
+
+    def read_request(self, sent: dict[str, Any]) -> Tables:
+        require_members(sent, "", _MEMBERS, next_to=self.member)
+        return _read_closed(sent, "")
+
+    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
+        return {"fields": list(columns), "values": rows}
+
+    def request_schema(self, max_rows: int) -> Schema:
+        return _request_schema(max_rows)
+
+    def answer_schema(self) -> dict[str, Schema]:
+        return {"fields": NAMES, "values": {"type": "array", "items": {"type": "array"}}}
+
+
+class _InputData(Form):
+    """`{"input_data": [{fields, values, meta?}]}`, answered by `{"predictions": [{fields, values}]}`."""
+
+    name = answer_name = member = _INPUT_DATA
+    title = "The same under `input_data`"
+    answer_title = "For `input_data`"
+    shape = "{input_data: […]}"
+
+    def write_request(self, columns: Sequence[str], rows: Rows) -> dict[str, Any]:
+        return {_INPUT_DATA: [BARE.write_request(columns, rows)]}
+
+    def read_request(self, sent: dict[str, Any]) -> Tables:
+        require_members(sent, "", frozenset({_INPUT_DATA}), next_to=_INPUT_DATA)
+        return _read_closed(*_unwrap(sent, "", _INPUT_DATA))
+
+    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
+        return {_PREDICTIONS: [BARE.write_answer(columns, rows)]}
+
+    def request_schema(self, max_rows: int) -> Schema:
+        tables = {"type": "array", "minItems": 1, "maxItems": 1, "items": _request_schema(max_rows)}
+        return closed_object([_INPUT_DATA], input_data=tables)
+
+    def answer_schema(self) -> dict[str, Schema]:
+        members = BARE.answer_schema()
+        return {_PREDICTIONS: {"type": "array", "items": open_object(list(members), **members)}}
+
+
+BARE, INPUT_DATA = _Bare(), _InputData()
+
+
+class _AnsweredTable(msgspec.Struct):
+    fields: list[str]
+    values: list[list[Any]]
+
+
+class _Answered(msgspec.Struct):
+    fields: list[str] | None = None
+    values: list[list[Any]] | None = None
+    predictions: list[_AnsweredTable] | None = None
+
+
+class FieldsValuesCodec(LoggedCodec):
+    """Writes `{fields, values}`; reads the same, bare or as `{"predictions": [{fields, values}]}`.
+
+    The answer may echo the inputs, which are ignored, as is `labels` (the names of the classes, not of the rows).
+    """
+
+    label = "fields and values"
+    forms = (BARE, INPUT_DATA)
+    maker = "OpenScale"
+    pairs_name = "pairs"
+    snippet_title = "the model's request and answer"
+
+    def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
+        """Reads the table and its predictions."""
+        answer = decode_answer(body, _Answered, expected='{"fields": [...], "values": [[...]]}')
+        table = _require_one_table(answer)
+        require_rows(len(table.values), expected_rows)
+        at = locate(table.fields, outputs)
+        width = len(table.fields)
+        for index, row in enumerate(table.values):
+            if len(row) != width:
+                raise ScoringFailed(f"The model's endpoint named {width} fields but gave {len(row)} in row {index + 1}.")
+        predictions = to_predictions(
+            [row[at.prediction] for row in table.values],
+            None if at.probability is None else [row[at.probability] for row in table.values],
+            None if at.label is None else [row[at.label] for row in table.values],
+        )
+        return Answer(table.fields, table.values, predictions)
+
+    def read_pair(self, pair: Mapping[str, Any], *, outputs: OutputFields) -> LoggedTable:
+        """Reads a request and an answer, each bare or wrapped; the answer may echo the inputs."""
+        asked = _read_tables(*_unwrap(pair.get("request"), "request", _INPUT_DATA))
+        # Answers may name a column twice, as long as it is none of the outputs.
+        response = read_repeating_table(*_unwrap(pair.get("response"), "response", _PREDICTIONS))
+        require_length(response, asked.table)
+        predictions, probabilities, labels = _pick_outputs(response, outputs)
+        return LoggedTable(
+            fields=tuple(asked.table.fields),
+            rows=asked.table.values,
+            meta_fields=() if asked.meta is None else tuple(asked.meta.fields),
+            meta_rows=None if asked.meta is None else asked.meta.values,
+            predictions=predictions,
+            probabilities=probabilities,
+            labels=labels,
+            scoring_id=read_stated(pair, "scoring_id"),
+            scoring_timestamp=read_stated(pair, "scoring_timestamp"),
+        )
+
+    def write_pair(self, table: LoggedTable, *, outputs: OutputFields) -> dict[str, Any]:
+        """Writes both bare; of the answer's columns those that the deployment names."""
+        request: dict[str, Any] = BARE.write_request(table.fields, table.rows)
+        if table.meta_rows is not None:
+            request["meta"] = BARE.write_request(table.meta_fields, table.meta_rows)
+        columns = {
+            outputs.prediction: table.predictions,
+            outputs.probability: table.probabilities,
+            outputs.label: table.labels,
+        }
+        answered = {name: cells for name, cells in columns.items() if name is not None and cells is not None}
+        response = BARE.write_answer(list(answered), list(map(list, zip(*answered.values(), strict=True))))
+        return {**write_stated(table), "request": request, "response": response}
+
+    def pair_schemas(self) -> dict[str, Schema]:
+        """Returns the schemas of bare and of wrapped tables."""
+        wrapped = {"type": "array", "minItems": 1, "maxItems": 1, "items": TABLE}
+        return {
+            "request": {"anyOf": [TABLE, open_object([_INPUT_DATA], input_data=wrapped)]},
+            "response": {"anyOf": [TABLE, open_object([_PREDICTIONS], predictions=wrapped)]},
+        }
+
+
+def _read_closed(part: object, path: str) -> Tables:
+    """Reads a table that may have only members of its form."""
+    tables, sent = _read_tables(part, path), require_object(part, path)
+    require_members(sent, path, _MEMBERS, next_to="values")
+    if tables.meta is not None:
+        require_members(sent["meta"], place(path, "meta"), _META_MEMBERS, next_to="values")
+    return tables
+
+
+def _read_tables(part: object, path: str) -> Tables:
+    """Reads a table that may have further members."""
+    table = read_table(part, path)
+    sent_meta = require_object(part, path).get("meta")
+    if sent_meta is None:
+        return Tables(table)
+    meta = read_table(sent_meta, place(path, "meta"))
+    require_length(meta, table)
+    return Tables(table, meta)
+
+
+def _unwrap(part: object, path: str, wrapper: str) -> tuple[dict[str, Any], str]:
+    """Returns the table and its path, which may be wrapped in an array of one."""
+    table = require_object(part, path)
+    if wrapper not in table:
+        return table, path
+    inner, where = table[wrapper], place(path, wrapper)
+    if not isinstance(inner, list) or len(inner) != 1:
+        found = f"{len(inner)} of them" if isinstance(inner, list) else kind_of(inner)
+        raise InvalidInput.of(where, f"must be an array of exactly one table, found {found}")
+    return require_object(inner[0], f"{where}[0]"), f"{where}[0]"
+
+
+def _pick_outputs(response: Table, outputs: OutputFields) -> tuple[list[Any], list[Any] | None, list[Any] | None]:
+    try:
+        at = find_outputs(response.fields, outputs)
+    except OutputsUnclear as error:
+        raise InvalidInput.of(response.fields_path, str(error)) from error
+    columns = (at.prediction, at.probability, at.label)
+    prediction, probability, label = (None if position is None else [row[position] for row in response.values] for position in columns)
+    return prediction or [], probability, label
+
+
+def _request_schema(max_rows: int) -> Schema:
+    rows = rows_of(max_rows)
+    meta = closed_object(["fields", "values"], fields=NAMES, values=rows)
+    return closed_object(["fields", "values"], fields=NAMES, values=rows, meta=meta)
+
+
+def _require_one_table(answer: _Answered) -> _AnsweredTable:
+    if answer.fields is not None and answer.values is not None:
+        return _AnsweredTable(answer.fields, answer.values)
+    if answer.predictions is None:
+        raise ScoringFailed("The model's endpoint gave an answer without 'fields' and 'values' (and without 'predictions' around them).")
+    if len(answer.predictions) != 1:
+        raise ScoringFailed(f"The model's endpoint answered {len(answer.predictions)} tables under 'predictions', where one was expected.")
+    return answer.predictions[0]

@@ -1,0 +1,72 @@
+"""Finds the prediction, the probability and the label among an answer's columns. Looks at names only, never at values."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..domain.deployments import OutputFields
+
+FALLBACKS = ("prediction", "predictedLabel", "predicted_label")
+"""Names used for the prediction when the configured column is absent and exactly one of these is there (published OpenScale
+scripts declare `predictedLabel` while their endpoint answers `prediction`)."""
+
+_SHOWN_COLUMNS = 12
+
+
+class OutputsUnclear(ValueError):
+    """Raised if the columns cannot be distinguished; the message continues the sentence "the answer …"."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputPositions:
+    """Positions among an answer's columns; None where the column is not configured or not there."""
+
+    prediction: int
+    probability: int | None
+    label: int | None
+
+
+def find_outputs(fields: Sequence[str], outputs: OutputFields) -> OutputPositions:
+    """Returns the positions of the output columns among `fields`.
+
+    Raises:
+        OutputsUnclear: no column fits the prediction, more than one does, or an output column is named twice.
+    """
+    return OutputPositions(
+        prediction=_find_prediction(fields, outputs),
+        probability=_find_optional(fields, outputs.probability),
+        label=_find_optional(fields, outputs.label),
+    )
+
+
+def listed(fields: Sequence[str]) -> str:
+    """Returns column names for a message, the first dozen."""
+    if not fields:
+        return "no column at all"
+    more = f" and {len(fields) - _SHOWN_COLUMNS} more" if len(fields) > _SHOWN_COLUMNS else ""
+    return ", ".join(f"'{field}'" for field in fields[:_SHOWN_COLUMNS]) + more
+
+
+def _find_prediction(fields: Sequence[str], outputs: OutputFields) -> int:
+    if outputs.prediction in fields:
+        return _find_one(fields, outputs.prediction)
+    taken = (outputs.probability, outputs.label)
+    # A deployment may use such a name for its label, which must not become the prediction.
+    found = [name for name in FALLBACKS if name in fields and name not in taken]
+    if not found:
+        raise OutputsUnclear(f"has no prediction column '{outputs.prediction}'; it has {listed(fields)}")
+    if len(found) > 1:
+        raise OutputsUnclear(
+            f"has no prediction column '{outputs.prediction}', and each of {listed(found)} could be it;"
+            " name one of them as the deployment's prediction field"
+        )
+    return _find_one(fields, found[0])
+
+
+def _find_optional(fields: Sequence[str], name: str | None) -> int | None:
+    return None if name is None or name not in fields else _find_one(fields, name)
+
+
+def _find_one(fields: Sequence[str], name: str) -> int:
+    if fields.count(name) > 1:
+        raise OutputsUnclear(f"names the column '{name}' more than once")
+    return fields.index(name)

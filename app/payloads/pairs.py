@@ -1,0 +1,82 @@
+"""The protocol of a format in which requests are logged with their answers: `{request, response, scoring_id?, scoring_timestamp?}`."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ..domain.deployments import OutputFields
+from ..errors import InvalidInput
+from .codec import Codec
+from .schemas import Schema
+from .tables import kind_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedTable:
+    """One logged pair, row by row: position i of every list is the same record.
+
+    `rows` and `meta_rows` are the decoded lists themselves, cells in the order of `fields` and `meta_fields`. Without meta
+    fields `meta_rows` is None. `probabilities` and `labels` are None where the answer has no such column. Cells are as
+    decoded: unchecked, possibly None.
+    """
+
+    fields: tuple[str, ...]
+    rows: list[list[Any]]
+    meta_fields: tuple[str, ...] = ()
+    meta_rows: list[list[Any]] | None = None
+    predictions: list[Any]
+    probabilities: list[Any] | None = None
+    labels: list[Any] | None = None
+    scoring_id: str | None = None
+    scoring_timestamp: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class LoggedCodec(Codec):
+    """A payload format whose pairs ingestion reads."""
+
+    maker: ClassVar[str]
+    """The owner of the form, for the OpenAPI document."""
+
+    pairs_name: ClassVar[str]
+    """Its key among the examples there."""
+
+    snippet_title: ClassVar[str]
+    """The form's name on the page of code."""
+
+    @abstractmethod
+    def read_pair(self, pair: Mapping[str, Any], *, outputs: OutputFields) -> LoggedTable:
+        """Reads one decoded pair; members that the form does not know are ignored.
+
+        Raises:
+            InvalidInput: it has another shape, or parts of different lengths; the field is a path such as `request.values[3]`.
+        """
+
+    @abstractmethod
+    def write_pair(self, table: LoggedTable, *, outputs: OutputFields) -> dict[str, Any]:
+        """Writes the pair that `read_pair` reads as this table."""
+
+    @abstractmethod
+    def pair_schemas(self) -> dict[str, Schema]:
+        """Returns the JSON schemas of `request` and `response`."""
+
+
+def read_stated(pair: Mapping[str, Any], member: str) -> str | None:
+    """Reads a text that a pair may state.
+
+    Raises:
+        InvalidInput: it is something else.
+    """
+    value = pair.get(member)
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput.of(member, f"must be text, found {kind_of(value)}")
+    return value
+
+
+def write_stated(table: LoggedTable) -> dict[str, str]:
+    """Writes the texts that the pair states."""
+    stated = {"scoring_id": table.scoring_id, "scoring_timestamp": table.scoring_timestamp}
+    return {member: text for member, text in stated.items() if text is not None}

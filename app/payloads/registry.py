@@ -1,0 +1,58 @@
+"""The payload formats: a row each. All the service's facts about a format are found from here."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Self
+
+from .codec import Codec
+from .fields_values import FieldsValuesCodec
+from .forms import Form
+from .mlflow import MlflowCodec
+from .pairs import LoggedCodec
+
+
+class PayloadFormat(StrEnum):
+    """The wire format of the model's endpoint."""
+
+    FIELDS_VALUES = "fields_values", FieldsValuesCodec()
+    MLFLOW = "mlflow", MlflowCodec()
+
+    codec: Codec
+
+    def __new__(cls, name: str, codec: Codec) -> Self:
+        """Makes a row: the name in the API and in the database, and the codec of the format."""
+        row = str.__new__(cls, name)
+        row._value_ = name
+        row.codec = codec
+        return row
+
+
+FORMS: tuple[Form, ...] = tuple(form for row in PayloadFormat for form in row.codec.forms)
+"""The forms of requests for debiased answers."""
+
+LOGGED: Mapping[str, LoggedCodec] = MappingProxyType({row.value: row.codec for row in PayloadFormat if isinstance(row.codec, LoggedCodec)})
+"""The formats whose pairs ingestion reads, by name."""
+
+_CODECS: Mapping[str, Codec] = MappingProxyType({row.value: row.codec for row in PayloadFormat})
+
+# A table's own members have common names, so members that name their content are looked for first.
+_BY_MEMBER = sorted(FORMS, key=lambda form: form.is_bare)
+
+
+def codec_for(payload_format: str) -> Codec:
+    """Returns the codec of the payload format of that name."""
+    return _CODECS[payload_format]
+
+
+def form_of(sent: object) -> Form | None:
+    """Returns the form of a decoded request, recognised by its members; None if it is of no form."""
+    return next((form for form in _BY_MEMBER if isinstance(sent, dict) and form.member in sent), None)
+
+
+def logged_codec_of(pair: Mapping[str, Any]) -> LoggedCodec:
+    """Returns the codec of a decoded pair, recognised by its request; the first, which reports the fault, for a pair of no format."""
+    # By the request: answers of several formats look alike.
+    form = form_of(pair.get("request"))
+    first, *others = LOGGED.values()
+    return next((codec for codec in others if form in codec.forms), first)

@@ -1,0 +1,29 @@
+"""Pieces of JSON schemas for the OpenAPI document, which describes bodies that are read and written without models."""
+
+from typing import Any, TypeAlias
+
+Schema: TypeAlias = dict[str, Any]
+
+CELL: Schema = {"type": ["string", "number", "boolean", "null"]}
+CELLS: Schema = {"type": "object", "additionalProperties": CELL}
+SCALAR: Schema = {"type": ["string", "number", "boolean"]}
+NAMES: Schema = {"type": "array", "items": {"type": "string"}}
+
+
+def open_object(required: list[str], **properties: Any) -> Schema:  # noqa: ANN401 - schemas are of any shape
+    """Returns the schema of an object that may have further members."""
+    return {"type": "object", "required": required, "properties": properties}
+
+
+def closed_object(required: list[str], **properties: Any) -> Schema:  # noqa: ANN401 - schemas are of any shape
+    """Returns the schema of an object without further members."""
+    return open_object(required, **properties) | {"additionalProperties": False}
+
+
+def rows_of(max_rows: int) -> Schema:
+    """Returns the schema of the rows of a request."""
+    return {"type": "array", "minItems": 1, "maxItems": max_rows, "items": {"type": "array", "items": CELL}}
+
+
+TABLE: Schema = open_object(["fields", "values"], fields=NAMES, values={"type": "array", "items": {"type": "array", "items": {}}})
+"""Rows under column names, with any cells: rows that do not fit are refused one by one."""

@@ -1,0 +1,110 @@
+"""Rows under column names in decoded JSON. Reads the shape of the tables, never the values of their cells."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..domain.texts import printable
+from ..errors import FieldProblem, InvalidInput
+
+_MOST_PROBLEMS = 100
+"""Max problems that one refusal lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under column names, and the paths of both in the body."""
+
+    fields_path: str
+    values_path: str
+    fields: list[str]
+    values: list[list[Any]]
+
+
+def read_table(part: object, path: str, *, fields: str = "fields", values: str = "values") -> Table:
+    """Reads a decoded object with those two members.
+
+    Raises:
+        InvalidInput: it has another shape, or names a column twice.
+    """
+    table = read_repeating_table(part, path, fields=fields, values=values)
+    if len(set(table.fields)) < len(table.fields):
+        index = next(index for index, name in enumerate(table.fields) if name in table.fields[:index])
+        raise InvalidInput.of(f"{table.fields_path}[{index}]", f"names the column '{table.fields[index]}' a second time")
+    return table
+
+
+def read_repeating_table(part: object, path: str, *, fields: str = "fields", values: str = "values") -> Table:
+    """Reads the same, but columns may be named twice.
+
+    Raises:
+        InvalidInput: it has another shape.
+    """
+    found = require_object(part, path)
+    names, rows = found.get(fields), found.get(values)
+    fields_path, values_path = place(path, fields), place(path, values)
+    # Types are compared in bulk; only a refusal looks for the row at fault.
+    if not isinstance(names, list) or not set(map(type, names)) <= {str}:
+        raise InvalidInput.of(fields_path, f"must be an array of column names, found {kind_of(names)}")
+    if not isinstance(rows, list):
+        raise InvalidInput.of(values_path, f"must be an array of rows, found {kind_of(rows)}")
+    if not set(map(type, rows)) <= {list}:
+        raise InvalidInput(
+            _list_problems(rows, values_path, lambda row: None if type(row) is list else f"must be an array, found {kind_of(row)}")
+        )
+    width = len(names)
+    if not set(map(len, rows)) <= {width}:
+        raise InvalidInput(
+            _list_problems(rows, values_path, lambda row: None if len(row) == width else f"has {len(row)} values for {width} fields")
+        )
+    return Table(fields_path, values_path, names, rows)
+
+
+def require_length(other: Table, request: Table) -> None:
+    """Requires equally many rows in both.
+
+    Raises:
+        InvalidInput: their numbers differ.
+    """
+    if len(other.values) != len(request.values):
+        raise InvalidInput.of(other.values_path, f"has {len(other.values)} rows where {request.values_path} has {len(request.values)}")
+
+
+def require_members(part: Mapping[str, Any], path: str, known: frozenset[str], *, next_to: str) -> None:
+    """Requires that the object has known members only. A misspelt `meta` must not pass for one that was left out.
+
+    Raises:
+        InvalidInput: it has another; `next_to` is the member that the message names.
+    """
+    unknown = sorted(part.keys() - known)
+    if unknown:
+        raise InvalidInput.of(place(path, printable(unknown[0])), f"is not a member that is known next to {next_to}")
+
+
+def require_object(part: object, path: str) -> dict[str, Any]:
+    """Returns the part as an object.
+
+    Raises:
+        InvalidInput: it is not an object.
+    """
+    if not isinstance(part, dict):
+        raise InvalidInput.of(path, f"must be an object, found {kind_of(part)}")
+    return part
+
+
+def place(path: str, member: str) -> str:
+    """Returns the path of an object's member."""
+    return f"{path}.{member}" if path else member
+
+
+def kind_of(value: object) -> str:
+    """Returns a word for the kind of a decoded value."""
+    if value is None:
+        return "nothing"
+    names = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "an array", dict: "an object"}
+    return names.get(type(value), type(value).__name__)
+
+
+def _list_problems(values: list[Any], path: str, fault: Callable[[Any], str | None]) -> list[FieldProblem]:
+    found = ((index, fault(row)) for index, row in enumerate(values))
+    return [FieldProblem(f"{path}[{index}]", message) for index, message in found if message is not None][:_MOST_PROBLEMS]

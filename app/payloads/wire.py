@@ -1,0 +1,62 @@
+"""JSON to and from bytes, strict both ways: anything that JSON cannot carry is refused, never altered. Knows no payload format."""
+
+import math
+from collections.abc import Sequence
+from typing import TypeAlias, TypeVar
+
+import msgspec
+
+from ..domain.values import Scalar
+from ..errors import ScoringFailed
+
+Rows: TypeAlias = Sequence[Sequence[Scalar | None]]
+"""Records of one page, each in the order of the columns; plain Python values, None for a missing cell."""
+
+_BOM = b"\xef\xbb\xbf"
+
+_T = TypeVar("_T")
+
+
+def encode_rows(document: object, rows: Rows) -> bytes:
+    """Returns the bytes of `document`, which holds `rows`.
+
+    Raises:
+        ScoringFailed: a cell is not finite, or text that UTF-8 cannot carry.
+    """
+    try:
+        body = msgspec.json.encode(document)
+    except UnicodeEncodeError as error:
+        raise ScoringFailed("A row to be scored holds text that cannot be written as UTF-8; nothing was sent to the model.") from error
+    # msgspec writes NaN and the infinities as null, which would send the model a missing cell instead.
+    if b"null" in body:
+        for index, row in enumerate(rows):
+            for cell in row:
+                if isinstance(cell, float) and not math.isfinite(cell):
+                    raise ScoringFailed(f"Row {index + 1} of a page holds {cell}, which JSON cannot carry; nothing was sent to the model.")
+    return body
+
+
+def decode_answer(body: bytes, shape: type[_T], *, expected: str) -> _T:
+    """Returns the model's answer as `shape`; `expected` names the expected shape in words. A leading byte order mark is ignored.
+
+    Raises:
+        ScoringFailed: not JSON, not of that shape, or a number that is not finite.
+    """
+    try:
+        # Some servers send a byte order mark, which JSON forbids.
+        return msgspec.json.decode(body.removeprefix(_BOM), type=shape)
+    except msgspec.ValidationError as error:
+        reason = str(error).replace("`", "").replace("$", "the answer")
+        raise ScoringFailed(f"The model's endpoint did not answer {expected}: {reason}.") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ScoringFailed(_describe_broken_json(body, str(error))) from error
+    except RecursionError as error:
+        raise ScoringFailed("The model's endpoint answered JSON that is nested too deeply to read.") from error
+
+
+def _describe_broken_json(body: bytes, reason: str) -> str:
+    if not body:
+        return "The model's endpoint answered without a body where JSON was expected."
+    if body.lstrip()[:1] in {b"{", b"["} and any(word in body for word in (b"NaN", b"Infinity")):
+        return "The model's endpoint answered NaN or Infinity, which is neither JSON nor a usable prediction."
+    return f"The model's endpoint did not answer JSON ({reason})."

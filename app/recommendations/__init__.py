@@ -1,0 +1,1 @@
+"""Recommended monitors: the columns that fairness is asked about, and the groups to compare."""

@@ -1,0 +1,178 @@
+"""Ranges of ages: divided where custom divides, at the surest disadvantage. The first customary division is offered as well."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..domain.monitors import DEFAULT_THRESHOLD
+from ..domain.values import GroupValue, Range, number_of
+from ..metrics.intervals import log_ratio
+from .age_values import OLDEST
+from .choice import MIN_RECORDS, Choice, NoChoice, Role, build_share, warn_of_small_groups
+from .kinds import Split
+from .observed import Count
+
+MIN_SHARE = 0.02
+"""Min share of the records of a side that is compared. US agencies do not look at groups below two per cent either (29 CFR 1607.4)."""
+
+ALMOST = 0.9999
+"""Fraction after the last whole year of a range of ages with fractions, because both ends of a range belong to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    range: Range
+    count: Count
+
+
+@dataclass(frozen=True, slots=True)
+class _Division:
+    """A division: the monitored side, the reference, and the upper limit of the ratio of their rates (None: not known)."""
+
+    split: Split
+    monitored: _Part
+    reference: _Part
+    max_ratio: float | None
+
+    @property
+    def shows_disadvantage(self) -> bool:
+        """Returns whether the monitored side surely fares worse."""
+        return self.max_ratio is not None and self.max_ratio < 1
+
+    @property
+    def sentence(self) -> str:
+        """Returns the two sides and the custom."""
+        return f"{self.monitored.range.label} against {self.reference.range.label}: {self.split.custom}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Middle:
+    """The ages between two ends of life that are both monitored, and the upper limit of the ratio of the other end to them."""
+
+    max_ratio: float
+    other: _Division
+    between: _Part
+
+
+class _Ages:
+    """The counts by age. Ages with fractions, and intervals of ages, are looked at by their place."""
+
+    def __init__(self, counts: Mapping[GroupValue, Count]) -> None:
+        self.places: list[tuple[float, float, Count]] = []
+        implausible = 0
+        for value, count in counts.items():
+            lo, hi = (value.lo, value.hi) if isinstance(value, Range) else (number_of(value),) * 2
+            if lo is None or hi is None or lo < 0 or hi > OLDEST:
+                implausible += count.records
+            else:
+                self.places.append((float(lo), float(hi), count))
+        self.has_fractions = any(not (lo.is_integer() and hi.is_integer()) for lo, hi, _ in self.places)
+        self.lo = min((lo for lo, _, _ in self.places), default=0.0)
+        self.hi = max((hi for _, hi, _ in self.places), default=0.0)
+        self.records = sum(count.records for _, _, count in self.places)
+
+        self.warnings = [f"ages below {self.lo:g} or above {self.hi:g} were not seen; records with such an age are in neither group"]
+        if implausible:
+            numbers = f"numbers that are no ages, such as below 0 or above {OLDEST}"
+            self.warnings.append(f"{implausible:,} records hold {numbers}; they are in neither group")
+
+    def divide(self, split: Split) -> _Division | None:
+        """Returns the two sides; None if one of them has too few records or is there only in part."""
+        if not self.lo <= split.upto < self.hi:
+            return None
+        young, old = self.find_part(self.lo, self.last(split.upto)), self.find_part(float(split.upto + 1), self.hi)
+        if young is None or old is None:
+            return None
+        protected, others = (old, young) if split.protects_above else (young, old)
+        return _Division(split, protected, others, _max_ratio(protected.count, others.count))
+
+    def find_part(self, lo: float, hi: float) -> _Part | None:
+        """Returns the records from `lo` to `hi`; None if they are too few, or an interval is there only in part."""
+        inside = [place for place in self.places if place[0] >= lo and place[1] <= hi]
+        touching = [place for place in self.places if place[1] >= lo and place[0] <= hi]
+        count = sum((count for _, _, count in inside), Count())
+        # Of an interval that only touches the range, nobody knows how many records lie in it.
+        is_enough = count.records >= max(MIN_RECORDS, MIN_SHARE * self.records)
+        return _Part(Range(lo, hi), count) if is_enough and len(inside) == len(touching) else None
+
+    def last(self, upto: int) -> float:
+        """Returns the end of a range that holds all records up to that age."""
+        return upto + ALMOST if self.has_fractions else float(upto)
+
+
+def choose_ages(splits: Sequence[Split], counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> Choice:
+    """Returns the ranges of a column of ages.
+
+    Raises:
+        NoChoice: no customary division leaves enough records on both sides, or the ages are counted too coarsely.
+    """
+    ages = _Ages(counts)
+    divisions = [one for one in map(ages.divide, splits) if one is not None]
+    if not divisions:
+        raise NoChoice(
+            f"no customary division ({', '.join(str(split.upto) for split in splits)}) leaves {MIN_RECORDS} records and"
+            f" {MIN_SHARE:.0%} on both sides, or its values are counted in intervals that lie on both sides"
+        )
+    first = divisions[0]
+    worse_off = [(one.max_ratio, one.split.upto, one) for one in divisions if one.max_ratio is not None and one.max_ratio < 1]
+    # The age breaks ties: divisions themselves have no order.
+    best = min(worse_off, key=lambda one: one[:2])[2] if worse_off else first
+
+    because, warnings = best.sentence, list(ages.warnings)
+    monitored, reference = [best.monitored], best.reference
+    if best.shows_disadvantage:
+        because += "; of the customary divisions, the disadvantage is surest here"
+        middle = _find_middle(ages, best, divisions)
+        if middle is not None:
+            monitored = sorted((best.monitored, middle.other.monitored), key=lambda part: part.range.lo)
+            reference = middle.between
+            because += f"; the other end is far worse off, too: {middle.other.split.custom}"
+    elif best.max_ratio is None:
+        because += "; favourable rates are not known"
+    else:
+        warnings.append("no customary division shows a disadvantage beyond chance: this one is a choice, not a finding")
+    proposed = _compare(monitored, reference, has_outcomes=has_outcomes)
+
+    customary = _compare([first.monitored], first.reference, has_outcomes=has_outcomes)
+    turned = _max_ratio(first.reference.count, first.monitored.count)
+    reversal = []
+    if turned is not None and turned < 1:
+        sides = f"{first.monitored.range.label} surely fares better than {first.reference.range.label}"
+        reversal = [f"in these data {sides}: here it is the reference that is at a disadvantage"]
+    customary = replace(customary, because=first.sentence, warnings=(*ages.warnings, *customary.warnings, *reversal))
+    return replace(proposed, because=because, warnings=(*warnings, *proposed.warnings), customary=customary)
+
+
+def _find_middle(ages: _Ages, best: _Division, divisions: Sequence[_Division]) -> _Middle | None:
+    """Returns the ages to compare both ends of life with, if the disadvantage of the other end is sure and large, too."""
+    found: list[_Middle] = []
+    for other in divisions:
+        if other.split.protects_above == best.split.protects_above:
+            continue
+        first, last = sorted((best.split.upto, other.split.upto))
+        between = ages.find_part(float(first + 1), ages.last(last))
+        if between is None:
+            continue
+        end = other.monitored.count
+        ratio = _max_ratio(end, between.count)
+        is_far_worse = (end.rate or 0.0) < DEFAULT_THRESHOLD * (between.count.rate or 0.0)
+        if ratio is not None and ratio < 1 and is_far_worse:
+            found.append(_Middle(ratio, other, between))
+    return min(found, key=lambda one: one.max_ratio, default=None)
+
+
+def _compare(monitored: list[_Part], reference: _Part, *, has_outcomes: bool) -> Choice:
+    roles: list[tuple[_Part, Role]] = [*((part, "monitored") for part in monitored), (reference, "reference")]
+    roles.sort(key=lambda one: one[0].range.lo)
+    groups = [build_share(part.range, part.count, role=role, has_outcomes=has_outcomes) for part, role in roles]
+    ranges = tuple(part.range for part in monitored)
+    warnings = tuple(warn_of_small_groups(groups))
+    return Choice(monitored=ranges, reference=(reference.range,), groups=tuple(groups), because="", warnings=warnings)
+
+
+def _max_ratio(one: Count, other: Count) -> float | None:
+    """Returns the upper end of the 95 % interval of the ratio of rates; None if there is none."""
+    if not one.classified or not other.favourable:
+        return None
+    upper = log_ratio(one.favourable, one.classified, other.favourable, other.classified).upper
+    # No upper end: the ratio may be anything.
+    return float("inf") if upper is None else upper

@@ -1,0 +1,152 @@
+"""Groups of a column of categories: the reference is the large group with the highest rate, every other group is monitored.
+
+If that group is not surely better off than the customary reference, chance does not choose: the customary one stays.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..domain.monitor_rules import MAX_GROUPS
+from ..domain.texts import name_problem
+from ..domain.values import GroupValue, label_of
+from ..metrics.intervals import newcombe
+from .choice import MIN_RECORDS, MIN_REFERENCE_SHARE, Choice, GroupShare, NoChoice, Role, build_share, warn_of_small_groups
+from .kinds import NO_ANSWER, KindRow
+from .observed import Count
+from .values import ValueMatch
+
+PAIR = 2
+"""Min groups: they are compared in pairs."""
+
+_SHOWN = 3
+_MOST_LEFT_OUT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The values that mean one thing."""
+
+    meaning: str
+    values: tuple[GroupValue, ...]
+    count: Count
+
+    @property
+    def title(self) -> str:
+        shown = ", ".join(f"{label_of(value)!r:.60}" for value in self.values[:_SHOWN])
+        return f"{shown} and {len(self.values) - _SHOWN} more" if len(self.values) > _SHOWN else shown
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    group: _Group
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """All values of a column, the most frequent first, and those of them that a monitor may list."""
+
+    counts: Mapping[GroupValue, Count]
+    listed: Sequence[GroupValue]
+    meanings: Mapping[str, str]
+    has_outcomes: bool
+
+    def compare_with(self, reference: _Reference) -> Choice:
+        """Returns the choice in which every other value is monitored."""
+        chosen = reference.group.values[:MAX_GROUPS]
+        monitored = tuple(value for value in self.listed if value not in reference.group.values)[:MAX_GROUPS]
+        groups: list[GroupShare] = []
+        for value, count in self.counts.items():
+            role: Role = "monitored" if value in monitored else "reference" if value in chosen else "neither"
+            meaning = self.meanings.get(label_of(value))
+            groups.append(build_share(value, count, role=role, meaning=meaning, has_outcomes=self.has_outcomes))
+
+        warnings = []
+        neither = [value for value in self.counts if value not in monitored and value not in chosen]
+        if neither:
+            shown = ", ".join(f"{label_of(value)!r:.60}" for value in neither[:_MOST_LEFT_OUT])
+            more = f" and {len(neither) - _MOST_LEFT_OUT} more" if len(neither) > _MOST_LEFT_OUT else ""
+            records = sum(self.counts[value].records for value in neither)
+            why = "because they name no group, or are more than a monitor lists; checks count and show them"
+            warnings.append(f"in neither group: {shown}{more} ({records:,} records), {why}")
+        warnings += warn_of_small_groups(groups)
+        return Choice(monitored=monitored, reference=chosen, groups=tuple(groups), because=reference.because, warnings=tuple(warnings))
+
+
+def choose_categories(row: KindRow, match: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> Choice:
+    """Returns the groups of a column of that kind.
+
+    Raises:
+        NoChoice: only one group has records.
+    """
+    ordered = {value: counts[value] for value in sorted(counts, key=lambda value: (-counts[value].records, label_of(value)))}
+    listed = [
+        value
+        for value in ordered
+        if match.meanings.get(label_of(value)) != NO_ANSWER and not (isinstance(value, str) and name_problem(value))
+    ][: 2 * MAX_GROUPS]
+    of_meaning: dict[str, list[GroupValue]] = {}
+    for value in listed:
+        of_meaning.setdefault(match.meanings.get(label_of(value), label_of(value)), []).append(value)
+    groups = [_Group(meaning, tuple(same), sum((counts[value] for value in same), Count())) for meaning, same in of_meaning.items()]
+    if len(groups) < PAIR:
+        raise NoChoice("all its records are of one group, so there is nobody to compare with")
+
+    values = _Values(ordered, listed, match.meanings, has_outcomes)
+    customary = next((one for one in groups if one.meaning == row.customary_reference), None)
+    reference = _choose_reference(groups, customary, has_outcomes=has_outcomes)
+    best = reference.group
+    proposed = values.compare_with(reference)
+    doubts = []
+    if best.count.rate is not None and all(_is_alike(best.count, one.count) for one in groups if one is not best):
+        doubts.append("the rates do not differ beyond chance: which group is the reference is a choice, not a finding")
+    if customary is None:
+        return replace(proposed, warnings=(*proposed.warnings, *doubts))
+
+    if customary is not best and best.count.rate is not None:
+        doubts.append(
+            f"usually {customary.title} is the reference; in these data {best.title} surely fares better."
+            " Accept the customary groups if the law says so"
+        )
+    usual = values.compare_with(_Reference(customary, f"{customary.title} usually is the reference, whatever the rates"))
+    better = [one.title for one in groups if one is not customary and _is_better(one.count, customary.count)]
+    if better:
+        against = f"surely better off than {customary.title} in these data: {', '.join(better)}. A check will show ratios above 1"
+        usual = replace(usual, warnings=(*usual.warnings, against))
+    return replace(proposed, warnings=(*proposed.warnings, *doubts), customary=usual)
+
+
+def _choose_reference(groups: Sequence[_Group], customary: _Group | None, *, has_outcomes: bool) -> _Reference:
+    whole = sum(one.count.records for one in groups)
+    large = [one for one in groups if one.count.records >= max(MIN_RECORDS, MIN_REFERENCE_SHARE * whole)]
+    rated = [(one.count.rate, one.count.records, one) for one in large if one.count.rate is not None]
+    if not has_outcomes or not rated or len(rated) < len(large):
+        why = "favourable rates are not known" if not has_outcomes or large else f"no group has {MIN_RECORDS} records"
+        if customary is not None and customary in large:
+            return _Reference(customary, f"{why}, so {customary.title}, which usually is the reference")
+        largest = max(groups, key=lambda one: one.count.records)
+        return _Reference(largest, f"{why}, so {largest.title}, the largest group")
+
+    if customary is not None and customary in large:
+        # Only what is surely better than the customary reference replaces it, so that chance does not choose.
+        rated = [one for one in rated if one[2] is customary or _is_better(one[2].count, customary.count)]
+    rate, _, best = max(rated, key=lambda one: one[:2])
+    if customary is not None and any((one.count.rate or 0.0) > rate for one in large):
+        if best is customary:
+            return _Reference(best, f"{best.title} usually is the reference, and no large group surely has a higher favourable rate")
+        found = f"{best.title} surely has a higher favourable rate ({rate:.1%}) than {customary.title}"
+        return _Reference(best, f"{found}; a still higher one may be chance")
+    large_enough = f"of the groups with at least {MIN_REFERENCE_SHARE:.0%} of the records"
+    return _Reference(best, f"{best.title} has the highest favourable rate ({rate:.1%}) {large_enough}")
+
+
+def _is_better(one: Count, other: Count) -> bool:
+    return (one.rate or 0.0) > (other.rate or 0.0) and not _is_alike(one, other)
+
+
+def _is_alike(one: Count, other: Count) -> bool:
+    """Returns whether the rates differ by no more than chance, or are not known."""
+    if not one.classified or not other.classified:
+        return True
+    lower, upper, _ = newcombe(one.favourable, one.classified, other.favourable, other.classified)
+    return lower <= 0 <= (1.0 if upper is None else upper)

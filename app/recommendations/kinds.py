@@ -1,0 +1,81 @@
+"""Knowledge of one kind of attribute: names of its columns, spellings and codes of its values, and customary divisions.
+
+The words themselves are in `words/`, one file for each kind, whose keys are the attributes of these classes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """The subject of a recommended monitor. Each has a file in `words/`."""
+
+    SEX = "sex"
+    RACE = "race"
+    MARITAL_STATUS = "marital_status"
+    AGE = "age"
+    POSTAL_CODE = "postal_code"
+
+
+class Form(StrEnum):
+    """The nature of the values: groups by themselves, a quantity that is divided, or places of which only some have enough records."""
+
+    CATEGORIES = "categories"
+    QUANTITY = "quantity"
+    PLACES = "places"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coding:
+    """Codes and their meanings, as a source writes them. Codes are folded texts.
+
+    `is_certain` False = others use the same codes otherwise. `is_distinctive` = no other coding uses them, so that they show the kind
+    without a name. With `names` the coding is only of columns with these names.
+    """
+
+    source: str
+    codes: Mapping[str, str]
+    is_certain: bool = True
+    is_distinctive: bool = False
+    names: Sequence[str] = ()
+    also: str | None = None
+    """Further meanings of the codes, which groups made of them do not distinguish."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """A customary place to divide a quantity, up to `upto` and above, with the side to protect."""
+
+    upto: int
+    protects_above: bool
+    custom: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindRow:
+    """One kind. Names and words are folded: small letters without accents, words separated by one blank."""
+
+    kind: Kind
+    title: str
+    form: Form = Form.CATEGORIES
+    names: Sequence[str]
+    ambiguous_names: Sequence[str] = ()
+    """Names that mean something else elsewhere: they need values that fit."""
+    neutral: Sequence[str] = ()
+    """Words that may be next to the name, in addition to those that may be next to any."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """Words for values, and their meanings."""
+    weak_words: Mapping[str, str] = field(default_factory=dict)
+    """Words that are used of other things, too: they say nothing without the name or another word."""
+    codings: tuple[Coding, ...] = ()
+    indicators: Mapping[str, str] = field(default_factory=dict)
+    """Names of columns that say yes or no to one meaning."""
+    unfit_names: Mapping[str, str] = field(default_factory=dict)
+    """Names of columns that show the kind only after a computation, and what to do."""
+    customary_reference: str | None = None
+    splits: tuple[Split, ...] = ()
+
+
+NO_ANSWER = "no answer"
+"""The meaning of values that put a record into no group."""

@@ -1,0 +1,101 @@
+"""Favourable outcomes: those of the monitor, or else a suggestion from the names of labels."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ..domain.monitors import Monitor
+from ..domain.outcomes import Outcome, OutcomeRule
+from ..domain.values import Range, Scalar, canonical, label_of
+from .names import split_words
+from .vocabulary import read_words
+
+MAX_LABELS = 20
+
+_WORDS = read_words("outcomes")
+_HIGH_INCOME, _LOW_INCOME = re.compile(r">\s*50\s*k\.?"), re.compile(r"<=\s*50\s*k\.?")
+
+
+class Origin(StrEnum):
+    """The source of the favourable outcomes."""
+
+    MONITOR = "monitor"
+    SENT = "sent"
+    SUGGESTION = "suggestion"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """The outcomes that rates are counted by. `is_certain` = a monitor may be made of them without a person's word."""
+
+    rule: OutcomeRule | None
+    origin: Origin
+    is_certain: bool
+    evidence: str
+
+
+def determine_outcomes(
+    monitor: Monitor | None, labels: Mapping[Scalar | Range, int], *, name: str, predicted: Mapping[Scalar | Range, int], is_quantity: bool
+) -> Outcomes:
+    """Returns the monitor's outcomes, or those that the labels of the column `name` suggest.
+
+    `predicted` are the outcomes that the model logged: a monitor reads them, too, so they must be spelt as the labels are.
+    """
+    if monitor is not None:
+        return Outcomes(monitor.outcomes, Origin.MONITOR, is_certain=True, evidence="the fairness monitor says so")
+    if is_quantity:
+        return _unknown("the model predicts numbers: which are favourable is for a person to say")
+    found = _suggest(list(labels), name)
+    if found.rule is None:
+        return found
+    rule = found.rule
+    # A monitor compares spellings: labels `1` and predictions `approved` would share no outcome.
+    foreign = [value for value in predicted if not isinstance(value, Range) and rule.classify(value) is Outcome.UNCLASSIFIED]
+    if foreign:
+        evidence = f"{found.evidence}; but the model's own outcomes are spelt otherwise, such as {label_of(foreign[0])!r:.60}: say both"
+        return Outcomes(rule, Origin.SUGGESTION, is_certain=False, evidence=evidence)
+    return found
+
+
+def _suggest(labels: list[Scalar | Range], name: str) -> Outcomes:
+    if not labels:
+        return _unknown("there are neither labels of training data nor logged outcomes to suggest them from")
+    classes = [label for label in labels if not isinstance(label, Range)]
+    if len(classes) < len(labels) or len(classes) > MAX_LABELS:
+        return _unknown("the outcomes are numbers or too many, so that only a person can say which are favourable")
+    texts = {label: canonical(label).strip().lower() for label in classes}
+    listed = " and ".join(f"{label_of(value)!r:.60}" for value in classes[:5])
+
+    sides: dict[Scalar, bool | None] = {}
+    for label, text in texts.items():
+        spelt = " ".join(split_words(text))
+        is_good = bool(_HIGH_INCOME.fullmatch(text)) or spelt in _WORDS["favourable"]
+        is_bad = bool(_LOW_INCOME.fullmatch(text)) or spelt in _WORDS["unfavourable"]
+        sides[label] = True if is_good else False if is_bad else None
+    if {*sides.values()} == {True, False}:
+        return _suggestion(sides, is_certain=True, evidence=f"the words {listed} say it; confirm")
+
+    # Yes and no say nothing by themselves: the name says which of them is favourable.
+    answers = {label: True if text in _WORDS["yes"] else False if text in _WORDS["no"] else None for label, text in texts.items()}
+    words = set(split_words(name))
+    good, bad = words.intersection(_WORDS["names_of_favourable"]), words.intersection(_WORDS["names_of_unfavourable"])
+    if {*answers.values()} != {True, False} or bool(good) == bool(bad):
+        return _unknown(f"nothing shows whether {listed} of {name!r:.60} are favourable; say it in the monitor, or send both lists")
+    sides = {label: answer is bool(good) for label, answer in answers.items()}
+    favourable = "yes" if good else "no"
+    evidence = f"the name {name!r:.60} holds {min(good or bad)!r}, so {favourable} is favourable; confirm"
+    return _suggestion(sides, is_certain=False, evidence=evidence)
+
+
+def _suggestion(sides: Mapping[Scalar, bool | None], *, is_certain: bool, evidence: str) -> Outcomes:
+    rule = OutcomeRule(
+        favourable=tuple(label for label, side in sides.items() if side is True),
+        unfavourable=tuple(label for label, side in sides.items() if side is False),
+    )
+    return Outcomes(rule, Origin.SUGGESTION, is_certain=is_certain, evidence=evidence)
+
+
+def _unknown(reason: str) -> Outcomes:
+    return Outcomes(None, Origin.UNKNOWN, is_certain=False, evidence=reason)

@@ -1,0 +1,152 @@
+"""Recommends monitors: looks at each column, and returns for those of a kind a proposal with its evidence, or the reason why not."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from ..domain.deployments import FieldKind
+from ..domain.monitors import DEFAULT_THRESHOLD
+from ..domain.outcomes import OutcomeRule
+from ..domain.values import Range
+from ..metrics.sides import mirrored_ratio
+from .age_values import is_band
+from .ages import choose_ages
+from .categories import choose_categories
+from .choice import Choice, NoChoice
+from .detecting import Confidence, Detected, Dismissed, detect
+from .kinds import Form, Kind
+from .observed import Observed, Source
+from .outcomes import Outcomes
+from .places import choose_places
+
+DEFAULT_UPPER_THRESHOLD = mirrored_ratio(DEFAULT_THRESHOLD)
+
+WHY = "0.8 is the four-fifths rule; 1.25 mirrors 0.8, so that a disadvantage of the reference group is seen as well"
+
+NOT_NUMERIC = "it holds ages, but the deployment declares it categorical, and only numeric columns can be divided into ranges"
+STRATA = "the monitor compares within its values (`strata`), so not between them"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Evidence that the column is of the kind: sentences of its name and its values, and the data that were looked at."""
+
+    name: str | None
+    values: str
+    source: Source
+    missing: int
+    reference: str
+    threshold: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """One attribute that a monitor should watch. `by_default` = it is accepted if nothing else is asked for."""
+
+    feature: str
+    is_meta: bool
+    kind: Kind
+    confidence: Confidence
+    by_default: bool
+    choice: Choice
+    threshold: float
+    upper_threshold: float | None
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class NotProposed:
+    """A column that points to a kind, and why it is not proposed."""
+
+    feature: str
+    kind: Kind
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyMonitored:
+    """An attribute that the monitor has, and the kind it was recognised as; `choice` is the proposal for it."""
+
+    feature: str
+    kind: Kind | None
+    choice: Choice | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommended:
+    """Everything that was found. Proposals are in the order of the kinds, then of the schema."""
+
+    outcomes: Outcomes
+    proposals: tuple[Proposal, ...]
+    already: tuple[AlreadyMonitored, ...]
+    not_proposed: tuple[NotProposed, ...]
+
+
+def recommend(columns: Sequence[Observed], outcomes: Outcomes, monitored: Collection[str], *, strata: str | None) -> Recommended:
+    """Returns the attributes that a monitor of these columns should watch, except those it watches already and the column of its strata."""
+    proposals: list[Proposal] = []
+    already: list[AlreadyMonitored] = []
+    not_proposed: list[NotProposed] = []
+    for observed in columns:
+        name = observed.column.name
+        found = detect(name, observed.count_records())
+        proposal = None
+        if isinstance(found, Detected) and observed.source is not None:
+            proposal = _propose(observed, observed.source, found, outcomes.rule)
+        if name in monitored:
+            kind = found.row.kind if isinstance(found, Detected) else None
+            already.append(AlreadyMonitored(name, kind, proposal.choice if isinstance(proposal, Proposal) else None))
+        elif isinstance(found, Dismissed):
+            not_proposed.append(NotProposed(name, found.row.kind, found.reason))
+        elif found is not None and name == strata:
+            not_proposed.append(NotProposed(name, found.row.kind, STRATA))
+        elif isinstance(proposal, Proposal):
+            proposals.append(proposal)
+        elif proposal is not None:
+            not_proposed.append(proposal)
+    order = list(Kind)
+    # The sort is stable: within a kind the order of the schema stays.
+    proposals.sort(key=lambda one: order.index(one.kind))
+    return Recommended(outcomes=outcomes, proposals=tuple(proposals), already=tuple(already), not_proposed=tuple(not_proposed))
+
+
+def _propose(observed: Observed, source: Source, found: Detected, rule: OutcomeRule | None) -> Proposal | NotProposed:
+    row, has_outcomes = found.row, rule is not None
+    counts = observed.count_outcomes(rule)
+    try:
+        if row.form is Form.PLACES:
+            choice = choose_places(row, found.values, counts, has_outcomes=has_outcomes)
+        elif row.form is Form.CATEGORIES or any(map(is_band, counts)):
+            choice = choose_categories(row, found.values, counts, has_outcomes=has_outcomes)
+        elif observed.column.kind is FieldKind.NUMERIC:
+            choice = choose_ages(row.splits, counts, has_outcomes=has_outcomes)
+        else:
+            return NotProposed(observed.column.name, row.kind, NOT_NUMERIC)
+    except NoChoice as no_choice:
+        return NotProposed(observed.column.name, row.kind, str(no_choice))
+
+    warnings = [found.values.to_confirm] if found.values.to_confirm else []
+    warnings += choice.warnings
+    cells = observed.distribution.cells if observed.distribution else ()
+    if any(cell.weight is not None for cell in cells):
+        warnings.append("the training data carry weights; here records are counted, each as one")
+    elif any(isinstance(value, Range) for cell in cells for value in cell.values):
+        warnings.append("its values are counted in intervals: ranges hold what lies in them as a whole")
+    evidence = Evidence(
+        name=None if found.name is None else found.name.sentence,
+        values=found.values.sentence,
+        source=source,
+        missing=observed.missing,
+        reference=choice.because,
+        threshold=WHY,
+    )
+    return Proposal(
+        feature=observed.column.name,
+        is_meta=observed.is_meta,
+        kind=row.kind,
+        confidence=found.confidence,
+        by_default=found.confidence is Confidence.HIGH and row.form is not Form.PLACES,
+        choice=replace(choice, warnings=tuple(warnings)),
+        threshold=DEFAULT_THRESHOLD,
+        upper_threshold=DEFAULT_UPPER_THRESHOLD,
+        evidence=evidence,
+    )

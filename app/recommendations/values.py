@@ -1,0 +1,66 @@
+"""The evidence that a column's values give of a kind."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import lru_cache
+
+from ..domain.values import GroupValue, label_of
+from .names import split_words
+from .vocabulary import NO_ANSWERS
+
+ENOUGH = 0.95
+"""Min share of the records whose value must be recognised. The rest are misspellings and rarities."""
+
+MAX_VALUES = 300
+"""Max values of a column that is searched for words: texts and ids have more."""
+
+_MAX_SHORT_ANSWER = 7
+"""Max letters of a spelling of no answer that must be the whole value; shorter ones are also parts of names."""
+
+
+class Fit(IntEnum):
+    """Strength of the evidence that values give of a kind, from none to enough by themselves."""
+
+    UNFIT = 0
+    CATEGORIES = 1
+    """A few short values that are not recognised."""
+    CODED = 2
+    """Values that fit, and fit other things, too."""
+    SPOKEN = 3
+    """The kind's own words or numbers, which are enough together with its name."""
+    BY_THEMSELVES = 4
+    """Values that are enough without a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueMatch:
+    """The fit of a column's values with a kind, as a sentence, and the meaning of each value by its label.
+
+    `to_confirm` is what a person should make sure of.
+    """
+
+    fit: Fit
+    sentence: str
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    to_confirm: str | None = None
+
+
+# Each kind and each coding asks again. Typed: 1 and True are equal keys with different labels.
+@lru_cache(maxsize=4096, typed=True)
+def is_no_answer(value: GroupValue) -> bool:
+    """Returns whether the value says that it is not known."""
+    spelt = " ".join(split_words(label_of(value)))
+    # A value such as `?` or `-` has no words at all.
+    return spelt == "" or spelt in NO_ANSWERS or any(len(one) > _MAX_SHORT_ANSWER and holds_phrase(spelt, one) for one in NO_ANSWERS)
+
+
+def holds_phrase(spelt: str, phrase: str) -> bool:
+    """Returns whether the words hold the phrase, as whole words."""
+    return f" {phrase} " in f" {spelt} "
+
+
+def list_values(values: Sequence[GroupValue], most: int = 6) -> str:
+    """Returns the first values in words, and the number of the others."""
+    listed = ", ".join(f"{label_of(value):.40}" for value in values[:most])
+    return f"{listed} and {len(values) - most:,} more" if len(values) > most else listed

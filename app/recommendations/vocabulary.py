@@ -1,0 +1,46 @@
+"""The words that show a kind, read from `words/`: a file for each kind, one for words of any kind, one for outcomes."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from .kinds import Coding, Form, Kind, KindRow, Split
+
+_FOLDER = Path(__file__).with_name("words")
+
+
+def read_words(name: str) -> dict[str, Any]:
+    """Returns the entries of one file."""
+    # In binary: TOML is UTF-8, whatever the locale of the machine.
+    with (_FOLDER / f"{name}.toml").open("rb") as file:
+        return tomllib.load(file)
+
+
+def read_kind(kind: Kind) -> KindRow:
+    """Returns the kind as its file describes it."""
+    entries = read_words(kind)
+    # The files list words by meaning; a value is looked up by word.
+    for name in ("words", "weak_words", "indicators", "unfit_names"):
+        entries[name] = {word: meaning for meaning, words in entries.get(name, {}).items() for word in words}
+    entries["codings"] = tuple(Coding(**coding) for coding in entries.get("codings", ()))
+    entries["splits"] = tuple(Split(**split) for split in entries.get("splits", ()))
+    entries["form"] = Form(entries.get("form", Form.CATEGORIES))
+    return KindRow(kind=kind, **entries)
+
+
+KINDS = tuple(map(read_kind, Kind))
+"""All kinds, in the order in which a column that could be several is taken."""
+
+_OF_ANY_KIND = read_words("any_kind")
+
+NO_ANSWERS = frozenset[str](_OF_ANY_KIND["no_answers"])
+"""Spellings of NO_ANSWER."""
+
+NEUTRAL = frozenset[str](_OF_ANY_KIND["neutral"])
+"""Words next to a name that change nothing in the meaning of the column."""
+
+NEUTRAL_TO_CLEAR_NAMES = NEUTRAL | frozenset[str](_OF_ANY_KIND["neutral_to_clear_names"])
+"""Such words next to a name that means nothing else."""
+
+YES = frozenset[str](_OF_ANY_KIND["yes"])
+NO = frozenset[str](_OF_ANY_KIND["no"])

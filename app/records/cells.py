@@ -1,0 +1,141 @@
+"""One column of records, in any form: its distinct values with a code per record, numbers, or JSON texts."""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..domain.deployments import Column
+from ..domain.groups import typed
+from ..domain.values import Scalar, canonical, normalised
+from ..metrics.groups import FloatArray
+
+Codes: TypeAlias = npt.NDArray[np.int64]
+
+MISSING = -1
+"""Code of a record without a value."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coded:
+    """The distinct values of a column, and per record the position of its value or MISSING."""
+
+    values: Sequence[Scalar]
+    codes: Codes
+
+    def coded(self) -> "Coded":
+        """Returns itself."""
+        return self
+
+    def floats(self) -> None:
+        """Returns None: its values need not be numbers."""
+
+    def spread(self, of_value: Iterable[int], *, missing: int) -> Codes:
+        """Returns per record the entry of its value; `missing` where it has none."""
+        # MISSING is -1, and so the place at the end.
+        spread: Codes = np.array([*of_value, missing], dtype=np.int64)[self.codes]
+        return spread
+
+
+class Cells(Protocol):
+    """One column of records."""
+
+    def coded(self) -> Coded:
+        """Returns its distinct values, and the value of each record."""
+
+    def floats(self) -> FloatArray | None:
+        """Returns its numbers [records], NaN where one is missing; None where a value need not be a number."""
+
+
+class NumberCells:
+    """A column of numbers: an Arrow array of any numeric type. Its distinct values are in the type of `column`, if one is given."""
+
+    def __init__(self, numbers: pa.Array, column: Column | None = None) -> None:
+        self._numbers = numbers
+        self._column = column
+        self._coded: Coded | None = None
+
+    def coded(self) -> Coded:
+        """Returns its distinct numbers."""
+        # Kept, because several groupings of one column ask for it, and a column may have as many numbers as records.
+        if self._coded is None:
+            self._coded = _encode(self._numbers, self._column)
+        return self._coded
+
+    def floats(self) -> FloatArray:
+        """Returns the numbers as float64."""
+        numbers = self._numbers.cast(pa.float64(), safe=False).fill_null(math.nan)
+        return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+class JsonCells:
+    """A column of JSON texts, as predictions and labels are stored: the text "1" is another value than the number 1."""
+
+    def __init__(self, texts: pa.ChunkedArray) -> None:
+        self._texts = texts
+
+    def coded(self) -> Coded:
+        """Returns its distinct values with their types."""
+        encoded = self._texts.combine_chunks().dictionary_encode()
+        return Coded([parse_value(text) for text in encoded.dictionary.to_pylist()], _read_codes(encoded))
+
+    def floats(self) -> FloatArray | None:
+        """Returns its numbers; None where a text is not a number."""
+        try:
+            return np.asarray(self._texts.cast(pa.float64()).to_numpy(), dtype=np.float64)
+        except pa.ArrowInvalid:
+            return None
+
+
+def stored_cells(values: pa.ChunkedArray, column: Column | None = None) -> Cells:
+    """Returns a stored feature or meta field: float64 for a numeric column, else text; values in the type of `column`, if one is given."""
+    array = values.combine_chunks()
+    return NumberCells(array, column) if pa.types.is_floating(array.type) else _encode(array, column)
+
+
+def listed_cells(values: Sequence[Scalar | None]) -> Coded:
+    """Returns a few values, one per record, None where one is missing."""
+    # By type and text: 1 and True are equal, and so are 0.0 and -0.0, which are written differently.
+    places: dict[tuple[type, str], int] = {}
+    distinct: list[Scalar] = []
+    codes = np.full(len(values), MISSING, dtype=np.int64)
+    for record, value in enumerate(values):
+        if value is None:
+            continue
+        codes[record] = places.setdefault((type(value), canonical(value)), len(places))
+        if len(places) > len(distinct):
+            distinct.append(value)
+    return Coded(distinct, codes)
+
+
+def parse_value(json_text: str) -> Scalar:
+    """Returns the prediction or label in a JSON text."""
+    value: Scalar = json.loads(json_text)
+    return value
+
+
+def format_value(value: Scalar) -> str:
+    """Returns the JSON text of a prediction or label, as `parse_value` reads it."""
+    return json.dumps(normalised(value))
+
+
+def canonical_texts(json_texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Returns the canonical text of each JSON text [records], null where missing: `1` and `1.0` are one class, and so is `"1"`."""
+    encoded = json_texts.combine_chunks().dictionary_encode()
+    texts = pa.array([canonical(parse_value(text)) for text in encoded.dictionary.to_pylist()], pa.string())
+    return pa.chunked_array([texts.take(encoded.indices)])
+
+
+def _encode(array: pa.Array, column: Column | None) -> Coded:
+    encoded = array.dictionary_encode()
+    values = encoded.dictionary.to_pylist()
+    return Coded(values if column is None else [typed(value, column) for value in values], _read_codes(encoded))
+
+
+def _read_codes(encoded: pa.DictionaryArray) -> Codes:
+    return np.asarray(encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False), dtype=np.int64)

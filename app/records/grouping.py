@@ -1,0 +1,134 @@
+"""Assigns each record its group of an attribute, or of several together. The test of each group is in `app/domain/groups.py`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..domain.deployments import Column, FieldType
+from ..domain.groups import NEITHER, Group, NamedGroup, combine_groups, group_test, groups_of, positions
+from ..domain.monitors import MonitoredAttribute
+from ..domain.values import Scalar, canonical, label_of
+from .cells import Cells, Codes, stored_cells
+from .outcomes import are_ranges, in_ranges
+
+__all__ = ["NEITHER", "Codes", "Group", "Grouping", "ListedGroups", "cross", "group_records", "intersect", "place", "typed_value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """An attribute's groups, and per record the position of its group, or NEITHER."""
+
+    column: Column
+    groups: tuple[Group, ...]
+    codes: Codes
+
+    @property
+    def named(self) -> list[NamedGroup]:
+        """Returns (label, role) of each group, as the count tables need them."""
+        return [(group.label, group.role) for group in self.groups]
+
+    def is_monitored(self) -> npt.NDArray[np.bool_]:
+        """Returns per group whether it is monitored."""
+        return np.array([group.role == "monitored" for group in self.groups], dtype=np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedGroups:
+    """The groups that an attribute lists. Where it lists no reference, every other value is a reference group of its own.
+
+    For records that come one by one or a few at a time, so that not all values have been seen.
+    """
+
+    column: Column
+    groups: tuple[Group, ...]
+    others_are_reference: bool
+
+    @classmethod
+    def of(cls, attribute: MonitoredAttribute, column: Column) -> "ListedGroups":
+        """Returns the groups as the monitor lists them."""
+        listed = replace(attribute, reference=attribute.reference or ())
+        return cls(column, groups_of(listed, column, (), seen_in="the monitor"), attribute.reference is None)
+
+    def find(self, values: Sequence[Scalar | None]) -> list[NamedGroup | None]:
+        """Returns label and role of each value's group; None for one that is missing or in no group."""
+        found = positions(self.groups, self.column, (value for value in values if value is not None))
+        named: list[NamedGroup | None] = []
+        for value in values:
+            if value is None:
+                named.append(None)
+                continue
+            position = next(found)
+            if position != NEITHER:
+                named.append((self.groups[position].label, self.groups[position].role))
+            else:
+                named.append((label_of(value), "reference") if self.others_are_reference else None)
+        return named
+
+
+def group_records(attribute: MonitoredAttribute, column: Column, values: pa.ChunkedArray) -> Grouping:
+    """Returns the attribute's groups and each record's place; `values` are stored: float64 for a numeric column, else text.
+
+    Raises:
+        InvalidInput: `reference` is left out and too many other values were seen.
+    """
+    cells = stored_cells(values, column)
+    # Listed groups do not depend on the values, of which a column of numbers may have as many as records.
+    seen = cells.coded().values if attribute.reference is None else ()
+    groups = groups_of(attribute, column, seen, seen_in="the window")
+    return Grouping(column, groups, place(groups, column, cells))
+
+
+def place(groups: Sequence[Group], column: Column, cells: Cells) -> Codes:
+    """Returns per record the position of its group, or NEITHER; of ranges that overlap the first counts."""
+    tests = [group_test(group.value, column) for group in groups]
+    numbers = cells.floats() if are_ranges(tests) else None
+    if numbers is not None:
+        return np.select([in_ranges(numbers, test) for test in tests], list(range(len(tests))), NEITHER).astype(np.int64)
+    coded = cells.coded()
+    return coded.spread(positions(groups, column, coded.values), missing=NEITHER)
+
+
+def intersect(groupings: Sequence[Grouping]) -> tuple[list[NamedGroup], Codes]:
+    """Returns the combinations of several attributes' groups, and per record its combination or NEITHER.
+
+    Raises:
+        InvalidInput: there are too many combinations, or two have one label.
+    """
+    named = combine_groups([grouping.column.name for grouping in groupings], [grouping.named for grouping in groupings])
+    return named, cross([grouping.codes for grouping in groupings], [len(grouping.groups) for grouping in groupings])
+
+
+def cross(
+    codes: Sequence[npt.NDArray[np.signedinteger[Any]]], sizes: Sequence[int], kind: npt.DTypeLike = np.int64
+) -> npt.NDArray[np.signedinteger[Any]]:
+    """Returns per record its combination, numbered with the last attribute fastest, or NEITHER where it has no place in one of them.
+
+    `sizes` are the places of each attribute. The product of all must fit the integers of that `kind`.
+    """
+    crossed = np.zeros(codes[0].size, dtype=kind)
+    neither = np.zeros(codes[0].size, dtype=np.bool_)
+    for part, size in zip(codes, sizes, strict=True):
+        neither |= part < 0
+        crossed *= size
+        crossed += part.astype(crossed.dtype, copy=False)
+    crossed[neither] = NEITHER
+    return crossed
+
+
+def typed_value(text_or_value: Scalar, kind: FieldType) -> Scalar:
+    """Returns a group's value in the JSON type of its column, as the model expects it (`1` for an integer column, not `"1"`)."""
+    text = canonical(text_or_value)
+    match kind:
+        case FieldType.STRING:
+            return text
+        case FieldType.BOOLEAN:
+            return text == "true"
+        case FieldType.INTEGER:
+            return int(Decimal(text))
+        case FieldType.NUMBER:
+            return float(text)

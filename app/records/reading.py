@@ -1,0 +1,92 @@
+"""Reads a table of records by a monitor: the one entry point for outcomes, groups, strata and scores of the records."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from ..domain.comparisons import Comparison
+from ..domain.deployments import RecordSchema
+from ..domain.groups import NEITHER, NamedGroup
+from ..domain.monitors import Monitor
+from ..errors import InvalidInput
+from .cells import Codes
+from .grouping import Grouping, group_records, intersect
+from .outcomes import outcome_codes
+from .scores import Scores, favourable_scores
+from .strata import Divided, divide
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordColumns:
+    """Stored columns of some records: `values` has a column for each feature and meta field, `answers` the model's answers as JSON texts.
+
+    In `values`, numeric columns are float64, all others text. `probabilities` is None where no score is needed.
+    """
+
+    values: pa.Table
+    answers: pa.ChunkedArray
+    probabilities: pa.ChunkedArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class RecordTable:
+    """Records as a monitor reads them, with one entry per record in each array; strata and scores are computed when first used."""
+
+    monitor: Monitor
+    columns: RecordColumns
+    outcomes: Codes
+    groupings: tuple[Grouping, ...]
+
+    def __len__(self) -> int:
+        return len(self.outcomes)
+
+    @cached_property
+    def strata(self) -> Divided | None:
+        """The strata of the records; None where the monitor names no column of strata."""
+        name = self.monitor.strata
+        return None if name is None else divide(name, self.columns.values[name])
+
+    @cached_property
+    def scores(self) -> Scores | None:
+        """The scores of the favourable outcome; None where the probabilities were not read."""
+        columns = self.columns
+        if columns.probabilities is None:
+            return None
+        return favourable_scores(columns.probabilities, columns.answers, self.outcomes, self.monitor.outcomes)
+
+    def values(self, feature: str) -> pa.ChunkedArray:
+        """Returns the stored values of a column."""
+        return self.columns.values[feature]
+
+    def grouping(self, feature: str) -> Grouping:
+        """Returns the grouping by one attribute of the monitor."""
+        return next(one for one in self.groupings if one.column.name == feature)
+
+    def compare(self, comparison: Comparison) -> tuple[list[NamedGroup], Codes]:
+        """Returns the groups of a comparison, and the group of each record, or NEITHER. Without attributes there is no group.
+
+        The result is not cached: a monitor may have many comparisons, and an array of all records for each would not fit into memory.
+
+        Raises:
+            InvalidInput: there are too many combinations, or two have one label.
+        """
+        if not comparison.features:
+            return [], np.full(len(self), NEITHER, dtype=np.int64)
+        return intersect([self.grouping(feature) for feature in comparison.features])
+
+
+def read_table(columns: RecordColumns, schema: RecordSchema, monitor: Monitor) -> RecordTable:
+    """Returns the records as the monitor reads them.
+
+    Raises:
+        InvalidInput: an attribute is not a column of the schema, or its `reference` is left out and too many other values were seen.
+    """
+    groupings = []
+    for attribute in monitor.attributes:
+        column = schema.column(attribute.feature)
+        if column is None:
+            raise InvalidInput.of("attributes", f"{attribute.feature} is named by the monitor but is not a column; change the monitor")
+        groupings.append(group_records(attribute, column, columns.values[attribute.feature]))
+    return RecordTable(monitor, columns, outcome_codes(columns.answers, monitor.outcomes), tuple(groupings))

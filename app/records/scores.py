@@ -1,0 +1,226 @@
+"""Probabilities of the favourable outcome, computed from the model's answers.
+
+A model answers one number, or one for each class, and does not say which of them is of the favourable outcome. Its own
+predictions show it: the number goes with the outcome it leads to. Where it does not, there are no scores rather than wrong ones.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from ..domain.mitigation import Reading
+from ..domain.outcomes import Outcome, OutcomeRule
+from ..domain.values import Range, Scalar, canonical
+from ..metrics.groups import FloatArray, IntArray
+from .cells import canonical_texts, parse_value
+
+NO_PROBABILITIES = "no record was logged with a probability"
+REAL_NUMBERS = "the model predicts real numbers, which have no probability"
+MIXED = "some probabilities are one number and others are lists, or lists of different lengths"
+OUTSIDE = "the probabilities are not all between 0 and 1"
+ONE_OUTCOME = "all predictions with a probability have one outcome, so nothing shows which outcome the probability is of"
+UNTIDY = "the probability does not rise or fall with the predicted outcome, so it is not the probability of one of the outcomes"
+SEVERAL_CLASSES = (
+    "the probability is one number, and there are more than two classes: it may be that of whatever was predicted;"
+    " log a list with a number for each class"
+)
+TOO_FEW = (
+    "a single number is recognised by at least 10 predictions with a probability, at least 3 of them favourable and 3 unfavourable;"
+    " there are fewer"
+)
+NO_DISTRIBUTION = "the numbers of a list do not always add up to 1, so they are not the probabilities of the classes"
+CONFIDENCE = "the probability is never below one half, so it may be that of whatever was predicted"
+NO_PLACE = "the largest probability is not in the same place for every prediction of a class"
+
+TWO = 2
+HALF = 0.5
+FEWEST, FEWEST_OF_SIDE = 10, 3
+"""Min predictions, of all and of each outcome, to recognise a number by: with fewer, numbers rise with them by chance too often."""
+
+OFF_ONE = 1e-3
+"""Max difference from 1 of the sum of a list's numbers, for their rounding."""
+_DECODER = msgspec.json.Decoder(list[float | list[float | None] | None])
+_ONE_DECODER = msgspec.json.Decoder(float | list[float | None])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """The probability of the favourable outcome per record [records], NaN where a record has none, and its reading; or why none exists."""
+
+    values: FloatArray | None
+    reason: str = ""
+    reading: Reading | None = None
+
+
+def favourable_scores(probabilities: pa.ChunkedArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule) -> Scores:
+    """Returns the scores of records, from their answers and predictions, as JSON texts, and the predictions' outcomes."""
+    if any(isinstance(value, Range) for value in rule.favourable):
+        return Scores(None, REAL_NUMBERS)
+    known = np.asarray(probabilities.is_valid().to_numpy(), dtype=np.bool_)
+    if not known.any():
+        return Scores(None, NO_PROBABILITIES)
+    table = _parse_numbers(probabilities.drop_null())
+    if table is None:
+        return Scores(None, MIXED)
+    found = _find_reading(table, predicted.filter(pa.array(known)), outcomes[known], rule)
+    if isinstance(found, str):
+        return Scores(None, found)
+    values = np.full(len(known), np.nan)
+    values[known] = _read(table, found)
+    return Scores(values, reading=found)
+
+
+def read_scores(reading: Reading, probabilities: pa.ChunkedArray) -> FloatArray:
+    """Returns the scores of records [records] by a known reading, from JSON texts; NaN where a record has none of that form.
+
+    Another form, such as that of another model revision, hides no score but its own.
+    """
+    known = np.asarray(probabilities.is_valid().to_numpy(), dtype=np.bool_)
+    values = np.full(len(known), np.nan)
+    if not known.any():
+        return values
+    texts = probabilities.drop_null()
+    table = _parse_numbers(texts)
+    if table is None:
+        answers = [np.asarray([_ONE_DECODER.decode(text)], dtype=np.float64) for text in texts.to_pylist()]
+        values[known] = [float(_read_form(answer, reading)[0]) for answer in answers]
+    else:
+        values[known] = _read_form(table, reading)
+    return values
+
+
+def _read_form(table: FloatArray, reading: Reading) -> FloatArray:
+    """Returns the scores [records] of answers that are all of one form; NaN if it is not the form of the reading."""
+    if table.ndim == 1:
+        is_read = reading.form == "number"
+    else:
+        classes = len(reading.classes) or table.shape[1]
+        is_read = reading.form == "list" and table.shape[1] == classes and max(reading.favourable, default=0) < classes
+    return _read(table, reading) if is_read else np.full(len(table), np.nan)
+
+
+def _read(table: FloatArray, reading: Reading) -> FloatArray:
+    if table.ndim == 1:
+        return table if reading.rises else 1 - table
+    # One by one, as for a single record: a threshold equals some record's score, to the last digit.
+    total = reduce(add, (table[:, place] for place in reading.favourable), np.zeros(len(table)))
+    # A sum of parts of one can come out slightly above it.
+    scores: FloatArray = np.minimum(total, 1.0)
+    return scores
+
+
+def _find_reading(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule) -> Reading | str:
+    """Returns the reading of the numbers as the favourable outcome's probability; or why there is none."""
+    if not ((table >= 0) & (table <= 1)).all():
+        return OUTSIDE
+    classes = {canonical(value) for value in (*rule.favourable, *rule.unfavourable) if not isinstance(value, Range)}
+    are_two = len(classes.union(canonical_texts(predicted.drop_null()).unique().to_pylist())) <= TWO
+    if table.ndim == 1 and not are_two:
+        return SEVERAL_CLASSES
+    if table.ndim == TWO and (np.abs(table.sum(axis=1) - 1) > OFF_ONE).any():
+        return NO_DISTRIBUTION
+    if not {Outcome.FAVOURABLE, Outcome.UNFAVOURABLE} <= set(outcomes.tolist()):
+        return ONE_OUTCOME
+    return _find_in_numbers(table, outcomes) if table.ndim == 1 else _find_in_lists(table, predicted, outcomes, rule, are_two=are_two)
+
+
+def _parse_numbers(texts: pa.ChunkedArray) -> FloatArray | None:
+    """Returns the answers [records] or [records, classes]; None where they are not all of one form."""
+    try:
+        return np.asarray(texts.cast(pa.float64()).to_numpy(), dtype=np.float64)
+    except pa.ArrowInvalid:
+        decoded = _DECODER.decode(f"[{','.join(texts.to_pylist())}]")
+    try:
+        table = np.asarray(decoded, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    return table if table.ndim in {1, TWO} else None
+
+
+def _find_in_numbers(numbers: FloatArray, outcomes: IntArray) -> Reading | str:
+    """Reads a single number: the probability of the outcome whose predictions have the higher ones."""
+    if _are_few(outcomes):
+        return TOO_FEW
+    rises = _rises(numbers, outcomes)
+    if rises is None:
+        return UNTIDY
+    if numbers[outcomes != Outcome.UNCLASSIFIED].min() >= HALF:
+        return CONFIDENCE
+    return Reading("number", rises=rises)
+
+
+def _find_in_lists(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule, *, are_two: bool) -> Reading | str:
+    """Reads a number for each class: the sum over the places of the favourable classes."""
+    places = _find_places(table, predicted)
+    favourable = None if places is None else _favourable_places(table, places, rule)
+    if places is None or favourable is None:
+        # With a cut-off other than one half the larger of two numbers is not always that of the predicted class, yet it rises with it.
+        is_clear = are_two and table.shape[1] == TWO and not _are_few(outcomes)
+        rises = _rises(table[:, 1], outcomes) if is_clear else None
+        return NO_PLACE if rises is None else Reading("list", favourable=(1 if rises else 0,))
+
+    classes: list[str | None] = []
+    # Of two classes, a cut-off says more than the larger number.
+    if table.shape[1] > TWO:
+        classes = [None] * table.shape[1]
+        for one in places:
+            text = canonical(one.value)
+            # The stored reading has no types: not a text that is no class of the outcomes, but would be one as a number.
+            if one.place is not None and rule.classify(one.value) is rule.classify_text(text):
+                classes[one.place] = text
+    return Reading("list", favourable=tuple(favourable), classes=tuple(classes))
+
+
+def _are_few(outcomes: IntArray) -> bool:
+    """Returns whether there are too few predictions to recognise a number by."""
+    sides = [int((outcomes == outcome).sum()) for outcome in (Outcome.FAVOURABLE, Outcome.UNFAVOURABLE)]
+    return sum(sides) < FEWEST or min(sides) < FEWEST_OF_SIDE
+
+
+def _rises(numbers: FloatArray, outcomes: IntArray) -> bool | None:
+    """Returns True if each favourable prediction's number is at least that of each unfavourable one, False for the reverse, else None."""
+    favourable, unfavourable = numbers[outcomes == Outcome.FAVOURABLE], numbers[outcomes == Outcome.UNFAVOURABLE]
+    rises, falls = favourable.min() >= unfavourable.max(), favourable.max() <= unfavourable.min()
+    return None if rises == falls else bool(rises)
+
+
+@dataclass(frozen=True, slots=True)
+class _ClassPlace:
+    """A predicted class and the place of its number in each list; None for a class that was only seen in ties."""
+
+    value: Scalar
+    place: int | None
+
+
+def _find_places(table: FloatArray, predicted: pa.ChunkedArray) -> list[_ClassPlace] | None:
+    """Returns the place of each predicted class: that of its largest number; None where that is not clear."""
+    encoded = predicted.combine_chunks().dictionary_encode()
+    classes = [parse_value(text) for text in encoded.dictionary.to_pylist()]
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    largest = table.max(axis=1) if table.shape[1] else np.zeros(len(table))
+    is_clear = (table == largest[:, None]).sum(axis=1) == 1
+    seen = np.zeros((len(classes), table.shape[1]), dtype=np.bool_)
+    seen[codes[is_clear], table[is_clear].argmax(axis=1) if is_clear.any() else []] = True
+    if (seen.sum(axis=1) > 1).any() or (seen.sum(axis=0) > 1).any():
+        return None
+    return [_ClassPlace(value, int(row.argmax()) if row.any() else None) for value, row in zip(classes, seen, strict=True)]
+
+
+def _favourable_places(table: FloatArray, places: Sequence[_ClassPlace], rule: OutcomeRule) -> list[int] | None:
+    """Returns the places of the favourable classes; None where the predictions do not show them all."""
+    of_side: dict[Outcome, list[int]] = {outcome: [] for outcome in Outcome}
+    for one in places:
+        if one.place is not None:
+            of_side[rule.classify(one.value)].append(one.place)
+    favourable, unfavourable = of_side[Outcome.FAVOURABLE], of_side[Outcome.UNFAVOURABLE]
+    if len(favourable) == len(rule.favourable):
+        return favourable
+    # A class that was never predicted shows no place; but if all classes are listed, the places left by the other side are this side's.
+    if len(unfavourable) == len(rule.unfavourable) and table.shape[1] == len(rule.favourable) + len(rule.unfavourable):
+        return [place for place in range(table.shape[1]) if place not in unfavourable]
+    return None

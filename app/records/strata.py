@@ -1,0 +1,34 @@
+"""The strata within which the conditional metrics compare: the values of one column of the window."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from ..domain.values import canonical
+from ..metrics.groups import NEITHER, IntArray
+from ..metrics.tables.strata import MOST_STRATA
+from .cells import stored_cells
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Divided:
+    """The values of a column, and per record of the window the position of its value or NEITHER; or why there are none."""
+
+    column: str
+    labels: tuple[str, ...]
+    codes: IntArray
+    reason: str = ""
+
+
+def divide(column: str, values: pa.ChunkedArray) -> Divided:
+    """Returns the strata of the records by their values of the column: float64 of a numeric one, else text."""
+    coded = stored_cells(values).coded()
+    texts = [canonical(value) for value in coded.values]
+    # Two values can have one text: 0.0 and -0.0.
+    labels = tuple(dict.fromkeys(texts))
+    if len(labels) > MOST_STRATA:
+        reason = f"{column} has {len(labels):,} different values in the window, where at most {MOST_STRATA:,} are strata"
+        return Divided(column, (), np.full(len(values), NEITHER, dtype=np.int64), reason)
+    position = {label: place for place, label in enumerate(labels)}
+    return Divided(column, labels, coded.spread((position[text] for text in texts), missing=NEITHER))

@@ -1,0 +1,31 @@
+"""Pauses of a thread that polls the database for work."""
+
+import random
+import threading
+
+POLL_SECONDS = 1.0
+"""Max seconds that queued work waits for an idle thread; threads spread over the half second before."""
+
+LONGEST_PAUSE_SECONDS = 10.0
+"""Max seconds between two attempts to reach a database that is away."""
+
+
+class Pauses:
+    """Pauses that end early once `stop` is set. `next_try_seconds` is the next pause while the database is away."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+        self.next_try_seconds = POLL_SECONDS
+
+    def end_outage(self) -> None:
+        """Notes that the database answered."""
+        self.next_try_seconds = POLL_SECONDS
+
+    def wait_for_work(self) -> None:
+        """Waits because there was no work."""
+        self._stop.wait(random.uniform(POLL_SECONDS / 2, POLL_SECONDS))  # noqa: S311 - spreads the threads, no secret
+
+    def wait_for_database(self) -> None:
+        """Waits because the database is away: twice as long each time."""
+        self._stop.wait(self.next_try_seconds)
+        self.next_try_seconds = min(2 * self.next_try_seconds, LONGEST_PAUSE_SECONDS)

@@ -1,0 +1,71 @@
+"""Slots of a worker: the number of checks that compute at the same time. A check that waits for its model occupies none."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+ASKING_PER_SLOT = 8
+"""Max checks per slot that wait for their model, in addition to the one that computes. Each holds its window in memory."""
+
+_LOOK_SECONDS = 1.0
+"""Max seconds that a check waits for its slot before it looks whether it must stop."""
+
+
+class Slots:
+    """The slots of one worker; its threads share them."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._room = count * (1 + ASKING_PER_SLOT)
+        self._returning = 0
+        self._changed = threading.Condition()
+
+    def take(self, seconds: float) -> "Slot | None":
+        """Returns a slot for another check; None if within `seconds` no slot becomes free, or too many checks stay open."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._free > self._returning and self._room > 0, timeout=seconds):
+                return None
+            self._free -= 1
+            self._room -= 1
+            return Slot(self)
+
+    def _give_back(self, *, is_over: bool, had_slot: bool) -> None:
+        with self._changed:
+            self._free += had_slot
+            self._room += is_over
+            self._changed.notify_all()
+
+    def _take_again(self, check_stop: Callable[[], None]) -> None:
+        """Takes a slot for a check that had one before; such checks come first, so that running checks get to their end."""
+        with self._changed:
+            self._returning += 1
+            try:
+                while self._free == 0:
+                    check_stop()
+                    self._changed.wait(_LOOK_SECONDS)
+                self._free -= 1
+            finally:
+                self._returning -= 1
+                self._changed.notify_all()
+
+
+class Slot:
+    """The slot of one check, from `Slots.take` to `end`."""
+
+    def __init__(self, slots: Slots) -> None:
+        self._slots = slots
+        self._is_held = True
+
+    @contextmanager
+    def lend(self, check_stop: Callable[[], None]) -> Iterator[None]:
+        """Lends the slot to other checks until the block ends; `check_stop` raises if the check must stop while it waits to resume."""
+        self._is_held = False
+        self._slots._give_back(is_over=False, had_slot=True)  # noqa: SLF001 - the two classes belong together
+        yield  # an exception here ends the check, which needs no slot for that
+        self._slots._take_again(check_stop)  # noqa: SLF001 - as above
+        self._is_held = True
+
+    def end(self) -> None:
+        """Returns the slot for good."""
+        self._slots._give_back(is_over=True, had_slot=self._is_held)  # noqa: SLF001 - as above
+        self._is_held = False

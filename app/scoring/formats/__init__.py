@@ -1,1 +1,0 @@
-"""One pure codec per payload format: bytes in, bytes out, no network."""

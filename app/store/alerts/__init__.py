@@ -1,0 +1,1 @@
+"""Alerts, their rules, and the channels they are sent to."""

@@ -1,0 +1,129 @@
+"""Stored channels of alerts. A channel's secret is sealed on its way in, and opened only by the sender."""
+
+from urllib.parse import urlsplit
+
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_if_absent
+from sqlalchemy.orm import Session
+
+from ...domain.channels import Channel, ChannelContent, ChannelKind
+from ...errors import Conflict, NotFound
+from ..database.sealer import Sealer
+from ..tables import AlertChannelRow
+
+
+def get_channel(session: Session, channel_id: str) -> Channel:
+    """Returns the channel of that id.
+
+    Raises:
+        NotFound: there is none.
+    """
+    statement = select(AlertChannelRow).where(AlertChannelRow.id == channel_id)
+    # Read again even where the session has the row: it may just have been written by a statement of ours.
+    row = session.scalar(statement, execution_options={"populate_existing": True})
+    if row is None:
+        raise NotFound("alert channel", channel_id)
+    return _channel(row)
+
+
+def find_channel(session: Session, channel_id: str, *, for_change: bool = False) -> Channel | None:
+    """Returns the channel of that id, if there is one; `for_change` keeps others from changing it until the transaction ends."""
+    statement = select(AlertChannelRow).where(AlertChannelRow.id == channel_id)
+    row = session.scalar(statement.with_for_update(key_share=True) if for_change else statement)
+    return _channel(row) if row is not None else None
+
+
+def channel_by_no(session: Session, no: int) -> Channel:
+    """Returns the channel of that number, which a row that refers to it names."""
+    return _channel(session.scalars(select(AlertChannelRow).where(AlertChannelRow.no == no)).one())
+
+
+def channel_page(session: Session, *, after_no: int, limit: int) -> list[Channel]:
+    """Returns at most `limit` channels after `after_no`, oldest first."""
+    statement = select(AlertChannelRow).where(AlertChannelRow.no > after_no).order_by(AlertChannelRow.no).limit(limit)
+    return [_channel(row) for row in session.scalars(statement)]
+
+
+def create_channel(session: Session, channel_id: str, content: ChannelContent, sealer: Sealer) -> Channel:
+    """Stores a new channel and returns it.
+
+    Raises:
+        Conflict: another request made one of that id at this moment.
+    """
+    values = {"id": channel_id, **_open_values(content), "secret": _seal_secret(content, sealer)}
+    insertion = insert_if_absent(AlertChannelRow).values(values).on_conflict_do_nothing(index_elements=[AlertChannelRow.id])
+    if session.scalar(insertion.returning(AlertChannelRow.no)) is None:
+        raise Conflict(f"Another request created the alert channel {channel_id} in this moment. Send the request again.")
+    return get_channel(session, channel_id)
+
+
+def change_channel(session: Session, channel: Channel, content: ChannelContent, sealer: Sealer) -> Channel:
+    """Gives the channel other content and returns it. A secret that is left out stays.
+
+    Raises:
+        Conflict: it would be of another kind.
+    """
+    if content.kind is not channel.kind:
+        raise Conflict(f"The alert channel {channel.id} is of the kind {channel.kind}; delete it first, or choose another id.")
+    values = _open_values(content)
+    if content.kind is ChannelKind.SLACK and content.url is None:
+        # The URL is the secret, which is kept; its host is all that can be read of it.
+        values["config"] = {"host": channel.host}
+    sealed = _seal_secret(content, sealer)
+    if sealed is not None:
+        values["secret"] = sealed
+    else:
+        parts = {"url": channel.url, "host": channel.host, "to": list(channel.to)}
+        config = {name: part for name, part in parts.items() if part}
+        if values == {"name": channel.name, "kind": channel.kind.value, "config": config}:
+            return channel
+    statement = update(AlertChannelRow).where(AlertChannelRow.no == channel.no).values(**values, updated_at=func.now())
+    session.execute(statement.execution_options(synchronize_session=False))
+    return get_channel(session, channel.id)
+
+
+def delete_channel(session: Session, channel_id: str) -> None:
+    """Deletes the channel and its notifications, and removes it from the rules that name it.
+
+    Raises:
+        NotFound: there is none.
+    """
+    deleted = session.scalar(delete(AlertChannelRow).where(AlertChannelRow.id == channel_id).returning(AlertChannelRow.no))
+    if deleted is None:
+        raise NotFound("alert channel", channel_id)
+
+
+def _channel(row: AlertChannelRow) -> Channel:
+    return Channel(
+        no=row.no,
+        id=row.id,
+        name=row.name,
+        kind=ChannelKind(row.kind),
+        url=row.config.get("url"),
+        host=row.config.get("host"),
+        to=tuple(row.config.get("to", ())),
+        sealed=row.secret,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def _open_values(content: ChannelContent) -> dict[str, object]:
+    config: dict[str, object]
+    match content.kind:
+        case ChannelKind.WEBHOOK:
+            config = {"url": content.url, "host": _host(content.url)}
+        case ChannelKind.SLACK:
+            config = {"host": _host(content.url)}
+        case ChannelKind.EMAIL:
+            config = {"to": list(content.to)}
+    return {"name": content.name, "kind": content.kind.value, "config": config}
+
+
+def _host(url: str | None) -> str | None:
+    return urlsplit(url).netloc if url is not None else None
+
+
+def _seal_secret(content: ChannelContent, sealer: Sealer) -> bytes | None:
+    secret = content.url if content.kind is ChannelKind.SLACK else content.secret
+    return sealer.seal(secret.encode()) if secret is not None else None

@@ -1,0 +1,161 @@
+"""Stored alert rules, and the channels they notify."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+from sqlalchemy import Select, delete, func, insert, select, text, update
+from sqlalchemy.orm import Session
+
+from ...domain.alerts import DEFAULT_RULE, DEFAULT_RULE_ID, KINDS, Rule, RuleContent, RuleKind
+from ...errors import Conflict, NotFound
+from ..tables import AlertChannelRow, AlertRuleChannelRow, AlertRuleRow, DeploymentRow
+
+_LOCK = 0x616C7274
+"""The first key of the advisory locks under which the alerts of one deployment are decided."""
+
+_CONDITIONS = {kind: condition for condition, kind in KINDS.items()}
+
+
+def lock_alerts(session: Session, deployment_no: int) -> None:
+    """Waits until no other process decides the alerts of the deployment, and keeps others from it until the transaction ends."""
+    session.execute(text("SELECT pg_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no})
+
+
+def try_lock_alerts(session: Session, deployment_no: int) -> bool:
+    """Locks the alerts of the deployment without waiting; returns False if another process decides them."""
+    return bool(session.scalar(text("SELECT pg_try_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no}))
+
+
+def hold_deployment(session: Session, deployment_no: int) -> bool:
+    """Keeps the deployment from being deleted until the transaction ends; False if it is gone, or going.
+
+    A caller that locks a check's row, too, locks the check's row first: so does the deletion of a deployment.
+    """
+    held = select(DeploymentRow.no).where(DeploymentRow.no == deployment_no)
+    return session.scalar(held.with_for_update(read=True, key_share=True, skip_locked=True)) is not None
+
+
+def add_default_rule(session: Session, deployment_no: int) -> None:
+    """Stores the rule that every deployment starts with."""
+    session.execute(insert(AlertRuleRow).values(deployment_no=deployment_no, id=DEFAULT_RULE_ID, version=1, **_values(DEFAULT_RULE)))
+
+
+def rule_nos(session: Session, deployment_no: int, kinds: Sequence[RuleKind]) -> list[int]:
+    """Returns the numbers of the deployment's enabled rules of those kinds."""
+    wanted = (AlertRuleRow.deployment_no == deployment_no, AlertRuleRow.kind.in_(kinds), AlertRuleRow.enabled)
+    return list(session.scalars(select(AlertRuleRow.no).where(*wanted).order_by(AlertRuleRow.no)))
+
+
+def rule_by_no(session: Session, no: int) -> Rule:
+    """Returns the rule of that number, which the caller knows to exist."""
+    return _rule(session.execute(_rules().where(AlertRuleRow.no == no)).one())
+
+
+def rules_page(session: Session, deployment_no: int, *, after_no: int, limit: int) -> list[Rule]:
+    """Returns at most `limit` rules of the deployment after `after_no`, oldest first."""
+    found = _rules().where(AlertRuleRow.deployment_no == deployment_no, AlertRuleRow.no > after_no).order_by(AlertRuleRow.no).limit(limit)
+    return [_rule(row) for row in session.execute(found)]
+
+
+def find_rule(session: Session, deployment_no: int, rule_id: str) -> Rule | None:
+    """Returns the deployment's rule of that id, if there is one."""
+    found = session.execute(_rules().where(AlertRuleRow.deployment_no == deployment_no, AlertRuleRow.id == rule_id)).one_or_none()
+    return None if found is None else _rule(found)
+
+
+def get_rule(session: Session, deployment_no: int, rule_id: str) -> Rule:
+    """Returns the deployment's rule of that id.
+
+    Raises:
+        NotFound: there is none.
+    """
+    found = find_rule(session, deployment_no, rule_id)
+    if found is None:
+        raise NotFound("alert rule", rule_id)
+    return found
+
+
+def unknown_channels(session: Session, channels: Sequence[str]) -> list[str]:
+    """Returns those of the ids that no channel has."""
+    known = set(session.scalars(select(AlertChannelRow.id).where(AlertChannelRow.id.in_(channels))))
+    return [channel for channel in channels if channel not in known]
+
+
+def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleContent, *, most: int) -> Rule:
+    """Stores the rule and returns it with its version, which grows only if the content differs. The channels must exist.
+
+    Raises:
+        Conflict: the deployment has `most` rules already, and this would be one more.
+    """
+    # Sorted, so that the same channels in another order are no change.
+    content = replace(content, channels=tuple(sorted(content.channels)))
+    before = find_rule(session, deployment_no, rule_id)
+    if before is not None and before.content == content:
+        return before
+    if before is None:
+        stored = session.scalar(select(func.count()).select_from(AlertRuleRow).where(AlertRuleRow.deployment_no == deployment_no))
+        if stored is not None and stored >= most:
+            raise Conflict(f"The deployment has {stored} alert rules, which is the maximum. Delete one, or change one of them.")
+        insertion = insert(AlertRuleRow).values(deployment_no=deployment_no, id=rule_id, version=1, **_values(content))
+        no = session.scalars(insertion.returning(AlertRuleRow.no)).one()
+    else:
+        no = before.no
+        changed = {"version": before.version + 1, "updated_at": func.now(), **_values(content)}
+        session.execute(update(AlertRuleRow).where(AlertRuleRow.no == no).values(changed))
+
+    # The lock keeps a channel that is being deleted from being named in the same moment. Channels first, then what names them: so does
+    # the deletion of a channel, and neither waits for the other without end.
+    present = select(AlertChannelRow.no).where(AlertChannelRow.id.in_(content.channels)).order_by(AlertChannelRow.no)
+    channel_nos = session.scalars(present.with_for_update(read=True, key_share=True)).all()
+    session.execute(delete(AlertRuleChannelRow).where(AlertRuleChannelRow.rule_no == no))
+    if channel_nos:
+        session.execute(insert(AlertRuleChannelRow), [{"rule_no": no, "channel_no": channel_no} for channel_no in channel_nos])
+    return rule_by_no(session, no)
+
+
+def delete_rule(session: Session, rule: Rule) -> None:
+    """Deletes the rule. Its alerts stay."""
+    session.execute(delete(AlertRuleRow).where(AlertRuleRow.no == rule.no).execution_options(synchronize_session=False))
+
+
+def _rules() -> Select[AlertRuleRow, Any]:
+    channels = (
+        # The aggregate of no rows is NULL.
+        select(func.coalesce(func.array_agg(AlertChannelRow.id), text("'{}'")))
+        .join(AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no)
+        .where(AlertRuleChannelRow.rule_no == AlertRuleRow.no)
+        .correlate(AlertRuleRow)
+        .scalar_subquery()
+    )
+    return select(AlertRuleRow, channels).execution_options(populate_existing=True)
+
+
+def _rule(found: Any) -> Rule:  # noqa: ANN401 - a result row of `_rules`
+    row, channels = found
+    config = row.config
+    return Rule(
+        no=row.no,
+        id=row.id,
+        deployment_no=row.deployment_no,
+        version=row.version,
+        content=RuleContent(
+            name=config["name"],
+            condition=msgspec.convert(config["condition"], _CONDITIONS[RuleKind(row.kind)]),
+            remind_after_hours=config["remind_after_hours"],
+            channels=tuple(sorted(set(channels))),
+            enabled=row.enabled,
+        ),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def _values(content: RuleContent) -> dict[str, Any]:
+    config = {
+        "name": content.name,
+        "remind_after_hours": content.remind_after_hours,
+        "condition": msgspec.to_builtins(content.condition),
+    }
+    return {"kind": content.kind.value, "config": config, "enabled": content.enabled}

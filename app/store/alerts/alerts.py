@@ -1,0 +1,225 @@
+"""Stored alerts: opened once, seen again, reminded of, acknowledged, resolved."""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, func, select, text, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from ...domain.alerts import Alert, AlertState, Resolution, Rule, RuleKind, Subject
+from ...domain.checks import CheckRun, DataSet, Span
+from ...errors import NotFound
+from ..tables import AlertRow, AlertRuleRow, CheckRow, DeploymentRow
+
+MOST_BETWEEN = 10_000
+
+_UNRESOLVED = AlertRow.resolved_at.is_(None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertFilter:
+    """Filter of alerts; an absent member lets all through."""
+
+    deployment_no: int | None = None
+    deployment_id: str | None = None
+    state: AlertState | None = None
+    attribute: str | None = None
+
+
+def alerts_page(session: Session, wanted: AlertFilter, *, limit: int, before_no: int | None = None) -> list[Alert]:
+    """Returns at most `limit` alerts, newest first, from before the one of number `before_no`."""
+    columns = {
+        AlertRow.deployment_no: wanted.deployment_no,
+        DeploymentRow.id: wanted.deployment_id,
+        AlertRow.attribute: wanted.attribute,
+    }
+    states: dict[AlertState | None, Sequence[ColumnElement[bool]]] = {
+        None: (),
+        AlertState.OPEN: (_UNRESOLVED, AlertRow.acknowledged_at.is_(None)),
+        AlertState.ACKNOWLEDGED: (_UNRESOLVED, AlertRow.acknowledged_at.is_not(None)),
+        AlertState.RESOLVED: (AlertRow.resolved_at.is_not(None),),
+    }
+    conditions = [*(column == value for column, value in columns.items() if value is not None), *states[wanted.state]]
+    statement = _alerts().where(*conditions).order_by(AlertRow.no.desc()).limit(limit)
+    if before_no is not None:
+        statement = statement.where(AlertRow.no < before_no)
+    return _read(session, statement)
+
+
+def get_alert(session: Session, alert_id: str) -> Alert:
+    """Returns the alert of that id.
+
+    Raises:
+        NotFound: there is none.
+    """
+    found = _read(session, _alerts().where(AlertRow.id == alert_id))
+    if not found:
+        raise NotFound("alert", alert_id)
+    return found[0]
+
+
+def alerts_by_no(session: Session, nos: Sequence[int]) -> list[Alert]:
+    """Returns the alerts of those numbers, oldest first."""
+    return _read(session, _alerts().where(AlertRow.no.in_(nos)).order_by(AlertRow.no))
+
+
+def alerts_between(
+    session: Session, deployment_no: int, span: Span, *, metric: str | None = None, data: DataSet | None = None, checks: Span | None = None
+) -> list[Alert]:
+    """Returns the deployment's alerts that were not over at some moment of the span, newest first, at most `MOST_BETWEEN` of them.
+
+    With `checks` also those that a check opened whose span ends in it (half-open): alerts are opened after the check that they rest on,
+    and of records of long ago long after them. With `metric` and `data` only those about these.
+    """
+    still = AlertRow.resolved_at.is_(None) | (AlertRow.resolved_at >= span.start)
+    wanted = (AlertRow.opened_at < span.end) & still
+    if checks is not None:
+        its = (CheckRow.deployment_no == deployment_no, CheckRow.span_end >= checks.start, CheckRow.span_end < checks.end)
+        wanted |= AlertRow.opened_check_no.in_(select(CheckRow.no).where(*its))
+    statement = _alerts().where(AlertRow.deployment_no == deployment_no, wanted)
+    about = {AlertRow.metric: metric, AlertRow.data: data}
+    statement = statement.where(*(column == value for column, value in about.items() if value is not None))
+    return _read(session, statement.order_by(AlertRow.no.desc()).limit(MOST_BETWEEN))
+
+
+def unresolved_of_rule(session: Session, rule_no: int) -> list[Alert]:
+    """Returns the rule's alerts that are not over, oldest first."""
+    return _read(session, _alerts().where(AlertRow.rule_no == rule_no, _UNRESOLVED).order_by(AlertRow.no))
+
+
+def alerts_to_remind(session: Session, deployment_no: int) -> list[Alert]:
+    """Returns the deployment's open alerts, not acknowledged, whose rule wants people to be reminded by now."""
+    # On the database's clock, as everywhere: the machines' clocks differ.
+    hours = AlertRuleRow.config["remind_after_hours"].as_float()
+    due = func.coalesce(AlertRow.reminded_at, AlertRow.opened_at) + hours * text("interval '1 hour'") <= func.now()
+    wanted = (AlertRow.deployment_no == deployment_no, _UNRESOLVED, AlertRow.acknowledged_at.is_(None), due)
+    return _read(session, _alerts().join(AlertRuleRow, AlertRuleRow.no == AlertRow.rule_no).where(*wanted).order_by(AlertRow.no))
+
+
+def open_alert(session: Session, rule: Rule, subject: Subject, facts: dict[str, object], check: CheckRun | None) -> Alert | None:
+    """Opens an alert and returns it; None if the rule has one open about the subject already."""
+    check_no = None if check is None else check.no
+    parts = [subject.data, subject.metric, subject.attribute, subject.group]
+    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()  # names may be longer than the unique index takes
+    values = {
+        "id": str(uuid.uuid4()),
+        "deployment_no": rule.deployment_no,
+        "rule_no": rule.no,
+        "rule_id": rule.id,
+        "rule_name": rule.content.name,
+        "subject": digest,
+        "kind": rule.content.kind.value,
+        "attribute": subject.attribute,
+        "group": subject.group,
+        "metric": subject.metric,
+        "data": subject.data,
+        "facts": facts,
+        "opened_at": func.now(),
+        "opened_check_no": check_no,
+        "last_seen_at": func.now(),
+        "last_check_no": check_no,
+    }
+    # The unique index decides, whichever of two workers finds the same first.
+    insertion = insert(AlertRow).values(values)
+    once = insertion.on_conflict_do_nothing(index_elements=[AlertRow.rule_no, AlertRow.subject], index_where=_UNRESOLVED)
+    no = session.scalar(once.returning(AlertRow.no))
+    return None if no is None else _read(session, _alerts().where(AlertRow.no == no))[0]
+
+
+def note_seen_again(session: Session, alert: Alert, facts: dict[str, object], check: CheckRun | None) -> None:
+    """Notes that what the alert is about still holds."""
+    values: dict[str, Any] = {"facts": facts, "last_seen_at": func.now()}
+    _change(session, alert, values if check is None else {**values, "last_check_no": check.no}, _UNRESOLVED)
+
+
+def note_reminder(session: Session, alert: Alert) -> Alert | None:
+    """Returns the alert, reminded of now; None if it was acknowledged or resolved at this moment."""
+    return _change(session, alert, {"reminded_at": func.now()}, _UNRESOLVED, AlertRow.acknowledged_at.is_(None))
+
+
+def acknowledge(session: Session, alert: Alert, *, by: str, note: str | None) -> Alert | None:
+    """Returns the alert, acknowledged by that person; None if it was acknowledged or resolved before."""
+    values = {"acknowledged_at": func.now(), "acknowledged_by": by, "note": note}
+    return _change(session, alert, values, _UNRESOLVED, AlertRow.acknowledged_at.is_(None))
+
+
+def resolve(session: Session, alert: Alert, resolution: Resolution, facts: dict[str, object]) -> Alert | None:
+    """Returns the alert, over for that reason; None if it was before."""
+    return _change(session, alert, {"resolved_at": func.now(), "resolution": resolution.value, "facts": facts}, _UNRESOLVED)
+
+
+def deployments_to_revisit(session: Session) -> list[int]:
+    """Returns the deployments that have an alert open, or a rule about the time since the last record."""
+    stale = select(AlertRuleRow.deployment_no).where(AlertRuleRow.kind == RuleKind.STALE_DATA, AlertRuleRow.enabled)
+    return list(session.scalars(select(AlertRow.deployment_no).where(_UNRESOLVED).union(stale)))
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAlerts:
+    """Number of a deployment's alerts of one kind and state that are not over."""
+
+    deployment_id: str
+    kind: RuleKind
+    state: AlertState
+    count: int
+
+
+def open_alerts(session: Session) -> list[OpenAlerts]:
+    """Returns the numbers of alerts that are not over."""
+    acknowledged = AlertRow.acknowledged_at.is_not(None)
+    counted = (
+        select(DeploymentRow.id, AlertRow.kind, acknowledged, func.count())
+        .join(DeploymentRow, DeploymentRow.no == AlertRow.deployment_no)
+        .where(_UNRESOLVED)
+        .group_by(DeploymentRow.id, AlertRow.kind, acknowledged)
+    )
+    return [
+        OpenAlerts(deployment_id, RuleKind(kind), AlertState.ACKNOWLEDGED if is_acknowledged else AlertState.OPEN, count)
+        for deployment_id, kind, is_acknowledged, count in session.execute(counted)
+    ]
+
+
+def _change(session: Session, alert: Alert, values: dict[str, Any], *still: ColumnElement[bool]) -> Alert | None:
+    # The statement checks the conditions again: somebody may have acknowledged or resolved the alert since it was read.
+    statement = update(AlertRow).where(AlertRow.no == alert.no, *still).values(values).returning(AlertRow.no)
+    no = session.scalar(statement.execution_options(synchronize_session=False))
+    return None if no is None else _read(session, _alerts().where(AlertRow.no == no))[0]
+
+
+def _alerts() -> Select[AlertRow, str, str]:
+    joined = select(AlertRow, DeploymentRow.id, DeploymentRow.name).join(DeploymentRow, DeploymentRow.no == AlertRow.deployment_no)
+    return joined.execution_options(populate_existing=True)
+
+
+def _read(session: Session, statement: Select[AlertRow, str, str]) -> list[Alert]:
+    return [
+        Alert(
+            no=row.no,
+            id=row.id,
+            deployment_no=row.deployment_no,
+            deployment_id=deployment_id,
+            deployment_name=deployment_name,
+            rule_no=row.rule_no,
+            rule_id=row.rule_id,
+            rule_name=row.rule_name,
+            kind=RuleKind(row.kind),
+            subject=Subject(
+                data=None if row.data is None else DataSet(row.data), metric=row.metric, attribute=row.attribute, group=row.group
+            ),
+            facts=row.facts,
+            opened_at=row.opened_at,
+            last_seen_at=row.last_seen_at,
+            reminded_at=row.reminded_at,
+            acknowledged_at=row.acknowledged_at,
+            acknowledged_by=row.acknowledged_by,
+            note=row.note,
+            resolved_at=row.resolved_at,
+            resolution=None if row.resolution is None else Resolution(row.resolution),
+        )
+        for row, deployment_id, deployment_name in session.execute(statement)
+    ]

@@ -1,0 +1,225 @@
+"""Notifications: written in the transaction of the event they report, claimed and ended by senders."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import delete, exists, func, insert, select, text, update
+from sqlalchemy.orm import Session
+
+from ...domain.alerts import Alert, Event
+from ...domain.channels import Channel
+from ...domain.notifications import Message, Notification, NotificationState, alert_message, message_of_test
+from ...errors import NotFound
+from ..database.leased_rows import HeldRow, lease_row, write_held
+from ..tables import AlertChannelRow, AlertRow, AlertRuleChannelRow, NotificationRow
+from .alert_channels import channel_by_no
+
+FORGOTTEN_AT_ONCE = 1000
+
+_NEXT = text("""
+    SELECT n.no
+    FROM alert_channels c
+    CROSS JOIN LATERAL (
+        (SELECT w.no FROM notifications w
+         WHERE w.channel_no = c.no AND w.claimable_at IS NOT NULL AND w.state = 'waiting' AND w.alert_no IS NOT NULL
+           AND NOT EXISTS (
+               SELECT FROM notifications e
+               WHERE e.channel_no = c.no AND e.claimable_at IS NOT NULL AND e.alert_no = w.alert_no AND e.no < w.no AND e.state = 'refused')
+         ORDER BY w.no LIMIT 1)
+        UNION ALL
+        (SELECT r.no FROM notifications r
+         WHERE r.channel_no = c.no AND r.claimable_at <= now() AND r.state = 'refused'
+         ORDER BY r.no LIMIT 1)
+        UNION ALL
+        (SELECT t.no FROM notifications t
+         WHERE t.channel_no = c.no AND t.claimable_at <= now() AND t.alert_no IS NULL
+         ORDER BY t.no LIMIT 1)
+    ) AS head
+    JOIN notifications n ON n.no = head.no
+    WHERE n.claimable_at <= now()
+      AND NOT EXISTS (
+          SELECT FROM notifications u
+          WHERE u.channel_no = c.no AND u.claimable_at > now() AND u.lease_token IS NOT NULL)
+    ORDER BY n.claimable_at, n.no
+    LIMIT 1
+    FOR UPDATE OF n SKIP LOCKED
+""")
+"""The next notification to send. Each channel has one queue, and only its head is looked at, so that nothing overtakes within a channel
+and a dead channel holds up no other. A notification refused for its content leaves the queue, with all later ones of its alert. A test
+is in no queue. One channel is sent one at a time.
+
+The condition on `claimable_at` is repeated because Postgres checks it again on a row that changed before it could be locked.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimedNotification:
+    """A notification in a sender's hands until its lease runs out, and the channel it goes to."""
+
+    notification: Notification
+    channel: Channel
+    token: str
+
+
+def queue_notifications(session: Session, alert: Alert, event: Event) -> int:
+    """Queues one notification for each channel of the alert's rule, in the transaction that changes the alert; returns how many."""
+    channels = select(AlertChannelRow.no).join(AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no)
+    # The lock keeps a channel that is being deleted from being written to: the step that reports the alert would break.
+    present = channels.where(AlertRuleChannelRow.rule_no == alert.rule_no).with_for_update(read=True, key_share=True, of=AlertChannelRow)
+    nos = session.scalars(present.order_by(AlertChannelRow.no)).all()
+    now = _current_time(session)
+    for no in nos:
+        _insert(session, no, event, alert_message(alert, event, now=now), alert_no=alert.no)
+    return len(nos)
+
+
+def queue_notification(session: Session, channel: Channel, alert: Alert, event: Event) -> None:
+    """Queues one notification of the alert as it is now. The caller holds the channel."""
+    _insert(session, channel.no, event, alert_message(alert, event, now=_current_time(session)), alert_no=alert.no)
+
+
+def queue_test(session: Session, channel: Channel) -> Notification:
+    """Queues a test notification.
+
+    Raises:
+        NotFound: the channel was deleted in this moment.
+    """
+    present = select(AlertChannelRow.no).where(AlertChannelRow.no == channel.no).with_for_update(read=True, key_share=True)
+    if session.scalar(present) is None:
+        raise NotFound("alert channel", channel.id)
+    message = message_of_test(now=_current_time(session))
+    _insert(session, channel.no, Event.TEST, message, alert_no=None)
+    return get_notification(session, channel, message.id)
+
+
+def end_pauses(session: Session, channel: Channel) -> None:
+    """Ends the pauses of what waits for the channel: it was changed, or a test has reached it."""
+    # Not the one that is being sent: its `claimable_at` is the end of its lease.
+    waiting = (NotificationRow.channel_no == channel.no, NotificationRow.claimable_at > func.now(), NotificationRow.lease_token.is_(None))
+    nos = select(NotificationRow.no).where(*waiting).order_by(NotificationRow.no).with_for_update()
+    statement = update(NotificationRow).where(NotificationRow.no.in_(nos)).values(claimable_at=func.now())
+    session.execute(statement.execution_options(synchronize_session=False))
+
+
+def claim(session: Session, *, token: str, lease: timedelta) -> ClaimedNotification | None:
+    """Takes the next notification for the holder of `token` (new for each claim), or None when nothing is to be sent.
+
+    One whose sender went silent is taken over.
+    """
+    no = session.scalar(_NEXT)
+    if no is None:
+        return None
+    lease_row(session, NotificationRow, no, token=token, lease=lease)
+    notification = _one(session, NotificationRow.no == no)
+    if notification is None:
+        return None
+    return ClaimedNotification(notification=notification, channel=channel_by_no(session, notification.channel_no), token=token)
+
+
+def record_sent(session: Session, claimed: ClaimedNotification, *, remark: str | None) -> None:
+    """Ends the notification as sent.
+
+    Raises:
+        LeaseLost: the notification is no longer this sender's.
+    """
+    values = {"state": NotificationState.SENT.value, "claimable_at": None, "last_error": remark, "sent_at": func.now()}
+    _write(session, claimed, values)
+
+
+def record_failed(session: Session, claimed: ClaimedNotification, *, error: str, state: NotificationState, pause: timedelta) -> None:
+    """Ends the attempt: tried again after `pause`, unless it is given up.
+
+    Raises:
+        LeaseLost: the notification is no longer this sender's.
+    """
+    claimable_at = None if state is NotificationState.GIVEN_UP else func.now() + pause
+    _write(session, claimed, {"state": state.value, "claimable_at": claimable_at, "last_error": error})
+
+
+def forget_old(session: Session, *, kept: timedelta) -> int:
+    """Deletes notifications that are over and older than `kept`, unless their alert is open, a few at a time; returns how many.
+
+    Looks at the oldest ones only: what is older than that is over, because it was sent or given up long before.
+    """
+    is_open = exists().where(AlertRow.no == NotificationRow.alert_no, AlertRow.resolved_at.is_(None))
+    oldest = select(NotificationRow.no).where(~is_open).order_by(NotificationRow.no).limit(FORGOTTEN_AT_ONCE)
+    is_old = (NotificationRow.created_at < func.now() - kept, NotificationRow.claimable_at.is_(None))
+    # Another process may be at it, or a deployment is being deleted with its own.
+    free = select(NotificationRow.no).where(NotificationRow.no.in_(oldest), *is_old).with_for_update(skip_locked=True)
+    statement = delete(NotificationRow).where(NotificationRow.no.in_(free)).returning(NotificationRow.no)
+    return len(session.scalars(statement.execution_options(synchronize_session=False)).all())
+
+
+def get_notification(session: Session, channel: Channel, notification_id: str) -> Notification:
+    """Returns the notification of that id to that channel.
+
+    Raises:
+        NotFound: there is none.
+    """
+    found = _one(session, NotificationRow.id == notification_id, NotificationRow.channel_no == channel.no)
+    if found is None:
+        raise NotFound("notification", notification_id)
+    return found
+
+
+def notification_page(session: Session, channel: Channel, *, limit: int, before_no: int | None = None) -> list[Notification]:
+    """Returns at most `limit` notifications to that channel, newest first, from before the one of number `before_no`."""
+    statement = _SELECT.where(NotificationRow.channel_no == channel.no).order_by(NotificationRow.no.desc()).limit(limit)
+    if before_no is not None:
+        statement = statement.where(NotificationRow.no < before_no)
+    return [_notification(*found) for found in session.execute(statement)]
+
+
+_SELECT = (
+    select(NotificationRow, AlertChannelRow.id, AlertRow.id)
+    .join(AlertChannelRow, AlertChannelRow.no == NotificationRow.channel_no)
+    .outerjoin(AlertRow, AlertRow.no == NotificationRow.alert_no)
+)
+
+
+def _one(session: Session, *conditions: Any) -> Notification | None:  # noqa: ANN401 - column expressions
+    found = session.execute(_SELECT.where(*conditions), execution_options={"populate_existing": True}).one_or_none()
+    return _notification(*found) if found is not None else None
+
+
+def _notification(row: NotificationRow, channel_id: str, alert_id: str | None) -> Notification:
+    return Notification(
+        no=row.no,
+        id=row.id,
+        channel_no=row.channel_no,
+        channel_id=channel_id,
+        alert_id=alert_id,
+        event=Event(row.event),
+        body=row.body,
+        state=NotificationState(row.state),
+        attempts=row.attempts,
+        next_attempt_at=row.claimable_at,
+        last_error=row.last_error,
+        created_at=row.created_at,
+        sent_at=row.sent_at,
+    )
+
+
+def _insert(session: Session, channel_no: int, event: Event, message: Message, *, alert_no: int | None) -> None:
+    values = {
+        "id": message.id,
+        "channel_no": channel_no,
+        "alert_no": alert_no,
+        "event": event.value,
+        "body": message.body,
+        "state": NotificationState.WAITING.value,
+        "attempts": 0,
+        "claimable_at": func.now(),
+    }
+    session.execute(insert(NotificationRow).values(values))
+
+
+def _current_time(session: Session) -> datetime:
+    return session.execute(select(func.now())).scalar_one()
+
+
+def _write(session: Session, claimed: ClaimedNotification, values: dict[str, Any]) -> None:
+    if_lost = f"Notification {claimed.notification.id} is no longer this sender's: nothing was written."
+    held = HeldRow(table=NotificationRow, no=claimed.notification.no, token=claimed.token, if_lost=if_lost)
+    write_held(session, held, {**values, "lease_token": None}, NotificationRow.no)

@@ -1,0 +1,109 @@
+"""Open alerts that were not sent to a channel: it was added, or named in a rule, after they were opened, or could not be reached.
+
+An alert counts as sent if a notification of it was queued for the channel and was not given up.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy.orm import Session
+
+from ...domain.alerts import Alert
+from ...domain.channels import Channel
+from ...domain.notifications import NotificationState
+from ..tables import AlertChannelRow, AlertRow, AlertRuleChannelRow, AlertRuleRow, DeploymentRow, NotificationRow
+from .alerts import alerts_by_no
+
+_OPEN = AlertRow.resolved_at.is_(None)
+_NAMES = AlertRuleChannelRow.rule_no == AlertRow.rule_no
+_SENT = exists().where(
+    NotificationRow.alert_no == AlertRow.no,
+    NotificationRow.channel_no == AlertRuleChannelRow.channel_no,
+    NotificationRow.state != NotificationState.GIVEN_UP.value,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsent:
+    """Number of open alerts of a rule that were not sent to the channel of that id, which the rule names."""
+
+    channel_id: str
+    rule_no: int
+    alerts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleWithAlerts:
+    """One rule that has open alerts, and how many."""
+
+    deployment_id: str
+    deployment_name: str
+    rule_id: str
+    rule_name: str
+    alerts: int
+
+
+def unsent(session: Session, *, deployment_no: int | None = None) -> list[Unsent]:
+    """Returns rules and channels to which open alerts were not sent although the rule names the channel; of all deployments or of one."""
+    statement = (
+        select(AlertChannelRow.id, AlertRuleChannelRow.rule_no, func.count())
+        .join(AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no)
+        .join(AlertRow, _NAMES)
+        .where(_OPEN, ~_SENT)
+        .group_by(AlertChannelRow.id, AlertRuleChannelRow.rule_no)
+        .order_by(AlertChannelRow.id, AlertRuleChannelRow.rule_no)
+    )
+    if deployment_no is not None:
+        statement = statement.where(AlertRow.deployment_no == deployment_no)
+    return [Unsent(channel_id=channel_id, rule_no=no, alerts=count) for channel_id, no, count in session.execute(statement)]
+
+
+def named_channels(session: Session) -> set[str]:
+    """Returns the ids of the channels that some rule names."""
+    named = select(AlertChannelRow.id).join(AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no)
+    return set(session.scalars(named.distinct()))
+
+
+def rules_with_open_alerts(session: Session) -> list[RuleWithAlerts]:
+    """Returns the rules that have open alerts, by deployment and rule."""
+    statement = (
+        select(DeploymentRow.id, DeploymentRow.name, AlertRuleRow.id, AlertRuleRow.config["name"].as_string(), func.count())
+        .join(AlertRuleRow, AlertRuleRow.deployment_no == DeploymentRow.no)
+        .join(AlertRow, AlertRow.rule_no == AlertRuleRow.no)
+        .where(_OPEN)
+        .group_by(DeploymentRow.no, AlertRuleRow.no)
+        .order_by(DeploymentRow.id, AlertRuleRow.id)
+    )
+    return [
+        RuleWithAlerts(deployment_id=deployment_id, deployment_name=name, rule_id=rule_id, rule_name=rule_name, alerts=count)
+        for deployment_id, name, rule_id, rule_name, count in session.execute(statement)
+    ]
+
+
+def concerned_deployments(session: Session, channel: Channel, rule_no: int | None) -> list[int]:
+    """Returns the numbers of the deployments with open alerts of rules that name the channel, in order; of one rule where it is given."""
+    statement = select(AlertRow.deployment_no).join(AlertRuleChannelRow, _NAMES).where(*_open_for(channel, rule_no))
+    return list(session.scalars(statement.distinct().order_by(AlertRow.deployment_no)))
+
+
+def count_open(session: Session, channel: Channel, rule_no: int | None) -> int:
+    """Returns how many open alerts there are of rules that name the channel."""
+    statement = select(func.count()).select_from(AlertRow).join(AlertRuleChannelRow, _NAMES).where(*_open_for(channel, rule_no))
+    return session.scalars(statement).one()
+
+
+def lock_open_alerts(session: Session, channel: Channel, rule_no: int | None, *, with_sent: bool) -> Sequence[Alert]:
+    """Returns the open alerts of rules that name the channel, oldest first, `with_sent` also those that were sent to it before.
+
+    None of them can be resolved or acknowledged by others before the transaction ends.
+    """
+    not_sent = () if with_sent else (~_SENT,)
+    statement = select(AlertRow.no).join(AlertRuleChannelRow, _NAMES).where(*_open_for(channel, rule_no), *not_sent).order_by(AlertRow.no)
+    nos = session.scalars(statement.with_for_update(key_share=True, of=AlertRow)).all()
+    return alerts_by_no(session, nos)
+
+
+def _open_for(channel: Channel, rule_no: int | None) -> Sequence[ColumnElement[bool]]:
+    of_rule = () if rule_no is None else (AlertRow.rule_no == rule_no,)
+    return (_OPEN, AlertRuleChannelRow.channel_no == channel.no, *of_rule)

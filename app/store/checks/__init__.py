@@ -1,0 +1,1 @@
+"""Checks, the workers that run them, and their measurements."""

@@ -1,0 +1,138 @@
+"""Asks for checks, and reads them. Running them is in `leases.py`."""
+
+import uuid
+from datetime import datetime, timedelta
+
+from sqlalchemy import and_, case, func, insert, literal, or_, select, text, update
+from sqlalchemy.orm import Session
+
+from ...domain.checks import CheckRun, CheckState, Span, Trigger
+from ...errors import Conflict, NotFound
+from ..tables import CheckRow
+from .check_runs import read_run, run_rows, to_run
+
+_QUEUE_SCHEDULED = text("""
+    INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, claimable_at, attempts, cancel_requested, created_by)
+    SELECT gen_random_uuid(), due.deployment_no, 'schedule', 'queued', due.hour, due.hour + interval '1 hour',
+           due.hour + interval '1 hour' + :grace, 0, false, 'schedule'
+    FROM (
+        SELECT d.no AS deployment_no, ended.hour
+        FROM monitors m
+        JOIN deployments d ON d.no = m.deployment_no
+        CROSS JOIN LATERAL (
+            SELECT max(span_start) AS hour FROM checks c WHERE c.deployment_no = d.no AND c.trigger = 'schedule'
+        ) AS last
+        CROSS JOIN LATERAL generate_series(
+            greatest(date_trunc('hour', m.scheduled_since, 'UTC'), last.hour + interval '1 hour', :earliest), :latest, interval '1 hour'
+        ) AS ended(hour)
+        WHERE m.schedule = 'hourly'
+        ORDER BY d.no, ended.hour
+        FOR KEY SHARE OF d SKIP LOCKED
+    ) AS due
+    ON CONFLICT DO NOTHING
+    RETURNING no
+""")
+"""Ordered, so that two ticks at once meet at the same row instead of in a deadlock; a deployment that is being deleted is left out."""
+
+
+def current_time(session: Session) -> datetime:
+    """Returns the transaction's moment on the database's clock, which is the one that records are logged on."""
+    return session.execute(select(func.now())).scalar_one()
+
+
+def queue_scheduled(session: Session, *, earliest: datetime, latest: datetime, grace: timedelta) -> int:
+    """Queues the hours from `earliest` to `latest` (starts of hours) that no hourly monitor has been checked for.
+
+    Each deployment's begin after its last scheduled hour, and not before the hour its schedule was switched on in. They
+    become claimable `grace` after their end. Returns how many were queued.
+    """
+    return len(session.scalars(_QUEUE_SCHEDULED, {"earliest": earliest, "latest": latest, "grace": grace}).all())
+
+
+def queue_requested(session: Session, deployment_no: int, *, span: Span, trigger: Trigger, requested_by: str) -> CheckRun:
+    """Queues a check of `span` that a person or program asked for (REQUEST: for now; RANGE: for that span)."""
+    values = {
+        "id": str(uuid.uuid4()),
+        "deployment_no": deployment_no,
+        "trigger": trigger.value,
+        "state": CheckState.QUEUED.value,
+        "span_start": span.start,
+        "span_end": span.end,
+        "claimable_at": func.now(),
+        "attempts": 0,
+        "cancel_requested": False,
+        "created_by": requested_by,
+        "created_at": func.now(),
+    }
+    return read_run(session, session.scalars(insert(CheckRow).values(values).returning(CheckRow.no)).one())
+
+
+def renew_waiting(session: Session, deployment_no: int, *, start: datetime) -> CheckRun | None:
+    """Extends the check for now that began its span at `start`, and that no worker has begun, to this moment, if there is one."""
+    waits = (
+        CheckRow.deployment_no == deployment_no,
+        CheckRow.trigger == Trigger.REQUEST,
+        CheckRow.state == CheckState.QUEUED,
+        # One that is tried again keeps its span.
+        CheckRow.attempts == 0,
+        CheckRow.span_start == start,
+    )
+    statement = update(CheckRow).where(*waits).values(span_end=func.now()).returning(CheckRow.no)
+    no = session.scalar(statement.execution_options(synchronize_session=False))
+    return None if no is None else read_run(session, no)
+
+
+def get(session: Session, deployment_no: int, check_id: str) -> CheckRun:
+    """Returns one check of the deployment.
+
+    Raises:
+        NotFound: the deployment has no check of that id.
+    """
+    found = session.execute(run_rows().where(CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)).one_or_none()
+    if found is None:
+        raise NotFound("check", check_id)
+    return to_run(*found)
+
+
+def page(
+    session: Session, deployment_no: int, *, limit: int, state: CheckState | None = None, before_no: int | None = None
+) -> list[CheckRun]:
+    """Returns at most `limit` checks of the deployment, newest first, from before the check of number `before_no`."""
+    statement = run_rows().where(CheckRow.deployment_no == deployment_no).order_by(CheckRow.no.desc()).limit(limit)
+    if state is not None:
+        statement = statement.where(CheckRow.state == state)
+    if before_no is not None:
+        statement = statement.where(CheckRow.no < before_no)
+    return [to_run(*found) for found in session.execute(statement)]
+
+
+def under_way(session: Session, deployment_no: int) -> CheckRun | None:
+    """Returns the deployment's check that is running, else the one that a worker would take next of those that wait; None without any."""
+    waits = or_(CheckRow.state == CheckState.RUNNING, and_(CheckRow.state == CheckState.QUEUED, CheckRow.claimable_at.is_not(None)))
+    # The same order as that of a claim in `leases.py`.
+    order = case({Trigger.REQUEST.value: 0, Trigger.SCHEDULE.value: 1}, value=CheckRow.trigger, else_=2)
+    hour = case((CheckRow.trigger == Trigger.SCHEDULE, CheckRow.span_start))
+    statement = run_rows().where(CheckRow.deployment_no == deployment_no, waits)
+    found = session.execute(statement.order_by(CheckRow.state != CheckState.RUNNING, order, hour, CheckRow.no).limit(1)).one_or_none()
+    return None if found is None else to_run(*found)
+
+
+def request_cancel(session: Session, check: CheckRun) -> CheckRun:
+    """Cancels a waiting check at once; asks the worker of a running one to stop, which it does at its next page.
+
+    Raises:
+        Conflict: the check is over.
+    """
+    running = CheckRow.state == CheckState.RUNNING
+    values = {
+        "cancel_requested": True,
+        "state": case((running, CheckRow.state), else_=literal(CheckState.CANCELLED.value)),
+        "reason": case((running, CheckRow.reason), else_=literal("Cancelled on request.")),
+        "claimable_at": case((running, CheckRow.claimable_at), else_=None),
+        "finished_at": case((running, None), else_=func.now()),
+    }
+    # `claimable_at` is there exactly as long as a check may still change: waiting, running, or failed and to be tried again.
+    statement = update(CheckRow).where(CheckRow.no == check.no, CheckRow.claimable_at.is_not(None)).values(values).returning(CheckRow.no)
+    if session.scalar(statement.execution_options(synchronize_session=False)) is None:
+        raise Conflict(f"Check {check.id} is over; there is nothing left to cancel.")
+    return read_run(session, check.no)

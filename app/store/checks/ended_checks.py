@@ -1,0 +1,135 @@
+"""Ended checks whose alerts are still to be decided, and the results of these checks and those before them.
+
+Checks of ranges that were asked for are about the past and are in none of these answers.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select, text, tuple_, update
+from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy.orm import Session
+
+from ...domain.alerts import Subject, VerdictCondition
+from ...domain.checks import PRESENT_TRIGGERS, CheckRun, CheckState, Failure, Measurement, Scope, Span
+from ..tables import CheckRow, MeasurementRow
+from .check_runs import run_rows, to_run
+from .results import measurement_from
+
+_NEXT_DUE = text("""
+    SELECT no FROM checks
+    WHERE alerts_due
+      AND no = (SELECT no FROM checks WHERE deployment_no = :deployment_no AND alerts_due ORDER BY span_end, no LIMIT 1)
+    FOR NO KEY UPDATE SKIP LOCKED
+""")
+"""Only the first one, locked or not, so that no later check is looked at before it. Skips a locked one: a deployment may take minutes
+to be deleted."""
+
+
+def deployments_with_ended_checks(session: Session) -> list[int]:
+    """Returns the numbers of the deployments that have an ended check whose alerts are still to be decided."""
+    return list(session.scalars(select(CheckRow.deployment_no).where(CheckRow.alerts_due).distinct()))
+
+
+def take_ended_check(session: Session, deployment_no: int) -> int | None:
+    """Returns the number of the one whose span ends first, noted as decided if the transaction succeeds.
+
+    None if there is none, or another transaction is writing to it. It may be running again by now: its next end will be noted by itself.
+    """
+    no: int | None = session.scalar(_NEXT_DUE, {"deployment_no": deployment_no})
+    if no is None:
+        return None
+    session.execute(update(CheckRow).where(CheckRow.no == no).values(alerts_due=False).execution_options(synchronize_session=False))
+    return no
+
+
+def checks_waiting_for_alerts(session: Session, deployment_no: int, ends: Span) -> int:
+    """Returns how many checks whose span ends in that time (half-open) have ended, and their alerts are still to be decided."""
+    wanted = (CheckRow.deployment_no == deployment_no, CheckRow.alerts_due, CheckRow.span_end >= ends.start, CheckRow.span_end < ends.end)
+    return session.scalar(select(func.count()).select_from(CheckRow).where(*wanted)) or 0
+
+
+def is_overtaken(session: Session, check: CheckRun) -> bool:
+    """Returns whether a check of a later time has already measured how fair the deployment is."""
+    later = tuple_(CheckRow.span_end, CheckRow.no) > tuple_(check.span.end, check.no)
+    return bool(
+        session.scalar(select(exists().where(*_is_decided(check), CheckRow.state == CheckState.SUCCEEDED, not_(_carried()), later)))
+    )
+
+
+def figures_of(session: Session, check: CheckRun, condition: VerdictCondition) -> list[Measurement]:
+    """Returns the check's measurements that a rule of that condition is about."""
+    wanted: list[ColumnElement[bool]] = [
+        MeasurementRow.check_no == check.no,
+        MeasurementRow.data.in_(condition.data),
+        MeasurementRow.metric.in_(condition.metrics),
+        MeasurementRow.scope == condition.scope,
+    ]
+    if condition.attributes is not None:
+        wanted.append(MeasurementRow.attribute.in_(condition.attributes))
+    return [measurement_from(row) for row in session.scalars(select(MeasurementRow).where(*wanted).order_by(MeasurementRow.no))]
+
+
+def earlier_verdicts(
+    session: Session, check: CheckRun, subject: Subject, scope: Scope, *, verdicts: Sequence[str], limit: int
+) -> list[tuple[datetime, str]]:
+    """Returns moments and verdicts of that figure in the hours before this check's, newest first; hours with other verdicts are left out.
+
+    Of several checks of an hour the last one counts: asking again and again does not make a row.
+    """
+    wanted = (
+        MeasurementRow.deployment_no == check.deployment_no,
+        MeasurementRow.metric == subject.metric,
+        MeasurementRow.data == subject.data,
+        MeasurementRow.scope == scope,
+        # NULL means all records together, and `=` would never find it.
+        MeasurementRow.attribute.is_not_distinct_from(subject.attribute),
+        MeasurementRow.verdict.in_(verdicts),
+        not_(MeasurementRow.carried_forward),
+        CheckRow.span_start < check.span.start,
+        *_is_decided(check),
+    )
+    if scope is Scope.GROUP:
+        wanted = (*wanted, MeasurementRow.group == subject.group)
+    statement = select(MeasurementRow.at, MeasurementRow.verdict).join(CheckRow, CheckRow.no == MeasurementRow.check_no).where(*wanted)
+    newest_first = (CheckRow.span_start.desc(), MeasurementRow.at.desc(), MeasurementRow.no.desc())
+    rows = session.execute(statement.ext(distinct_on(CheckRow.span_start)).order_by(*newest_first).limit(limit))
+    return [(at, str(verdict)) for at, verdict in rows]
+
+
+def newest_ends(session: Session, check: CheckRun, *, of_endpoint: bool, limit: int) -> list[CheckRun]:
+    """Returns the ends of this check and those around it, the newest hour first; of several checks of an hour the last one.
+
+    With `of_endpoint` only ends that say something of the model's endpoint: it gave no usable predictions, or a check went through.
+    """
+    went_through: ColumnElement[bool] = CheckRow.state.in_((CheckState.SUCCEEDED, CheckState.INSUFFICIENT_DATA))
+    failed: ColumnElement[bool] = CheckRow.state == CheckState.FAILED
+    if of_endpoint:
+        went_through = and_(CheckRow.state == CheckState.SUCCEEDED, not_(_carried()))
+        failed = and_(failed, CheckRow.failure == Failure.SCORING_FAILED)
+    statement = run_rows().where(*_is_decided(check), or_(went_through, failed))
+    newest_first = (CheckRow.span_start.desc(), CheckRow.span_end.desc(), CheckRow.no.desc())
+    rows = session.execute(statement.ext(distinct_on(CheckRow.span_start)).order_by(*newest_first).limit(limit))
+    return [to_run(*row) for row in rows]
+
+
+def newest_record_at(session: Session, deployment_no: int) -> datetime | None:
+    """Returns when the deployment's newest payload record was logged; None if none ever was."""
+    found: datetime | None = session.scalar(
+        text("SELECT logged_at FROM payload_records WHERE deployment_no = :no ORDER BY logged_at DESC LIMIT 1"), {"no": deployment_no}
+    )
+    return found
+
+
+def _is_decided(check: CheckRun) -> Sequence[ColumnElement[bool]]:
+    """Returns the condition for checks of the same deployment whose alerts are decided, or this one itself."""
+    return (
+        CheckRow.deployment_no == check.deployment_no,
+        CheckRow.trigger.in_(PRESENT_TRIGGERS),
+        or_(not_(CheckRow.alerts_due), CheckRow.no == check.no),
+    )
+
+
+def _carried() -> ColumnElement[bool]:
+    carried: ColumnElement[bool] = CheckRow.window["carried_from"].as_string().is_not(None)
+    return carried

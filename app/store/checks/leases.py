@@ -1,0 +1,204 @@
+"""Leases of checks: claiming, keeping and giving back, and the fenced end of a run.
+
+While a check runs, its `claimable_at` equals `lease_until`. The length of a lease, the retries and the ends that
+alerts follow are passed in.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import case, func, literal, text
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from ...domain.checks import CheckRun, CheckState, Failure, Progress
+from ...domain.retrying import CheckPolicy
+from ..database.leased_rows import HeldRow, lease_row, write_held
+from ..tables import CheckRow
+from .check_runs import read_run
+
+_COLLISIONS = 5
+"""Max repetitions of one claim after another worker took the same deployment."""
+
+_NEXT = text("""
+    WITH heads AS (
+        (SELECT DISTINCT ON (deployment_no, trigger) no
+         FROM checks
+         WHERE claimable_at <= now() AND state <> 'running'
+         ORDER BY deployment_no, trigger, CASE trigger WHEN 'schedule' THEN span_start END, no)
+        UNION ALL
+        SELECT no FROM checks WHERE claimable_at <= now() AND state = 'running'
+    )
+    SELECT c.no
+    FROM heads JOIN checks c ON c.no = heads.no
+    WHERE c.claimable_at <= now()
+      AND c.no <> ALL(:tried)
+      AND (c.state = 'running'
+           OR NOT EXISTS (SELECT FROM checks r WHERE r.deployment_no = c.deployment_no AND r.state = 'running'))
+    ORDER BY c.state <> 'running',
+             CASE c.trigger WHEN 'request' THEN 0 WHEN 'schedule' THEN 1 ELSE 2 END,
+             CASE c.trigger WHEN 'schedule' THEN c.span_start END, c.no
+    LIMIT 1
+    FOR UPDATE OF c SKIP LOCKED
+""")
+"""The next check to run: those for now first (a person waits), then the oldest hour, then ranges (they may be thousands).
+
+Only the head of each deployment's queue is looked at, locked or not, so that no check overtakes another of its deployment.
+A check whose worker went silent is in no queue and comes before all others: as long as it counts as running,
+everything else of its deployment waits for it. A check that waits for its retry is not yet claimable, hence blocks no
+other. The condition on `claimable_at` is repeated because Postgres checks it again on a row that changed before it could
+be locked.
+"""
+
+_END_ABANDONED = text("""
+    UPDATE checks
+    SET state = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'failed' END,
+        reason = CASE WHEN cancel_requested THEN 'Cancelled on request.' ELSE :reason END,
+        failure = CASE WHEN NOT cancel_requested THEN 'interrupted' END,
+        alerts_due = trigger = ANY(:alerted) AND NOT cancel_requested,
+        claimable_at = NULL, lease_token = NULL, lease_until = NULL, finished_at = now()
+    WHERE no IN (
+        SELECT no FROM checks
+        WHERE state = 'running' AND claimable_at <= now() AND (cancel_requested OR attempts >= :most)
+        FOR UPDATE SKIP LOCKED
+    )
+""")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionsUsed:
+    """Version of the monitor, and revision of the model, that a check used."""
+
+    monitor_version: int
+    model_revision: str
+
+
+def claim(session: Session, *, token: str, policy: CheckPolicy) -> CheckRun | None:
+    """Takes the next check for the holder of `token` (new for each claim), or None when nothing is to be done.
+
+    A check whose worker went silent is taken over, which counts as a new attempt; without attempts left it ends.
+    """
+    alerted = [trigger.value for trigger in policy.alerted_triggers]
+    session.execute(_END_ABANDONED, {"reason": policy.interrupted_reason, "most": policy.max_attempts, "alerted": alerted})
+    tried: list[int] = []
+    while len(tried) < _COLLISIONS:
+        try:
+            # A savepoint: a collision must not undo what the transaction has done before.
+            with session.begin_nested():
+                no = session.scalar(_NEXT, {"tried": tried})
+                if no is None:
+                    return None
+                tried.append(no)
+                lease_row(
+                    session,
+                    CheckRow,
+                    no,
+                    token=token,
+                    lease=policy.lease,
+                    state=CheckState.RUNNING,
+                    lease_until=func.now() + policy.lease,
+                    progress=None,
+                    reason=None,
+                    failure=None,
+                    started_at=func.now(),
+                    finished_at=None,
+                )
+        except IntegrityError:  # another worker started a check of the same deployment in this moment
+            continue
+        return read_run(session, no)
+    return None
+
+
+def renew(session: Session, check: CheckRun, *, lease: timedelta, progress: Progress | None = None) -> bool:
+    """Keeps the lease for another while and stores the progress; returns whether the check is to be cancelled.
+
+    Raises:
+        LeaseLost: the check is no longer this worker's.
+    """
+    until = func.now() + lease
+    values: dict[str, Any] = {"lease_until": until, "claimable_at": until}
+    if progress is not None:
+        values["progress"] = {"step": progress.step, "done": progress.done, "total": progress.total}
+    return _write(session, check, values)
+
+
+def finish(
+    session: Session,
+    check: CheckRun,
+    *,
+    state: CheckState,
+    window: dict[str, Any] | None,
+    alerts_due: bool,
+    reason: str | None = None,
+    versions: VersionsUsed | None = None,
+) -> None:
+    """Ends the run for good; `alerts_due` if alerts are to be decided after it.
+
+    Call it first in the transaction that stores the results: it locks the check, so that until the commit no other process
+    can take it over or cancel it.
+
+    Raises:
+        LeaseLost: the check is no longer this worker's; roll everything back.
+    """
+    values = {
+        "state": state,
+        "window": window,
+        "reason": reason,
+        "monitor_version": None if versions is None else versions.monitor_version,
+        "model_revision": None if versions is None else versions.model_revision,
+        "finished_at": func.now(),
+        "alerts_due": alerts_due,
+        **_UNLEASED,
+    }
+    _write(session, check, values)
+
+
+def fail(session: Session, check: CheckRun, *, reason: str, failure: Failure, retry_after: timedelta | None, alerts_due: bool) -> None:
+    """Ends the attempt: the check is tried again after that pause, or has failed for good if there is none.
+
+    `alerts_due` if alerts are to be decided after it.
+
+    Raises:
+        LeaseLost: the check is no longer this worker's.
+    """
+    values = {
+        "state": CheckState.FAILED,
+        "reason": reason,
+        "failure": failure,
+        "finished_at": func.now(),
+        "alerts_due": alerts_due,
+        **_UNLEASED,
+    }
+    if retry_after is not None:
+        values["claimable_at"] = func.now() + retry_after
+    _write(session, check, values)
+
+
+def release(session: Session, check: CheckRun) -> None:
+    """Puts the check back into the queue for any worker to take at once; the attempt does not count.
+
+    Raises:
+        LeaseLost: the check is no longer this worker's, or has ended.
+    """
+    # The database decides by the row as it is now: a cancellation may have come since the check was read.
+    cancelled = CheckRow.cancel_requested
+    values = {
+        **_UNLEASED,
+        "state": case((cancelled, literal(CheckState.CANCELLED.value)), else_=literal(CheckState.QUEUED.value)),
+        "claimable_at": case((cancelled, None), else_=func.now()),
+        "finished_at": case((cancelled, func.now()), else_=None),
+        "attempts": CheckRow.attempts - 1,
+        "progress": None,
+        "started_at": None,
+    }
+    _write(session, check, values)
+
+
+_UNLEASED: dict[str, Any] = {"lease_token": None, "lease_until": None, "claimable_at": None}
+
+
+def _write(session: Session, check: CheckRun, values: dict[str, Any]) -> bool:
+    if_lost = f"Check {check.id} is no longer this worker's: nothing was written."
+    held = HeldRow(table=CheckRow, no=check.no, token=check.lease_token, if_lost=if_lost)
+    return write_held(session, held, values, CheckRow.cancel_requested)

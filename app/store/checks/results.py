@@ -1,0 +1,155 @@
+"""Results of a finished check: its tables and measurements. The check writes them once; every other part reads them."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+import msgspec
+import psycopg
+from sqlalchemy import insert, select
+from sqlalchemy.orm import Session
+
+from ...details import Details
+from ...domain.checks import PRESENT_TRIGGERS, CheckState, DataSet, Measurement, Scope, Span
+from ...domain.comparisons import Comparison
+from ...domain.records import Prediction
+from ...domain.values import normalised
+from ..tables import CheckRow, CheckTableRow, MeasurementRow
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTable:
+    """One count table of a check. `part` is `span` or `additional`; `cells` is the table's JSON form."""
+
+    data: DataSet
+    comparison: Comparison
+    part: str
+    cells: dict[str, Any]
+
+    @property
+    def attribute(self) -> str:
+        """The comparison's label."""
+        return self.comparison.label
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierCheck:
+    """Data of an earlier succeeded check that carrying forward needs."""
+
+    no: int
+    id: str
+    span: Span
+    monitor_version: int | None
+    model_revision: str | None
+    window: dict[str, Any]
+
+
+def store_tables(session: Session, check_no: int, tables: Sequence[StoredTable]) -> None:
+    """Writes a check's count tables."""
+    rows = [{"check_no": check_no, "data": t.data, "attribute": t.attribute, "part": t.part, "cells": t.cells} for t in tables]
+    if rows:
+        session.execute(insert(CheckTableRow), rows)
+
+
+def store_measurements(session: Session, check_no: int, deployment_no: int, measurements: Sequence[Measurement]) -> None:
+    """Writes a check's measurements."""
+    fields = Measurement.__dataclass_fields__
+    rows = [
+        {
+            "check_no": check_no,
+            "deployment_no": deployment_no,
+            **{name: getattr(one, name) for name in fields},
+            "details": one.details.to_json(),
+        }
+        for one in measurements
+    ]
+    if rows:
+        session.execute(insert(MeasurementRow), rows)
+
+
+def store_label_predictions(session: Session, deployment_no: int, predictions: dict[str, Prediction], model_revision: str) -> None:
+    """Writes the model's answers for labelled records that had no prediction of their own."""
+    connection = cast("psycopg.Connection", session.connection().connection.driver_connection)
+    with connection.cursor() as cursor:
+        # The driver sends them in one pipeline; there may be thousands.
+        cursor.executemany(
+            "UPDATE feedback_records SET predicted = %s, predicted_label = %s, predicted_probability = %s, predicted_revision = %s"
+            " WHERE deployment_no = %s AND feedback_id = %s",
+            [
+                (
+                    *(_json(normalised(p.prediction)), _json(None if p.label is None else normalised(p.label)), _json(p.probability)),
+                    *(model_revision, deployment_no, feedback_id),
+                )
+                for feedback_id, p in predictions.items()
+            ],
+        )
+
+
+def tables_of(session: Session, check_no: int, *, data: Collection[DataSet] = tuple(DataSet)) -> list[StoredTable]:
+    """Returns a check's count tables of those data sets, by data, attribute and part."""
+    rows = session.scalars(
+        select(CheckTableRow)
+        .where(CheckTableRow.check_no == check_no, CheckTableRow.data.in_(data))
+        .order_by(CheckTableRow.data, CheckTableRow.attribute, CheckTableRow.part)
+    )
+    return [StoredTable(DataSet(row.data), Comparison.from_label(row.attribute), row.part, row.cells) for row in rows]
+
+
+def data_sets_of(session: Session, check_no: int) -> set[DataSet]:
+    """Returns the data sets of which the check has count tables."""
+    found = session.scalars(select(CheckTableRow.data).where(CheckTableRow.check_no == check_no).distinct())
+    return {DataSet(data) for data in found}
+
+
+def measurements_of(session: Session, check_no: int, *, metrics: Collection[str] | None = None) -> list[Measurement]:
+    """Returns a check's measurements, in the order in which they were measured; with `metrics`, those of these keys only."""
+    wanted = select(MeasurementRow).where(MeasurementRow.check_no == check_no)
+    if metrics is not None:
+        wanted = wanted.where(MeasurementRow.metric.in_(metrics))
+    return [measurement_from(row) for row in session.scalars(wanted.order_by(MeasurementRow.no))]
+
+
+def measurement_from(row: MeasurementRow) -> Measurement:
+    """Returns the stored measurement."""
+    fields = {name: getattr(row, name) for name in Measurement.__dataclass_fields__}
+    typed = {"data": DataSet(row.data), "scope": Scope(row.scope), "details": Details.from_json(row.details)}
+    return Measurement(**{**fields, **typed})
+
+
+def newest_success_before(session: Session, deployment_no: int, moment: datetime) -> EarlierCheck | None:
+    """Returns the succeeded check with the trigger `schedule` or `request` whose span ends last, at or before `moment`.
+
+    Checks of requested ranges are left out: they are not part of the hourly series.
+    """
+    row = session.scalars(
+        select(CheckRow)
+        .where(
+            CheckRow.deployment_no == deployment_no,
+            CheckRow.state == CheckState.SUCCEEDED,
+            CheckRow.trigger.in_(PRESENT_TRIGGERS),
+            CheckRow.span_end <= moment,
+        )
+        .order_by(CheckRow.span_end.desc(), CheckRow.no.desc())
+        .limit(1)
+    ).first()
+    return None if row is None else _earlier(row)
+
+
+def origin_of(session: Session, check: EarlierCheck) -> EarlierCheck | None:
+    """Returns the check that measured this one's figures: itself, or the check that it carries forward; None if that was deleted."""
+    origin = check.window.get("carried_from")
+    if origin is None:
+        return check
+    row = session.scalars(select(CheckRow).where(CheckRow.id == origin)).one_or_none()
+    return None if row is None else _earlier(row)
+
+
+def _earlier(row: CheckRow) -> EarlierCheck:
+    span = Span(start=row.span_start, end=row.span_end)
+    return EarlierCheck(row.no, row.id, span, row.monitor_version, row.model_revision, row.window or {})
+
+
+def _json(value: object) -> str | None:
+    # An absent value is stored as SQL's NULL, not as JSON's null.
+    return None if value is None else msgspec.json.encode(value).decode()

@@ -1,0 +1,130 @@
+"""All points of one metric of an attribute at once, straight from the driver: a person waits while a year of hours is read."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple, TypeAlias, cast
+
+import psycopg
+from sqlalchemy.orm import Session
+
+from ...domain.checks import DataSet, Scope
+
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesKey:
+    """One metric on one data set of one attribute (None: of all records), in these scopes, of times half-open [since, until)."""
+
+    metric: str
+    data: DataSet
+    attribute: str | None
+    scopes: tuple[Scope, ...]
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+StoredPoint: TypeAlias = tuple[
+    int, str, str | None, float | None, float | None, float | None, int, str | None, str | None, bool, float | None, float | None, int
+]
+"""One measurement: check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit,
+definition. A class of our own would cost as much as the read. Its time is the end of its check's span.
+"""
+
+
+class EndedRun(NamedTuple):
+    """One check that ended by itself."""
+
+    no: int
+    id: str
+    state: str
+    span_start: datetime
+    span_end: datetime
+    reason: str | None
+
+    @property
+    def is_hourly(self) -> bool:
+        """Returns whether it is of an hour or part of one, as the hourly series is made of."""
+        return self.span_end - self.span_start <= HOUR
+
+
+class SpanCount(NamedTuple):
+    """Numbers of records logged in the span of a check that counted them, and of earlier ones that were added.
+
+    None were added to an hour in which nothing was logged and whose figures were carried forward.
+    """
+
+    span_start: datetime
+    span_end: datetime
+    logged: int
+    additional: int
+
+
+# IS NOT DISTINCT FROM could not use the index: an attribute and all records are two statements.
+_OF_SERIES = """
+    FROM measurements
+    WHERE deployment_no = %(deployment_no)s AND metric = %(metric)s AND data = %(data)s AND {of_attribute} AND scope = ANY(%(scopes)s)
+      AND at >= coalesce(%(since)s, '-infinity'::timestamptz) AND at < coalesce(%(until)s, 'infinity'::timestamptz)
+"""
+_OF_ATTRIBUTE = _OF_SERIES.format(of_attribute="attribute = %(attribute)s")
+_OF_ALL_RECORDS = _OF_SERIES.format(of_attribute="attribute IS NULL")
+
+_POINTS = (
+    'SELECT check_no, scope, "group", value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit, definition'
+    " {series}"
+    " ORDER BY at, no"
+)
+
+_ENDED = """
+    FROM checks
+    WHERE deployment_no = %(deployment_no)s AND state IN ('succeeded', 'insufficient_data', 'failed')
+      AND span_end >= coalesce(%(since)s, '-infinity'::timestamptz) AND span_end < coalesce(%(until)s, 'infinity'::timestamptz)
+"""
+_RUNS = f"SELECT no, id, state, span_start, span_end, reason {_ENDED} ORDER BY span_end, no"
+_COUNTS = f"""
+    SELECT span_start, span_end, ("window"->>'logged_in_span')::bigint,
+           CASE WHEN "window" ? 'carried_from' AND "window"->>'logged_in_span' = '0' THEN 0
+                ELSE ("window"->>'additional_records')::bigint END
+    {_ENDED}
+      AND "window" ? 'logged_in_span' AND span_end <= span_start + interval '1 hour'
+      AND span_start = date_trunc('hour', span_start, 'UTC')
+    ORDER BY span_end, no
+"""
+
+
+def stored_points(session: Session, deployment_no: int, key: SeriesKey) -> Iterator[StoredPoint]:
+    """Returns the measurements, oldest first."""
+    values = {
+        "deployment_no": deployment_no,
+        "metric": key.metric,
+        "data": key.data.value,
+        "attribute": key.attribute,
+        "since": key.since,
+        "until": key.until,
+        "scopes": [scope.value for scope in key.scopes],
+    }
+    statement = _POINTS.format(series=_OF_ALL_RECORDS if key.attribute is None else _OF_ATTRIBUTE)
+    return cast("Iterator[StoredPoint]", _read(session, statement, values))
+
+
+def ended_runs(session: Session, deployment_no: int, since: datetime | None, until: datetime | None) -> list[EndedRun]:
+    """Returns the checks whose span ends in [since, until), cancelled ones left out, in the order of their ends."""
+    return [EndedRun._make(row) for row in _read(session, _RUNS, {"deployment_no": deployment_no, "since": since, "until": until})]
+
+
+def span_counts(session: Session, deployment_no: int, since: datetime | None, until: datetime | None) -> list[SpanCount]:
+    """Returns the counts of checks that begin an hour and end in it, and in [since, until); per hour that of the one that reached furthest.
+
+    Checks of other stretches would count records of the same hours again.
+    """
+    rows = _read(session, _COUNTS, {"deployment_no": deployment_no, "since": since, "until": until})
+    # In the order of their ends: of one hour the last one stays.
+    return list({row[0]: SpanCount._make(row) for row in rows}.values())
+
+
+def _read(session: Session, statement: str, values: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """Yields the rows one by one, in the binary form of the wire: half the time of rows of SQLAlchemy's."""
+    connection = cast("psycopg.Connection", session.connection().connection.driver_connection)
+    with connection.cursor(binary=True) as cursor:
+        yield from cursor.execute(statement, values)

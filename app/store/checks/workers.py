@@ -1,0 +1,26 @@
+"""Stored heartbeats of workers. Every time is the database's, so the clocks of the machines do not matter."""
+
+from datetime import timedelta
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from ...domain.workers import SILENT_AFTER, WorkersSeen
+from ..tables import WorkerRow
+
+
+def record_beat(session: Session, worker_id: str, *, forgotten_after: timedelta) -> None:
+    """Notes that the worker is there now, and deletes those that have been silent for so long."""
+    session.execute(
+        insert(WorkerRow).values(id=worker_id).on_conflict_do_update(index_elements=[WorkerRow.id], set_={"beat_at": func.now()})
+    )
+    is_old = (WorkerRow.beat_at < func.now() - forgotten_after, WorkerRow.id != worker_id)
+    session.execute(delete(WorkerRow).where(*is_old).execution_options(synchronize_session=False))
+
+
+def workers_seen(session: Session, *, silent_after: timedelta = SILENT_AFTER) -> WorkersSeen:
+    """Returns how many workers gave a heartbeat within `silent_after`, and the newest heartbeat of any."""
+    answers = WorkerRow.beat_at > func.now() - silent_after
+    answering, last_seen_at = session.execute(select(func.count().filter(answers), func.max(WorkerRow.beat_at))).one()
+    return WorkersSeen(answering=answering, last_seen_at=last_seen_at)

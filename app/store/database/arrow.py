@@ -1,0 +1,54 @@
+"""Reads for analysis: a query in, an Arrow table out, without an ORM object or a Python row in between."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TypeAlias
+
+import pyarrow as pa
+from adbc_driver_manager import Error as AdbcError
+from adbc_driver_postgresql import dbapi
+
+from ...errors import Unavailable
+
+Parameter: TypeAlias = str | int | datetime
+
+
+class ArrowReader:
+    """One read-only connection, for one thread. All its queries see the same moment of the database."""
+
+    def __init__(self, connection: dbapi.Connection) -> None:
+        self._connection = connection
+
+    def table(self, query: str, parameters: Sequence[Parameter] = ()) -> pa.Table:
+        """Returns the rows of `query`, whose parameters are spelt `$1`, `$2`.
+
+        Raises:
+            Unavailable: the database went away.
+        """
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(query, parameters=list(parameters) or None)
+                return cursor.fetch_arrow_table()
+        except AdbcError as error:
+            raise Unavailable(f"The database did not answer a read ({type(error).__name__}); try again in a moment.") from error
+
+
+@contextmanager
+def arrow_reader(libpq_url: str) -> Iterator[ArrowReader]:
+    """Yields a reader on a connection of its own, closed at the end.
+
+    Raises:
+        Unavailable: the database does not answer.
+    """
+    try:
+        connection = dbapi.connect(libpq_url)
+    except AdbcError as error:
+        raise Unavailable("The database does not answer; try again in a moment.") from error
+    with connection:
+        reader = ArrowReader(connection)
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            cursor.execute("SET LOCAL jit = off")
+            cursor.execute("SET LOCAL TimeZone = 'UTC'")
+        yield reader

@@ -1,0 +1,129 @@
+"""Connections to Postgres: one way to spell its address, one way to open a session."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as NoFreeConnection
+from sqlalchemy.orm import Session, sessionmaker
+
+from ...errors import SetupError, Unavailable
+
+SESSION_OPTIONS = "-c timezone=UTC -c jit=off -c idle_in_transaction_session_timeout=60s"
+"""JIT off: these statements are short, and a peer lost a factor of 50 to it."""
+
+_REFUSED = frozenset({"42501", "25006"})
+"""SQLSTATE of a privilege that is missing, and of a server that only reads."""
+
+
+def parse_url(url: str) -> URL:
+    """Returns the address as SQLAlchemy's psycopg dialect wants it; accepts `postgres://` and `postgresql://`.
+
+    Raises:
+        SetupError: it is not the address of a Postgres.
+    """
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError) as error:  # ValueError: a port that is not a number
+        raise SetupError("DATABASE_URL cannot be read: write it as postgresql://user:password@host:5432/database.") from error
+    if parsed.get_backend_name() not in {"postgres", "postgresql"}:
+        raise SetupError(f"DATABASE_URL names a {parsed.get_backend_name()} database; only Postgres is supported.")
+    return parsed.set(drivername="postgresql+psycopg")
+
+
+def libpq_url(url: str) -> str:
+    """Returns the same address for libpq itself (psycopg's own connections, ADBC)."""
+    # By default the password would become `***`.
+    return parse_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+def public_address(url: str) -> str:
+    """Returns the address in words, without the password: `evenhand at 127.0.0.1:5432 (user evenhand)`."""
+    parsed = parse_url(url)
+    # A socket's folder is named as a parameter, and a parameter may be named several times.
+    host = parsed.host or ",".join(parsed.normalized_query.get("host", ())) or "the default host"
+    port = parsed.port or ",".join(parsed.normalized_query.get("port", ()))
+    where = f"{host}:{port}" if port else host
+    return f"{parsed.database or 'of no name'} at {where} (user {parsed.username or 'of no name'})"
+
+
+def cause_of(error: DBAPIError) -> str:
+    """Returns the words of Postgres, or of the machine, that say why: one line, without what the address says already."""
+    lines = [line.strip() for line in str(error.orig).splitlines() if line.strip()]
+    # libpq names the address first, and hints follow; of several addresses tried, psycopg lists each on a line of its own.
+    cause = next((line for line in lines if "failed: " in line), lines[0] if lines else type(error.orig).__name__)
+    return cause.rpartition("failed: ")[2].removeprefix("FATAL:").removeprefix("ERROR:").strip().rstrip(".")
+
+
+class Database:
+    """The process's pool of connections. Safe to share between threads; `close()` it at the end."""
+
+    def __init__(self, url: str, *, pool_size: int = 10) -> None:
+        self.url = libpq_url(url)
+        self.engine: Engine = create_engine(
+            parse_url(url),
+            pool_size=pool_size,
+            max_overflow=10,
+            pool_pre_ping=True,
+            hide_parameters=True,  # an error is logged, and parameters hold the names of records and people
+            connect_args={"options": SESSION_OPTIONS, "application_name": "evenhand", "connect_timeout": 5},
+        )
+        self._sessions = sessionmaker(self.engine, expire_on_commit=False)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Session]:
+        """Yields a session whose work is committed when the block ends, or rolled back when it raises.
+
+        Raises:
+            Unavailable: Postgres does not answer, or went away meanwhile.
+        """
+        try:
+            with self._sessions.begin() as session:
+                yield session
+        except (OperationalError, NoFreeConnection) as error:
+            raise Unavailable("The database does not answer. Nothing was changed; try again in a moment.") from error
+        except DBAPIError as error:
+            if error.connection_invalidated:
+                raise Unavailable("The database went away. Nothing was changed; try again in a moment.") from error
+            raise
+
+    @contextmanager
+    def operator_connection(self) -> Iterator[Connection]:
+        """Runs one transaction of an operator's command: an error names the address, without its password, and the cause.
+
+        Callers of the API get `transaction`, which hides both from them.
+
+        Raises:
+            Unavailable: Postgres does not answer, does not let us in, or refuses a statement.
+        """
+        try:
+            with self.engine.begin() as connection:
+                yield connection
+        except DBAPIError as error:
+            raise self._unusable(error) from error
+
+    @contextmanager
+    def refusals_named(self) -> Iterator[None]:
+        """Reports in the same way a statement that the user may not run, or a server that only reads.
+
+        Raises:
+            Unavailable: the server refused a statement for what it is, not for what it says.
+        """
+        try:
+            yield
+        except DBAPIError as error:
+            if getattr(error.orig, "sqlstate", None) in _REFUSED:
+                raise self._unusable(error) from error
+            raise
+
+    def _unusable(self, error: DBAPIError) -> Unavailable:
+        return Unavailable(
+            f"The database {public_address(self.url)} cannot be used: {cause_of(error)}. "
+            "Look whether Postgres runs there, and at the host, port, user, password and name in DATABASE_URL."
+        )
+
+    def close(self) -> None:
+        """Closes every pooled connection."""
+        self.engine.dispose()

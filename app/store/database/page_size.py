@@ -1,0 +1,30 @@
+"""Limits of one page of records, so that no answer has hundreds of megabytes."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+MAX_PAGE_BYTES = 8 * 2**20
+"""Max bytes of the values of a page as JSON. The first record of a page is always in it."""
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Item]):
+    """Items in order. `is_cut` says that there were more, for which the page had no room."""
+
+    items: list[Item]
+    is_cut: bool
+
+
+def fill_page(items: Iterable[Item], size_of: Callable[[Item], int]) -> Page[Item]:
+    """Returns as many of the items, from the first on, as a page has room for. Reads no further than one item beyond it."""
+    taken: list[Item] = []
+    room = MAX_PAGE_BYTES
+    for item in items:
+        if taken and room <= 0:
+            return Page(taken, is_cut=True)
+        taken.append(item)
+        room -= size_of(item)
+    return Page(taken, is_cut=False)

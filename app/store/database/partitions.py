@@ -1,0 +1,41 @@
+"""The monthly partitions of the payload table."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+MONTHS_AHEAD = 3
+"""Months of partitions that are made in advance, so that a stopped scheduler does no harm for a quarter."""
+
+
+def month_of(moment: datetime) -> tuple[int, int]:
+    """Returns (year, month) of an aware moment in UTC."""
+    return moment.year, moment.month
+
+
+def ensure_coming_months(session: Session, now: datetime) -> None:
+    """Creates this month's partition and the next ones, where absent."""
+    # Months are counted through, so that January follows December.
+    first = now.year * 12 + now.month - 1
+    ensure_months(session, ((no // 12, no % 12 + 1) for no in range(first, first + MONTHS_AHEAD + 1)))
+
+
+def ensure_months(session: Session, months: Iterable[tuple[int, int]]) -> None:
+    """Creates the partitions of the given (year, month) pairs, where absent.
+
+    A table is made by itself and then attached, because attaching does not stop readers and writers of the others.
+    """
+    existing = set(session.scalars(text("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'payload_records'::regclass")))
+    for year, month in sorted(set(months)):
+        name = f"payload_records_{year:04}_{month:02}"
+        if name in existing:
+            continue
+        # Two processes may find the same month absent: the lock lets one make it, the other then sees it.
+        session.execute(text("SELECT pg_advisory_xact_lock(4540261127)"))
+        if session.scalar(text("SELECT to_regclass(:name)"), {"name": name}) is not None:
+            continue
+        start, end = f"{year:04}-{month:02}-01 00:00+00", f"{year + month // 12:04}-{month % 12 + 1:02}-01 00:00+00"
+        session.execute(text(f"CREATE TABLE {name} (LIKE payload_records INCLUDING DEFAULTS)"))
+        session.execute(text(f"ALTER TABLE payload_records ATTACH PARTITION {name} FOR VALUES FROM ('{start}') TO ('{end}')"))

@@ -1,0 +1,81 @@
+"""Questions of a restore to a database: its content, its users, and whether its secrets can be read afterwards."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+from sqlalchemy.orm import Session
+
+from ...errors import SetupError
+from ..tables import AlertChannelRow, DeploymentRow
+from .migrate import TAKE_MIGRATION_LOCK
+from .sealer import Sealer
+
+_RELATIONS = """
+SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f') AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'
+  AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+"""
+"""Query that counts relations except those of extensions: managed servers put some into every new database."""
+
+# Of other accounts' sessions the kind is hidden from all but superusers.
+_OTHERS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND coalesce(backend_type, 'client backend') = 'client backend'
+"""
+
+_CLEAR = """
+DO $$
+DECLARE name text;
+BEGIN
+    FOR name IN SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname = current_schema()
+        AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = format('%I.%I', schemaname, tablename)::regclass AND deptype = 'e') LOOP
+        EXECUTE 'DROP TABLE IF EXISTS ' || name || ' CASCADE';
+    END LOOP;
+    FOR name IN SELECT format('%I.%I', schemaname, sequencename) FROM pg_sequences WHERE schemaname = current_schema() LOOP
+        EXECUTE 'DROP SEQUENCE IF EXISTS ' || name || ' CASCADE';
+    END LOOP;
+END $$;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Number of stored secrets that cannot be read with the present key."""
+
+    endpoints: int
+    channels: int
+
+
+def is_empty(connection: Connection) -> bool:
+    """Returns whether nothing was made in the database yet."""
+    return connection.exec_driver_sql(_RELATIONS).scalar() == 0
+
+
+def other_connections(connection: Connection) -> int:
+    """Returns the number of other connections to the database."""
+    return int(connection.exec_driver_sql(_OTHERS).scalar_one())
+
+
+def statements_before_restore(*, clears: bool) -> str:
+    """Returns the statements that a restore begins with: nothing migrates meanwhile and, if it `clears`, all tables are dropped."""
+    return TAKE_MIGRATION_LOCK + (_CLEAR if clears else "")
+
+
+def unreadable_secrets(session: Session, sealer: Sealer | None) -> Unreadable:
+    """Counts the stored secrets that `sealer` cannot open; all of them if there is none."""
+    credentials = session.scalars(select(DeploymentRow.credentials).where(DeploymentRow.credentials.is_not(None)))
+    secrets = session.scalars(select(AlertChannelRow.secret).where(AlertChannelRow.secret.is_not(None)))
+    return Unreadable(
+        endpoints=sum(not _opens(sealer, sealed) for sealed in credentials if sealed is not None),
+        channels=sum(not _opens(sealer, sealed) for sealed in secrets if sealed is not None),
+    )
+
+
+def _opens(sealer: Sealer | None, sealed: bytes) -> bool:
+    if sealer is None:
+        return False
+    try:
+        sealer.unseal(sealed)
+    except SetupError:
+        return False
+    return True

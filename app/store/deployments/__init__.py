@@ -1,0 +1,1 @@
+"""Deployments, their endpoints and their monitors."""

@@ -1,0 +1,240 @@
+"""Stored deployments: the domain's Deployment to rows and back, the endpoint's secret sealed on the way in."""
+
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import Select, and_, delete, func, insert, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_if_absent
+from sqlalchemy.orm import Session
+
+from ...domain.definitions import Definition, definition_of
+from ...domain.deployments import (
+    Column,
+    Credentials,
+    CredentialsKind,
+    Deployment,
+    Endpoint,
+    FieldKind,
+    FieldType,
+    OutputFields,
+    ProblemType,
+    RecordSchema,
+)
+from ...domain.endpoint_health import EndpointHealth
+from ...errors import Conflict, NotFound
+from ..alerts.alert_rules import add_default_rule
+from ..database.sealer import Sealer
+from ..tables import (
+    CheckRow,
+    CopyTargetRow,
+    CounterfactualRow,
+    DeploymentRow,
+    DeploymentSchemaRow,
+    EndpointFailureRow,
+    FeedbackRecordRow,
+    PayloadKeyRow,
+    PayloadRecordRow,
+)
+from .endpoint_health import IS_OPEN, health_from, record_answer
+
+_MAX_SCHEMA_VERSION = 2**15 - 1
+"""Max schema versions: the largest number that fits the column's two bytes, which every record carries."""
+
+
+class Deployments:
+    """The stored deployments, seen from one transaction."""
+
+    def __init__(self, session: Session, sealer: Sealer) -> None:
+        self._session = session
+        self._sealer = sealer
+
+    def create(self, deployment_id: str, definition: Definition) -> tuple[Deployment, bool]:
+        """Stores the deployment; returns it, and whether it is new: the same id with the same content again changes nothing.
+
+        Raises:
+            Conflict: the id is taken by a deployment of other content.
+        """
+        values = {**self._values(definition), "id": deployment_id, "problem_type": definition.problem_type.value, "schema_version": 1}
+        insertion = insert_if_absent(DeploymentRow).values(values).on_conflict_do_nothing(index_elements=[DeploymentRow.id])
+        no = self._session.scalar(insertion.returning(DeploymentRow.no))
+        if no is not None:
+            self._add_schema(no, 1, definition)
+            add_default_rule(self._session, no)
+            return self.by_no(no), True
+        stored = self.get(deployment_id)
+        if definition_of(stored) != definition:
+            raise Conflict(
+                f"There is a deployment {deployment_id} already, with other content. Change it with PATCH, or choose another id."
+            )
+        return stored, False
+
+    def get(self, deployment_id: str) -> Deployment:
+        """Returns the deployment of that public id.
+
+        Raises:
+            NotFound: there is none.
+        """
+        return self._one(_SELECT.where(DeploymentRow.id == deployment_id), deployment_id)
+
+    def get_for_change(self, deployment_id: str) -> Deployment:
+        """Returns the deployment and locks it and its monitor until the transaction ends; records may still be logged.
+
+        Raises:
+            NotFound: there is none.
+        """
+        # FOR NO KEY UPDATE: writers of records hold FOR KEY SHARE, and do not wait for it.
+        lock = select(DeploymentRow.no).where(DeploymentRow.id == deployment_id).with_for_update(key_share=True)
+        self._session.execute(lock)
+        return self.get(deployment_id)
+
+    def by_no(self, no: int) -> Deployment:
+        """Returns the deployment of that number.
+
+        Raises:
+            NotFound: there is none (any more).
+        """
+        return self._one(_SELECT.where(DeploymentRow.no == no), f"number {no}")
+
+    def page(self, *, after_no: int, limit: int, only_no: int | None = None) -> list[Deployment]:
+        """Returns at most `limit` deployments after `after_no`, oldest first; `only_no` leaves at most that one."""
+        statement = _SELECT.where(DeploymentRow.no > after_no).order_by(DeploymentRow.no).limit(limit)
+        if only_no is not None:
+            statement = statement.where(DeploymentRow.no == only_no)
+        return [
+            self._deployment(row, schema, health_from(failures, is_open=is_open))
+            for row, schema, failures, is_open in self._session.execute(statement)
+        ]
+
+    def change(self, deployment: Deployment, definition: Definition) -> Deployment:
+        """Gives the deployment other content; other columns make a new schema version, and stored records keep theirs.
+
+        Raises:
+            Conflict: the columns have changed as often as versions can be counted.
+        """
+        before = definition_of(deployment)
+        if before == definition:
+            return deployment
+        version = deployment.schema.version
+        if (before.features, before.meta) != (definition.features, definition.meta):
+            version += 1
+            if version > _MAX_SCHEMA_VERSION:
+                raise Conflict(
+                    f"The columns of {deployment.id} have changed {version - 2:,} times, which is the maximum. Register another deployment."
+                )
+            self._add_schema(deployment.no, version, definition)
+        values = {**self._values(definition), "schema_version": version, "updated_at": func.now()}
+        self._session.execute(update(DeploymentRow).where(DeploymentRow.no == deployment.no).values(values))
+        if before.endpoint != definition.endpoint:
+            record_answer(self._session, deployment.no)
+        return self.by_no(deployment.no)
+
+    def delete(self, deployment_id: str) -> None:
+        """Deletes the deployment and everything that belongs to it: records, checks, measurements, monitor, bound keys.
+
+        Raises:
+            NotFound: there is none.
+        """
+        no = self.get_for_change(deployment_id).no
+        # Checks first: a worker that is just storing a result holds its check's row, and will either have committed by then or find
+        # that row gone. Only then the full lock, which waits for writers of records and keeps new ones out: a worker needs the
+        # deployment's row after its check's row, so the other order could end in a deadlock.
+        self._session.execute(delete(CheckRow).where(CheckRow.deployment_no == no))
+        self._session.execute(select(DeploymentRow.no).where(DeploymentRow.no == no).with_for_update())
+        targets = select(CopyTargetRow.no).where(CopyTargetRow.deployment_no == no)
+        self._session.execute(delete(CounterfactualRow).where(CounterfactualRow.target_no.in_(targets)))
+        for table in (FeedbackRecordRow, PayloadRecordRow, PayloadKeyRow):
+            self._session.execute(delete(table).where(table.deployment_no == no))
+        self._session.execute(delete(DeploymentRow).where(DeploymentRow.no == no))
+
+    def verify_sealer(self) -> None:
+        """Returns if stored secrets can be read with this installation's key (one is tried).
+
+        Raises:
+            SetupError: they were stored with another key.
+        """
+        sealed = self._session.scalar(select(DeploymentRow.credentials).where(DeploymentRow.credentials.is_not(None)).limit(1))
+        if sealed is not None:
+            self._sealer.unseal(sealed)
+
+    def _one(self, statement: Select[DeploymentRow, DeploymentSchemaRow, EndpointFailureRow, bool], name: str) -> Deployment:
+        found = self._session.execute(statement, execution_options={"populate_existing": True}).one_or_none()
+        if found is None:
+            raise NotFound("deployment", name)
+        row, schema, failures, is_open = found
+        return self._deployment(row, schema, health_from(failures, is_open=is_open))
+
+    def _add_schema(self, no: int, version: int, definition: Definition) -> None:
+        columns = {"features": _columns_json(definition.features), "meta": _columns_json(definition.meta)}
+        self._session.execute(insert(DeploymentSchemaRow).values(deployment_no=no, version=version, **columns))
+
+    def _values(self, definition: Definition) -> dict[str, Any]:
+        endpoint = definition.endpoint
+        credentials = endpoint.credentials if endpoint else None
+        stored_endpoint = None
+        if endpoint is not None:
+            stored_endpoint = {
+                "url": endpoint.url,
+                "payload_format": str(endpoint.payload_format),
+                "credentials_kind": credentials.kind.value if credentials else None,
+                "credentials_name": credentials.name if credentials else None,
+                "timeout_seconds": endpoint.timeout_seconds,
+                "page_size": endpoint.page_size,
+                "concurrency": endpoint.concurrency,
+                "requests_per_second": endpoint.requests_per_second,
+            }
+        return {
+            "name": definition.name,
+            "outputs": asdict(definition.outputs),
+            "model_revision": definition.model_revision,
+            "endpoint": stored_endpoint,
+            "credentials": self._sealer.seal(credentials.secret.encode()) if credentials else None,
+        }
+
+    def _deployment(self, row: DeploymentRow, schema: DeploymentSchemaRow, health: EndpointHealth) -> Deployment:
+        credentials = endpoint = None
+        stored = row.endpoint
+        if stored and row.credentials is not None:
+            secret = self._sealer.unseal(row.credentials).decode()
+            credentials = Credentials(kind=CredentialsKind(stored["credentials_kind"]), name=stored["credentials_name"], secret=secret)
+        if stored:
+            endpoint = Endpoint(
+                url=stored["url"],
+                payload_format=stored["payload_format"],
+                credentials=credentials,
+                timeout_seconds=stored["timeout_seconds"],
+                page_size=stored["page_size"],
+                concurrency=stored["concurrency"],
+                requests_per_second=stored["requests_per_second"],
+            )
+        return Deployment(
+            no=row.no,
+            id=row.id,
+            name=row.name,
+            problem_type=ProblemType(row.problem_type),
+            schema=RecordSchema(version=schema.version, features=columns_of(schema.features), meta=columns_of(schema.meta)),
+            outputs=OutputFields(**row.outputs),
+            model_revision=row.model_revision,
+            endpoint=endpoint,
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+            health=health,
+        )
+
+
+_SELECT = (
+    select(DeploymentRow, DeploymentSchemaRow, EndpointFailureRow, IS_OPEN)
+    .join(
+        DeploymentSchemaRow,
+        and_(DeploymentSchemaRow.deployment_no == DeploymentRow.no, DeploymentSchemaRow.version == DeploymentRow.schema_version),
+    )
+    .outerjoin(EndpointFailureRow, EndpointFailureRow.deployment_no == DeploymentRow.no)
+)
+
+
+def _columns_json(columns: tuple[Column, ...]) -> list[dict[str, str]]:
+    return [{"name": column.name, "type": column.type.value, "kind": column.kind.value} for column in columns]
+
+
+def columns_of(stored: list[dict[str, str]]) -> tuple[Column, ...]:
+    """Returns the columns that a schema version's `features` or `meta` holds."""
+    return tuple(Column(name=column["name"], type=FieldType(column["type"]), kind=FieldKind(column["kind"])) for column in stored)

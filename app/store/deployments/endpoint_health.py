@@ -1,0 +1,42 @@
+"""Stored failures of model endpoints, by deployment; an endpoint that answers has none. Every time is the database's."""
+
+from datetime import timedelta
+
+from sqlalchemy import case, delete, func, literal, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from ...domain.endpoint_health import HEALTHY, BreakerState, EndpointHealth
+from ..tables import DeploymentRow, EndpointFailureRow
+
+IS_OPEN = (EndpointFailureRow.open_until > func.now()).label("is_open")
+"""SQL condition that the breaker of a stored row is open at this moment; NULL if it never was."""
+
+
+def health_from(row: EndpointFailureRow | None, *, is_open: bool | None) -> EndpointHealth:
+    """Returns the health that a stored row, or none, and `IS_OPEN` of it say."""
+    if row is None:
+        return HEALTHY
+    states = {None: BreakerState.CLOSED, True: BreakerState.OPEN, False: BreakerState.HALF_OPEN}
+    return EndpointHealth(
+        state=states[is_open], failures=row.failures, failed_at=row.failed_at, reason=row.reason, tried_again_at=row.open_until
+    )
+
+
+def record_no_answer(session: Session, deployment_no: int, reason: str, *, opens_after: int, open_for: timedelta) -> None:
+    """Counts a check that got no answer; from the `opens_after`th in a row on, each opens the breaker for `open_for`."""
+    here = select(DeploymentRow.no, literal(1), literal(reason)).where(DeploymentRow.no == deployment_no)
+    first = insert(EndpointFailureRow).from_select(["deployment_no", "failures", "reason"], here)
+    failures = EndpointFailureRow.failures + 1
+    again = {
+        "failures": failures,
+        "reason": reason,
+        "failed_at": func.now(),
+        "open_until": case((failures >= opens_after, func.now() + open_for)),
+    }
+    session.execute(first.on_conflict_do_update(index_elements=[EndpointFailureRow.deployment_no], set_=again))
+
+
+def record_answer(session: Session, deployment_no: int) -> None:
+    """Deletes the failures: the endpoint answered, or is another one."""
+    session.execute(delete(EndpointFailureRow).where(EndpointFailureRow.deployment_no == deployment_no))

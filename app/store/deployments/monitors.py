@@ -1,0 +1,119 @@
+"""Stored fairness monitors: the domain's Monitor to JSON and back."""
+
+from typing import Any
+
+from sqlalchemy import case, delete, func, or_, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from ...domain.monitors import Limits, Monitor, MonitoredAttribute, Schedule
+from ...domain.outcomes import OutcomeRule
+from ...domain.values import GroupValue, Range
+from ..tables import CheckRow, MonitorRow
+
+
+def monitor_of(session: Session, deployment_no: int) -> Monitor | None:
+    """Returns the deployment's monitor, if it has one."""
+    row = session.get(MonitorRow, deployment_no)
+    return None if row is None else _monitor(row)
+
+
+def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monitor:
+    """Stores the configuration and returns it with its version, which grows only if the content differs.
+
+    A monitor that was deleted and is made again goes on counting after its last check, so that a version never means two things.
+    """
+    last_used = select(func.coalesce(func.max(CheckRow.monitor_version), 0)).where(CheckRow.deployment_no == deployment_no)
+    insertion = insert(MonitorRow).values(
+        deployment_no=deployment_no, version=last_used.scalar_subquery() + 1, schedule=monitor.schedule.value, config=_config(monitor)
+    )
+    new = insertion.excluded
+    session.execute(
+        insertion.on_conflict_do_update(
+            index_elements=[MonitorRow.deployment_no],
+            set_={
+                "version": MonitorRow.version + 1,
+                "schedule": new.schedule,
+                "scheduled_since": case((MonitorRow.schedule == new.schedule, MonitorRow.scheduled_since), else_=func.now()),
+                "config": new.config,
+                "updated_at": func.now(),
+            },
+            # Equal content changes nothing, and the version stays.
+            where=or_(MonitorRow.schedule != new.schedule, MonitorRow.config != new.config),
+        )
+    )
+    row = session.scalars(select(MonitorRow).where(MonitorRow.deployment_no == deployment_no).execution_options(populate_existing=True))
+    return _monitor(row.one())
+
+
+def delete_monitor(session: Session, deployment_no: int) -> bool:
+    """Deletes the configuration (checks and measurements stay); returns whether there was one."""
+    gone = delete(MonitorRow).where(MonitorRow.deployment_no == deployment_no).returning(MonitorRow.version)
+    return session.scalar(gone) is not None
+
+
+def _config(monitor: Monitor) -> dict[str, Any]:
+    return {
+        "favourable": _listed(monitor.outcomes.favourable),
+        "unfavourable": _listed(monitor.outcomes.unfavourable),
+        "attributes": [
+            {
+                "feature": attribute.feature,
+                "monitored": _listed(attribute.monitored),
+                "reference": None if attribute.reference is None else _listed(attribute.reference),
+                "threshold": attribute.threshold,
+                "upper_threshold": attribute.upper_threshold,
+                "metric_limits": {metric: [limits.lower, limits.upper] for metric, limits in attribute.metric_limits},
+                # Left out if empty, as below.
+                **({"correlated_features": list(attribute.correlated_features)} if attribute.correlated_features else {}),
+            }
+            for attribute in monitor.attributes
+        ],
+        "intersections": [list(features) for features in monitor.intersections],
+        "min_records": monitor.min_records,
+        "max_records": monitor.max_records,
+        "draws": monitor.draws,
+        "seed": monitor.seed,
+        # Left out if they say nothing, so that content that was stored before they existed is still the same.
+        **({} if monitor.metrics is None else {"metrics": list(monitor.metrics)}),
+        **({} if monitor.strata is None else {"strata": monitor.strata}),
+    }
+
+
+def _listed(values: tuple[GroupValue, ...]) -> list[Any]:
+    return [[value.lo, value.hi] if isinstance(value, Range) else value for value in values]
+
+
+def _monitor(row: MonitorRow) -> Monitor:
+    config = row.config
+    picked = config.get("metrics")
+    return Monitor(
+        outcomes=OutcomeRule(favourable=_values(config["favourable"]), unfavourable=_values(config["unfavourable"])),
+        attributes=tuple(
+            MonitoredAttribute(
+                feature=stored["feature"],
+                monitored=_values(stored["monitored"]),
+                reference=None if stored["reference"] is None else _values(stored["reference"]),
+                threshold=stored["threshold"],
+                upper_threshold=stored["upper_threshold"],
+                metric_limits=tuple(
+                    (metric, Limits(lower=limits[0], upper=limits[1])) for metric, limits in sorted(stored["metric_limits"].items())
+                ),
+                correlated_features=tuple(stored.get("correlated_features", ())),
+            )
+            for stored in config["attributes"]
+        ),
+        intersections=tuple(tuple(features) for features in config["intersections"]),
+        min_records=config["min_records"],
+        max_records=config["max_records"],
+        schedule=Schedule(row.schedule),
+        metrics=None if picked is None else tuple(picked),
+        strata=config.get("strata"),
+        draws=config["draws"],
+        seed=config["seed"],
+        version=row.version,
+    )
+
+
+def _values(listed: list[Any]) -> tuple[GroupValue, ...]:
+    return tuple(Range(value[0], value[1]) if isinstance(value, list) else value for value in listed)

@@ -1,0 +1,1 @@
+"""Settings of mitigation, and everything that is fitted for it."""

@@ -1,0 +1,1 @@
+"""Every deployment and the whole service at a glance."""

@@ -1,0 +1,319 @@
+"""The overview of all deployments at once, in a fixed number of statements, however many deployments there are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from ...domain.checks import CheckState, DataSet, Failure, WindowCounts
+
+LAST_HOUR = timedelta(hours=1)
+
+MOST_COUNTED = 1_000_000
+"""Max records of the last hour that are counted in one overview, shared out among its deployments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedCheck:
+    """The newest check of a deployment that came to an end by itself. `at` is the end of its span.
+
+    `next_attempt_at` is there where it failed and is tried again by itself.
+    """
+
+    id: str
+    state: CheckState
+    at: datetime
+    finished_at: datetime | None
+    reason: str | None
+    failure: Failure | None
+    next_attempt_at: datetime | None
+    counts: WindowCounts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Success:
+    """The newest check that has measurements.
+
+    `measured_at` is the end of the span they were measured on, before any carrying forward; `counts` are of the records of that time.
+    """
+
+    no: int
+    id: str
+    at: datetime
+    measured_at: datetime
+    carried_forward: bool
+    monitor_version: int | None
+    counts: WindowCounts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewEntry:
+    """The state of one deployment. `monitor_version` None: it has no monitor. `picked` are the metrics of its monitor, None = the usual.
+
+    `records` were logged in the last hour, or at least that many if `counted_all` is False; `newest_record_at` is None if none ever
+    was. `under_way` is the state of a check that is queued or running: running, if there are both.
+    """
+
+    no: int
+    id: str
+    name: str
+    monitor_version: int | None
+    hourly: bool
+    picked: tuple[str, ...] | None
+    last: EndedCheck | None
+    success: Success | None
+    under_way: CheckState | None
+    newest_record_at: datetime | None
+    records: int
+    counted_all: bool
+    open_alerts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """Sides of a comparison, and their records that have an outcome; a member that the metric does not keep is None.
+
+    The numbers are of records without their copies. `reference_favourable` is how often the reference group got the favourable outcome.
+    """
+
+    reference: str | None
+    monitored_records: int | None
+    reference_records: int | None
+    reference_favourable: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFigure:
+    """One metric of one group, as the check of that number measured it."""
+
+    check_no: int
+    data: DataSet
+    attribute: str
+    group: str
+    value: float | None
+    lower: float | None
+    upper: float | None
+    n: int
+    verdict: str | None
+    reason: str | None
+    lower_limit: float | None
+    upper_limit: float | None
+    compared: Compared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupKey:
+    """One series of a group."""
+
+    deployment_no: int
+    metric: str
+    data: DataSet
+    attribute: str
+    group: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendPoint:
+    """One point of a sparkline with the limits that applied to it; `value` None is a hole in it."""
+
+    at: datetime
+    value: float | None
+    verdict: str | None
+    lower_limit: float | None
+    upper_limit: float | None
+
+
+# Checks of longer ranges are no part of the hourly series; a range of one hour is how history is filled in.
+_OF_SERIES = "(c.trigger <> 'range' OR c.span_end <= c.span_start + interval '1 hour')"
+
+_COUNTED = ("records", "additional_records", "unclassified_records", "min_records")
+
+
+def _counts_of(window: str) -> str:
+    """Returns SQL for the counts of a window, without the rest of it."""
+    return "jsonb_build_object(" + ", ".join(f"'{name}', {window}->'{name}'" for name in _COUNTED) + ")"
+
+
+_ENTRIES = text(f"""
+    WITH bound AS (
+        SELECT greatest(1, CAST(:most_counted AS bigint) / greatest(1, count(*))) AS most
+        FROM deployments WHERE no = coalesce(:only_no, no)
+    )
+    SELECT d.no, d.id, d.name, m.version AS monitor_version, m.schedule = 'hourly' AS hourly, m.config->'metrics' AS picked,
+           l.id AS last_id, l.state AS last_state, l.span_end AS last_at, l.finished_at AS last_finished_at, l.reason AS last_reason,
+           l.failure AS last_failure, l.claimable_at AS last_claimable_at, {_counts_of('l."window"')} AS last_counts,
+           s.no AS success_no, s.id AS success_id, s.span_end AS success_at, s.monitor_version AS success_version,
+           s."window" ? 'carried_from' AS carried_forward, o.span_end AS origin_at,
+           {_counts_of('coalesce(o."window", s."window")')} AS success_counts,
+           u.state AS under_way, n.logged_at AS newest_record_at, r.records, r.records < (SELECT most FROM bound) AS counted_all,
+           a.open_alerts
+    FROM deployments d
+    LEFT JOIN monitors m ON m.deployment_no = d.no
+    LEFT JOIN LATERAL (
+        SELECT * FROM checks c
+        WHERE c.deployment_no = d.no AND c.state IN ('succeeded', 'insufficient_data', 'failed') AND {_OF_SERIES}
+        ORDER BY c.span_end DESC, c.no DESC LIMIT 1
+    ) l ON true
+    LEFT JOIN LATERAL (
+        SELECT * FROM checks c
+        WHERE c.deployment_no = d.no AND c.state = 'succeeded' AND {_OF_SERIES}
+        ORDER BY c.span_end DESC, c.no DESC LIMIT 1
+    ) s ON true
+    LEFT JOIN checks o ON o.id = s."window"->>'carried_from'
+    LEFT JOIN LATERAL (
+        (SELECT c.state FROM checks c WHERE c.deployment_no = d.no AND c.state = 'running' AND {_OF_SERIES} LIMIT 1)
+        UNION ALL
+        (SELECT c.state FROM checks c
+         WHERE c.deployment_no = d.no AND c.state = 'queued' AND c.claimable_at IS NOT NULL AND {_OF_SERIES} LIMIT 1)
+        LIMIT 1
+    ) u ON true
+    LEFT JOIN LATERAL (
+        SELECT p.logged_at FROM payload_records p WHERE p.deployment_no = d.no ORDER BY p.logged_at DESC LIMIT 1
+    ) n ON true
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS records FROM (
+            SELECT FROM payload_records p WHERE p.deployment_no = d.no AND p.logged_at > :since AND p.logged_at <= :now
+            LIMIT (SELECT most FROM bound)
+        ) counted
+    ) r
+    CROSS JOIN LATERAL (SELECT count(*) AS open_alerts FROM alerts w WHERE w.deployment_no = d.no AND w.resolved_at IS NULL) a
+    WHERE d.no = coalesce(:only_no, d.no)
+    ORDER BY d.no
+""")  # noqa: S608 - only the constant above is put in
+
+_FIGURES = text("""
+    SELECT m.check_no, m.data, m.attribute, m."group", m.value, m.lower, m.upper, m.n, m.verdict, m.reason, m.lower_limit, m.upper_limit,
+           m.details->>'reference' AS reference,
+           CAST(coalesce(m.details->'monitored_own_n', m.details->'monitored_original_n', m.details->'monitored_n') AS int)
+               AS monitored_records,
+           CAST(coalesce(m.details->'reference_own_n', m.details->'reference_original_n', m.details->'reference_n') AS int)
+               AS reference_records,
+           CAST(m.details->'reference_favourable' AS float) AS reference_favourable
+    FROM unnest(CAST(:check_nos AS bigint[]), CAST(:metrics AS text[])) AS wanted(check_no, metric)
+    JOIN measurements m ON m.check_no = wanted.check_no AND m.metric = wanted.metric
+    WHERE m.scope = 'group' AND m.attribute IS NOT NULL AND m."group" IS NOT NULL
+    ORDER BY m.no
+""")
+
+_TRENDS = text(f"""
+    SELECT wanted.place, t.at, t.value, t.verdict, t.lower_limit, t.upper_limit, t.definition
+    FROM unnest(CAST(:deployment_nos AS int[]), CAST(:metrics AS text[]), CAST(:data AS text[]), CAST(:attributes AS text[]),
+                CAST(:groups AS text[])) WITH ORDINALITY AS wanted(deployment_no, metric, data, attribute, "group", place)
+    CROSS JOIN LATERAL (
+        SELECT DISTINCT ON (m.at) m.at, m.value, m.verdict, m.lower_limit, m.upper_limit, m.definition
+        FROM measurements m JOIN checks c ON c.no = m.check_no
+        WHERE m.deployment_no = wanted.deployment_no AND m.metric = wanted.metric AND m.data = wanted.data
+          AND m.attribute = wanted.attribute AND m."group" = wanted."group" AND m.scope = 'group' AND {_OF_SERIES}
+        ORDER BY m.at DESC, m.no DESC LIMIT :points
+    ) t
+    ORDER BY wanted.place, t.at
+""")  # noqa: S608 - as above
+
+
+def overview_entries(session: Session, *, now: datetime, only_no: int | None) -> list[OverviewEntry]:
+    """Returns every deployment, or that one, oldest first."""
+    rows = session.execute(_ENTRIES, {"now": now, "since": now - LAST_HOUR, "most_counted": MOST_COUNTED, "only_no": only_no})
+    return [
+        OverviewEntry(
+            no=row.no,
+            id=row.id,
+            name=row.name,
+            monitor_version=row.monitor_version,
+            hourly=bool(row.hourly),
+            picked=None if row.picked is None else tuple(row.picked),
+            last=_read_last(row),
+            success=_read_success(row),
+            under_way=None if row.under_way is None else CheckState(row.under_way),
+            newest_record_at=row.newest_record_at,
+            records=row.records,
+            counted_all=row.counted_all,
+            open_alerts=row.open_alerts,
+        )
+        for row in rows
+    ]
+
+
+def _read_last(row: Any) -> EndedCheck | None:  # noqa: ANN401 - a row of _ENTRIES
+    if row.last_id is None:
+        return None
+    state = CheckState(row.last_state)
+    return EndedCheck(
+        id=row.last_id,
+        state=state,
+        at=row.last_at,
+        finished_at=row.last_finished_at,
+        reason=row.last_reason,
+        failure=None if row.last_failure is None else Failure(row.last_failure),
+        next_attempt_at=row.last_claimable_at if state is CheckState.FAILED else None,
+        counts=WindowCounts.of(row.last_counts),
+    )
+
+
+def _read_success(row: Any) -> Success | None:  # noqa: ANN401 - as above
+    if row.success_no is None:
+        return None
+    return Success(
+        no=row.success_no,
+        id=row.success_id,
+        at=row.success_at,
+        measured_at=row.origin_at or row.success_at,
+        carried_forward=bool(row.carried_forward),
+        monitor_version=row.success_version,
+        counts=WindowCounts.of(row.success_counts),
+    )
+
+
+def group_figures(session: Session, metric_of_check: dict[int, str]) -> list[GroupFigure]:
+    """Returns for each check the given metric of every group on every data set, in the order measured."""
+    wanted = {"check_nos": list(metric_of_check), "metrics": list(metric_of_check.values())}
+    return [
+        GroupFigure(
+            check_no=row.check_no,
+            data=DataSet(row.data),
+            attribute=row.attribute,
+            group=row.group,
+            value=row.value,
+            lower=row.lower,
+            upper=row.upper,
+            n=row.n,
+            verdict=row.verdict,
+            reason=row.reason,
+            lower_limit=row.lower_limit,
+            upper_limit=row.upper_limit,
+            compared=Compared(
+                reference=row.reference,
+                monitored_records=row.monitored_records,
+                reference_records=row.reference_records,
+                reference_favourable=row.reference_favourable,
+            ),
+        )
+        for row in session.execute(_FIGURES, wanted)
+    ]
+
+
+def trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> list[list[TrendPoint]]:
+    """Returns the newest points of each series, at most so many, oldest first; of several checks that end at one moment the newest.
+
+    Points of an earlier definition than that of the newest point are left out: a line through both would compare two figures.
+    """
+    wanted = {
+        "deployment_nos": [key.deployment_no for key in keys],
+        "metrics": [key.metric for key in keys],
+        "data": [key.data.value for key in keys],
+        "attributes": [key.attribute for key in keys],
+        "groups": [key.group for key in keys],
+        "points": points,
+    }
+    rows = session.execute(_TRENDS, wanted).all()
+    # Oldest first, so the last of each place stays.
+    newest = {row.place: row.definition for row in rows}
+    found: list[list[TrendPoint]] = [[] for _ in keys]
+    for row in rows:
+        if row.definition == newest[row.place]:
+            found[row.place - 1].append(
+                TrendPoint(at=row.at, value=row.value, verdict=row.verdict, lower_limit=row.lower_limit, upper_limit=row.upper_limit)
+            )
+    return found

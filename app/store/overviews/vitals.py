@@ -1,0 +1,54 @@
+"""The state of the store, in a few numbers."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from alembic.script import ScriptDirectory
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from ...domain.checks import CheckState
+from ...domain.workers import WorkersSeen
+from ..alerts.alerts import OpenAlerts, open_alerts
+from ..checks.workers import workers_seen
+from ..database.migrate import alembic_config, revision_of
+from ..tables import CheckRow, DeploymentRow, NotificationRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vitals:
+    """Counts of the moment. `queue_age_seconds` is how long the check that waits longest has been claimable; 0 if none is.
+
+    `notification_age_seconds` is the age of the oldest notification that is not yet delivered; 0 if all are.
+    """
+
+    deployments: int
+    checks: dict[str, int]
+    queue_age_seconds: float
+    alerts: tuple[OpenAlerts, ...]
+    notifications_waiting: int
+    notification_age_seconds: float
+    workers: WorkersSeen
+
+
+def vitals(session: Session, now: datetime) -> Vitals:
+    """Returns the numbers, read from the database."""
+    counted = session.execute(select(CheckRow.state, func.count()).group_by(CheckRow.state))
+    oldest = session.scalar(select(func.min(CheckRow.claimable_at)))
+    unsent = select(func.count(), func.min(NotificationRow.created_at)).where(NotificationRow.claimable_at.is_not(None))
+    waiting, written_at = session.execute(unsent).one()
+    return Vitals(
+        deployments=session.scalars(select(func.count()).select_from(DeploymentRow)).one(),
+        checks={state.value: 0 for state in CheckState} | dict(counted.all()),
+        # In the future while every check is leased, or waits for its retry.
+        queue_age_seconds=max(0.0, (now - oldest).total_seconds()) if oldest else 0.0,
+        alerts=tuple(open_alerts(session)),
+        notifications_waiting=waiting,
+        notification_age_seconds=max(0.0, (now - written_at).total_seconds()) if written_at else 0.0,
+        workers=workers_seen(session),
+    )
+
+
+def is_migrated(session: Session) -> bool:
+    """Returns whether the database has the schema that this version of the program expects."""
+    return revision_of(session.connection()) == ScriptDirectory.from_config(alembic_config()).get_current_head()

@@ -1,0 +1,1 @@
+"""Users, keys, log-ins, and the log of changes."""

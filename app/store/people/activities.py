@@ -1,0 +1,85 @@
+"""The log of changes and log-ins: written in the transaction of the change, so that neither is there without the other."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import insert, select
+from sqlalchemy.orm import Session
+
+from ...domain.deployments import Deployment
+from ..tables import ActivityRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """One change. `actor` is a key's id, `user:` and a name, `schedule` or `unknown`; `details` never holds a secret."""
+
+    no: int
+    at: datetime
+    actor: str
+    action: str
+    deployment_id: str | None
+    subject: str | None
+    details: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivityFilter:
+    """Filter of changes; an absent member lets all through.
+
+    `deployment_no` is of one deployment, `deployment_id` of every one that ever had that id.
+    """
+
+    deployment_no: int | None = None
+    deployment_id: str | None = None
+    actor: str | None = None
+    action: str | None = None
+
+
+def record_activity(
+    session: Session,
+    actor: str,
+    action: str,
+    *,
+    deployment: Deployment | None = None,
+    subject: str | None = None,
+    details: Mapping[str, Any] | None = None,
+) -> None:
+    """Notes that `actor` did `action` (such as `monitor.changed`) to `subject`, of `deployment` if it belongs to one."""
+    values = {
+        "actor": actor,
+        "action": action,
+        "deployment_no": deployment and deployment.no,
+        "deployment_id": deployment and deployment.id,
+        "subject": subject,
+        "details": dict(details or {}),
+    }
+    session.execute(insert(ActivityRow).values(values))
+
+
+def page(session: Session, wanted: ActivityFilter, *, limit: int, before_no: int | None = None) -> list[Activity]:
+    """Returns at most `limit` changes, newest first, from before the one of number `before_no`."""
+    statement = select(ActivityRow).order_by(ActivityRow.no.desc()).limit(limit)
+    columns = {
+        ActivityRow.deployment_no: wanted.deployment_no,
+        ActivityRow.deployment_id: wanted.deployment_id,
+        ActivityRow.actor: wanted.actor,
+        ActivityRow.action: wanted.action,
+    }
+    statement = statement.where(*(column == value for column, value in columns.items() if value is not None))
+    if before_no is not None:
+        statement = statement.where(ActivityRow.no < before_no)
+    return [
+        Activity(
+            no=row.no,
+            at=row.at,
+            actor=row.actor,
+            action=row.action,
+            deployment_id=row.deployment_id,
+            subject=row.subject,
+            details=row.details,
+        )
+        for row in session.scalars(statement)
+    ]

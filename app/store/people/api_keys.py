@@ -1,0 +1,93 @@
+"""Stored API keys: only what identifies one, never the key itself."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func, insert, select, update
+from sqlalchemy.orm import Session
+
+from ...errors import NotFound
+from ..tables import ApiKeyRow, DeploymentRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKey:
+    """One stored key. `role` is the plain word; `deployment_id` names the only deployment of a bound key."""
+
+    no: int
+    id: str
+    name: str
+    role: str
+    deployment_no: int | None
+    deployment_id: str | None
+    secret_hash: bytes
+    created_at: datetime
+    revoked_at: datetime | None
+
+
+class ApiKeys:
+    """The stored keys, seen from one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add(self, key_id: str, *, name: str, role: str, deployment_no: int | None, secret_hash: bytes) -> ApiKey:
+        """Stores a new key and returns it as stored."""
+        values = {"id": key_id, "name": name, "role": role, "deployment_no": deployment_no, "secret_hash": secret_hash}
+        self._session.execute(insert(ApiKeyRow).values(values))
+        return self.get(key_id)
+
+    def get(self, key_id: str) -> ApiKey:
+        """Returns the key of that public id, revoked or not.
+
+        Raises:
+            NotFound: there is none.
+        """
+        key = self.find(key_id)
+        if key is None:
+            raise NotFound("API key", key_id)
+        return key
+
+    def find(self, key_id: str) -> ApiKey | None:
+        """Returns the key of that public id, revoked or not, if there is one."""
+        row = self._session.execute(_SELECT.where(ApiKeyRow.id == key_id)).one_or_none()
+        return None if row is None else _key(row.ApiKeyRow, row.deployment_id)
+
+    def page(self, *, after_no: int, limit: int) -> list[ApiKey]:
+        """Returns at most `limit` keys after `after_no`, oldest first."""
+        rows = self._session.execute(_SELECT.where(ApiKeyRow.no > after_no).order_by(ApiKeyRow.no).limit(limit))
+        return [_key(row.ApiKeyRow, row.deployment_id) for row in rows]
+
+    def names(self, key_ids: Iterable[str]) -> dict[str, str]:
+        """Returns the names of the keys of those public ids, revoked or not; ids that are not known are left out."""
+        rows = self._session.execute(select(ApiKeyRow.id, ApiKeyRow.name).where(ApiKeyRow.id.in_(list(key_ids))))
+        return {row.id: row.name for row in rows}
+
+    def revoke(self, key_id: str) -> bool:
+        """Revokes the key; returns whether it was not revoked before.
+
+        Raises:
+            NotFound: there is none.
+        """
+        # The statement alone could not distinguish an unknown key from one that is revoked.
+        self.get(key_id)
+        changed = update(ApiKeyRow).where(ApiKeyRow.id == key_id, ApiKeyRow.revoked_at.is_(None)).values(revoked_at=func.now())
+        return self._session.scalar(changed.returning(ApiKeyRow.no)) is not None
+
+
+_SELECT = select(ApiKeyRow, DeploymentRow.id.label("deployment_id")).outerjoin(DeploymentRow, DeploymentRow.no == ApiKeyRow.deployment_no)
+
+
+def _key(row: ApiKeyRow, deployment_id: str | None) -> ApiKey:
+    return ApiKey(
+        no=row.no,
+        id=row.id,
+        name=row.name,
+        role=row.role,
+        deployment_no=row.deployment_no,
+        deployment_id=deployment_id,
+        secret_hash=row.secret_hash,
+        created_at=row.created_at,
+        revoked_at=row.revoked_at,
+    )

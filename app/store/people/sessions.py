@@ -1,0 +1,48 @@
+"""Log-ins of browsers. Only a hash of the cookie's token is stored."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import delete, func, insert, select
+from sqlalchemy.orm import Session
+
+from ..tables import ApiKeyRow, SessionRow, UserRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """The owner of a session: a user, or an API key."""
+
+    is_user: bool
+    name: str
+    id: str
+    role: str
+    deployment_no: int | None
+
+
+def start(session: Session, token_hash: bytes, *, lasts: timedelta, user_no: int | None = None, key_no: int | None = None) -> None:
+    """Stores a new session, and deletes those that are over."""
+    session.execute(delete(SessionRow).where(SessionRow.expires_at < func.now()))
+    values = {"token_hash": token_hash, "user_no": user_no, "key_no": key_no, "expires_at": func.now() + lasts}
+    session.execute(insert(SessionRow).values(values))
+
+
+def holder_of(session: Session, token_hash: bytes) -> Holder | None:
+    """Returns the user or key that logged in; None if the session is over, or its user or key no longer has access."""
+    found = session.scalars(select(SessionRow).where(SessionRow.token_hash == token_hash, SessionRow.expires_at > func.now())).one_or_none()
+    if found is None:
+        return None
+    if found.user_no is not None:
+        user = session.scalars(select(UserRow).where(UserRow.no == found.user_no, UserRow.disabled_at.is_(None))).one_or_none()
+        if user is None:
+            return None
+        return Holder(is_user=True, name=user.name, id=user.name, role=user.role, deployment_no=user.deployment_no)
+    key = session.scalars(select(ApiKeyRow).where(ApiKeyRow.no == found.key_no, ApiKeyRow.revoked_at.is_(None))).one_or_none()
+    if key is None:
+        return None
+    return Holder(is_user=False, name=key.name, id=key.id, role=key.role, deployment_no=key.deployment_no)
+
+
+def end(session: Session, token_hash: bytes) -> None:
+    """Ends a session; one that is over already stays over."""
+    session.execute(delete(SessionRow).where(SessionRow.token_hash == token_hash))

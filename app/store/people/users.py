@@ -1,0 +1,102 @@
+"""Stored users: only what identifies one, never the password itself."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from ...errors import Conflict, NotFound
+from ..tables import DeploymentRow, SessionRow, UserRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """One stored user. `role` is the plain word; `deployment_id` names the only deployment of a bound user."""
+
+    no: int
+    name: str
+    password_hash: str
+    role: str
+    deployment_no: int | None
+    deployment_id: str | None
+    created_at: datetime
+    disabled_at: datetime | None
+
+
+def add(session: Session, name: str, *, password_hash: str, role: str, deployment_no: int | None) -> User:
+    """Stores a new user and returns it as stored.
+
+    Raises:
+        Conflict: the name is taken.
+    """
+    values = {"name": name, "password_hash": password_hash, "role": role, "deployment_no": deployment_no}
+    added = insert(UserRow).values(values).on_conflict_do_nothing(index_elements=[UserRow.name]).returning(UserRow.no)
+    if session.scalar(added) is None:
+        raise Conflict(f"There is a user {name} already. Choose another name, or change that user.")
+    return get(session, name)
+
+
+def get(session: Session, name: str) -> User:
+    """Returns the user of that name, disabled or not.
+
+    Raises:
+        NotFound: there is none.
+    """
+    user = find(session, name)
+    if user is None:
+        raise NotFound("user", name)
+    return user
+
+
+def find(session: Session, name: str) -> User | None:
+    """Returns the user of that name, disabled or not, if there is one."""
+    row = session.execute(_SELECT.where(UserRow.name == name).execution_options(populate_existing=True)).one_or_none()
+    return None if row is None else _user(row.UserRow, row.deployment_id)
+
+
+def page(session: Session, *, after_no: int, limit: int) -> list[User]:
+    """Returns at most `limit` users after `after_no`, oldest first."""
+    rows = session.execute(_SELECT.where(UserRow.no > after_no).order_by(UserRow.no).limit(limit))
+    return [_user(row.UserRow, row.deployment_id) for row in rows]
+
+
+def set_password(session: Session, user: User, password_hash: str) -> None:
+    """Gives the user another password; every log-in of the user ends."""
+    session.execute(update(UserRow).where(UserRow.no == user.no).values(password_hash=password_hash))
+    _end_sessions(session, user)
+
+
+def set_role(session: Session, user: User, role: str) -> None:
+    """Gives the user another role, from the next request on."""
+    session.execute(update(UserRow).where(UserRow.no == user.no).values(role=role))
+
+
+def set_disabled(session: Session, user: User, *, disabled: bool) -> None:
+    """Disables the user, or enables the user again; a repetition changes nothing. Every log-in of a disabled user ends."""
+    # The time of the first one stays.
+    moment = func.coalesce(UserRow.disabled_at, func.now()) if disabled else None
+    session.execute(update(UserRow).where(UserRow.no == user.no).values(disabled_at=moment))
+    if disabled:
+        _end_sessions(session, user)
+
+
+def _end_sessions(session: Session, user: User) -> None:
+    session.query(SessionRow).filter(SessionRow.user_no == user.no).delete(synchronize_session=False)
+
+
+_SELECT = select(UserRow, DeploymentRow.id.label("deployment_id")).outerjoin(DeploymentRow, DeploymentRow.no == UserRow.deployment_no)
+
+
+def _user(row: UserRow, deployment_id: str | None) -> User:
+    return User(
+        no=row.no,
+        name=row.name,
+        password_hash=row.password_hash,
+        role=row.role,
+        deployment_no=row.deployment_no,
+        deployment_id=deployment_id,
+        created_at=row.created_at,
+        disabled_at=row.disabled_at,
+    )

@@ -1,0 +1,1 @@
+"""Logged records and the model's answers to their copies."""

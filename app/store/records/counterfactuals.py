@@ -1,0 +1,107 @@
+"""The model's answers to perturbed copies: reading the stored ones, and storing new ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import msgspec
+import psycopg
+import pyarrow as pa
+from sqlalchemy import insert, text
+from sqlalchemy.orm import Session
+
+from ...domain.records import Prediction
+from ...domain.values import normalised
+from ..database.arrow import ArrowReader
+from ..tables import CopyTargetRow
+
+
+@dataclass(frozen=True, slots=True)
+class TargetKey:
+    """The key of one kind of copy within a deployment. `target` is a value's canonical text or `[lo, hi]`."""
+
+    model_revision: str
+    schema_version: int
+    feature: str
+    target: str
+    draws: int
+    seed: int
+
+
+def stored_targets(reader: ArrowReader, deployment_no: int) -> dict[TargetKey, int]:
+    """Returns the numbers of the deployment's copy targets."""
+    table = reader.table(
+        "SELECT no, model_revision, schema_version::int AS schema_version, feature, target, draws::int AS draws, seed"
+        " FROM copy_targets WHERE deployment_no = $1",
+        [deployment_no],
+    )
+    return {TargetKey(**{name: row[name] for name in TargetKey.__slots__}): row["no"] for row in table.to_pylist()}
+
+
+def stored_outcomes(
+    reader: ArrowReader, target_no: int, bounds: tuple[int, int], *, with_probabilities: bool, only: Sequence[int] | None = None
+) -> pa.Table:
+    """Returns the stored answers for records numbered within the bounds, both included, or of them `only` those; one row a draw.
+
+    Columns: record_no, outcome (JSON text of the decoded label or the prediction), and probability (JSON text, NULL where there is
+    none) if it is wanted.
+    """
+    first_record_no, last_record_no = bounds
+    listed = "" if only is None else " AND record_no = ANY($4::text::bigint[])"
+    # As the text of an array: the reader takes no list as a parameter.
+    numbers = [] if only is None else ["{" + ",".join(map(str, only)) + "}"]
+    probability = ", probability#>>'{}' AS probability" if with_probabilities else ""
+    return reader.table(
+        f"SELECT record_no, coalesce(label, prediction)::text AS outcome{probability} FROM counterfactuals"  # noqa: S608 - a constant
+        f" WHERE target_no = $1 AND record_no >= $2 AND record_no <= $3{listed}",
+        [target_no, first_record_no, last_record_no, *numbers],
+    )
+
+
+def reserve_target_numbers(session: Session, count: int) -> list[int]:
+    """Reserves fresh numbers for copy targets. Stores nothing; an unused number is never seen again."""
+    return list(session.scalars(text("SELECT nextval('copy_targets_no_seq') FROM generate_series(1, :count)"), {"count": count}))
+
+
+def store_targets(session: Session, deployment_no: int, targets: dict[TargetKey, int]) -> None:
+    """Writes new copy targets under their reserved numbers."""
+    rows = [
+        {"no": no, "deployment_no": deployment_no, **{name: getattr(key, name) for name in TargetKey.__slots__}}
+        for key, no in targets.items()
+    ]
+    if rows:
+        session.execute(insert(CopyTargetRow), rows)
+
+
+class CounterfactualLines:
+    """Answers on their way to the database, as the text COPY reads: about 60 bytes a copy, however many there are."""
+
+    def __init__(self) -> None:
+        self._chunks: list[bytes] = []
+        self.count = 0
+
+    def add(self, copies: Sequence[tuple[int, int, int]], answers: Sequence[Prediction]) -> None:
+        """Takes the answers to copies given as (target_no, record_no, draw), in the same order."""
+        lines = []
+        for (target, record, draw), answer in zip(copies, answers, strict=True):
+            label = _json(None if answer.label is None else normalised(answer.label))
+            lines.append(f"{target}\t{record}\t{draw}\t{_json(normalised(answer.prediction))}\t{_json(answer.probability)}\t{label}\n")
+        self._chunks.append("".join(lines).encode())
+        self.count += len(copies)
+
+    def store(self, session: Session) -> None:
+        """Writes everything taken so far, within the session's transaction."""
+        if not self.count:
+            return
+        connection = cast("psycopg.Connection", session.connection().connection.driver_connection)
+        with (
+            connection.cursor() as cursor,
+            cursor.copy("COPY counterfactuals (target_no, record_no, draw, prediction, probability, label) FROM STDIN") as copy,
+        ):
+            for chunk in self._chunks:
+                copy.write(chunk)
+
+
+def _json(value: object) -> str:
+    # COPY's text form reads a backslash as an escape; JSON holds no raw tab or newline, but may hold backslashes.
+    return "\\N" if value is None else msgspec.json.encode(value).decode().replace("\\", "\\\\")

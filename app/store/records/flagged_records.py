@@ -1,0 +1,183 @@
+"""Stored flags on payload records that need a second look, largest gap first."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+import msgspec
+import psycopg
+from sqlalchemy import ColumnElement, Select, and_, delete, false, not_, or_, select, text, tuple_
+from sqlalchemy.orm import Session
+
+from ...domain.deployments import RecordSchema
+from ...domain.mitigation import FlaggedRecord
+from ..database.page_size import Page, fill_page
+from ..deployments.deployments import columns_of
+from ..tables import DeploymentSchemaRow, FlaggedRecordRow, PayloadRecordRow
+
+_AT_ONCE = 50
+"""Rows that are fetched together, of a page that may have to end before its last one."""
+
+_FIELDS = tuple(FlaggedRecord.__dataclass_fields__)
+_COLUMNS = ", ".join(f'"{name}"' for name in (*_FIELDS, "deployment_no", "check_no"))
+_KEY = ("deployment_no", "record_no", "attribute")
+
+_STAGE = "CREATE TEMP TABLE IF NOT EXISTS flagged_staged (LIKE flagged_records INCLUDING DEFAULTS) ON COMMIT DELETE ROWS"
+
+# The model's own answer outweighs the detector's guess about the same model; of two flags of the same kind the newer counts.
+_MERGE = f"""
+INSERT INTO flagged_records ({_COLUMNS})
+SELECT DISTINCT ON (record_no, attribute) {_COLUMNS} FROM flagged_staged
+ORDER BY record_no, attribute, kind = 'changed' DESC, gap DESC
+ON CONFLICT ({", ".join(_KEY)}) DO UPDATE
+SET {", ".join(f'"{name}" = excluded."{name}"' for name in (*_FIELDS, "check_no") if name not in _KEY)}
+WHERE excluded.kind = 'changed' OR flagged_records.kind <> 'changed' OR flagged_records.model_revision <> excluded.model_revision
+"""  # noqa: S608 - nothing of it comes from outside
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlaggedFilter:
+    """Filter of flags, of one model revision that was asked again; an absent member lets all through.
+
+    Times are those of logging, half-open [since, until).
+    """
+
+    model_revision: str
+    attribute: str | None = None
+    direction: str | None = None
+    kind: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FlagPlace:
+    """The position of a flag in the list."""
+
+    gap: float
+    record_no: int
+    attribute: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlaggedPayload:
+    """A flag and the record it is on. `features` and `meta` are in the order of `schema`, the one that the record was logged under.
+
+    `model_revision` is the one that answered the record; the flag has the one that was asked again.
+    """
+
+    flag: FlaggedRecord
+    record_id: str
+    scored_at: datetime
+    model_revision: str
+    schema: RecordSchema
+    features: tuple[Any, ...]
+    meta: tuple[Any, ...]
+    prediction: Any
+    probability: Any
+    label: Any
+    debiased: dict[str, Any] | None
+
+    @property
+    def place(self) -> FlagPlace:
+        """Its position in the list."""
+        return FlagPlace(self.flag.gap, self.flag.record_no, self.flag.attribute)
+
+
+def store_flagged(session: Session, deployment_no: int, check_no: int, records: Sequence[FlaggedRecord]) -> None:
+    """Writes the flags of a check. One flag stays for each record and attribute.
+
+    A `changed` one replaces a `likely` one; a `likely` one never replaces a `changed` one of the same model revision.
+    """
+    if not records:
+        return
+    session.execute(text(_STAGE))
+    # Another check's flags of the same transaction, if there were any.
+    session.execute(text("TRUNCATE flagged_staged"))
+    connection = cast("psycopg.Connection", session.connection().connection.driver_connection)
+    with connection.cursor() as cursor, cursor.copy(f"COPY flagged_staged ({_COLUMNS}) FROM STDIN") as copy:
+        for record in records:
+            copy.write_row((*(getattr(record, name) for name in _FIELDS), deployment_no, check_no))
+    session.execute(text(_MERGE))
+
+
+def clear_flags(session: Session, deployment_no: int, attribute: str, record_nos: Sequence[int], kinds: Sequence[str]) -> None:
+    """Removes the attribute's flags of these kinds from these records, about which a check is about to say what holds now."""
+    session.execute(
+        text(
+            "DELETE FROM flagged_records WHERE deployment_no = :deployment_no AND attribute = :attribute"
+            " AND record_no = ANY(CAST(:record_nos AS bigint[])) AND kind = ANY(:kinds)"
+        ),
+        {"deployment_no": deployment_no, "attribute": attribute, "record_nos": list(record_nos), "kinds": list(kinds)},
+    )
+
+
+def keep_flags_of(session: Session, deployment_no: int, groups: Mapping[str, Sequence[str]]) -> None:
+    """Removes all flags but those of these attributes' groups: others are no longer watched, so no check would ever look at them again."""
+    # Without an attribute, `false()` alone is left, and all flags go.
+    held = [and_(FlaggedRecordRow.attribute == attribute, FlaggedRecordRow.group.in_(labels)) for attribute, labels in groups.items()]
+    session.execute(delete(FlaggedRecordRow).where(FlaggedRecordRow.deployment_no == deployment_no, not_(or_(false(), *held))))
+
+
+def flagged_page(
+    session: Session, deployment_no: int, wanted: FlaggedFilter, *, after: FlagPlace | None, limit: int
+) -> Page[FlaggedPayload]:
+    """Returns at most `limit` flags with their records, largest gap first, then by record and attribute, after that position."""
+    columns = {
+        FlaggedRecordRow.model_revision: wanted.model_revision,
+        FlaggedRecordRow.attribute: wanted.attribute,
+        FlaggedRecordRow.direction: wanted.direction,
+        FlaggedRecordRow.kind: wanted.kind,
+    }
+    conditions: list[ColumnElement[bool]] = [column == value for column, value in columns.items() if value is not None]
+    if wanted.since is not None:
+        conditions.append(FlaggedRecordRow.logged_at >= wanted.since)
+    if wanted.until is not None:
+        conditions.append(FlaggedRecordRow.logged_at < wanted.until)
+    if after is not None:
+        further = tuple_(FlaggedRecordRow.record_no, FlaggedRecordRow.attribute) > (after.record_no, after.attribute)
+        # The first condition is implied by the others, but lets the index be used.
+        conditions.append(and_(FlaggedRecordRow.gap <= after.gap, or_(FlaggedRecordRow.gap < after.gap, further)))
+    statement = _select_flags(deployment_no).where(*conditions).limit(limit)
+    with session.execute(statement, execution_options={"yield_per": _AT_ONCE}) as rows:
+        return fill_page((_build_flagged(flag, record, schema) for flag, record, schema in rows), _size_of)
+
+
+def _size_of(found: FlaggedPayload) -> int:
+    values = (found.features, found.meta, found.prediction, found.probability, found.label, found.debiased)
+    return len(msgspec.json.encode(values))
+
+
+def _select_flags(deployment_no: int) -> Select[FlaggedRecordRow, PayloadRecordRow, DeploymentSchemaRow]:
+    of_flag = and_(
+        PayloadRecordRow.deployment_no == FlaggedRecordRow.deployment_no,
+        PayloadRecordRow.logged_at == FlaggedRecordRow.logged_at,
+        PayloadRecordRow.record_no == FlaggedRecordRow.record_no,
+    )
+    of_record = and_(
+        DeploymentSchemaRow.deployment_no == PayloadRecordRow.deployment_no, DeploymentSchemaRow.version == PayloadRecordRow.schema_version
+    )
+    return (
+        select(FlaggedRecordRow, PayloadRecordRow, DeploymentSchemaRow)
+        .join(PayloadRecordRow, of_flag)
+        .join(DeploymentSchemaRow, of_record)
+        .where(FlaggedRecordRow.deployment_no == deployment_no)
+        .order_by(FlaggedRecordRow.gap.desc(), FlaggedRecordRow.record_no, FlaggedRecordRow.attribute)
+    )
+
+
+def _build_flagged(flag: FlaggedRecordRow, record: PayloadRecordRow, schema: DeploymentSchemaRow) -> FlaggedPayload:
+    return FlaggedPayload(
+        flag=FlaggedRecord(**{name: getattr(flag, name) for name in _FIELDS}),
+        record_id=record.record_id,
+        scored_at=record.scored_at,
+        model_revision=record.model_revision,
+        schema=RecordSchema(version=schema.version, features=columns_of(schema.features), meta=columns_of(schema.meta)),
+        features=tuple(record.features),
+        meta=tuple(record.meta or (None,) * len(schema.meta)),
+        prediction=record.prediction,
+        probability=record.probability,
+        label=record.label,
+        debiased=record.debiased,
+    )

@@ -1,0 +1,198 @@
+"""Filters of payload records, and their conditions in SQL. Values never reach its text."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from ...domain.value_tests import ValueTest
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPlace:
+    """The position of a record in the log."""
+
+    logged_at: datetime
+    record_no: int
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPlace:
+    """The position of a column in the records of some schema versions: among features, or else among meta fields."""
+
+    versions: tuple[int, ...]
+    in_features: bool
+    position: int
+    is_numeric: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTest:
+    """Records whose value in the column passes, at the column's position in each schema version."""
+
+    test: ValueTest
+    columns: tuple[ColumnPlace, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordFilter:
+    """Filter of records; an absent member lets all through. Times are half-open [since, until).
+
+    A record passes `groups` if it passes all tests of one of them. `oldest` is the last record that may be read, `version` the only
+    schema version. `outcome` is favourable, unfavourable or unclassified, and `changed` gained, lost, any or none, under the copies
+    of these `targets`; both by the tests of outcomes. `debiased` leaves what mitigation changed, by `attribute` if one is given.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+    oldest: RecordPlace | None = None
+    version: int | None = None
+    favourable: ValueTest = field(default_factory=ValueTest)
+    unfavourable: ValueTest = field(default_factory=ValueTest)
+    groups: tuple[tuple[GroupTest, ...], ...] = ()
+    outcome: str | None = None
+    changed: str | None = None
+    targets: tuple[int, ...] = ()
+    debiased: bool = False
+    attribute: str | None = None
+
+    @property
+    def is_selective(self) -> bool:
+        """Returns whether records are left out within its bounds."""
+        return bool(self.groups) or self.outcome is not None or self.changed is not None or self.debiased
+
+
+@dataclass(slots=True)
+class Statement:
+    """Conditions on `payload_records r`, and the values of their parameters."""
+
+    conditions: list[str] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, condition: str, **values: object) -> None:
+        """Adds a condition, and the values of its parameters."""
+        self.conditions.append(condition)
+        self.values |= values
+
+    @property
+    def where(self) -> str:
+        """Returns all conditions."""
+        return " AND ".join(self.conditions)
+
+
+_OUTCOME = "coalesce({alias}.label, {alias}.prediction)"
+
+
+def bound_statement(deployment_no: int, wanted: RecordFilter, after: RecordPlace | None) -> Statement:
+    """Returns the conditions of the records within the filter's bounds that come after the position."""
+    statement = Statement(["r.deployment_no = :deployment_no"], {"deployment_no": deployment_no})
+    # Each comparison of a position also says what it means for the time alone: by that, partitions are left out.
+    if wanted.since is not None:
+        statement.add("r.logged_at >= :since", since=wanted.since)
+    if wanted.until is not None:
+        statement.add("r.logged_at < :until", until=wanted.until)
+    if wanted.oldest is not None:
+        place = {"oldest_at": wanted.oldest.logged_at, "oldest_no": wanted.oldest.record_no}
+        statement.add("r.logged_at >= :oldest_at AND (r.logged_at, r.record_no) >= (:oldest_at, :oldest_no)", **place)
+    if after is not None:
+        place = {"after_at": after.logged_at, "after_no": after.record_no}
+        statement.add("r.logged_at <= :after_at AND (r.logged_at, r.record_no) < (:after_at, :after_no)", **place)
+    if wanted.version is not None:
+        statement.add("r.schema_version = :version", version=wanted.version)
+    return statement
+
+
+def add_filters(statement: Statement, wanted: RecordFilter) -> None:
+    """Adds what the filter says in addition to its bounds."""
+    for side, test in (("favourable", wanted.favourable), ("unfavourable", wanted.unfavourable)):
+        statement.values |= {f"{side}_texts": list(test.texts)} | _ends(side, test)
+    if wanted.groups:
+        ways = [
+            " AND ".join(_passes_group(statement, f"group_{way}_{no}", group) for no, group in enumerate(groups))
+            for way, groups in enumerate(wanted.groups)
+        ]
+        statement.add(f"({' OR '.join(ways)})")
+    if wanted.outcome is not None:
+        statement.add(_has_outcome("r", wanted.outcome, wanted))
+    if wanted.changed is not None:
+        statement.add(_has_changed(wanted), targets=list(wanted.targets))
+    if wanted.debiased:
+        by = "" if wanted.attribute is None else " AND r.debiased -> 'changed_by' ? :attribute"
+        of = "" if wanted.attribute is None else " AND f.attribute = :attribute"
+        statement.add(
+            f"(coalesce(CAST(r.debiased ->> 'changed' AS boolean){by}, false)"
+            " OR EXISTS (SELECT FROM flagged_records f WHERE f.deployment_no = r.deployment_no AND f.record_no = r.record_no"
+            f" AND f.kind = 'changed'{of}))",
+            **({} if wanted.attribute is None else {"attribute": wanted.attribute}),
+        )
+
+
+def _passes_group(statement: Statement, name: str, group: GroupTest) -> str:
+    """Returns the condition of one test, whose values the statement takes."""
+    statement.values |= {f"{name}_texts": list(group.test.texts)} | _ends(name, group.test)
+    conditions = []
+    for no, place in enumerate(group.columns):
+        statement.values[f"{name}_{no}_versions"] = list(place.versions)
+        value = f"(r.{'features' if place.in_features else 'meta'} ->> {place.position:d})"
+        passes = f"{value} = ANY(:{name}_texts)"
+        if place.is_numeric and group.test.ranges:
+            passes = f"({passes} OR {_in_ranges(f'CAST({value} AS float8)', 'float8', name, group.test)})"
+        # CASE: the value at that position in another version need not be a number.
+        conditions.append(f"CASE WHEN r.schema_version = ANY(:{name}_{no}_versions) THEN coalesce({passes}, false) ELSE false END")
+    return f"({' OR '.join(conditions) or 'false'})"
+
+
+def _ends(name: str, test: ValueTest) -> dict[str, Any]:
+    # As texts: a float would reach a comparison of decimals with fewer digits than it has.
+    return {f"{name}_{no}_{end}": repr(getattr(bounds, end)) for no, bounds in enumerate(test.ranges) for end in ("lo", "hi")}
+
+
+def _in_ranges(number: str, kind: str, name: str, test: ValueTest) -> str:
+    each = (f"{number} BETWEEN CAST(:{name}_{no}_lo AS {kind}) AND CAST(:{name}_{no}_hi AS {kind})" for no in range(len(test.ranges)))
+    return " OR ".join(each)
+
+
+def _passes(alias: str, name: str, test: ValueTest) -> str:
+    outcome = _OUTCOME.format(alias=alias)
+    text = f"{outcome} #>> '{{}}'"
+    passes = f"{text} = ANY(:{name}_texts)"
+    if test.ranges:
+        passes = f"({passes} OR {_in_ranges(f'CAST({text} AS numeric)', 'numeric', name, test)})"
+    if test.only_numbers:
+        # CASE: text need not be a number, and conditions have no order.
+        passes = f"CASE WHEN jsonb_typeof({outcome}) = 'number' THEN {passes} ELSE false END"
+    return f"coalesce({passes}, false)"
+
+
+def _has_outcome(alias: str, outcome: str, wanted: RecordFilter) -> str:
+    favourable, unfavourable = _passes(alias, "favourable", wanted.favourable), _passes(alias, "unfavourable", wanted.unfavourable)
+    match outcome:
+        case "favourable":
+            return favourable
+        case "unfavourable":
+            return f"({unfavourable} AND NOT {favourable})"
+        case _:
+            return f"NOT ({favourable} OR {unfavourable})"
+
+
+def _has_changed(wanted: RecordFilter) -> str:
+    gained = f"({_has_outcome('r', 'unfavourable', wanted)} AND {_has_copy(_has_outcome('k', 'favourable', wanted))})"
+    lost = f"({_has_outcome('r', 'favourable', wanted)} AND {_has_copy(_has_outcome('k', 'unfavourable', wanted))})"
+    match wanted.changed:
+        case "gained":
+            return gained
+        case "lost":
+            return lost
+        case "any":
+            return f"({gained} OR {lost})"
+        case _:
+            classified = "NOT " + _has_outcome("k", "unclassified", wanted)
+            return f"({_has_copy(classified)} AND NOT ({gained} OR {lost}))"
+
+
+def _has_copy(condition: str) -> str:
+    """Returns the condition that an answer is of the record's own model revision, given under its own schema."""
+    return (
+        "EXISTS (SELECT FROM copy_targets t JOIN counterfactuals k ON k.target_no = t.no AND k.record_no = r.record_no"
+        " WHERE t.no = ANY(:targets) AND t.model_revision = r.model_revision AND t.schema_version = r.schema_version"
+        f" AND {condition})"
+    )

@@ -1,0 +1,101 @@
+"""The newest payload records as they are, for looking at what columns hold."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from ...domain.values import Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class SampledRecord:
+    """One payload record: features and meta fields in the order of the schema, and the outcome (the decoded label, or the prediction)."""
+
+    logged_at: datetime
+    features: Sequence[Scalar | None]
+    meta: Sequence[Scalar | None]
+    outcome: Scalar | None
+
+
+def newest_records(session: Session, deployment_no: int, schema_version: int, limit: int) -> list[SampledRecord]:
+    """Returns those of the newest `limit` records that are of that schema version, newest first."""
+    rows = session.execute(
+        # The limit is inside: looking for records of the version that are older than those of another could read all there are.
+        text(
+            """SELECT logged_at, features, meta, coalesce(label, prediction) AS outcome
+               FROM (SELECT * FROM payload_records WHERE deployment_no = :deployment_no
+                     ORDER BY logged_at DESC, record_no DESC LIMIT :limit) newest
+               WHERE schema_version = :schema_version ORDER BY logged_at DESC, record_no DESC"""
+        ),
+        {"deployment_no": deployment_no, "schema_version": schema_version, "limit": limit},
+    )
+    return [SampledRecord(row.logged_at, row.features, row.meta or (), row.outcome) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class SampledColumn:
+    """The position of a column among the features, or else among the meta fields, of one schema version."""
+
+    in_features: bool
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class ValueCount:
+    """A value, typed as it was sent, and how many records hold it."""
+
+    value: Scalar
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewestValues:
+    """The values of some of the newest records: of their outcomes, and of each column that was asked for, in that order.
+
+    `records` are those looked at; `records_of_version` those among them of the schema version whose columns were asked for.
+    """
+
+    records: int
+    records_of_version: int
+    outcomes: Sequence[ValueCount]
+    columns: Sequence[Sequence[ValueCount]]
+
+
+_OUTCOMES, _RECORDS = -1, -2
+"""Positions of the outcomes and the number of records, which are not columns."""
+
+
+def newest_values(session: Session, deployment_no: int, schema_version: int, columns: Sequence[SampledColumn], limit: int) -> NewestValues:
+    """Returns the distinct values of the newest `limit` records, counted by the database; one statement, whatever else was logged."""
+    parts = [
+        # Only positions of columns are written into the statement, as below.
+        f"UNION ALL SELECT {place}, {'features' if column.in_features else 'meta'} -> {column.position:d} FROM newest"  # noqa: S608 - above
+        " WHERE schema_version = :schema_version"
+        for place, column in enumerate(columns)
+    ]
+    rows = session.execute(
+        text(
+            f"""WITH newest AS MATERIALIZED (
+                    SELECT schema_version, features, meta, coalesce(label, prediction) AS outcome FROM payload_records
+                    WHERE deployment_no = :deployment_no ORDER BY logged_at DESC, record_no DESC LIMIT :limit)
+                SELECT place, value, count(*) AS records FROM (
+                    SELECT {_OUTCOMES} AS place, outcome AS value FROM newest
+                    UNION ALL SELECT {_RECORDS}, to_jsonb(schema_version = :schema_version) FROM newest
+                    {" ".join(parts)}) found
+                GROUP BY place, value"""  # noqa: S608 - positions of columns only
+        ),
+        {"deployment_no": deployment_no, "schema_version": schema_version, "limit": limit},
+    ).all()
+    found: dict[int, list[ValueCount]] = {place: [] for place in (_OUTCOMES, _RECORDS, *range(len(columns)))}
+    for row in rows:
+        if row.value is not None:
+            found[row.place].append(ValueCount(row.value, row.records))
+    return NewestValues(
+        records=sum(one.records for one in found[_RECORDS]),
+        records_of_version=sum(one.records for one in found[_RECORDS] if one.value is True),
+        outcomes=found[_OUTCOMES],
+        columns=[found[place] for place in range(len(columns))],
+    )

@@ -1,0 +1,183 @@
+"""Payload records as people look through them: newest first, from a position on, filtered within a bounded part of the log."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from ...domain.deployments import RecordSchema
+from ...domain.mitigation import FlaggedRecord
+from ...domain.values import shown_value
+from ..database.page_size import MAX_PAGE_BYTES
+from ..deployments.deployments import columns_of
+from .counterfactuals import TargetKey
+from .record_conditions import RecordFilter, RecordPlace, Statement, add_filters, bound_statement
+
+SCANNED = 20_000
+"""Max records that one request looks through for those that pass a filter."""
+
+SCANNED_WITH_COPIES = 5_000
+"""Max records of a request that must look up the copies of each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRecord:
+    """One payload record. `features` and `meta` are in the order of the schema of `schema_version`."""
+
+    record_no: int
+    record_id: str
+    logged_at: datetime
+    scored_at: datetime
+    schema_version: int
+    model_revision: str
+    features: list[Any]
+    meta: list[Any] | None
+    prediction: Any
+    probability: Any
+    label: Any
+    debiased: dict[str, Any] | None
+
+    @property
+    def place(self) -> RecordPlace:
+        """Its position in the log."""
+        return RecordPlace(self.logged_at, self.record_no)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredCopy:
+    """The model's answer to one copy of a record."""
+
+    record_no: int
+    target_no: int
+    draw: int
+    prediction: Any
+    probability: Any
+    label: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundRecords:
+    """Records, newest first. `looked_through_to` is where the request stopped looking before the end; None where it did not.
+
+    `is_cut` says that there were more records, for which a page has no room.
+    """
+
+    records: list[StoredRecord]
+    looked_through_to: RecordPlace | None = None
+    is_cut: bool = False
+
+
+_COLUMNS = ", ".join(f"r.{name}" for name in StoredRecord.__dataclass_fields__)
+_VALUES = ("features", "meta", "prediction", "probability", "label", "debiased")
+_SIZE = " + ".join(f"coalesce(octet_length(CAST(r.{name} AS text)), 0)" for name in _VALUES)
+_NEWEST_FIRST = "ORDER BY r.logged_at DESC, r.record_no DESC"
+
+
+def find_records(session: Session, deployment_no: int, wanted: RecordFilter, *, after: RecordPlace | None, limit: int) -> FoundRecords:
+    """Returns at most `limit` records, newest first, after that position, from as many as one request looks through."""
+    statement = bound_statement(deployment_no, wanted, after)
+    # A filter that few records pass would otherwise read the whole log.
+    stop = _place(session, statement, SCANNED if wanted.changed is None else SCANNED_WITH_COPIES) if wanted.is_selective else None
+    if stop is not None:
+        statement.add("(r.logged_at, r.record_no) >= (:stop_at, :stop_no) AND r.logged_at >= :stop_at")
+        statement.values |= {"stop_at": stop.logged_at, "stop_no": stop.record_no}
+    add_filters(statement, wanted)
+    rows = session.execute(
+        text(
+            f"""WITH found AS (
+                    SELECT {_COLUMNS}, {_SIZE} AS size FROM payload_records r WHERE {statement.where} {_NEWEST_FIRST} LIMIT :most
+                ), filled AS (
+                    SELECT r.*, sum(size) OVER ({_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) - size AS before, count(*) OVER () AS available
+                    FROM found r
+                )
+                SELECT {_COLUMNS}, available FROM filled r WHERE before < :room {_NEWEST_FIRST}"""  # noqa: S608 - constants
+        ),
+        statement.values | {"most": limit, "room": MAX_PAGE_BYTES},
+    ).all()
+    records = [StoredRecord(**{name: getattr(row, name) for name in StoredRecord.__dataclass_fields__}) for row in rows]
+    # `available` was counted before the page was cut to its size.
+    return FoundRecords(records=records, looked_through_to=stop, is_cut=bool(rows) and len(rows) < rows[0].available)
+
+
+def record_of(session: Session, deployment_no: int, record_id: str) -> StoredRecord | None:
+    """Returns the record of that id."""
+    found = session.execute(
+        text(
+            f"""SELECT {_COLUMNS} FROM payload_keys k JOIN payload_records r
+                  ON r.deployment_no = k.deployment_no AND r.logged_at = k.logged_at AND r.record_no = k.record_no
+                WHERE k.deployment_no = :deployment_no AND k.record_id = :record_id"""  # noqa: S608 - constants
+        ),
+        {"deployment_no": deployment_no, "record_id": record_id},
+    )
+    row = found.mappings().one_or_none()
+    return None if row is None else StoredRecord(**row)
+
+
+def shown_record(record: StoredRecord) -> StoredRecord:
+    """Returns the record as people see it, without the ends of texts that are longer than may be logged now."""
+    shown = {name: shown_value(getattr(record, name)) for name in _VALUES}
+    return replace(record, **shown)
+
+
+def nth_newest(
+    session: Session, deployment_no: int, version: int | None, *, before: datetime, since: datetime, count: int
+) -> RecordPlace | None:
+    """Returns the position of the record of that count from the newest back, logged in [since, before) under the schema version."""
+    statement = bound_statement(deployment_no, RecordFilter(since=since, until=before, version=version), None)
+    return _place(session, statement, count)
+
+
+def schemas_of(session: Session, deployment_no: int) -> dict[int, RecordSchema]:
+    """Returns every schema version of the deployment."""
+    rows = session.execute(
+        text("SELECT version, features, meta FROM deployment_schemas WHERE deployment_no = :no ORDER BY version"), {"no": deployment_no}
+    )
+    return {row.version: RecordSchema(version=row.version, features=columns_of(row.features), meta=columns_of(row.meta)) for row in rows}
+
+
+def targets_of(session: Session, deployment_no: int) -> dict[int, TargetKey]:
+    """Returns the deployment's kinds of copies, by number."""
+    names = ", ".join(TargetKey.__slots__)
+    rows = session.execute(text(f"SELECT no, {names} FROM copy_targets WHERE deployment_no = :no"), {"no": deployment_no})  # noqa: S608
+    return {row.no: TargetKey(**{name: getattr(row, name) for name in TargetKey.__slots__}) for row in rows}
+
+
+def copies_of(session: Session, record_nos: Sequence[int], target_nos: Iterable[int]) -> list[StoredCopy]:
+    """Returns the stored answers to copies of these records into these targets, by record, target and draw."""
+    rows = session.execute(
+        text(
+            "SELECT record_no, target_no, draw, prediction, probability, label FROM counterfactuals"
+            " WHERE target_no = ANY(:targets) AND record_no = ANY(CAST(:records AS bigint[])) ORDER BY record_no, target_no, draw"
+        ),
+        {"targets": list(target_nos), "records": list(record_nos)},
+    )
+    return [StoredCopy(**row) for row in rows.mappings()]
+
+
+def flags_of(session: Session, deployment_no: int, record_nos: Sequence[int]) -> list[FlaggedRecord]:
+    """Returns the flags on these records, by record and attribute."""
+    names = ", ".join(f'"{name}"' for name in FlaggedRecord.__dataclass_fields__)
+    rows = session.execute(
+        text(
+            f"SELECT {names} FROM flagged_records WHERE deployment_no = :no"  # noqa: S608 - a constant
+            " AND record_no = ANY(CAST(:records AS bigint[])) ORDER BY record_no, attribute"
+        ),
+        {"no": deployment_no, "records": list(record_nos)},
+    )
+    return [FlaggedRecord(**row) for row in rows.mappings()]
+
+
+def feedback_of(session: Session, deployment_no: int, record_id: str) -> tuple[Any, datetime] | None:
+    """Returns the ground-truth label of the record, and when it was logged."""
+    statement = text("SELECT label, logged_at FROM feedback_records WHERE deployment_no = :no AND feedback_id = :record_id")
+    row = session.execute(statement, {"no": deployment_no, "record_id": record_id}).one_or_none()
+    return None if row is None else (row.label, row.logged_at)
+
+
+def _place(session: Session, statement: Statement, count: int) -> RecordPlace | None:
+    query = f"SELECT r.logged_at, r.record_no FROM payload_records r WHERE {statement.where} {_NEWEST_FIRST} OFFSET :passed LIMIT 1"  # noqa: S608
+    row = session.execute(text(query), statement.values | {"passed": count - 1}).one_or_none()
+    return None if row is None else RecordPlace(row.logged_at, row.record_no)

@@ -1,0 +1,180 @@
+"""Reads the records of a check's window: payload, feedback, and the features of records still to be perturbed.
+
+`app/checks/window.py` says which records make a window; here are its queries.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+import pyarrow as pa
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from ...domain.checks import Span
+from ...domain.deployments import FieldKind, RecordSchema
+from ...domain.values import Scalar
+from ..database.arrow import ArrowReader, Parameter
+
+VALUE_PREFIX = "value_"
+"""Column `value_0` holds the first asked-for column, and so on: names of features never reach the SQL."""
+
+# The records of a window, for queries that read them and for queries that only ask which they are.
+_IN_SPAN = "FROM payload_records WHERE deployment_no = $1 AND schema_version = $2 AND logged_at >= $3 AND logged_at < $4"
+_NEWEST_PAYLOAD = f"{_IN_SPAN} ORDER BY logged_at DESC, record_no DESC LIMIT $5"
+
+# OFFSET 0 keeps the lookup one of its own, by the whole key. As a plain join, the planner may instead go through all of a
+# deployment's records for every label: to statistics from before a bulk load, the deployment looks empty.
+_NEWEST_FEEDBACK = """
+    FROM feedback_records f
+    LEFT JOIN LATERAL (SELECT * FROM payload_records r WHERE r.deployment_no = f.deployment_no
+                       AND r.logged_at = f.record_logged_at AND r.record_no = f.record_no OFFSET 0) p ON true
+    WHERE f.deployment_no = $1 AND (f.record_no IS NULL OR p.record_no IS NOT NULL)
+      AND coalesce(p.schema_version, f.schema_version) = $2 AND f.usable_at >= $3 AND f.usable_at < $4
+    ORDER BY f.usable_at DESC, f.feedback_no DESC LIMIT $5
+"""
+_PREDICTED = "coalesce(p.label, p.prediction, f.predicted_label, f.predicted)::text AS predicted"
+
+_DECODER = msgspec.json.Decoder(list[str | float | int | bool | None])
+
+
+@dataclass(frozen=True, slots=True)
+class WindowQuery:
+    """Records to read, the columns wanted of them (in this order), and whether the model's probabilities are wanted, too."""
+
+    deployment_no: int
+    schema: RecordSchema
+    columns: tuple[str, ...]
+    with_probabilities: bool = False
+
+    def values(self, features: str, meta: str) -> str:
+        """Returns the SQL of the wanted columns: numeric columns as float8, others as text, absent values as NULL."""
+        sql = {
+            column.name: f"({source}->>{position}){'::float8' if column.kind is FieldKind.NUMERIC else ''}"
+            for source, columns in ((meta, self.schema.meta), (features, self.schema.features))
+            for position, column in enumerate(columns)
+        }
+        return "".join(f", {sql[name]} AS {VALUE_PREFIX}{no}" for no, name in enumerate(self.columns))
+
+
+def count_payload(reader: ArrowReader, query: WindowQuery, span: Span) -> int:
+    """Returns the number of records logged in the span under the current schema version."""
+    parameters: list[Parameter] = [query.deployment_no, query.schema.version, span.start, span.end]
+    table = reader.table(f"SELECT count(*) AS n {_IN_SPAN}", parameters)
+    return int(table["n"][0].as_py())
+
+
+def newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+    """Returns the newest records logged in the span, newest first.
+
+    Columns: record_no, logged_at, record_id, model_revision, outcome (JSON text of the decoded label or the prediction),
+    probability (JSON text, NULL where there is none) if it is wanted, value_0 ….
+    """
+    probability = ", probability#>>'{}' AS probability" if query.with_probabilities else ""
+    return reader.table(
+        # Only positions of columns are written into the statement, never a name or a value.
+        f"""SELECT record_no, logged_at, record_id, model_revision, coalesce(label, prediction)::text AS outcome
+                   {probability} {query.values("features", "meta")} {_NEWEST_PAYLOAD}""",
+        _parameters(query, span, limit),
+    )
+
+
+def newest_payload_numbers(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+    """Returns which records `newest_payload` would give, as record_no alone: a fraction of its time, for no column is unpacked."""
+    return reader.table(f"SELECT record_no {_NEWEST_PAYLOAD}", _parameters(query, span, limit))
+
+
+def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+    """Returns the newest ground-truth labels that became usable in the span, newest first, without those whose payload record is gone.
+
+    Columns: feedback_no, feedback_id, record_no (NULL where the label came with features of its own), model_revision (of the prediction),
+    label and predicted (JSON texts; predicted is NULL where the model has not been asked yet), probability (JSON text, NULL where
+    there is none) if it is wanted, value_0 ….
+    """
+    probability = ", coalesce(p.probability, f.predicted_probability)#>>'{}' AS probability" if query.with_probabilities else ""
+    return reader.table(
+        # Only positions of columns are written into the statement, as above.
+        f"""SELECT f.feedback_no, f.feedback_id, f.record_no, coalesce(p.model_revision, f.predicted_revision) AS model_revision,
+                   f.label::text AS label, {_PREDICTED} {probability}
+                   {query.values("coalesce(p.features, f.features)", "coalesce(p.meta, f.meta)")} {_NEWEST_FEEDBACK}""",
+        _parameters(query, span, limit),
+    )
+
+
+def newest_feedback_numbers(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+    """Returns which labels `newest_feedback` would give, as feedback_no and predicted."""
+    return reader.table(f"SELECT f.feedback_no, {_PREDICTED} {_NEWEST_FEEDBACK}", _parameters(query, span, limit))
+
+
+def is_logged_between(reader: ArrowReader, deployment_no: int, span: Span) -> bool:
+    """Returns whether a record was logged, or a label became usable, in the span."""
+    table = reader.table(
+        "SELECT EXISTS (SELECT FROM payload_records WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at < $3)"
+        " OR EXISTS (SELECT FROM feedback_records WHERE deployment_no = $1 AND usable_at >= $2 AND usable_at < $3) AS is_logged",
+        [deployment_no, span.start, span.end],
+    )
+    return bool(table["is_logged"][0].as_py())
+
+
+def features_of(reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]) -> dict[int, list[Scalar | None]]:
+    """Returns the features (in schema order) of the given records, all of which were logged within the span, both ends included."""
+    table = reader.table(
+        "SELECT record_no, features::text AS features FROM payload_records"
+        " WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[])",
+        [deployment_no, span.start, span.end, "{" + ",".join(map(str, record_nos)) + "}"],
+    )
+    return dict(zip(table["record_no"].to_pylist(), map(_DECODER.decode, table["features"].to_pylist()), strict=True))
+
+
+def probabilities_of(reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]) -> dict[int, str]:
+    """Returns the probabilities (JSON texts) of those given records that have one; all were logged in the span, both ends included."""
+    table = reader.table(
+        "SELECT record_no, probability#>>'{}' AS probability FROM payload_records"
+        " WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[])"
+        " AND probability IS NOT NULL",
+        [deployment_no, span.start, span.end, "{" + ",".join(map(str, record_nos)) + "}"],
+    )
+    return dict(zip(table["record_no"].to_pylist(), table["probability"].to_pylist(), strict=True))
+
+
+def answer_of(reader: ArrowReader, deployment_no: int, outcome: str) -> tuple[str, str | None] | None:
+    """Returns the prediction and label (JSON texts) of the newest record with that outcome (JSON text)."""
+    table = reader.table(
+        "SELECT prediction::text AS prediction, label::text AS label FROM payload_records"
+        " WHERE deployment_no = $1 AND coalesce(label, prediction) = $2::text::jsonb ORDER BY logged_at DESC, record_no DESC LIMIT 1",
+        [deployment_no, outcome],
+    )
+    return (table["prediction"][0].as_py(), table["label"][0].as_py()) if table.num_rows else None
+
+
+def feedback_features(session: Session, deployment_no: int, feedback_ids: Sequence[str]) -> dict[str, list[object]]:
+    """Returns the features (in schema order) of the given ground-truth labels, by feedback id."""
+    rows = session.execute(
+        text("SELECT feedback_id, features FROM feedback_records WHERE deployment_no = :deployment_no AND feedback_id = ANY(:ids)"),
+        {"deployment_no": deployment_no, "ids": list(feedback_ids)},
+    )
+    return {row.feedback_id: row.features for row in rows}
+
+
+def match_pending_feedback(session: Session, deployment_no: int) -> None:
+    """Joins labels that came before their payload record to the record, where it has arrived meanwhile.
+
+    `usable_at` becomes the moment the later half was logged, whenever this runs, so the hours they belong to never depend on it.
+    """
+    session.execute(
+        text(
+            # Scalar queries, as in `newest_feedback`: looked up by the whole key, whatever the statistics say.
+            """UPDATE feedback_records f
+               SET (record_no, record_logged_at, usable_at) = (
+                   SELECT k.record_no, k.logged_at, greatest(f.logged_at, k.logged_at) FROM payload_keys k
+                   WHERE k.deployment_no = f.deployment_no AND k.record_id = f.feedback_id)
+               WHERE f.deployment_no = :deployment_no AND f.usable_at IS NULL
+                 AND (SELECT k.record_no FROM payload_keys k
+                      WHERE k.deployment_no = f.deployment_no AND k.record_id = f.feedback_id) IS NOT NULL"""
+        ),
+        {"deployment_no": deployment_no},
+    )
+
+
+def _parameters(query: WindowQuery, span: Span, limit: int) -> list[Parameter]:
+    return [query.deployment_no, query.schema.version, span.start, span.end, limit]

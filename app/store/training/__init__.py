@@ -1,0 +1,1 @@
+"""Training data and what was found in them."""

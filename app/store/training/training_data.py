@@ -1,0 +1,136 @@
+"""Stored training data: the domain's TrainingData to rows and back."""
+
+from typing import Any
+
+from sqlalchemy import delete, insert, select
+from sqlalchemy.orm import Session
+
+from ...domain.training_data import Cell, CountedBy, Distribution, LabelTable, TrainingData, TrainingForm, TrainingSummary
+from ...domain.values import GroupValue, Range
+from ..tables import TrainingDataRow, TrainingDistributionRow, TrainingTableRow
+from .correlations import store_correlations
+
+
+def store_training_data(session: Session, deployment_no: int, data: TrainingData) -> None:
+    """Stores an upload in the place of an earlier one."""
+    # With it, the database deletes distributions, tables and correlations.
+    delete_training_data(session, deployment_no)
+    summary = {
+        "form": data.summary.form.value,
+        "label": data.summary.label,
+        "weight": data.summary.weight,
+        "records": data.summary.records,
+        "schema_version": data.summary.schema_version,
+        "labels": _distribution_json(data.summary.labels),
+        "absent": list(data.summary.absent),
+        "processed_at": data.summary.processed_at,
+        "processing_seconds": data.summary.processing_seconds,
+    }
+    session.execute(insert(TrainingDataRow).values(deployment_no=deployment_no, **summary))
+    distributions = [
+        {"deployment_no": deployment_no, "position": position, "distribution": _distribution_json(one)}
+        for position, one in enumerate(data.distributions)
+    ]
+    tables = [
+        {
+            "deployment_no": deployment_no,
+            "attribute": table.counted_by.attribute,
+            "counted_by": {
+                "favourable": list(table.counted_by.favourable),
+                "unfavourable": list(table.counted_by.unfavourable),
+                "groups": [
+                    [feature, list(monitored), None if reference is None else list(reference)]
+                    for feature, monitored, reference in table.counted_by.groups
+                ],
+                "strata": table.counted_by.strata,
+            },
+            "cells": table.cells,
+            "reason": table.reason,
+        }
+        for table in data.tables
+    ]
+    if distributions:
+        session.execute(insert(TrainingDistributionRow), distributions)
+    if tables:
+        session.execute(insert(TrainingTableRow), tables)
+    store_correlations(session, deployment_no, data.correlated)
+
+
+def training_summary_of(session: Session, deployment_no: int) -> TrainingSummary | None:
+    """Returns the upload that counts, if there is one."""
+    row = session.get(TrainingDataRow, deployment_no)
+    if row is None:
+        return None
+    return TrainingSummary(
+        form=TrainingForm(row.form),
+        label=row.label,
+        weight=row.weight,
+        records=row.records,
+        schema_version=row.schema_version,
+        labels=_distribution(row.labels),
+        absent=tuple(row.absent),
+        processed_at=row.processed_at,
+        processing_seconds=row.processing_seconds,
+    )
+
+
+def distributions_of(session: Session, deployment_no: int, column: str | None = None) -> tuple[Distribution, ...]:
+    """Returns the stored distributions, in the order of the upload; with `column`, those that hold it."""
+    statement = select(TrainingDistributionRow.distribution).where(TrainingDistributionRow.deployment_no == deployment_no)
+    if column is not None:
+        statement = statement.where(TrainingDistributionRow.distribution["columns"].contains([column]))
+    return tuple(map(_distribution, session.scalars(statement.order_by(TrainingDistributionRow.position))))
+
+
+def label_tables_of(session: Session, deployment_no: int) -> tuple[LabelTable, ...]:
+    """Returns the stored count tables."""
+    rows = session.scalars(
+        select(TrainingTableRow).where(TrainingTableRow.deployment_no == deployment_no).order_by(TrainingTableRow.attribute)
+    )
+    tables = []
+    for row in rows:
+        stored = row.counted_by
+        counted_by = CountedBy(
+            favourable=tuple(stored["favourable"]),
+            unfavourable=tuple(stored["unfavourable"]),
+            groups=tuple(
+                (feature, tuple(monitored), None if reference is None else tuple(reference))
+                for feature, monitored, reference in stored["groups"]
+            ),
+            strata=stored["strata"],
+        )
+        tables.append(LabelTable(counted_by, row.cells, row.reason))
+    return tuple(tables)
+
+
+def delete_training_data(session: Session, deployment_no: int) -> bool:
+    """Deletes the upload; returns whether there was one."""
+    gone = delete(TrainingDataRow).where(TrainingDataRow.deployment_no == deployment_no).returning(TrainingDataRow.deployment_no)
+    return session.scalar(gone) is not None
+
+
+def _distribution_json(distribution: Distribution) -> dict[str, Any]:
+    """Returns each cell as [values, label, records], and the weight and squares where there are any."""
+    return {
+        "columns": list(distribution.columns),
+        "note": distribution.note,
+        "cells": [
+            [[_value_json(value) for value in cell.values], _value_json(cell.label), cell.records]
+            + ([] if cell.weight is None else [cell.weight, cell.squares])
+            for cell in distribution.cells
+        ],
+    }
+
+
+def _distribution(stored: dict[str, Any]) -> Distribution:
+    cells = tuple(Cell(tuple(map(_value, values)), _value(label), *counted) for values, label, *counted in stored["cells"])
+    return Distribution(tuple(stored["columns"]), cells, stored["note"])
+
+
+def _value_json(value: GroupValue | None) -> Any:  # noqa: ANN401 - a scalar, a list of two, or null
+    return [value.lo, value.hi] if isinstance(value, Range) else value
+
+
+def _value(stored: Any) -> GroupValue | None:  # noqa: ANN401 - as above
+    found: GroupValue | None = Range(*stored) if isinstance(stored, list) else stored
+    return found

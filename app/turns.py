@@ -1,0 +1,121 @@
+"""Turns and room that callers share fairly, each identified by a name: a key, an address."""
+
+import asyncio
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from .errors import Unavailable
+
+
+class Turns:
+    """Limits the number of workers at once. Callers take turns, however much one of them asks for. Belongs to one event loop."""
+
+    def __init__(
+        self, at_once: int, *, busy: str, waiting: int = 10_000, waiting_each: int = 10_000, wait_seconds: float | None = None
+    ) -> None:
+        self._free = at_once
+        self._busy = busy
+        self._most = waiting
+        self._most_each = waiting_each
+        self._wait_seconds = wait_seconds
+        self._queues: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+
+    @asynccontextmanager
+    async def turn(self, caller: str) -> AsyncIterator[None]:
+        """Waits for a turn, and holds it until the block ends.
+
+        Raises:
+            Unavailable: too many are waiting, in total or of this caller, or the wait took too long.
+        """
+        if self._free and not self._queues:
+            self._free -= 1
+        else:
+            await self._wait(caller)
+        try:
+            yield
+        finally:
+            self._pass_on()
+
+    async def _wait(self, caller: str) -> None:
+        queue = self._queues.get(caller, deque())
+        if len(queue) >= self._most_each or sum(map(len, self._queues.values())) >= self._most:
+            raise Unavailable(self._busy)
+        place = asyncio.get_running_loop().create_future()
+        queue.append(place)
+        self._queues[caller] = queue
+        try:
+            async with asyncio.timeout(self._wait_seconds):
+                await place
+        except BaseException as error:
+            if place.done() and not place.cancelled():
+                self._pass_on()  # the turn came at that very moment
+            elif place in (waiting := self._queues.get(caller, deque())):
+                waiting.remove(place)
+                if not waiting:
+                    del self._queues[caller]
+            if isinstance(error, TimeoutError):
+                raise Unavailable(self._busy) from error
+            raise
+
+    def _pass_on(self) -> None:
+        while self._queues:
+            caller, queue = self._queues.popitem(last=False)
+            place = queue.popleft()
+            if queue:
+                self._queues[caller] = queue  # at the end: the other callers come first
+            if not place.done():
+                place.set_result(None)
+                return
+        # Nobody waits: the turn is free again.
+        self._free += 1
+
+
+class Room:
+    """Counts the units in use, in total and by caller."""
+
+    def __init__(self, total: int, *, each: int, busy: str, busy_each: str) -> None:
+        self._total = total
+        self._each = each
+        self._busy = busy
+        self._busy_each = busy_each
+        self._taken: Counter[str] = Counter()
+        self._all = 0
+
+    def take(self, caller: str, amount: int) -> None:
+        """Adds an amount, even if `require` would refuse it; `give_back` removes it in either case."""
+        self._all += amount
+        self._taken[caller] += amount
+
+    def give_back(self, caller: str, amount: int) -> None:
+        """Removes an amount that was added."""
+        self._all -= amount
+        self._taken[caller] -= amount
+        if not self._taken[caller]:
+            # Otherwise every caller that ever came would stay in memory.
+            del self._taken[caller]
+
+    def require(self, caller: str) -> None:
+        """Returns if the amounts in use are within the bounds.
+
+        Raises:
+            Unavailable: they are not, in total or for this caller.
+        """
+        if self._taken[caller] > self._each:
+            raise Unavailable(self._busy_each)
+        if self._all > self._total:
+            raise Unavailable(self._busy)
+
+    @contextmanager
+    def place(self, caller: str) -> Iterator[None]:
+        """Takes one unit until the block ends.
+
+        Raises:
+            Unavailable: none is free, in total or for this caller.
+        """
+        self.take(caller, 1)
+        try:
+            self.require(caller)
+            yield
+        finally:
+            self.give_back(caller, 1)

@@ -1,0 +1,96 @@
+"""One figure of a check, found by the measurement that it is. The views are not built for it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy.orm import Session
+
+from ..domain.checks import CheckRun, DataSet, Measurement, Scope
+from ..domain.deployments import Deployment
+from ..errors import NotFound
+from ..metrics.catalogue import CATALOGUE
+from .check_source import counted_check, source_of
+from .check_views import ViewKind
+from .debiased_view import RATE_AFTER, RATE_BEFORE
+from .figures import Explanation, explained
+from .payload_view import EQUALITY, OPENSCALE, RATE
+from .training_view import training_figures
+from .viewing import check_of_view
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureKey:
+    """The members that identify a measurement of a check, under the names that REST gives them.
+
+    `group` is there in the scope `group` only, and may be empty: values may be blank. `attribute` None: of all records.
+    """
+
+    metric: str
+    data: DataSet
+    scope: Scope
+    attribute: str | None
+    group: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _TableRates:
+    """Rates that the views measure from a stored table where the monitor does not pick them."""
+
+    table: DataSet
+    metrics: frozenset[str]
+
+
+_UNPICKED: Final[Mapping[DataSet, _TableRates]] = {
+    DataSet.PAYLOAD: _TableRates(DataSet.PAYLOAD, frozenset({RATE})),
+    DataSet.PAYLOAD_PERTURBED: _TableRates(DataSet.BALANCED, frozenset({RATE, EQUALITY, OPENSCALE})),
+    DataSet.BALANCED: _TableRates(DataSet.BALANCED, frozenset({RATE})),
+    DataSet.DEBIASED: _TableRates(DataSet.DEBIASED, frozenset({RATE_BEFORE, RATE_AFTER})),
+}
+
+VIEW_OF_DATA: Final[Mapping[DataSet, ViewKind]] = {
+    DataSet.PAYLOAD: ViewKind.PAYLOAD,
+    DataSet.PAYLOAD_PERTURBED: ViewKind.PAYLOAD_PERTURBED,
+    DataSet.BALANCED: ViewKind.PAYLOAD_PERTURBED,
+    DataSet.FEEDBACK: ViewKind.PAYLOAD,
+    DataSet.TRAINING: ViewKind.TRAINING,
+    DataSet.DEBIASED: ViewKind.DEBIASED,
+    DataSet.DEBIASED_FEEDBACK: ViewKind.DEBIASED,
+}
+"""View that shows the figures of a data set."""
+
+
+def key_of(measurement: Measurement) -> FigureKey:
+    """Returns the key of a measurement: the same figure has the same key in every check."""
+    return FigureKey(
+        metric=measurement.metric,
+        data=measurement.data,
+        scope=measurement.scope,
+        attribute=measurement.attribute,
+        group=measurement.group,
+    )
+
+
+def explain_figure(session: Session, deployment: Deployment, check: CheckRun, key: FigureKey) -> Explanation:
+    """Returns the explanation of a figure of the check, or of the training data as they are now.
+
+    Raises:
+        NotFound: the check has no such figure.
+    """
+    counted = counted_check(session, check)
+    found: Iterable[Measurement] = ()
+    if key.data is DataSet.TRAINING:
+        found = training_figures(session, deployment)
+    elif key.metric in CATALOGUE:
+        rates = _UNPICKED.get(key.data)
+        source = source_of(session, counted, data=[] if rates is None else [rates.table], metrics={key.metric})
+        parts = None if rates is None else source.tables.get((rates.table, key.attribute or ""))
+        if rates is not None and parts is not None and key.metric in rates.metrics:
+            found = source.measured(key.data, key.attribute or "", key.metric, parts.whole)
+        else:
+            found = source.figures
+
+    measurement = next((one for one in found if key_of(one) == key), None)
+    if measurement is None:
+        raise NotFound("figure of this check", ", ".join(str(part) for part in (key.metric, key.attribute, key.group) if part))
+    return explained(measurement, None if key.data is DataSet.TRAINING else check_of_view(counted))

@@ -1,0 +1,53 @@
+"""Addresses of clients: behind a proxy, the one that a trusted proxy names."""
+
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+from ..settings import Network
+
+_IPV6_BITS = 64
+"""Bits of an IPv6 address that distinguish clients: one client commonly has all addresses that share them."""
+
+
+def client_address(scope: Scope, trusted: Sequence[Network]) -> str:
+    """Returns the address that a request came from; `` over a Unix socket.
+
+    `X-Forwarded-For` is read from its end, and only as far as trusted proxies wrote it: the rest may be made up.
+    """
+    address = scope["client"][0] if scope.get("client") else ""
+    if not trusted:
+        return address
+    named = [part.strip() for line in Headers(scope=scope).getlist("x-forwarded-for") for part in line.split(",")]
+    while named and is_within(address, trusted):
+        # Some proxies add the port, to an IPv6 address in brackets.
+        entry = named.pop()
+        stated = _parse(entry[1:].partition("]")[0] if entry.startswith("[") else entry) or _parse(entry.partition(":")[0])
+        if stated is None:
+            break
+        address = str(stated)
+    return address
+
+
+def client_of(address: str) -> str:
+    """Returns the part of an address that distinguishes clients: the address itself, or the /64 of an IPv6 address."""
+    parsed = _parse(address) if ":" in address else None
+    if isinstance(parsed, IPv6Address):
+        return str(ip_network((parsed, _IPV6_BITS), strict=False))
+    return str(parsed or address)
+
+
+def is_within(address: str, networks: Sequence[Network]) -> bool:
+    """Returns whether the address lies in one of the networks."""
+    parsed = _parse(address) if networks else None
+    return parsed is not None and any(parsed in network for network in networks)
+
+
+def _parse(address: str) -> IPv4Address | IPv6Address | None:
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return None
+    return getattr(parsed, "ipv4_mapped", None) or parsed

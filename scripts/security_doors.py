@@ -1,0 +1,313 @@
+"""Attacks its own service on loopback, and says whether others were still served: heads, half-open requests, reports, bodies.
+
+    .venv/bin/python scripts/security_doors.py [--code FOLDER]
+
+Starts `evenhand serve` of the code in FOLDER (default: this repository) in a temporary folder, with its own database and on a free
+port, and ends it again. Needs Linux (/proc) and a few minutes. The exit status is 1 if an attack got through.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import httpx
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+HOST = "127.0.0.1"
+
+CONNECTIONS = 200
+HEAD_BYTES = 1_000_000
+GOOD_REQUESTS = 20
+MAX_GROWTH_MB = 50
+REPORTS = 40
+MAX_SAMPLES = 1000
+MAX_RATIO = 3.0
+BODIES, BODY_BYTES, BODY_PART = 8, 64 * 2**20 - 8192, 8192
+"""Bodies sent at once, bytes of each and bytes of a part; together they just fill the room of all ingestion bodies."""
+SAMPLE_SECONDS = 0.05
+START_SECONDS = 180
+PATIENCE_SECONDS = 60
+
+_FEATURES = [{"name": "age", "type": "integer"}, {"name": "sex", "type": "string"}]
+_DEPLOYMENT = {
+    "id": "doors",
+    "name": "Doors",
+    "problem_type": "binary",
+    "features": _FEATURES,
+    "outputs": {"prediction": "prediction"},
+    "model_revision": "1",
+}
+_MONITOR = {
+    "favourable": [1],
+    "unfavourable": [0],
+    "attributes": [{"feature": "sex", "monitored": ["female"], "reference": ["male"], "threshold": 0.8}],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A running service: its address, the process that answers, and two keys."""
+
+    port: int
+    pid: int
+    admin: str
+    logger: str
+
+    def client(self, key: str) -> httpx.AsyncClient:
+        """Returns a client with that key."""
+        headers = {"Authorization": f"Bearer {key}"}
+        return httpx.AsyncClient(base_url=f"http://{HOST}:{self.port}", headers=headers, timeout=PATIENCE_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Results of an attack: megabytes of the API before and at most, and the number of good requests answered meanwhile."""
+
+    attack: str
+    before: float
+    peak: float
+    good: int
+    is_memory_bounded: bool = True
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether others were served, and the memory stayed within bounds."""
+        return self.good == GOOD_REQUESTS and not (self.is_memory_bounded and self.peak - self.before > MAX_GROWTH_MB)
+
+    def __str__(self) -> str:
+        bounds = f"{self.before:>8.0f} {self.peak:>8.0f} {self.peak - self.before:>+8.0f}"
+        return f"{self.attack:<44} {bounds} {self.good:>4} of {GOOD_REQUESTS}  {'pass' if self.is_passed else 'FAIL'}"
+
+
+def main() -> int:
+    """Runs every attack; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--code", type=Path, default=REPOSITORY, metavar="FOLDER", help="the repository whose service is attacked")
+    code = parser.parse_args().code.resolve()
+    with running(code) as service:
+        return asyncio.run(_attack_all(service))
+
+
+async def _attack_all(service: Service) -> int:
+    print(f"{'attack':<44} {'RSS MB':>8} {'peak':>8} {'growth':>8} {'good answers':>10}", flush=True)
+    outcomes = []
+    for attack, name, is_memory_bounded in (
+        (large_heads, f"{CONNECTIONS} connections send {HEAD_BYTES // 1000} kB of headers", True),
+        (half_open, f"{CONNECTIONS} half-open requests stay", True),
+        (slow_bodies, f"{BODIES} slow bodies of {round(BODY_BYTES / 2**20)} MiB of one key", False),
+    ):
+        outcomes.append(await measured(service, name, attack, is_memory_bounded=is_memory_bounded))
+        print(outcomes[-1], flush=True)
+    ratio = await reports_ratio(service)
+    print(f"/v1/me while {REPORTS} reports are asked for takes {ratio:.1f} times as long (at most {MAX_RATIO:g}): ", end="")
+    print("pass" if ratio <= MAX_RATIO else "FAIL", flush=True)
+    return 0 if ratio <= MAX_RATIO and all(outcome.is_passed for outcome in outcomes) else 1
+
+
+async def measured(service: Service, name: str, attack: Callable[[Service], "Attack"], *, is_memory_bounded: bool) -> Outcome:
+    """Measures the service during the attack."""
+    with Memory(service.pid) as memory:
+        async with attack(service) as ask:
+            good = 0
+            for _ in range(GOOD_REQUESTS):
+                with contextlib.suppress(httpx.HTTPError):
+                    good += await ask()
+    return Outcome(name, memory.before, memory.peak, good, is_memory_bounded)
+
+
+Attack = contextlib.AbstractAsyncContextManager[Callable[[], Awaitable[bool]]]
+
+
+@asynccontextmanager
+async def large_heads(service: Service) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
+    """Sends heads that do not end, from many connections at once."""
+    header = b"x-%d: " + b"y" * 8000 + b"\r\n"
+    parts = [b"GET /v1/me HTTP/1.1\r\nhost: a\r\n", *(header % no for no in range(HEAD_BYTES // 8000))]
+    async with _crowd(service, CONNECTIONS, parts), _asking(service) as ask:
+        yield ask
+
+
+@asynccontextmanager
+async def half_open(service: Service) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
+    """Sends the beginnings of heads."""
+    async with _crowd(service, CONNECTIONS, [b"GET /v1/me HTTP/1.1\r\nhost: a\r\nx: "]), _asking(service) as ask:
+        yield ask
+
+
+@asynccontextmanager
+async def slow_bodies(service: Service) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
+    """Sends bodies of one key that lack their last bytes, while another key logs records."""
+    address = "/v1/deployments/doors/payload-records"
+    head = f"POST {address} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {service.admin}\r\ncontent-length: {BODY_BYTES + 1}\r\n\r\n"
+    part = b" " * BODY_PART
+    async with _crowd(service, BODIES, [head.encode(), *[part] * (BODY_BYTES // BODY_PART)]), service.client(service.logger) as client:
+
+        async def ask() -> bool:
+            body = b'{"records":[' + b",".join([b'{"features":{"age":1,"sex":"male"},"prediction":1}'] * 2000) + b"]}"
+            return (await client.post(address, content=body, headers={"Content-Type": "application/json"})).status_code == httpx.codes.OK
+
+        yield ask
+
+
+async def reports_ratio(service: Service) -> float:
+    """Returns how many times as long `/v1/me` takes while several reports are requested at once."""
+    async with service.client(service.admin) as client, service.client(service.admin) as crowd:
+        check = (await client.get("/v1/deployments/doors/checks")).json()["checks"][0]["id"]
+        address = f"/v1/deployments/doors/checks/{check}/report"
+        (await client.get(f"{address}.html")).raise_for_status()  # the first one loads what all need
+        alone = [await _seconds(client) for _ in range(GOOD_REQUESTS)]
+        reports = [asyncio.ensure_future(crowd.get(f"{address}.pdf")) for _ in range(REPORTS)]
+        under_load: list[float] = []
+        while len(under_load) < MAX_SAMPLES and not all(report.done() for report in reports):
+            under_load.append(await _seconds(client))
+        for report in reports:
+            report.cancel()
+        answers = await asyncio.gather(*reports, return_exceptions=True)
+    made = sum(isinstance(answer, httpx.Response) and answer.is_success for answer in answers)
+    print(f"/v1/me: median {statistics.median(alone) * 1000:.0f} ms alone; ", end="")
+    print(f"{statistics.median(under_load) * 1000:.0f} ms in {len(under_load)} requests during reports, of which {made} were made")
+    return statistics.median(under_load) / statistics.median(alone)
+
+
+async def _seconds(client: httpx.AsyncClient) -> float:
+    began = time.perf_counter()
+    with contextlib.suppress(httpx.HTTPError):
+        await client.get("/v1/me")
+    return time.perf_counter() - began
+
+
+@asynccontextmanager
+async def _asking(service: Service) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
+    async def ask() -> bool:
+        async with service.client(service.admin) as client:
+            return (await client.get("/v1/me")).status_code == httpx.codes.OK
+
+    yield ask
+
+
+@asynccontextmanager
+async def _crowd(service: Service, count: int, parts: list[bytes]) -> AsyncIterator[None]:
+    """Opens connections that send the parts, or as much of them as is accepted; they stay open until the block ends."""
+    connections = await asyncio.gather(*(asyncio.open_connection(HOST, service.port) for _ in range(count)))
+    try:
+        await asyncio.gather(*(_send(writer, parts) for _, writer in connections))
+        yield
+    finally:
+        for _, writer in connections:
+            writer.transport.abort()
+
+
+async def _send(writer: asyncio.StreamWriter, parts: list[bytes]) -> None:
+    with contextlib.suppress(ConnectionError, TimeoutError):
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            for part in parts:
+                writer.write(part)
+                await writer.drain()
+
+
+class Memory:
+    """The resident memory of a process in MB: before the block, and at most during it."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self.before = self.peak = self._now()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(SAMPLE_SECONDS):
+            self.peak = max(self.peak, self._now())
+
+    def _now(self) -> float:
+        pages = int(Path(f"/proc/{self._pid}/statm").read_text(encoding="ascii").split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+@contextmanager
+def running(code: Path) -> Iterator[Service]:
+    """Yields the service of that code, with a checked deployment, until the block ends."""
+    with tempfile.TemporaryDirectory(prefix="evenhand-doors-") as folder:
+        Path(folder).chmod(0o711)  # as root the database runs as another account
+        with socket.create_server((HOST, 0)) as free:
+            port = free.getsockname()[1]
+        known = {name: value for name, value in os.environ.items() if not name.startswith("EVENHAND_") and name != "DATABASE_URL"}
+        environment = {**known, "EVENHAND_DATA_DIR": f"{folder}/data", "EVENHAND_PORT": str(port), "EVENHAND_LOG_LEVEL": "ERROR"}
+        command = [sys.executable, "-m", "app.cli"]
+        with Path(folder, "log").open("wb") as log:
+            process = subprocess.Popen([*command, "serve"], cwd=code, env=environment, stdout=log, stderr=log)  # noqa: S603 - our own
+        try:
+            _until(lambda: _is_ready(port), "the service is ready")
+
+            def key(role: str) -> str:
+                made = [*command, "keys", "create", "--role", role, "--name", f"doors {role}"]
+                ended = subprocess.run(made, cwd=code, env=environment, check=True, capture_output=True, text=True)  # noqa: S603 - our own
+                return ended.stdout.strip()
+
+            service = Service(port, _api_process(process.pid), key("admin"), key("ingest"))
+            _prepare(service)
+            yield service
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _prepare(service: Service) -> None:
+    headers = {"Authorization": f"Bearer {service.admin}"}
+    with httpx.Client(base_url=f"http://{HOST}:{service.port}/v1", headers=headers, timeout=PATIENCE_SECONDS) as client:
+        client.post("/deployments", json=_DEPLOYMENT).raise_for_status()
+        client.put("/deployments/doors/fairness-monitor", json=_MONITOR).raise_for_status()
+        records = [
+            {"features": {"age": 30 + no % 30, "sex": ("male", "female")[no % 2]}, "prediction": int(no % 3 > 0)} for no in range(400)
+        ]
+        client.post("/deployments/doors/payload-records", json={"records": records}).raise_for_status()
+        client.post("/deployments/doors/checks").raise_for_status()
+        _until(lambda: client.get("/deployments/doors/checks").json()["checks"][0]["state"] == "succeeded", "the check has succeeded")
+
+
+def _is_ready(port: int) -> bool:
+    try:
+        return httpx.get(f"http://{HOST}:{port}/health/ready").is_success
+    except httpx.HTTPError:
+        return False
+
+
+def _until(holds: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while not holds():
+        if time.monotonic() > deadline:
+            raise SystemExit(f"Given up after {START_SECONDS} seconds of waiting until {what}.")
+        time.sleep(0.1)
+
+
+def _api_process(parent: int) -> int:
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            is_child = int(folder.joinpath("stat").read_text(encoding="ascii").rpartition(")")[2].split()[1]) == parent
+            if is_child and b"app.cli.api_process" in folder.joinpath("cmdline").read_bytes():
+                return int(folder.name)
+    raise SystemExit("The process of the API was not found.")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

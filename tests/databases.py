@@ -1,0 +1,147 @@
+"""Databases of tests: one test after another is lent the same one, emptied in between, because a new one takes thirty times as long."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+from psycopg import sql
+from sqlalchemy.engine import make_url
+
+UNSAFE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+"""For a server whose data nobody needs after a power cut. Tests of crashes run servers of their own, with the product's settings."""
+
+TRUNCATED_BYTES = 1_000_000
+"""From this size on a table is truncated, so that dead rows do not pile up. Below it, deleting its rows takes a tenth of the time."""
+
+_SCHEMA = """
+    SELECT oid, relname, relkind::text, relispartition FROM pg_class WHERE relnamespace = 'public'::regnamespace
+    UNION ALL SELECT attrelid, attname, atttypid::text, attnotnull FROM pg_attribute
+        WHERE attrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace)
+    UNION ALL SELECT oid, conname, contype::text, convalidated FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+    UNION ALL SELECT oid, proname, prokind::text, true FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+    UNION ALL SELECT oid, tgname, 'trigger', tgenabled = 'O' FROM pg_trigger
+    UNION ALL SELECT oid, nspname, 'schema', true FROM pg_namespace WHERE nspname NOT LIKE 'pg_%'
+"""
+"""Everything that a test may create, change or drop, by number: what was dropped and created again is another one."""
+
+_TABLES = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
+
+_RESTART = """
+    SELECT setval(seqrelid::regclass, seqstart, false) FROM pg_sequence
+    WHERE pg_sequence_last_value(seqrelid) IS NOT NULL
+"""
+
+
+class Databases:
+    """Copies of one template. Tests see no trace of each other: no rows, tables or connections, and numbers start at 1 again."""
+
+    def __init__(self, postgres_url: str, template: str) -> None:
+        self._postgres_url = postgres_url
+        self._template = template
+        self._free: list[_Copy] = []
+
+    @contextmanager
+    def lent(self) -> Iterator[str]:
+        """The address of an empty copy, nobody else's until the block ends."""
+        copy = self._free.pop() if self._free else self._made()
+        yield copy.url
+        if copy.is_emptied():
+            self._free.append(copy)
+        else:
+            self._drop(copy)
+
+    def drop(self) -> None:
+        """Drops the copies that nobody uses."""
+        while self._free:
+            self._drop(self._free.pop())
+
+    def _made(self) -> "_Copy":
+        name = f"test_{uuid4().hex}"
+        execute(self._postgres_url, f"CREATE DATABASE {name} TEMPLATE {self._template}")
+        return _Copy(name, address_of(self._postgres_url, name))
+
+    def _drop(self, copy: "_Copy") -> None:
+        copy.close()
+        execute(self._postgres_url, f"DROP DATABASE {copy.name} WITH (FORCE)")
+
+
+class _Copy:
+    """One database, with a connection of its own that empties it."""
+
+    def __init__(self, name: str, url: str) -> None:
+        self.name = name
+        self.url = url
+        self._connection = psycopg.connect(libpq(url), autocommit=True)
+        self._tables = self._tables_now()
+        self._schema = self._schema_now()
+        self._seeded = {table: self._rows(table) for table in self._filled(self._tables)}
+
+    def is_emptied(self) -> bool:
+        """Takes the rows and new tables of a test away. False if it changed something else, so that the database is of no more use."""
+        try:
+            self._end_connections()
+            with self._connection.transaction():
+                self._empty()
+            return self._schema_now() == self._schema and all(self._rows(table) == rows for table, rows in self._seeded.items())
+        except psycopg.Error:
+            return False
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._connection.close()
+
+    def _end_connections(self) -> None:
+        self._connection.execute(
+            "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+    def _empty(self) -> None:
+        # Foreign keys need not be followed from row to row: everything goes.
+        self._connection.execute("SET LOCAL session_replication_role = replica")
+        for table in self._tables_now() - self._tables:
+            self._connection.execute(sql.SQL("DROP TABLE IF EXISTS {} CASCADE").format(sql.Identifier(table)))
+        filled = self._filled(self._tables - self._seeded.keys())
+        for table in filled:
+            self._connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
+        large = [sql.Identifier(table) for table in filled if self._bytes(table) > TRUNCATED_BYTES]
+        if large:
+            self._connection.execute(sql.SQL("TRUNCATE {} CASCADE").format(sql.SQL(", ").join(large)))
+        self._connection.execute(_RESTART)
+
+    def _tables_now(self) -> frozenset[str]:
+        return frozenset(name for (name,) in self._connection.execute(_TABLES))
+
+    def _filled(self, tables: Iterable[str]) -> list[str]:
+        """Those that have rows."""
+        ordered = sorted(tables)
+        found = sql.SQL(", ").join(sql.SQL("EXISTS (SELECT FROM {})").format(sql.Identifier(table)) for table in ordered)
+        row = self._connection.execute(sql.SQL("SELECT {}").format(found)).fetchone()
+        return [table for table, is_filled in zip(ordered, row or (), strict=True) if is_filled]
+
+    def _bytes(self, table: str) -> int:
+        row = self._connection.execute("SELECT pg_relation_size(quote_ident(%s)::regclass)", [table]).fetchone()
+        return row[0] if row else 0
+
+    def _rows(self, table: str) -> list[tuple[Any, ...]]:
+        return self._connection.execute(sql.SQL("SELECT * FROM {}").format(sql.Identifier(table))).fetchall()
+
+    def _schema_now(self) -> frozenset[tuple[Any, ...]]:
+        return frozenset(self._connection.execute(_SCHEMA))
+
+
+def address_of(url: str, database: str) -> str:
+    """The same server's address with another database."""
+    return make_url(url).set(database=database).render_as_string(hide_password=False)
+
+
+def libpq(url: str) -> str:
+    """The address for psycopg itself."""
+    return make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+def execute(url: str, statement: str) -> None:
+    """Runs one statement outside any transaction."""
+    with psycopg.connect(libpq(url), autocommit=True) as connection:
+        connection.execute(statement.encode())

@@ -1,0 +1,154 @@
+"""Records that the model does not take: an MLflow server answers 400 to a whole page for one null in an integer column."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from app.checks.outcomes_of_copies import plan_copies
+from app.domain.checks import CheckState, DataSet, Trigger
+from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
+from app.domain.mitigation import MitigationSettings, Mode
+from app.errors import PageRefused
+from app.payloads.registry import PayloadFormat
+from app.records.grouping import NEITHER, Group, Grouping
+from app.store.database.engine import Database
+from app.store.mitigation.mitigation import put_settings
+from app.views.check_views import ViewKind
+from app.views.viewing import check_view
+from tests.integration.checks.conftest import APPLICANT, applicants, monitor_of
+from tests.models.strict import StrictServer, strict
+from tests.scenes import HOUR, NOON, Scene, scene
+
+BECAUSE = "null in the integer column 'income'"
+
+
+@pytest.fixture
+def strict_server() -> Iterator[StrictServer]:
+    with strict() as server:
+        yield server
+
+
+@pytest.fixture
+def picky(database: Database, strict_server: StrictServer) -> Scene:
+    """A deployment of that model, and 40 records of which 3 hold the null."""
+    endpoint = Endpoint(url=strict_server.mlflow_url, payload_format=PayloadFormat.MLFLOW, page_size=10)
+    stage = scene(database, APPLICANT, monitor_of(), endpoint=endpoint)
+    people = applicants(20, 20, 10)
+    for place in (3, 7, 25):
+        people[place] |= {"income": None}
+    stage.log(people, NOON)
+    return stage
+
+
+def test_a_null_in_an_integer_column_costs_its_record_and_not_the_check(picky: Scene) -> None:
+    found = picky.check(NOON)
+
+    window = found.run.window or {}
+    assert found.run.state is CheckState.SUCCEEDED
+    assert window["records_not_scored"] == {"sex": 3}
+    assert window["not_scored_because"] == [{"columns": ["income"], "reason": BECAUSE, "records": 3}]
+    impact = found.get("disparate_impact", "balanced", "sex", "female")
+    assert impact.details.records_not_scored == 3
+    assert impact.n == 37
+
+
+def test_the_figures_are_those_of_the_window_without_the_records(picky: Scene, database: Database, strict_server: StrictServer) -> None:
+    endpoint = Endpoint(url=strict_server.mlflow_url, payload_format=PayloadFormat.MLFLOW)
+    without = scene(database, APPLICANT, monitor_of(), endpoint=endpoint, deployment_id="without")
+    without.number_from(1001)
+    without.log([one for place, one in enumerate(applicants(20, 20, 10)) if place not in (3, 7, 25)], NOON)
+
+    found, expected = picky.check(NOON), without.check(NOON)
+
+    mine, other = (
+        [
+            (one.metric, one.data, one.scope, one.group, one.value, one.lower, one.upper, one.n)
+            for one in result.measurements
+            if one.data in {DataSet.BALANCED, DataSet.PAYLOAD_PERTURBED, DataSet.DEBIASED}
+        ]
+        for result in (found, expected)
+    )
+    assert mine == other
+    assert {one[1] for one in mine} == {DataSet.BALANCED, DataSet.PAYLOAD_PERTURBED, DataSet.DEBIASED}
+
+
+def test_a_record_of_which_one_copy_is_refused_is_on_neither_side() -> None:
+    column = Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
+    groups = (Group("female", "monitored", "female"), Group("male", "reference", "male"), Group("other", "reference", "other"))
+    copies = plan_copies(Grouping(column, groups, np.array([0, 0, 1])), np.array([1, 0, 1]), monitor_of(), seen_by_model=True)
+    copies.add(1, np.array([0, 1]), np.array([1, 1]))
+    copies.add(2, np.array([1]), np.array([1]))
+    copies.refuse(2, np.array([0]))
+
+    copies.leave_out_refused()
+
+    assert copies.codes.tolist() == [NEITHER, 0, 1]
+    assert copies.classified.tolist() == [[0, 0, 0], [0, 1, 1], [0, 0, 0]]
+    assert copies.favourable.tolist() == copies.classified.tolist()
+
+
+def test_the_page_and_progress_say_how_many_were_not_taken(picky: Scene) -> None:
+    run = picky.check(NOON).run
+
+    with picky.database.transaction() as session:
+        view = check_view(session, picky.deployment, run, ViewKind.PAYLOAD_PERTURBED)
+
+    assert any("3 of sex" in note and BECAUSE in note for note in view.notes)
+    assert any("refused by it" in progress.step for progress in picky.reported)
+
+
+def test_records_that_were_answered_are_not_asked_again_and_a_check_for_now_asks_again_about_the_others(
+    picky: Scene, strict_server: StrictServer
+) -> None:
+    first = picky.check(NOON, trigger=Trigger.SCHEDULE)
+    rows = strict_server.counts.rows
+
+    carried = picky.check(NOON + HOUR, trigger=Trigger.SCHEDULE)
+    assert (carried.run.window or {})["carried_from"] == first.run.id
+    assert (carried.run.window or {})["records_not_scored"] == {"sex": 3}
+    assert strict_server.counts.rows == rows
+
+    strict_server.integer = "age"
+    repaired = picky.check(NOON, trigger=Trigger.REQUEST)
+    assert "records_not_scored" not in (repaired.run.window or {})
+    assert strict_server.counts.rows == rows + 3
+    assert repaired.get("disparate_impact", "balanced", "sex", "female").n == 40
+
+
+def test_labelled_records_that_are_not_taken_are_left_out_of_the_feedback(picky: Scene) -> None:
+    rows = [{"label": no % 2, "sex": "female", "income": None if no < 2 else 90_000, "age": 30} for no in range(12)]
+    picky.label_features(rows, NOON)
+
+    found = picky.check(NOON)
+
+    assert (found.run.window or {})["labels_not_scored"] == 2
+    assert found.get("accuracy", "feedback", scope="overall").n == 10
+
+
+def test_a_model_that_refuses_everything_fails_the_check_with_its_own_words(picky: Scene, strict_server: StrictServer) -> None:
+    strict_server.refuses_all = True
+
+    with pytest.raises(PageRefused, match=r"answered 400 Bad Request .*Failed to enforce schema"):
+        picky.check(NOON)
+
+
+def test_a_model_that_takes_no_copy_of_a_group_fails_the_check_with_its_own_words(database: Database, strict_server: StrictServer) -> None:
+    endpoint = Endpoint(url=strict_server.mlflow_url, payload_format=PayloadFormat.MLFLOW)
+    stage = scene(database, APPLICANT, monitor_of(), endpoint=endpoint)
+    men, women = applicants(20, 0), applicants(0, 20, prefix="w")
+    stage.log([*({**man, "income": None} for man in men), *women], NOON)  # copies of men into women are all refused
+
+    with pytest.raises(PageRefused, match=r"Failed to enforce schema"):
+        stage.check(NOON)
+
+
+@pytest.mark.parametrize("mode", [Mode.LIFT_ONLY, Mode.REFERENCE_SUBSTITUTION])
+def test_mitigation_leaves_records_as_they_are_whose_copies_were_not_taken(picky: Scene, mode: Mode) -> None:
+    with picky.database.transaction() as session:
+        put_settings(session, picky.deployment.no, MitigationSettings(mode=mode))
+
+    found = picky.check(NOON)
+
+    assert found.run.state is CheckState.SUCCEEDED
+    assert found.get("disparate_impact_after", DataSet.DEBIASED.value, "sex", "female").details.records_not_scored == 3

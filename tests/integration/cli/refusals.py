@@ -1,0 +1,25 @@
+"""The commands that open the database, and what the fixture `refusal` runs them with."""
+
+from collections.abc import Callable, Mapping
+
+Refusal = Callable[[str, Mapping[str, str]], str]
+"""Of a command's name and the variables it is given: the one line that it says on its way out, with status 1."""
+
+PASSWORD = "open-sesame-please"  # noqa: S105 - of nobody
+
+DATABASE_COMMANDS = {
+    "serve": ("serve",),
+    "worker": ("worker",),
+    "migrate": ("migrate",),
+    "check": ("check", "credit-risk"),
+    "keys create": ("keys", "create", "--role", "admin"),
+    "keys list": ("keys", "list"),
+    "keys revoke": ("keys", "revoke", "abcdefgh"),
+    "users create": ("users", "create", "ada", "--role", "read"),
+    "users list": ("users", "list"),
+    "users password": ("users", "password", "ada"),
+    "users disable": ("users", "disable", "ada"),
+    "users enable": ("users", "enable", "ada"),
+    "backup": ("backup", "new.backup"),
+    "example": ("example", "--once"),
+}

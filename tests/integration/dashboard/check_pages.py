@@ -1,0 +1,36 @@
+"""Scenes and readers that the tests of the pages of checks share."""
+
+import html
+import re
+
+from sqlalchemy import update
+
+from app.domain.checks import CheckRun
+from app.store.tables import CheckRow
+from tests.integration.checks.conftest import applicants
+from tests.scenes import NOON, Scene
+
+CHECKS = "/deployments/a-model/checks"
+HOSTILE = "<script>alert('x')</script> & \"so\" on"
+
+
+def checked(stage: Scene) -> CheckRun:
+    """A check of 20 men, of whom all are approved, and 30 women, of whom 6 are."""
+    stage.log(applicants(20, 30, 6), NOON)
+    return stage.check(NOON).run
+
+
+def set_check(stage: Scene, check: CheckRun, **values: object) -> None:
+    with stage.database.transaction() as session:
+        session.execute(update(CheckRow).where(CheckRow.no == check.no).values(values))
+
+
+def words(text: str) -> str:
+    """What a page says, without its tags."""
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", text)))
+
+
+def figures(text: str) -> list[str]:
+    """The addresses of the figures on a page."""
+    found = re.findall(r'href="([^"]*/figure\?[^"]*)"', text)
+    return list(dict.fromkeys(f"{CHECKS}/{html.unescape(address)}" for address in found))

@@ -1,0 +1,36 @@
+"""The parts of an endpoint's answer that a caller sees."""
+
+import asyncio
+import re
+
+import httpx
+import pytest
+
+from app.domain.deployments import Endpoint
+from app.errors import ScoringFailed
+from app.outbound.failures import excerpt, without_excerpt
+from app.scoring.asking import Asker
+from tests.unit.outbound.clock import FakeTime
+
+SECRET = 'an internal page says ".hello'  # noqa: S105 - no password
+
+
+@pytest.mark.parametrize(
+    "response", [httpx.Response(404, text=SECRET), httpx.Response(302, text=SECRET, headers={"location": f"/{SECRET[:11]}"})]
+)
+@pytest.mark.parametrize("quotes", [True, False])
+def test_an_answer_is_quoted_only_if_it_may_be(response: httpx.Response, *, quotes: bool) -> None:
+    asker = Asker(Endpoint(url="http://model.example.com/score"), FakeTime().timing, quotes=quotes)
+
+    with pytest.raises(ScoringFailed) as found:
+        asyncio.run(asker.ask(httpx.MockTransport(lambda _request: response), b"{}", page=0))
+
+    assert ("internal" in str(found.value)) is quotes
+    assert re.search("answered (404|302)", str(found.value))
+    assert "internal page" not in without_excerpt(str(found.value))
+
+
+def test_a_sentence_without_its_excerpt_keeps_what_happened_and_what_to_do() -> None:
+    sentence = f"The model's endpoint answered 500.{excerpt(SECRET)} Look at the model server."
+
+    assert without_excerpt(sentence) == "The model's endpoint answered 500. Look at the model server."

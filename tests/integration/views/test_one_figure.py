@@ -1,0 +1,99 @@
+"""One figure by its measurement: the same that the views show, found without them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from app.domain.checks import CheckRun, DataSet, Measurement, Scope, Trigger
+from app.domain.deployments import Endpoint
+from app.domain.monitors import MonitoredAttribute
+from app.errors import NotFound
+from app.store.database.engine import Database
+from app.views.check_views import CheckView, GroupShare, ViewKind
+from app.views.figures import Explanation
+from app.views.one_figure import FigureKey, explain_figure, key_of
+from app.views.viewing import check_view
+from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
+from tests.integration.views.test_check_views import AGE
+from tests.integration.views.training import put_training
+from tests.models.rules import RuleScorer
+from tests.models.serving import ModelServer, serve
+from tests.scenes import HOUR, NOON, Scene, scene
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with serve(RuleScorer()) as running:
+        yield running
+
+
+@pytest.fixture
+def stage(database: Database, server: ModelServer) -> Scene:
+    """A deployment whose monitor picks none of the rates that the views show."""
+    picked = ("disparate_impact", "disparate_impact_before", "disparate_impact_after", "balanced_disparate_impact_before")
+    monitor = replace(monitor_of(SEX, AGE), intersections=(("sex", "age"),), metrics=picked)
+    return scene(database, APPLICANT, monitor, endpoint=Endpoint(url=server.url))
+
+
+def explain(stage: Scene, check: CheckRun, key: FigureKey) -> Explanation:
+    with stage.database.transaction() as session:
+        return explain_figure(session, stage.deployment, check, key)
+
+
+def shown_figures(view: CheckView) -> list[Measurement]:
+    """Every figure that a view shows."""
+    found: list[Measurement | None] = []
+    for one in (*view.attributes, *view.balanced):
+        found += [one.worst, one.worst_after, one.perfect_equality]
+        found += [figure for change in one.accuracy for figure in (change.before, change.after, change.change)]
+        found += [figure for group in (*one.groups, *one.pooled) for figure in of_group(group)]
+    return [figure for figure in found if figure is not None]
+
+
+def of_group(group: GroupShare) -> list[Measurement | None]:
+    after = None if group.after is None else group.after.figure
+    return [group.outcomes.figure, after, group.comparison, group.comparison_after, group.openscale_fairness]
+
+
+@pytest.mark.parametrize("picks_rates", [False, True])
+@pytest.mark.parametrize("kind", ViewKind)
+def test_every_figure_of_every_view_is_found_by_its_key_and_is_the_one_that_is_shown(
+    stage: Scene, kind: ViewKind, *, picks_rates: bool
+) -> None:
+    put_training(stage, ("female", 31, 70), ("male", 60, 40))
+    if picks_rates:
+        stage.watch(replace(monitor_of(SEX, AGE), intersections=(("sex", "age"),)))
+    stage.log(applicants(20, 30, 6), NOON)
+    checks = [stage.check(NOON, trigger=Trigger.SCHEDULE).run, stage.check(NOON + HOUR, trigger=Trigger.SCHEDULE).run]
+
+    for check in checks:
+        with stage.database.transaction() as session:
+            view = check_view(session, stage.deployment, check, kind)
+        figures = shown_figures(view)
+        assert len(figures) > 3
+        for figure in figures:
+            explanation = explain(stage, check, key_of(figure))
+            assert explanation.measurement == figure
+            assert explanation.check == (None if kind is ViewKind.TRAINING else view.check)
+
+
+def test_a_blank_group_is_another_than_none(stage: Scene) -> None:
+    stage.watch(monitor_of(MonitoredAttribute(feature="sex", monitored=("",), reference=("male",))))
+    rows = applicants(20, 30, 6)
+    stage.log([{**row, "sex": "" if row["sex"] == "female" else row["sex"]} for row in rows], NOON)
+    check = stage.check(NOON).run
+    blank = FigureKey(metric="disparate_impact", data=DataSet.PAYLOAD, scope=Scope.GROUP, attribute="sex", group="")
+
+    assert explain(stage, check, blank).measurement.group == ""
+    with pytest.raises(NotFound):
+        explain(stage, check, replace(blank, group=None))
+
+
+def test_only_the_rates_that_views_show_are_measured_from_a_table(stage: Scene) -> None:
+    stage.log(applicants(20, 30, 6), NOON)
+    check = stage.check(NOON).run
+    unpicked = FigureKey(metric="statistical_parity_difference", data=DataSet.PAYLOAD, scope=Scope.GROUP, attribute="sex", group="female")
+
+    with pytest.raises(NotFound, match="figure of this check statistical_parity_difference, sex, female"):
+        explain(stage, check, unpicked)

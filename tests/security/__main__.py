@@ -1,0 +1,81 @@
+"""`scripts/security`: attacks on a service of its own, on loopback only, bounded in number; status 1 if one of them succeeds."""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from app.embedded import embedded_postgres
+from app.store.database.engine import Database
+from app.store.database.migrate import upgrade
+from app.telemetry.logs import configure_logging
+from tests.security.fuzzing import fuzz_a_deployment, fuzz_every_operation
+from tests.security.matrix import try_every_operation
+from tests.service import RunningService, running_service
+
+_DOORS = Path(__file__).resolve().parents[2] / "scripts" / "security_doors.py"
+"""Raw sockets against a service in processes of its own, whose memory it measures."""
+
+
+def main() -> int:
+    """Runs the parts named on the command line, all by default."""
+    parser = argparse.ArgumentParser(prog="scripts/security", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", choices=[*_PARTS, []], help=f"{', '.join(_PARTS)}; all by default")
+    parser.add_argument("--examples", type=int, default=25, help="how many examples of each operation the fuzzer tries (default 25)")
+    options = parser.parse_args()
+    configure_logging("error")
+    has_failed = False
+    for name in options.parts or _PARTS:
+        faults = _PARTS[name](options.examples)
+        sys.stdout.write("".join(f"  {fault}\n" for fault in faults) + f"{name}: {'FAILED' if faults else 'passed'}\n")
+        sys.stdout.flush()
+        has_failed |= bool(faults)
+    return int(has_failed)
+
+
+def _matrix(_examples: int) -> list[str]:
+    with _service() as (service, _):
+        matrix = try_every_operation(service)
+    sys.stdout.write(f"{matrix.operations} operations of the OpenAPI document, {matrix.asked} requests of every kind of caller\n")
+    return matrix.faults
+
+
+def _doors(_examples: int) -> list[str]:
+    ended = subprocess.run([sys.executable, str(_DOORS)], check=False)
+    return ["an attack got through, see the table"] if ended.returncode else []
+
+
+def _fuzz(examples: int) -> list[str]:
+    faults = []
+    for fuzz in (fuzz_every_operation, fuzz_a_deployment):
+        with _service() as (service, folder):
+            outcome = fuzz(service, folder, examples)
+        sys.stdout.write(outcome.stdout.rpartition("SUMMARY")[2] or outcome.stdout)
+        faults += [outcome.stdout] if outcome.returncode else []
+    return faults
+
+
+@contextmanager
+def _service() -> Iterator[tuple[RunningService, Path]]:
+    """Yields a service with a database of its own, and a folder for what an attack leaves."""
+    with tempfile.TemporaryDirectory(prefix="evenhand-security-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)  # as root the database server runs as another account
+        with embedded_postgres(folder / "data") as url:
+            database = Database(url)
+            upgrade(database)
+            work = folder / "work"
+            work.mkdir()
+            with running_service(database, work) as service:
+                yield service, work
+            database.close()
+
+
+_PARTS: dict[str, Callable[[int], list[str]]] = {"matrix": _matrix, "doors": _doors, "fuzz": _fuzz}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,206 @@
+"""The examples of the OpenAPI document are bodies that the service takes, and answers that it gives."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+import jsonschema_rs
+import pytest
+from fastapi import FastAPI
+from pydantic import BaseModel, ValidationError
+
+from app.api.schemas.base import In
+from app.api.schemas.deployments import DeploymentIn, DeploymentOut
+from app.api.schemas.measurements import SeriesMeasurementOut
+from app.api.schemas.metrics import MetricOut
+from app.api.schemas.mitigation import MitigationIn, MitigationOut
+from app.api.schemas.mitigation_profiles import cut_off_sentence, reading_sentence
+from app.api.schemas.monitors import MonitorIn, MonitorOut
+from app.api.schemas.workers import WorkersOut
+from app.details import Details
+from app.domain.checks import DataSet, Measurement, Scope
+from app.domain.mitigation import CutOff, Reading
+from app.domain.workers import WorkersSeen
+from app.main import create_app
+from app.metrics.catalogue import CATALOGUE
+from app.settings import Settings
+
+Json: TypeAlias = Any
+
+
+def _applications(application: object) -> Iterator[FastAPI]:
+    if isinstance(application, FastAPI):
+        yield application
+    for name in ("_app", "_api"):
+        if hasattr(application, name):
+            yield from _applications(getattr(application, name))
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The OpenAPI document, as clients get it. Its schemas allow no further members, where they do not say so."""
+    folder: Path = tmp_path_factory.mktemp("data")
+    (api,) = _applications(create_app(Settings(data_dir=folder), "postgresql://127.0.0.1:9/none"))
+    found: dict[str, Any] = json.loads(json.dumps(api.openapi()))
+    _close(found)
+    return found
+
+
+def _close(node: Json) -> None:
+    if isinstance(node, dict):
+        if isinstance(node.get("properties"), dict):
+            node.setdefault("additionalProperties", False)
+        for inner in node.values():
+            _close(inner)
+    elif isinstance(node, list):
+        for inner in node:
+            _close(inner)
+
+
+def _examples(node: Json, place: str = "#") -> Iterator[tuple[str, Json]]:
+    """Each example with the address of its schema: those of schemas, and of the bodies of requests and answers."""
+    if isinstance(node, list):
+        for index, inner in enumerate(node):
+            yield from _examples(inner, f"{place}/{index}")
+    if not isinstance(node, dict):
+        return
+    examples = node.get("examples", [])
+    if isinstance(node.get("schema"), dict):
+        found = [node["example"]] if "example" in node else []
+        found += [one["value"] for one in examples.values()] if isinstance(examples, dict) else examples
+        yield from ((f"{place}/schema", one) for one in found)
+    elif isinstance(examples, list):
+        yield from ((place, one) for one in examples)
+    for name, inner in node.items():
+        if name not in {"example", "examples"}:
+            yield from _examples(inner, f"{place}/{quote(name.replace('~', '~0').replace('/', '~1'), safe='~')}")
+
+
+def _example(document: dict[str, Any], name: str) -> Json:
+    return document["components"]["schemas"][name]["examples"][0]
+
+
+def test_each_example_has_the_members_and_types_that_its_schema_names(document: dict[str, Any]) -> None:
+    parts = {name: document[name] for name in ("paths", "components")}
+    found = list(_examples(parts))
+
+    faults = [
+        (place, list(fault.instance_path), fault.message)
+        for place, example in found
+        for fault in jsonschema_rs.Draft202012Validator({**parts, "$ref": place}, validate_formats=True).iter_errors(example)
+    ]
+
+    assert len(found) > 100
+    assert faults == []
+
+
+def test_an_example_with_a_member_too_few_or_too_many_is_seen(document: dict[str, Any]) -> None:
+    parts = {name: document[name] for name in ("paths", "components")}
+    known = jsonschema_rs.Draft202012Validator({**parts, "$ref": "#/components/schemas/MonitorOut"})
+    monitor = _example(document, "MonitorOut")
+
+    assert known.is_valid(monitor)
+    assert not known.is_valid({name: value for name, value in monitor.items() if name != "seed"})
+    assert not known.is_valid(monitor | {"sead": 1})
+
+
+def test_each_example_of_a_request_is_read() -> None:
+    read = []
+    for model in _models(In):
+        extra = model.model_config.get("json_schema_extra")
+        for example in extra.get("examples", []) if isinstance(extra, dict) else []:
+            try:
+                sent = model.model_validate_json(json.dumps(example))
+                if hasattr(sent, "to_domain"):
+                    sent.to_domain()
+            except ValidationError as error:
+                pytest.fail(f"{model.__name__}: {error}")
+            read.append(model.__name__)
+
+    assert {"DeploymentIn", "MonitorIn", "MitigationIn", "AlertRuleIn", "AlertChannelIn", "CheckIn", "KeyIn", "UserIn"} <= set(read)
+
+
+def _models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    for model in base.__subclasses__():
+        yield model
+        yield from _models(model)
+
+
+def test_a_stored_monitor_is_the_one_that_was_sent(document: dict[str, Any]) -> None:
+    sent = MonitorIn.model_validate_json(json.dumps(_example(document, "MonitorIn"))).to_domain()
+
+    assert _json(MonitorOut.of(replace(sent, version=1))) == _example(document, "MonitorOut")
+
+
+def test_a_stored_deployment_has_the_members_that_were_sent(document: dict[str, Any]) -> None:
+    stored = _example(document, "DeploymentOut")
+    sent = DeploymentIn.model_validate_json(json.dumps(_example(document, "DeploymentIn"))).to_domain()
+    known = {name: stored[name] for name in ("name", "problem_type", "features", "meta", "outputs", "model_revision")}
+
+    assert DeploymentOut.model_validate_json(json.dumps(stored)).model_dump(mode="json", include=set(known)) == known
+    assert [(column.name, column.type.value, column.kind.value) for column in sent.features] == [
+        (column["name"], column["type"], column["kind"]) for column in stored["features"]
+    ]
+
+
+def test_stored_settings_of_mitigation_are_those_that_were_sent(document: dict[str, Any]) -> None:
+    monitor = MonitorIn.model_validate_json(json.dumps(_example(document, "MonitorIn"))).to_domain()
+    sent = MitigationIn.model_validate_json(json.dumps(_example(document, "MitigationIn"))).to_domain()
+
+    assert _json(MitigationOut.of(replace(sent, version=2), monitor)) == _example(document, "MitigationOut")
+
+
+def test_a_metric_is_the_row_of_the_catalogue(document: dict[str, Any]) -> None:
+    example = _example(document, "MetricOut")
+
+    assert _json(MetricOut.of(CATALOGUE[example["key"]])) == example
+
+
+def test_a_notice_of_silent_workers_is_the_one_that_pages_show(document: dict[str, Any]) -> None:
+    example = _example(document, "WorkersOut")
+    seen = WorkersSeen(answering=example["answering"], last_seen_at=datetime.fromisoformat(example["last_seen_at"]))
+
+    assert _json(WorkersOut.of(seen)) == example
+
+
+def test_the_statements_of_a_measurement_follow_from_its_numbers(document: dict[str, Any]) -> None:
+    found = [one for _, example in _examples(document["components"]) for one in _measurements(example)]
+
+    assert len(found) > 3
+    for one in found:
+        members = {name.name: one[name.name] for name in fields(Measurement)}
+        members |= {"data": DataSet(one["data"]), "scope": Scope(one["scope"]), "at": datetime.fromisoformat(one["at"])}
+        members["details"] = Details.from_json(one["details"])
+        computed = _json(SeriesMeasurementOut.of(Measurement(**members)))
+        assert {name: computed[name] for name in one if name not in {"check_id", "hours"}} == {
+            name: value for name, value in one.items() if name not in {"check_id", "hours"}
+        }
+
+
+def _measurements(node: Json) -> Iterator[dict[str, Any]]:
+    if isinstance(node, dict):
+        if "interval_method" in node and "beyond_limit" in node:
+            yield node
+        for inner in node.values():
+            yield from _measurements(inner)
+    elif isinstance(node, list):
+        for inner in node:
+            yield from _measurements(inner)
+
+
+def test_the_sentences_of_a_profile_follow_from_its_numbers(document: dict[str, Any]) -> None:
+    example = _example(document, "ProfileOut")
+    reading, cut_off = dict(example["reading"]), dict(example["cut_off"])
+
+    assert reading.pop("sentence") == reading_sentence(
+        Reading(**{name: tuple(value) if isinstance(value, list) else value for name, value in reading.items()})
+    )
+    assert cut_off.pop("sentence") == cut_off_sentence(CutOff(**cut_off))
+
+
+def _json(body: BaseModel) -> Json:
+    return json.loads(body.model_dump_json(by_alias=True))

@@ -1,0 +1,56 @@
+"""A comparison is known by its features; its label is read in one place."""
+
+import pytest
+
+from app.domain.comparisons import MOST_WAYS, Comparison, comparisons_of, find_comparison, split_group
+from app.domain.monitors import Monitor, MonitoredAttribute
+from app.domain.outcomes import OutcomeRule
+
+SEX = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",))
+REGION = MonitoredAttribute(feature="region", monitored=("north",))
+MONITOR = Monitor(outcomes=OutcomeRule((1,), (0,)), attributes=(SEX, REGION), intersections=(("region", "sex"),))
+
+
+def test_a_monitor_compares_each_attribute_and_then_its_intersections() -> None:
+    assert [one.features for one in comparisons_of(MONITOR)] == [("sex",), ("region",), ("region", "sex")]
+    assert [one.members(MONITOR) for one in comparisons_of(MONITOR)] == [[SEX], [REGION], [REGION, SEX]]
+
+
+@pytest.mark.parametrize("label", ["sex", "region × sex"])
+def test_a_comparison_is_found_by_its_label(label: str) -> None:
+    found = find_comparison(MONITOR, label)
+
+    assert found == Comparison.from_label(label)
+    assert found is not None
+    assert found.label == label
+
+
+@pytest.mark.parametrize("label", ["sex × region", "age", "", "region × "])
+def test_what_the_monitor_does_not_compare_is_not_found(label: str) -> None:
+    assert find_comparison(MONITOR, label) is None
+
+
+def test_everybody_is_the_comparison_of_nothing() -> None:
+    assert Comparison.from_label("") == Comparison(())
+    assert not Comparison(()).is_together
+
+
+@pytest.mark.parametrize(
+    ("label", "parts"),
+    [
+        ("north × male", ("north", "male")),
+        ("north × south × male", ("north × south", "male")),
+        ("male", None),
+        ("north × men", None),
+        ("north × male × x", None),
+    ],
+)
+def test_the_label_of_a_combination_is_divided_where_every_part_can_be_a_group(label: str, parts: tuple[str, ...] | None) -> None:
+    assert split_group(label, [REGION, SEX]) == ([] if parts is None else [parts])
+
+
+def test_a_label_may_be_divided_in_several_ways_but_not_in_any_number() -> None:
+    other = MonitoredAttribute(feature="place", monitored=("here",))
+
+    assert split_group("a × b × c", [REGION, other]) == [("a", "b × c"), ("a × b", "c")]
+    assert len(split_group(" × ".join("abcdefgh" * 20), [REGION, other])) == MOST_WAYS

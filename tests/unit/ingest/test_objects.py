@@ -1,0 +1,50 @@
+"""Objects checked as one say the same as each checked by itself."""
+
+from typing import Any
+
+import pytest
+
+from app.domain.deployments import Column, FieldKind, FieldType
+from app.ingest.checked import RecordRefused
+from app.ingest.objects import check_objects
+from app.ingest.plan import Columns
+from app.ingest.tables import Refusals
+
+COLUMNS = Columns.of(
+    "features",
+    (
+        Column(name="age", type=FieldType.INTEGER, kind=FieldKind.NUMERIC),
+        Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL),
+    ),
+    required=True,
+)
+GOOD: dict[str, Any] = {"sex": "female", "age": 40.0}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"age": None, "sex": "male"},
+        {"age": 1.5, "sex": "male"},
+        {"age": "old", "sex": 7},
+        {"age": 40},
+        {"age": 40, "sex": "male", "height": 3},
+        {"age": 40, "height": 3},
+        {},
+        [40, "male"],
+        None,
+    ],
+)
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_many_objects_are_checked_as_each_by_itself(other: object, is_plain: bool) -> None:  # noqa: FBT001
+    refusals, expected = Refusals(), Refusals()
+    found = check_objects([GOOD, other], COLUMNS, refusals, is_plain=is_plain)
+    alone: object = None
+    try:
+        alone = COLUMNS.cells(other)
+    except RecordRefused as refused:
+        expected.add(1, refused.field, refused.reason)
+
+    assert refusals == expected
+    assert found[0] == [40, "female"]
+    assert expected.found or found[1] == alone
