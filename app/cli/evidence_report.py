@@ -1,0 +1,163 @@
+"""The report that `evidence` prints: a table of comparisons, the evidence over time as bars, and their meaning in sentences."""
+
+import textwrap
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ..evidence.nulls import Direction
+from ..frames.evidence import ComparisonEvidence, Evidence, State
+from .metrics_report import printable
+
+COLOURS = {State.UNFAIR: "red", State.SHOWN_FAIR: "green"}
+TITLES = {
+    "disparate_impact": "disparate impact",
+    "true_positive_rate_difference": "TPR difference",
+    "false_positive_rate_difference": "FPR difference",
+    "accuracy_difference": "accuracy difference",
+}
+"""Names in the table, shorter than the catalogue's."""
+
+BARS = "▁▂▃▄▅▆▇█"
+BAR_COUNT = 20
+"""Max bars of a comparison; each shows the highest value of its hours."""
+
+FIGURES = {
+    "disparate_impact": "favourable rate",
+    "true_positive_rate_difference": "true positive rate",
+    "false_positive_rate_difference": "false positive rate",
+    "accuracy_difference": "accuracy",
+}
+
+
+def render_evidence(evidence: Evidence, name: str, console: Console) -> str:
+    """Returns the report under the file's name, as wide as the console and with its colours."""
+    with console.capture() as capture:
+        for line in _list_heading(evidence, name):
+            console.print(escape(_fill(line, console.width)))
+        console.print(_build_table(evidence))
+        for note in _list_notes(evidence):
+            console.print(escape(_fill(note, console.width)), soft_wrap=True)
+        console.print()
+        for sentence in map(phrase_evidence, evidence.comparisons):
+            console.print(escape(_fill(sentence, console.width, "• ")), soft_wrap=True)
+    # Tables pad their lines with spaces, which a file or a page would keep.
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+
+def phrase_evidence(one: ComparisonEvidence) -> str:
+    """Returns in a sentence what the evidence says of a comparison, and since when."""
+    rate, group = FIGURES[one.metric], f"{one.attribute} {one.group}"
+    if one.metric == "disparate_impact":
+        bound = f"{_format(one.limit)} times that of {one.reference}"
+        below, above = f"less than {bound}", f"more than {bound}"
+    else:
+        bound = f"{_format(100 * abs(one.limit))} points"
+        below, above = f"more than {bound} below that of {one.reference}", f"more than {bound} above that of {one.reference}"
+    is_below = one.direction is (Direction.ABOVE if one.metric == "accuracy_difference" else Direction.BELOW)
+    claim = below if is_below else above
+    earlier = [episode for episode in one.episodes if episode.resolved is not None]
+    history = f" It was found unfair {_times(len(earlier))} before, and back inside the limit since." if earlier else ""
+    if one.state is State.UNFAIR and one.since and one.alarm_at:
+        return (
+            f"{group}: the {rate} is {claim} since {_at(one.since)}{_format_range(one)}; "
+            f"the evidence was enough at {_at(one.alarm_at)}.{history}"
+        )
+    if one.state is State.SHOWN_FAIR and one.since:
+        return f"{group}: shown fair since {_at(one.since)}; the hours refute that the {rate} is always {claim}.{history}"
+    more = "" if one.more_hours is None else f" At this traffic and these rates it needs about {one.more_hours:,} more hours."
+    return f"{group}: undecided whether the {rate} is {claim}.{more}{history}"
+
+
+def _list_heading(evidence: Evidence, name: str) -> Iterator[str]:
+    last = evidence.first + timedelta(hours=evidence.hours)
+    yield f"{name}: {evidence.records:,} records in {evidence.hours:,} hours, {_at(evidence.first)} to {_at(last)}."
+    if evidence.repeated:
+        yield f"{evidence.repeated:,} further records are of persons who were counted before, and do not count again."
+    yield f"Favourable: {', '.join(evidence.favourable)}."
+    if evidence.chosen is not None:
+        yield f"{evidence.chosen[:1].upper()}{evidence.chosen[1:]}."
+    for warning in evidence.warnings:
+        yield f"Warning: {warning}."
+
+
+def _build_table(evidence: Evidence) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("metric", "group", "limit", "interval", "state", "since (UTC)", "evidence"):
+        table.add_column(heading, justify="right" if heading in ("limit", "interval") else "left", no_wrap=heading != "group")
+    before: tuple[str, str] | None = None
+    for one in evidence.comparisons:
+        figure = (one.metric, one.group)
+        named = (TITLES[one.metric], one.group, _format_interval(one)) if figure != before else ("", "", "")
+        title, group, interval = named
+        before = figure
+        word = one.state.value.replace("_", " ")
+        colour = COLOURS.get(one.state)
+        table.add_row(
+            escape(title),
+            escape(printable(group)),
+            f"{'≥' if one.direction is Direction.BELOW else '≤'} {_format(one.limit)}",
+            interval,
+            f"[{colour}]{word}[/]" if colour else word,
+            "" if one.since is None else f"{one.since:%m-%d %H:%M}",
+            _draw_bars(one),
+        )
+    return table
+
+
+def _list_notes(evidence: Evidence) -> Iterator[str]:
+    yield (
+        f"Evidence: one bar for {_hours_of_a_bar(evidence.hours)}; a full bar is enough for an alarm. "
+        f"All {len(evidence.comparisons)} comparisons together raise at most one false alarm a year on average, "
+        "however often they are looked at."
+    )
+    yield (
+        "Interval: with 95 % probability it contains the figure at all hours since the last alarm or its end, "
+        "as long as the figure does not change."
+    )
+
+
+def _draw_bars(one: ComparisonEvidence) -> str:
+    """Returns the evidence of unfairness over time as bars; a full bar is the evidence that an alarm needs."""
+    parts = np.clip(one.log_evidence / one.log_threshold, 0, 1)
+    for episode in one.episodes:
+        parts[episode.alarm : len(parts) if episode.resolved is None else episode.resolved] = 1.0
+    most = [float(piece.max()) for piece in np.array_split(parts, min(BAR_COUNT, len(parts)))]
+    return "".join(BARS[min(int(part * len(BARS)), len(BARS) - 1)] for part in most)
+
+
+def _hours_of_a_bar(hours: int) -> str:
+    each = max(1, round(hours / BAR_COUNT))
+    return "an hour" if each == 1 else f"about {each} hours"
+
+
+def _format_interval(one: ComparisonEvidence) -> str:
+    lower, upper = ("open" if end is None else _format(end) for end in one.interval)
+    return f"{lower} to {upper}"
+
+
+def _format_range(one: ComparisonEvidence) -> str:
+    if one.earliest is None or one.latest is None or one.earliest == one.latest:
+        return ""
+    return f" (between {_at(one.earliest)} and {_at(one.latest)})"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _format(number: float) -> str:
+    return f"{number:.3g}"
+
+
+def _at(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M}"
+
+
+def _fill(text: str, width: int, bullet: str = "") -> str:
+    return textwrap.fill(printable(text), width, initial_indent=bullet, subsequent_indent=" " * len(bullet), break_on_hyphens=False)

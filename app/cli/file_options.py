@@ -1,0 +1,65 @@
+"""Options of the commands that read a CSV file, and how their errors are shown."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import pandas as pd
+import typer
+from rich.console import Console
+
+from ..errors import InvalidInput
+from .metrics_report import printable
+
+WIDTH = 100
+"""Columns of the report where it is not printed on a terminal."""
+
+Texts: TypeAlias = list[str] | None
+FAVOURABLE = "A favourable value, or range lo-hi of numbers; by default 1. Repeatable."
+UNFAVOURABLE = "An unfavourable value or range; by default every other value. Repeatable."
+MONITORED = "A value or range lo-hi to watch; by default every value but the reference. With several attributes, NAME=VALUE. Repeatable."
+REFERENCE = "A value or range to compare with; by default every other value or, without --monitored, the largest group. Repeatable."
+
+_RANGE = re.compile(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)")
+_OPTIONS = {"features": "--feature", "metrics": "--metric", "file": "FILE", "frame": "FILE"}
+"""Names on the command line of the arguments of the library, where they differ."""
+
+
+def open_console() -> Console:
+    """Returns the terminal, or a console of WIDTH columns where there is none."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=WIDTH)
+
+
+def parse_values(frame: pd.DataFrame, column: str | None, texts: Sequence[str]) -> list[Any]:
+    """Returns the values that the texts spell and, for a column of numbers, ranges."""
+    numeric = column is not None and pd.api.types.is_any_real_numeric_dtype(frame[column])
+    ranges = [_RANGE.fullmatch(text) if numeric else None for text in texts]
+    return [text if bounds is None else (float(bounds[1]), float(bounds[2])) for text, bounds in zip(texts, ranges, strict=True)]
+
+
+def parse_side(frame: pd.DataFrame, attributes: Sequence[str], texts: Sequence[str] | None, option: str) -> dict[str, list[Any]] | None:
+    """Returns the values of one side of the comparison, by attribute."""
+    if not texts:
+        return None
+    if len(attributes) == 1:
+        return {attributes[0]: parse_values(frame, attributes[0], texts)}
+    listed: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or name not in attributes:
+            raise InvalidInput.of(option, f"must be NAME=VALUE with one of {', '.join(attributes)} as the name, found {text!r}")
+        listed.setdefault(name, []).append(value)
+    return {name: parse_values(frame, name, values) for name, values in listed.items()}
+
+
+@contextmanager
+def refuse_errors() -> Iterator[None]:
+    """Ends the command with the error, under the name of the option it concerns."""
+    try:
+        yield
+    except InvalidInput as error:
+        argument = error.problems[0].field
+        message = "; ".join(problem.message for problem in error.problems)
+        raise typer.BadParameter(printable(message), param_hint=_OPTIONS.get(argument, f"--{argument}")) from None

@@ -1,0 +1,132 @@
+"""E-values of hours: how much better an alternative explains an hour's counts than the closest rates that the null allows."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .hours import FloatArray, Hours, sum_before
+from .nulls import SMALLEST_RATE, Limit, Null
+from .unsteadiness import measure_unsteadiness
+
+RATE_HOURS = 48
+"""Hours before an hour from which the reference group's rate is estimated."""
+
+MIN_REFERENCE_RECORDS = 50
+"""Min reference records in these hours; with fewer the hour is skipped."""
+
+LARGEST_LOGIT = 40.0
+"""The search for a projection covers logits between this and its negative."""
+
+HALVINGS = 60
+"""Halvings of that interval of logits; less than 1e-16 remains."""
+
+
+def weigh_against_fairness(hours: Hours, limit: Limit) -> FloatArray:
+    """Returns ln E [H, A] against the claim that the comparison is inside the limit; NaN for a skipped hour."""
+    reference = _estimate_reference(hours)
+    return _weigh(hours, limit.inside, limit.bet_outside(reference), reference)
+
+
+def weigh_against_unfairness(hours: Hours, limit: Limit) -> FloatArray:
+    """Returns ln E [H, A] against the claim that the comparison is at the limit or beyond it; NaN for a skipped hour."""
+    reference = _estimate_reference(hours)
+    return _weigh(hours, limit.outside, limit.bet_inside(reference), reference)
+
+
+def log_e_values(hours: Hours, null: Null, monitored: FloatArray, reference: FloatArray) -> FloatArray:
+    """Returns ln E [H, A] of each hour for rates chosen before it, [H, A] and [H, 1].
+
+    NaN where the chosen rates are within the null, so that no bet is possible, or where one of the groups has no records.
+
+    The expectation of E is at most 1 for all rates within the null: ln of the expectation is concave in the rates, 0 at the projection,
+    and decreases from there in every direction into the null.
+    """
+    first, second = (monitored, reference) if null.monitored_first else (reference, monitored)
+    with np.errstate(invalid="ignore"):
+        is_inside = first >= null.slope * second - null.slack
+    # NaN, not 0: the sum over all starts grows by 1 in an hour whose ln E is 0.
+    is_empty = (hours.monitored.records == 0) | (hours.reference.records == 0)
+    logs = compare_with_line(hours, null, monitored, reference)
+    return np.where(is_inside | is_empty[:, None], np.nan, logs)
+
+
+def compare_with_line(hours: Hours, line: Null, monitored: FloatArray, reference: FloatArray) -> FloatArray:
+    """Returns ln of the likelihood ratio [H, A]: of the counts at these rates, against the closest rates on the line."""
+    sides = (hours.monitored, hours.reference) if line.monitored_first else (hours.reference, hours.monitored)
+    bets = np.broadcast_arrays(*((monitored, reference) if line.monitored_first else (reference, monitored)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        projected = project(line, *bets, *(side.records[:, None] for side in sides))
+        terms = [
+            side.favourable[:, None] * np.log(bet / at.rate)
+            + (side.records - side.favourable)[:, None] * (np.log1p(-bet) - np.log(at.rest))
+            for side, bet, at in zip(sides, bets, projected, strict=True)
+        ]
+    return np.asarray(terms[0] + terms[1])
+
+
+class Rate(NamedTuple):
+    """A rate and 1 - rate, both kept: for a rate close to 0 or 1, subtracting one from 1 loses digits of the other."""
+
+    rate: FloatArray
+    rest: FloatArray
+
+
+def project(null: Null, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[Rate, Rate]:
+    """Returns the rates on the null's line that are closest to a and b: they minimise the sum of n · KL(rate, projection)."""
+    slope = null.slope
+    if null.slack == 0 and slope > 1:
+        at_b, at_a = project(Null(null.monitored_first, 1 / slope), b, a, n_b, n_a)
+        return at_a, at_b
+    if null.slack == 0:
+        return _project_on_ratio(slope, a, b, n_a, n_b)
+    low, high = max(0.0, null.slack / slope), min(1.0, (1 + null.slack) / slope)
+    # At an end of the line one of the two rates is exactly 0 or 1, which a difference of doubles would miss.
+    edges = (
+        Rate(np.array(0.0 if low > 0 else -null.slack), np.array(0.0 if high < 1 else 1 - slope + null.slack)),
+        Rate(np.array(low), np.array(1 - high)),
+    )
+
+    def place(logit: FloatArray) -> tuple[Rate, Rate]:
+        up, down = (high - low) / (1 + np.exp(-logit)), (high - low) / (1 + np.exp(logit))
+        return Rate(edges[0].rate + slope * up, edges[0].rest + slope * down), Rate(edges[1].rate + up, edges[1].rest + down)
+
+    # The derivative along the line increases, so its zero is found by bisection. On logits, rates close to either end keep their digits.
+    bottom = np.full(np.broadcast_shapes(a.shape, n_a.shape), -LARGEST_LOGIT)
+    top = -bottom
+    for _ in range(HALVINGS):
+        middle = (bottom + top) / 2
+        at_a, at_b = place(middle)
+        rising = slope * n_a * _slope_of_entropy(a, at_a) + n_b * _slope_of_entropy(b, at_b) > 0
+        bottom, top = np.where(rising, bottom, middle), np.where(rising, middle, top)
+    return place((bottom + top) / 2)
+
+
+def _slope_of_entropy(rate: FloatArray, at: Rate) -> FloatArray:
+    """Returns the derivative of KL(rate, at) by `at`."""
+    difference = np.where(rate < 0.5, at.rate - rate, (1 - rate) - at.rest)  # noqa: PLR2004 - of both forms the one with more digits
+    return np.asarray(difference / (at.rate * at.rest))
+
+
+def _project_on_ratio(slope: float, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[Rate, Rate]:
+    """Returns the projection on a = slope · b, where slope is at most 1: the smaller root of slope · N · b² - middle · b + sums."""
+    total, sums = n_a + n_b, n_a * a + n_b * b
+    middle = n_a * (slope + a) + n_b * (1 + slope * b)
+    # The same equation, solved for 1 - b: here the root is of a sum of terms that are not negative, so no digits cancel.
+    rest_middle = n_a * (slope - a) + n_b * (2 * slope - 1 - slope * b)
+    rest_sums = n_b * (1 - slope) * (1 - b)
+    root = np.sqrt(rest_middle**2 + 4 * slope * total * rest_sums)
+    at_b = 2 * sums / (middle + root)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of the two forms of the root one may be 0 / 0
+        rest = np.where(rest_middle >= 0, (rest_middle + root) / (2 * slope * total), 2 * rest_sums / (root - rest_middle))
+    return Rate(slope * at_b, 1 - slope + slope * rest), Rate(at_b, rest)
+
+
+def _estimate_reference(hours: Hours) -> FloatArray:
+    """Returns the reference group's rate [H] before each hour; NaN while too few records are known."""
+    records = sum_before(hours.reference.records, RATE_HOURS)
+    rates = (sum_before(hours.reference.favourable, RATE_HOURS) + 0.5) / (records + 1)
+    return np.where(records < MIN_REFERENCE_RECORDS, np.nan, np.clip(rates, SMALLEST_RATE, 1 - SMALLEST_RATE))
+
+
+def _weigh(hours: Hours, null: Null, monitored: FloatArray, reference: FloatArray) -> FloatArray:
+    return log_e_values(hours, null, monitored, reference[:, None]) / measure_unsteadiness(hours)[:, None]

@@ -1,0 +1,65 @@
+"""Detector of a change at an unknown hour, with a bound on false alarms."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+HOURS_OF_A_YEAR = 8760.0
+
+
+@dataclass(slots=True)
+class Detector:
+    """State after the hours so far: for each alternative, evidence summed over all starts, and that of the best start, as logarithms.
+
+    The alarm threshold A bounds false alarms: in any H hours from the start their chance is at most H / A, as long as the claim holds
+    in every hour. Source: Shin, Ramdas and Rinaldo, E-detectors.
+    """
+
+    alternatives: int
+    sums: list[float] = field(init=False)
+    bests: list[float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """Forgets all evidence."""
+        self.sums = [-math.inf] * self.alternatives
+        self.bests = [-math.inf] * self.alternatives
+
+    def add(self, log_e_values: Sequence[float]) -> None:
+        """Adds an hour: ln E of each alternative, NaN where it is skipped."""
+        for number, log_e in enumerate(log_e_values):
+            if not math.isnan(log_e):  # a skipped hour changes nothing, not even by the 1 that each hour adds to the sum
+                self.sums[number] = log_e + _log_1_plus(self.sums[number])
+                self.bests[number] = log_e + max(0.0, self.bests[number])
+
+    @property
+    def log_sum(self) -> float:
+        """Ln M: the mean of the sums."""
+        return log_mean(self.sums)
+
+    @property
+    def log_best(self) -> float:
+        """Ln Q: the mean of the best starts."""
+        return log_mean(self.bests)
+
+    def alarms(self, threshold: float) -> bool:
+        """Returns whether the evidence reaches the threshold.
+
+        The sum alone grows by 1 in an hour that says nothing and would alarm by clockwork, so the best start must carry it, too.
+        """
+        limit = math.log(threshold)
+        return self.log_sum >= limit and self.log_best >= limit / 2
+
+
+def log_mean(logs: Sequence[float]) -> float:
+    """Returns ln of the mean of the numbers with these logarithms."""
+    largest = max(logs, default=-math.inf)
+    if largest == -math.inf:
+        return -math.inf
+    return largest + math.log(math.fsum(math.exp(log - largest) for log in logs) / len(logs))
+
+
+def _log_1_plus(log: float) -> float:
+    return log + math.log1p(math.exp(-log)) if log > 0 else math.log1p(math.exp(log))

@@ -1,0 +1,108 @@
+"""Claims that evidence is collected against, and the rates it bets on instead."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from .hours import FloatArray
+
+RATIO_FACTORS = (0.975, 0.9, 0.8125, 0.6875, 0.5)
+"""Alternatives outside a limit of a ratio, as parts of it."""
+
+DIFFERENCE_STEPS = (0.01, 0.03, 0.07, 0.15, 0.3)
+"""Alternatives outside a limit of a difference, as distances from it."""
+
+INSIDE_LOWER = (1.025, 1.0625, 1.125, 1.25)
+INSIDE_UPPER = (0.975, 0.9, 0.85, 0.8)
+INSIDE_STEPS = (0.01, 0.03, 0.07, 0.15)
+"""Alternatives to the claim that a limit is exceeded: inside a lower or an upper limit of a ratio as parts of it, or by distance."""
+
+SMALLEST_RATE = 1e-4
+"""Rates that are bet on keep this distance from 0 and 1, so that one record cannot end all evidence."""
+
+
+class Direction(StrEnum):
+    """Side of the limit on which a comparison is unfair."""
+
+    BELOW = "below"
+    ABOVE = "above"
+
+
+class Scale(StrEnum):
+    """Figure that is limited: monitored rate / reference rate, or monitored rate - reference rate."""
+
+    RATIO = "ratio"
+    DIFFERENCE = "difference"
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    """The claim, for every hour: rate of side a ≥ slope · rate of side b - slack. `monitored_first` says that a is the monitored side."""
+
+    monitored_first: bool
+    slope: float
+    slack: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One limit of one figure. A figure with a lower and an upper limit has two.
+
+    `other` is the limit on the other side, if there is one: claims of fairness must not bet on rates beyond it.
+    """
+
+    scale: Scale
+    direction: Direction
+    value: float
+    other: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.scale is Scale.RATIO and not 0 < self.value < np.inf:
+            raise ValueError(f"a limit of a ratio must be above 0, not {self.value}")
+        if self.scale is Scale.DIFFERENCE and not -1 < self.value < 1:
+            raise ValueError(f"a limit of a difference must be between -1 and 1, not {self.value}")
+
+    @property
+    def inside(self) -> Null:
+        """The claim that the comparison is inside the limit. Evidence against it says `unfair`."""
+        below = self.direction is Direction.BELOW
+        if self.scale is Scale.RATIO:
+            return Null(below, self.value if below else 1 / self.value)
+        return Null(below, 1.0, -self.value if below else self.value)
+
+    @property
+    def outside(self) -> Null:
+        """The claim that the comparison is at the limit or beyond it. Evidence against it says `shown fair`."""
+        below = self.direction is Direction.BELOW
+        if self.scale is Scale.RATIO:
+            return Null(not below, 1 / self.value if below else self.value)
+        return Null(not below, 1.0, self.value if below else -self.value)
+
+    def bet_outside(self, reference: FloatArray) -> FloatArray:
+        """Returns monitored rates [H, A] outside the limit for reference rates [H]; NaN where there is no such rate."""
+        rates = reference[:, None]
+        if self.scale is Scale.DIFFERENCE:
+            steps = np.array(DIFFERENCE_STEPS)
+            return _clip(rates + self.value + (-steps if self.direction is Direction.BELOW else steps))
+        if self.direction is Direction.BELOW:
+            return _clip(rates * self.value * np.array(RATIO_FACTORS))
+        at_limit = self.value * rates
+        bets = np.minimum(at_limit / np.array(RATIO_FACTORS), (1 + at_limit) / 2)
+        return np.where(at_limit < 1, _clip(bets), np.nan)
+
+    def bet_inside(self, reference: FloatArray) -> FloatArray:
+        """Returns monitored rates [H, A] inside the limit, and inside the other one, for reference rates [H]."""
+        below = self.direction is Direction.BELOW
+        if self.scale is Scale.RATIO:
+            figures = self.value * np.array(INSIDE_LOWER if below else INSIDE_UPPER)
+        else:
+            figures = self.value + np.array(INSIDE_STEPS) * (1 if below else -1)
+        if self.other is not None:
+            figures = figures[figures < self.other] if below else figures[figures > self.other]
+        rates = reference[:, None]
+        return _clip(rates * figures if self.scale is Scale.RATIO else rates + figures)
+
+
+def _clip(rates: FloatArray) -> FloatArray:
+    return np.clip(rates, SMALLEST_RATE, 1 - SMALLEST_RATE)

@@ -1,0 +1,70 @@
+"""Hour at which a comparison went beyond its limit, or came back."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .betting import project
+from .hours import FloatArray, Hours
+from .nulls import Direction, Limit, Null, Scale
+
+PAST_HOURS = 720
+"""Hours that are searched, up to the alarm."""
+
+RATIOS = np.geomspace(0.2, 2.0, 93)
+DIFFERENCES = np.linspace(-0.6, 0.6, 97)
+TOLERANCE = 3.0
+"""Hours whose log-likelihood is within this of the best one are in the range."""
+
+
+@dataclass(frozen=True, slots=True)
+class Onset:
+    """Most likely first hour, and the range of hours that are nearly as likely, both ends included."""
+
+    hour: int
+    earliest: int
+    latest: int
+
+
+def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool) -> Onset:
+    """Returns the hour from `start` to `end` (exclusive) at which the figure most likely left the limits, or came back inside."""
+    first = max(start, end - PAST_HOURS)
+    likelihoods = _log_likelihoods(hours.between(first, end), limit.scale)
+    grid = RATIOS if limit.scale is Scale.RATIO else DIFFERENCES
+    outside = grid < limit.value if limit.direction is Direction.BELOW else grid > limit.value
+    before, after = (likelihoods[:, side] for side in ((~outside, outside) if leaves else (outside, ~outside)))
+    # Position k: the hours before k are on one side of the limit, those from k on are on the other.
+    up_to = np.vstack([np.zeros(before.shape[1]), np.cumsum(before, axis=0)])[:-1].max(axis=1)
+    from_on = np.cumsum(after[::-1], axis=0)[::-1].max(axis=1)
+    scores = up_to + from_on
+    near = np.flatnonzero(scores >= scores.max() - TOLERANCE)
+    return Onset(first + int(scores.argmax()), first + int(near[0]), first + int(near[-1]))
+
+
+def _log_likelihoods(hours: Hours, scale: Scale) -> FloatArray:
+    """Returns the log-likelihood [H, R] of each hour if the figure has each value of the grid, relative to the best rates."""
+    return np.column_stack([_log_likelihood(hours, null) for null in _lines(scale)])
+
+
+def _lines(scale: Scale) -> list[Null]:
+    if scale is Scale.RATIO:
+        return [Null(True, float(ratio)) for ratio in RATIOS]
+    return [Null(True, 1.0, -float(difference)) for difference in DIFFERENCES]
+
+
+def _log_likelihood(hours: Hours, line: Null) -> FloatArray:
+    sides = (hours.monitored, hours.reference)
+    seen = (hours.monitored.records > 0) & (hours.reference.records > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rates = [side.favourable / side.records for side in sides]
+        projected = project(line, *rates, *(side.records for side in sides))
+        # KL with 0 · ln 0 = 0: a rate of 0 or 1 has one term.
+        distances = [
+            side.records * (_relative(rate, at.rate) + _relative(1 - rate, at.rest))
+            for side, rate, at in zip(sides, rates, projected, strict=True)
+        ]
+    return np.where(seen, -(distances[0] + distances[1]), 0.0)
+
+
+def _relative(rate: FloatArray, at: FloatArray) -> FloatArray:
+    return np.where(rate > 0, rate * np.log(np.where(rate > 0, rate / at, 1.0)), 0.0)

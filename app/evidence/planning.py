@@ -1,0 +1,73 @@
+"""Hours until a given unfairness would be found."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .betting import project
+from .following import SHOWN_FAIR
+from .hours import Hours
+from .nulls import Limit, Null
+
+FURTHEST_HOURS = 87_600.0
+"""Max hours that are shown; a longer expectation is not shown at all."""
+
+MIN_STRENGTH = 20.0
+"""Threshold times growth below which the formula is too far from simulation to be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Mean records of an hour on each side, and the reference group's rate."""
+
+    monitored: float
+    reference: float
+    rate: float
+
+
+def expect_delay(limit: Limit, traffic: Traffic, monitored_rate: float, threshold: float) -> float | None:
+    """Returns the expected hours from the change to the alarm at such a monitored rate.
+
+    None where that rate is inside the limit, or so close to it that the formula does not hold.
+    """
+    growth = _expect_growth(limit.inside, traffic, monitored_rate)
+    if threshold * growth < MIN_STRENGTH:
+        return None
+    return 0.5 + math.log(threshold * growth) / growth
+
+
+def expect_more_hours(limit: Limit, recent: Hours, log_threshold: float, log_evidence: float, log_fairness: float) -> int | None:
+    """Returns the expected hours until an undecided comparison is decided, if rates and traffic stay those of these hours.
+
+    None where there are no records on one side, or the rates are so close to the limit that no evidence grows.
+    """
+    monitored, reference = (float(side.records.sum()) for side in (recent.monitored, recent.reference))
+    if not len(recent) or not monitored or not reference:
+        return None
+    rates = [float(side.favourable.sum() + 0.5) / float(side.records.sum() + 1) for side in (recent.monitored, recent.reference)]
+    traffic = Traffic(monitored / len(recent), reference / len(recent), rates[1])
+    unfair, fair = (_expect_growth(null, traffic, rates[0]) for null in (limit.inside, limit.outside))
+    if unfair > 0:
+        missing, growth = log_threshold + math.log(min(unfair, 1.0)) - log_evidence, unfair
+    elif fair > 0:
+        missing, growth = math.log(SHOWN_FAIR) - log_fairness, fair
+    else:
+        return None
+    hours = max(missing, 0.0) / growth
+    return math.ceil(hours) if hours < FURTHEST_HOURS else None
+
+
+def _expect_growth(null: Null, traffic: Traffic, monitored_rate: float) -> float:
+    """Returns the mean gain of ln E in an hour against the null; 0 where these rates are within it."""
+    rates, records = (monitored_rate, traffic.rate), (traffic.monitored, traffic.reference)
+    if not null.monitored_first:
+        rates, records = rates[::-1], records[::-1]
+    if rates[0] >= null.slope * rates[1] - null.slack or min(records) <= 0:
+        return 0.0
+    projected = project(null, *(np.array(number) for number in (*rates, *records)))
+    return sum(n * _relative_entropy(p, float(q.rate)) for n, p, q in zip(records, rates, projected, strict=True))
+
+
+def _relative_entropy(p: float, q: float) -> float:
+    return sum(x * math.log(x / y) for x, y in ((p, q), (1 - p, 1 - q)) if x > 0)

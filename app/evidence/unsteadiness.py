@@ -1,0 +1,45 @@
+"""How much more hours differ from each other than chance allows."""
+
+import numpy as np
+
+from .hours import FloatArray, Hours
+
+PAST_HOURS = 168
+"""Hours before an hour that are looked at."""
+
+MIN_FAVOURABLE = 3
+"""Min favourable records of each group for an hour to be compared with the last such hour before it."""
+
+LARGEST_TERM = 25.0
+"""Max contribution of one comparison of two hours, so that a single jump does not decide."""
+
+MIN_TERMS = 24
+"""Min comparisons of two hours; with fewer the divisor is 1."""
+
+TOLERATED = 1.3
+"""Mean up to which the variation counts as chance: the divisor is then 1."""
+
+
+def measure_unsteadiness(hours: Hours) -> FloatArray:
+    """Returns the divisor [H] of each hour's ln E, from the hours before it: 1, or the factor by which hours vary more than chance allows.
+
+    A power below 1 of an e-value is an e-value, so a divisor that is known before the hour keeps the bound on false alarms.
+    """
+    divisors = np.ones(len(hours))
+    favourable = [side.favourable for side in (hours.monitored, hours.reference)]
+    usable = np.flatnonzero((favourable[0] >= MIN_FAVOURABLE) & (favourable[1] >= MIN_FAVOURABLE))
+    if len(usable) <= MIN_TERMS:
+        return divisors
+    logs, variances = np.zeros(len(usable)), np.zeros(len(usable))
+    for side, sign in ((hours.monitored, 1), (hours.reference, -1)):
+        counted, records = side.favourable[usable] + 0.5, side.records[usable] + 1
+        logs += sign * np.log(counted / records)
+        variances += 1 / counted - 1 / records
+    terms, at = np.minimum(np.diff(logs) ** 2 / (variances[1:] + variances[:-1]), LARGEST_TERM), usable[1:]
+    # Of the hours before only: a divisor that reads its own hour would not keep the bound.
+    sums = np.concatenate([[0.0], np.cumsum(terms)])
+    every = np.arange(len(hours))
+    start, end = np.searchsorted(at, every - PAST_HOURS), np.searchsorted(at, every)
+    count = end - start
+    means = (sums[end] - sums[start]) / np.maximum(count, 1)
+    return np.where((count >= MIN_TERMS) & (means > TOLERATED), means, divisors)

@@ -1,0 +1,262 @@
+"""Evidence over the hours of a DataFrame: which group is unfair since when, with a bound on false alarms."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ..domain.values import label_of
+from ..errors import InvalidInput
+from ..evidence.confidence import follow_interval
+from ..evidence.detector import HOURS_OF_A_YEAR
+from ..evidence.following import Episode, follow
+from ..evidence.hours import FloatArray, Hours, Side
+from ..evidence.nulls import Direction, Limit, Scale
+from ..evidence.planning import expect_more_hours
+from .columns import Codes, column_of
+from .grouping import Grouping, group_records
+from .outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, outcomes_of, same_label
+from .times import HourNumbers, first_of_each, hours_of
+
+DIFFERENCE_LIMIT = 0.1
+"""Limit of the differences of rates, on both sides of 0."""
+
+RECENT_HOURS = 168
+"""Hours at the end of the data from which the expected traffic is estimated."""
+
+
+class State(StrEnum):
+    """State of a comparison at the end of the data."""
+
+    UNFAIR = "unfair"
+    SHOWN_FAIR = "shown_fair"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparisonEvidence:
+    """Evidence of one group, metric and direction, after the last hour.
+
+    `interval` holds at all hours at once since the last alarm or its end, with None for an open end. `more_hours` is the expected number
+    of hours until an undecided comparison is decided, if rates and traffic stay the same; None where that cannot be said. If it is
+    unfair, `since` lies between `earliest` and `latest`, and `alarm_at` is the end of the hour of the alarm; otherwise the three are None.
+    """
+
+    attribute: str
+    group: str
+    reference: str
+    metric: str
+    direction: Direction
+    limit: float
+    state: State
+    since: datetime | None
+    earliest: datetime | None
+    latest: datetime | None
+    alarm_at: datetime | None
+    interval: tuple[float | None, float | None]
+    more_hours: int | None
+    episodes: tuple[Episode, ...]
+    log_evidence: FloatArray
+    log_threshold: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns plain JSON values, times in ISO 8601 UTC."""
+        return {
+            "attribute": self.attribute,
+            "group": self.group,
+            "metric": self.metric,
+            "direction": self.direction.value,
+            "state": self.state.value,
+            "since": _iso(self.since),
+            "alarm_at": _iso(self.alarm_at),
+            "interval": list(self.interval),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Evidence of all comparisons of a frame. `records` are those that count, `repeated` those of a person counted before."""
+
+    comparisons: tuple[ComparisonEvidence, ...]
+    hours: int
+    first: datetime
+    records: int
+    repeated: int
+    favourable: tuple[str, ...]
+    warnings: tuple[str, ...]
+    chosen: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns plain JSON values."""
+        return {"comparisons": [one.to_json() for one in self.comparisons], "hours": self.hours}
+
+
+def follow_frame(  # noqa: PLR0913 - one keyword for each column, as in measure_frame
+    frame: pd.DataFrame,
+    *,
+    attribute: str | Sequence[str],
+    time: str,
+    prediction: str | None = None,
+    label: str | None = None,
+    person: str | None = None,
+    favourable: object = 1,
+    unfavourable: object = None,
+    monitored: object = None,
+    reference: object = None,
+    limit: float = 0.8,
+    budget_hours: float = HOURS_OF_A_YEAR,
+) -> Evidence:
+    """Follows the groups of an attribute, or of several together, over the hours of a log.
+
+    Each monitored group is compared with the reference: the ratio of favourable rates with `limit` and 1/`limit` and, where both
+    `prediction` and `label` are given, the differences of true positive rate, false positive rate and accuracy with 0.1 on both sides.
+    All comparisons together raise at most one false alarm in `budget_hours` on average. With `person` only a person's first record
+    counts. The other arguments are those of `measure_frame`.
+
+    Raises:
+        InvalidInput: names the argument that is wrong.
+    """
+    _check_arguments(frame, prediction, label, limit=limit, budget_hours=budget_hours)
+    hours = hours_of(column_of(frame, time, "time"), "time")
+    grouping = group_records(frame, attribute, monitored, reference)
+    lists = OutcomeLists.of(favourable, unfavourable)
+    is_each = np.ones(len(frame), dtype=np.bool_)
+    counted = is_each if person is None else first_of_each(column_of(frame, person, "person"), hours.seconds)
+    figures = list(_list_figures(frame, prediction, label, lists, limit))
+    compared = [
+        _Compared(grouping, place, figure, _count(hours, grouping, place, figure, counted), hours)
+        for place, group in enumerate(grouping.groups)
+        if group.role == "monitored"
+        for figure in figures
+    ]
+    comparisons = sum(len(one.figure.limits) for one in compared)
+    found = [evidence for one in compared for evidence in _look_at(one, comparisons, budget_hours)]
+    return Evidence(
+        comparisons=tuple(found),
+        hours=hours.hours,
+        first=hours.first,
+        records=int(counted.sum()),
+        repeated=int((~counted).sum()),
+        favourable=tuple(label_of(value) for value in lists.favourable),
+        warnings=grouping.warnings,
+        chosen=grouping.chosen,
+    )
+
+
+def _check_arguments(frame: object, prediction: str | None, label: str | None, *, limit: object, budget_hours: object) -> None:
+    if not isinstance(frame, pd.DataFrame):
+        raise InvalidInput.of("frame", f"must be a pandas DataFrame, found {type(frame).__name__}")
+    if prediction is None and label is None:
+        raise InvalidInput.of("prediction", "is needed, or label, or both")
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < 1:
+        raise InvalidInput.of("limit", f"must be a ratio between 0 and 1, such as 0.8, found {limit!r:.100}")
+    if isinstance(budget_hours, bool) or not isinstance(budget_hours, int | float) or not 1 <= budget_hours < np.inf:
+        raise InvalidInput.of("budget_hours", f"must be a number of hours, 1 or more, found {budget_hours!r:.100}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Figure:
+    """A metric of the catalogue: the share of the records in `total` that are in `part`. A reversed one is reference - monitored."""
+
+    metric: str
+    part: npt.NDArray[np.bool_]
+    total: npt.NDArray[np.bool_]
+    scale: Scale
+    limits: tuple[Limit, ...]
+    is_reversed: bool = False
+
+
+def _list_figures(frame: pd.DataFrame, prediction: str | None, label: str | None, lists: OutcomeLists, limit: float) -> Iterator[_Figure]:
+    """Yields the metrics that the columns suffice for."""
+    predicted = None if prediction is None else outcomes_of(column_of(frame, prediction, "prediction"), lists, "prediction")
+    actual = None if label is None else outcomes_of(column_of(frame, label, "label"), lists, "label")
+    outcome = predicted or actual
+    assert outcome is not None, "one of the two is given"  # noqa: S101 - checked by the caller
+    ratios = (Limit(Scale.RATIO, Direction.BELOW, limit, 1 / limit), Limit(Scale.RATIO, Direction.ABOVE, 1 / limit, limit))
+    yield _Figure("disparate_impact", outcome.codes == FAVOURABLE, outcome.codes != UNCLASSIFIED, Scale.RATIO, ratios)
+    if predicted is None or actual is None:
+        return
+    differences = (
+        Limit(Scale.DIFFERENCE, Direction.BELOW, -DIFFERENCE_LIMIT, DIFFERENCE_LIMIT),
+        Limit(Scale.DIFFERENCE, Direction.ABOVE, DIFFERENCE_LIMIT, -DIFFERENCE_LIMIT),
+    )
+    known = (predicted.codes != UNCLASSIFIED) & (actual.codes != UNCLASSIFIED)
+    for metric, code in (("true_positive_rate_difference", FAVOURABLE), ("false_positive_rate_difference", UNFAVOURABLE)):
+        yield _Figure(metric, predicted.codes == FAVOURABLE, known & (actual.codes == code), Scale.DIFFERENCE, differences)
+    yield _Figure("accuracy_difference", same_label(actual, predicted), known, Scale.DIFFERENCE, differences, is_reversed=True)
+
+
+def _count(hours: HourNumbers, grouping: Grouping, place: int, figure: _Figure, counted: npt.NDArray[np.bool_]) -> Hours:
+    """Returns the hours of one monitored group and of all reference groups together."""
+    references = [position for position, group in enumerate(grouping.groups) if group.role == "reference"]
+
+    def count(codes: Sequence[int], which: npt.NDArray[np.bool_]) -> FloatArray:
+        return np.bincount(hours.numbers[which & _is_in(grouping.codes, codes)], minlength=hours.hours).astype(np.float64)
+
+    total = counted & figure.total
+    return Hours(*(Side(count(codes, total & figure.part), count(codes, total)) for codes in ([place], references)))
+
+
+def _is_in(codes: Codes, some: Sequence[int]) -> npt.NDArray[np.bool_]:
+    return np.isin(codes, some)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Compared:
+    """One figure of the monitored group at `place`, hour by hour."""
+
+    grouping: Grouping
+    place: int
+    figure: _Figure
+    series: Hours
+    hours: HourNumbers
+
+
+def _look_at(compared: _Compared, comparisons: int, budget_hours: float) -> Iterator[ComparisonEvidence]:
+    """Yields where the figure is after the last hour, for each of its limits."""
+    figure, series, hours, grouping = compared.figure, compared.series, compared.hours, compared.grouping
+    followed = [follow(series, one, comparisons=comparisons, months=hours.months, budget_hours=budget_hours) for one in figure.limits]
+    # An alarm on either side of a figure begins a chapter of the figure.
+    chapter = max(one.chapter for one in followed)
+    ends: tuple[float | None, float | None] = (None, None)
+    if chapter < len(series):
+        lower, upper = (float(end[-1]) for end in follow_interval(series.between(chapter, len(series)), figure.scale))
+        ends = (None if np.isnan(lower) else lower, None if np.isnan(upper) else upper)
+    if figure.is_reversed:
+        ends = (None if ends[1] is None else -ends[1], None if ends[0] is None else -ends[0])
+    recent = series.between(max(chapter, len(series) - RECENT_HOURS), len(series))
+    for limit, one in zip(figure.limits, followed, strict=True):
+        opened = one.open_episode
+        state = State.UNFAIR if opened else State.SHOWN_FAIR if one.shown_since is not None else State.UNDECIDED
+        since = opened.since.hour if opened else one.shown_since
+        is_below = (limit.direction is Direction.BELOW) is not figure.is_reversed
+        more = None
+        if state is State.UNDECIDED:
+            more = expect_more_hours(limit, recent, one.log_threshold, float(one.log_evidence[-1]), float(one.log_fairness[-1]))
+        yield ComparisonEvidence(
+            attribute=grouping.attribute,
+            group=grouping.groups[compared.place].label,
+            reference=", ".join(group.label for group in grouping.groups if group.role == "reference"),
+            metric=figure.metric,
+            direction=Direction.BELOW if is_below else Direction.ABOVE,
+            limit=-limit.value if figure.is_reversed else limit.value,
+            state=state,
+            since=None if since is None else hours.start_of(since),
+            earliest=None if opened is None else hours.start_of(opened.since.earliest),
+            latest=None if opened is None else hours.start_of(opened.since.latest),
+            alarm_at=None if opened is None else hours.start_of(opened.alarm) + timedelta(hours=1),
+            interval=ends,
+            more_hours=more,
+            episodes=one.episodes,
+            log_evidence=one.log_evidence,
+            log_threshold=one.log_threshold,
+        )
+
+
+def _iso(time: datetime | None) -> str | None:
+    return None if time is None else time.strftime("%Y-%m-%dT%H:%M:%SZ")

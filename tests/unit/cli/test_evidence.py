@@ -1,0 +1,66 @@
+"""`evenhand evidence`: the JSON for programs, the report for people, and refusals that name the option."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from app.cli.evidence import command
+from app.cli.file_options import WIDTH
+from tests.unit.frames.test_evidence import log
+
+OPTIONS = ("--time", "at", "--attribute", "sex", "--reference", "man", "--prediction", "approved", "--favourable", "yes")
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("logs") / "decisions.csv"
+    log().to_csv(file, index=False)
+    return file
+
+
+def run(file: Path, *options: str) -> str:
+    ended = CliRunner().invoke(command, [str(file), *OPTIONS, *options])
+    assert ended.exit_code == 0, ended.output
+    return ended.output
+
+
+def test_json_has_the_members_that_programs_read(file: Path) -> None:
+    found = json.loads(run(file, "--json"))
+
+    assert found["hours"] == 250
+    assert [set(one) for one in found["comparisons"]] == [
+        {"attribute", "group", "metric", "direction", "state", "since", "alarm_at", "interval"}
+    ] * 2
+    first = found["comparisons"][0]
+    assert (first["attribute"], first["group"], first["metric"], first["direction"]) == ("sex", "woman", "disparate_impact", "below")
+    assert (first["state"], first["since"][:13]) in {("unfair", f"2026-10-11T{hour}") for hour in ("05", "06", "07")}
+
+
+def test_the_report_has_a_table_bars_and_sentences(file: Path) -> None:
+    printed = run(file, "--label", "repaid")
+
+    assert "since 2026-10-11 0" in printed
+    assert "shown fair" in printed
+    assert "█" in printed
+    assert "at most one false alarm a year" in " ".join(printed.split())
+    assert all(len(line) <= WIDTH for line in printed.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--time", "sex"), "--time"),
+        (("--limit", "2"), "--limit"),
+        (("--person", "nobody"), "--person"),
+        (("--favourable", "x"), "--favourable"),
+    ],
+    ids=str,
+)
+def test_a_wrong_option_is_named(file: Path, options: tuple[str, str], named: str) -> None:
+    without = [one for pair in zip(OPTIONS[::2], OPTIONS[1::2], strict=True) if pair[0] != named for one in pair]
+    ended = CliRunner().invoke(command, [str(file), *without, *options])
+
+    assert ended.exit_code == 2
+    assert named in ended.output

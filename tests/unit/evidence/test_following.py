@@ -1,0 +1,204 @@
+"""The life of a comparison in worlds whose truth is known. `scripts/evidence` runs the whole table."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from app.evidence.betting import weigh_against_fairness
+from app.evidence.confidence import follow_interval
+from app.evidence.detector import Detector
+from app.evidence.following import follow
+from app.evidence.hours import Hours, Side, count_hours
+from app.evidence.nulls import Direction, Limit, Scale
+from app.evidence.onset import find_onset
+from app.evidence.planning import Traffic, expect_delay
+from app.evidence.selection import flag_groups
+from app.evidence.unsteadiness import measure_unsteadiness
+from tests.unit.evidence.worlds import ABOVE, BELOW, follow_months, simulate
+
+
+@pytest.mark.parametrize("ratio", [0.85, 0.9, 1.0])
+def test_a_model_inside_the_limit_raises_no_alarm(ratio: float) -> None:
+    found = [follow_months(simulate([ratio] * 1_000, seed)).episodes for seed in range(20)]
+
+    assert found == [()] * 20
+
+
+@pytest.mark.parametrize(("to", "delay"), [(0.7, 28), (0.6, 8), (0.5, 5)])
+def test_a_fall_is_found_with_its_hour_and_so_is_the_return(to: float, delay: int) -> None:
+    delays, errors, returns = [], [], []
+    for seed in range(20):
+        episode = follow_months(simulate([0.95] * 300 + [to] * 100 + [0.95] * 100, seed)).episodes[0]
+        delays.append(episode.alarm - 300 + 1)
+        errors.append(abs(episode.since.hour - 300))
+        assert episode.resolved is not None
+        assert episode.fair_since is not None
+        returns.append(episode.resolved - 400 + 1)
+
+    assert np.median(delays) <= delay
+    assert np.median(errors) <= 1
+    assert np.median(returns) <= 18
+
+
+def test_a_rise_above_the_upper_limit_is_found_too() -> None:
+    episode = follow_months(simulate([1.0] * 200 + [1.6] * 50, seed=1), ABOVE).episodes[0]
+
+    assert 200 <= episode.alarm <= 212
+    assert abs(episode.since.hour - 200) <= 2
+
+
+def test_a_difference_is_found_and_a_group_that_gets_more_is_not_below() -> None:
+    limit = Limit(Scale.DIFFERENCE, Direction.BELOW, -0.1, 0.1)
+    other = Limit(Scale.DIFFERENCE, Direction.ABOVE, 0.1, -0.1)
+    hours = simulate([0.95] * 200 + [0.6] * 50, seed=4)
+
+    assert abs(follow_months(hours, limit).episodes[0].since.hour - 200) <= 2
+    assert follow_months(hours, other).episodes == ()
+    assert follow_months(hours, other).shown_since is not None
+
+
+def test_no_records_say_nothing_even_after_many_hours() -> None:
+    nothing = Side(np.zeros(10_000), np.zeros(10_000))
+    followed = follow_months(Hours(nothing, nothing))
+
+    assert followed.episodes == ()
+    assert followed.shown_since is None
+    assert followed.log_evidence.max() == 0
+
+
+def test_hours_that_say_nothing_do_not_alarm_by_clockwork() -> None:
+    detector = Detector(1)
+    for _ in range(20_000):
+        detector.add([0.0])  # E = 1
+
+    assert detector.log_sum > np.log(8760)
+    assert not detector.alarms(8760)
+
+
+def test_a_skipped_hour_changes_nothing() -> None:
+    detector = Detector(2)
+    detector.add([1.0, float("nan")])
+    before = (list(detector.sums), list(detector.bests))
+    detector.add([float("nan")] * 2)
+
+    assert (detector.sums, detector.bests) == before
+
+
+def test_more_comparisons_need_more_evidence() -> None:
+    hours = simulate([0.95] * 200 + [0.7] * 200, seed=5)
+    alone, among_many = (follow_months(hours, comparisons=count).episodes[0].alarm for count in (1, 100))
+
+    assert alone < among_many
+
+
+def test_following_the_first_hours_alone_gives_what_all_hours_give_for_them() -> None:
+    hours = simulate([0.95] * 150 + [0.6] * 100, seed=6)
+    whole, part = follow_months(hours), follow_months(hours.between(0, 200))
+
+    assert np.array_equal(whole.log_evidence[:200], part.log_evidence)
+    assert whole.shown_fair[:200] == part.shown_fair
+
+
+def test_a_fair_model_is_shown_fair_and_stays_so_until_the_end_of_the_next_month() -> None:
+    hours = simulate([1.0] * 100, seed=7)
+    silent = Side(np.zeros(2_400), np.zeros(2_400))
+    longer = Hours(
+        *(
+            Side(*(np.concatenate(parts) for parts in ((side.favourable, silent.favourable), (side.records, silent.records))))
+            for side in (hours.monitored, hours.reference)
+        )
+    )
+    shown = follow_months(longer).shown_fair
+
+    assert shown[99]
+    assert shown[2 * 720 - 1]
+    assert not shown[2 * 720]
+
+
+def test_a_model_on_the_limit_is_rarely_shown_fair() -> None:
+    shown = [any(follow_months(simulate([0.8] * 720, seed)).shown_fair) for seed in range(1_000, 1_100)]
+
+    assert sum(shown) <= 5
+
+
+def test_hours_that_vary_more_than_chance_do_not_alarm() -> None:
+    rng = np.random.default_rng(8)
+    found = []
+    for _ in range(10):
+        monitored = rng.binomial(300, 0.3, 1_000)
+        favourable = [
+            rng.binomial(count, 1 / (1 + np.exp(-(np.log(rate / (1 - rate)) + rng.normal(0, 0.2, 1_000)))))
+            for count, rate in ((monitored, 0.425), (300 - monitored, 0.5))
+        ]
+        sides = zip(favourable, (monitored, 300 - monitored), strict=True)
+        hours = Hours(*(Side(part.astype(float), total.astype(float)) for part, total in sides))
+        found.append(bool(follow_months(hours).episodes))
+        assert measure_unsteadiness(hours)[-1] > 1.3
+
+    assert sum(found) <= 1
+
+
+def test_the_interval_holds_at_every_hour_and_narrows() -> None:
+    missed, widths = 0, []
+    for seed in range(30):
+        lower, upper = follow_interval(simulate([0.85] * 300, seed), Scale.RATIO)
+        missed += bool(np.any(lower > 0.85) or np.any(upper < 0.85))  # NaN is an open end
+        widths.append((upper[23] - lower[23], upper[-1] - lower[-1]))
+
+    assert missed <= 3
+    assert np.median([first for first, _ in widths]) <= 0.2
+    assert np.median([last for _, last in widths]) <= 0.07
+
+
+def test_the_interval_of_a_difference_holds_too() -> None:
+    lower, upper = follow_interval(simulate([0.8] * 200, seed=9), Scale.DIFFERENCE)
+
+    assert lower[-1] < -0.1 < upper[-1]
+    assert upper[-1] - lower[-1] < 0.08
+
+
+def test_an_interval_without_records_is_open() -> None:
+    lower, upper = follow_interval(count_hours([(0, 0)] * 3, [(0, 0)] * 3), Scale.RATIO)
+
+    assert np.isnan([lower, upper]).all()
+
+
+@pytest.mark.parametrize("ratio", [0.7, 0.6])
+def test_the_planned_delay_is_close_to_the_simulated_one(ratio: float) -> None:
+    planned = expect_delay(BELOW, Traffic(90, 210, 0.5), 0.5 * ratio, 8760)
+    found = [follow_months(simulate([0.95] * 100 + [ratio] * 200, seed)).episodes[0].alarm - 99 for seed in range(30)]
+
+    assert planned is not None
+    assert np.mean(found) == pytest.approx(planned, rel=0.25)
+
+
+def test_no_delay_is_planned_inside_the_limit() -> None:
+    assert expect_delay(BELOW, Traffic(90, 210, 0.5), 0.45, 8760) is None
+
+
+def test_many_groups_are_flagged_by_the_rule_of_e_bh() -> None:
+    assert flag_groups([1.0, 100.0, 45.0, 30.0]) == [1, 2, 3]  # of four, the third needs 4 / (0.05 · 3)
+    assert flag_groups([1.0, 100.0, 39.0, 26.0]) == [1]
+    assert flag_groups([19.0, 79.0]) == [1]
+    assert flag_groups([]) == []
+
+
+def test_evidence_grows_only_where_the_figure_is_outside() -> None:
+    inside, outside = (np.nansum(weigh_against_fairness(simulate([ratio] * 100, 3), BELOW), axis=0).max() for ratio in (0.95, 0.6))
+
+    assert inside < 0 < outside
+
+
+def test_months_are_one_for_each_hour() -> None:
+    with pytest.raises(IndexError):
+        follow(simulate([1.0] * 10, seed=1), BELOW, comparisons=1, months=[0])
+
+
+def test_the_onset_of_small_and_one_sided_counts_is_found() -> None:
+    """Rates of 0 and 1 meet the ends of the line."""
+    tables = [(s, n) for n in range(4) for s in range(n + 1)]
+    for monitored, reference in product(tables, tables):
+        for limit in (BELOW, ABOVE, Limit(Scale.DIFFERENCE, Direction.BELOW, -0.1)):
+            found = find_onset(count_hours([monitored] * 3, [reference] * 3), limit, start=0, end=3, leaves=True)
+            assert 0 <= found.earliest <= found.hour <= found.latest <= 2

@@ -1,0 +1,152 @@
+"""Evidence over the hours of a DataFrame."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from app.errors import InvalidInput
+from app.evidence.nulls import Direction
+from app.frames.evidence import ComparisonEvidence, Evidence, State, follow_frame
+
+START = pd.Timestamp("2026-10-05T00:00:00Z")
+CHANGE = 150
+COLUMNS: dict[str, Any] = {"attribute": "sex", "time": "at", "reference": "man", "prediction": "approved", "favourable": "yes"}
+
+
+def log(hours: int = 250, *, ratio: float = 0.6, seed: int = 1, records: int = 300) -> pd.DataFrame:
+    """Decisions of which those about women fall to that ratio after CHANGE hours."""
+    rng = np.random.default_rng(seed)
+    hour = np.repeat(np.arange(hours), records)
+    woman = rng.random(hour.size) < 0.3
+    rate = np.where(woman, 0.5 * np.where(hour < CHANGE, 0.95, ratio), 0.5)
+    return pd.DataFrame(
+        {
+            "at": START + pd.to_timedelta(hour * 3600 + rng.integers(0, 3600, hour.size), unit="s"),
+            "sex": np.where(woman, "woman", "man"),
+            "approved": np.where(rng.random(hour.size) < rate, "yes", "no"),
+            "repaid": np.where(rng.random(hour.size) < 0.5, "yes", "no"),
+        }
+    )
+
+
+def below(evidence: Evidence, metric: str = "disparate_impact") -> ComparisonEvidence:
+    return next(one for one in evidence.comparisons if (one.metric, one.direction) == (metric, Direction.BELOW))
+
+
+def test_a_group_that_falls_is_unfair_since_the_hour_in_which_it_fell() -> None:
+    found = below(follow_frame(log(), **COLUMNS))
+
+    assert found.state is State.UNFAIR
+    assert found.since is not None
+    assert abs((found.since - START).total_seconds() / 3600 - CHANGE) <= 1
+    assert found.alarm_at is not None
+    assert (found.alarm_at - START).total_seconds() / 3600 <= CHANGE + 15
+    assert found.interval[0] is not None
+    assert found.interval[0] < 0.6 < (found.interval[1] or 0)
+
+
+def test_a_model_blind_to_the_attribute_is_shown_fair_on_both_sides() -> None:
+    frame = log()
+    frame["approved"] = np.where(np.random.default_rng(2).random(len(frame)) < 0.5, "yes", "no")
+
+    assert {one.state for one in follow_frame(frame, **COLUMNS).comparisons} == {State.SHOWN_FAIR}
+
+
+def test_a_few_records_decide_nothing_and_the_missing_hours_are_told() -> None:
+    frame = log(12, records=20)
+
+    found = below(follow_frame(frame, **COLUMNS))
+
+    assert found.state is State.UNDECIDED
+    assert (found.since, found.alarm_at) == (None, None)
+    assert found.more_hours is not None
+    assert found.more_hours > 0
+
+
+def test_labels_add_the_differences_of_rates_and_accuracy_keeps_the_sign_of_the_catalogue() -> None:
+    frame = log()
+    woman = frame["sex"] == "woman"
+    late = frame["at"] >= START + pd.Timedelta(hours=CHANGE)
+    frame["repaid"] = np.where(woman & late, np.where(frame["approved"] == "yes", "no", "yes"), frame["approved"])
+    evidence = follow_frame(frame, label="repaid", **COLUMNS)
+
+    metrics = {one.metric for one in evidence.comparisons}
+    states = {(one.metric, one.direction): one.state for one in evidence.comparisons}
+    assert metrics == {"disparate_impact", "true_positive_rate_difference", "false_positive_rate_difference", "accuracy_difference"}
+    # reference - monitored: above 0 is worse for women
+    assert states["accuracy_difference", Direction.ABOVE] is State.UNFAIR
+    assert states["true_positive_rate_difference", Direction.BELOW] is State.UNFAIR
+
+
+def test_only_the_first_record_of_a_person_counts() -> None:
+    frame = log(60).assign(person=lambda one: np.arange(len(one)) // 2)
+    frame.loc[0:3, "person"] = None
+    evidence = follow_frame(frame, person="person", **COLUMNS)
+
+    assert evidence.records + evidence.repeated == len(frame)
+    assert evidence.records == len(frame) // 2 + 2  # without an id each record counts
+
+
+def test_the_order_of_the_records_does_not_matter() -> None:
+    frame = log()
+
+    assert follow_frame(frame.sample(frac=1, random_state=3), **COLUMNS).to_json() == follow_frame(frame, **COLUMNS).to_json()
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda at: at.dt.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        lambda at: at.dt.tz_convert("Europe/Vienna").map(lambda one: one.isoformat()),
+        lambda at: at.dt.tz_localize(None),
+        lambda at: at.astype("datetime64[s, UTC]").astype("int64"),
+        lambda at: at.astype("datetime64[ms, UTC]").astype("int64"),
+        lambda at: at.astype("datetime64[s, UTC]").astype("int64") + 0.25,
+    ],
+    ids=["utc", "offset", "naive", "seconds", "milliseconds", "fractions"],
+)
+def test_times_are_read_in_every_usual_form(write: Callable[[Any], object]) -> None:
+    frame = log(30)
+    evidence = follow_frame(frame.assign(at=write(frame["at"])), **COLUMNS)
+
+    assert (evidence.first, evidence.hours) == (datetime(2026, 10, 5, tzinfo=UTC), 30)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"time": "sex"}, "time"),
+        ({"time": "nothing"}, "time"),
+        ({"limit": 1.2}, "limit"),
+        ({"limit": True}, "limit"),
+        ({"budget_hours": 0}, "budget_hours"),
+        ({"prediction": None}, "prediction"),
+        ({"reference": "other"}, "reference"),
+        ({"person": "nobody"}, "person"),
+        ({"favourable": "maybe"}, "favourable"),
+    ],
+    ids=str,
+)
+def test_a_wrong_argument_is_named(change: dict[str, Any], field: str) -> None:
+    if field == "reference":
+        assert all(one.state is State.UNDECIDED for one in follow_frame(log(3), **COLUMNS | change).comparisons)
+        return
+    with pytest.raises(InvalidInput) as refused:
+        follow_frame(log(3), **COLUMNS | change)
+    assert refused.value.problems[0].field == field
+
+
+def test_a_missing_time_and_a_date_far_away_are_refused() -> None:
+    frame = log(3)
+    frame["at"] = frame["at"].dt.strftime("%Y-%m-%dT%H:%M:%SZ")
+    for value in (None, "yesterday", "1970-01-01T00:00:00Z"):
+        frame.loc[5, "at"] = value
+        with pytest.raises(InvalidInput) as refused:
+            follow_frame(frame, **COLUMNS)
+        assert refused.value.problems[0].field == "time"
+    with pytest.raises(InvalidInput):
+        follow_frame(frame.iloc[:0], **COLUMNS)
