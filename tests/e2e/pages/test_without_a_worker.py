@@ -32,8 +32,6 @@ from tests.page_list import DEPLOYMENT, pages
 from tests.scenes import PlainSealer, scene
 from tests.service import RunningService, running_service
 
-"""Milliseconds in which a busy machine has done what is waited for."""
-
 SINCE = datetime(2026, 3, 2, 12, tzinfo=UTC)
 SENTENCE = "No worker has answered since 2026-03-02 12:00:00 UTC."
 
@@ -194,7 +192,7 @@ def test_a_channel_that_is_added_while_alerts_are_open_is_sent_them_with_one_but
     page.get_by_label("Name", exact=True).fill("On call")
     page.get_by_label("URL", exact=True).fill("https://alerts.example.com/evenhand")
     page.get_by_role("button", name="Add the channel").click()
-    page.get_by_role("link", name="Go on").click()
+    page.get_by_role("link", name="Continue: test it").click()
     offer = page.locator("form.offer")
     expect(offer).to_contain_text("No rule names this channel, so no alert is sent to it.")
     assert (visit.serious_findings(), visit.overflows()) == ([], False)
