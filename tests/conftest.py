@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import hypothesis
 import pytest
 import structlog
 
@@ -25,6 +26,9 @@ from tests.progress import Watch, lift_limits
 
 lift_limits()
 hash_passwords_cheaply()
+# Hypothesis gives an example 200 ms by itself, which a busy machine can miss.
+hypothesis.settings.register_profile("unhurried")
+hypothesis.settings.load_profile("unhurried")
 
 LOGGING: dict[str, Any] = {
     "processors": [

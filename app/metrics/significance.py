@@ -3,8 +3,6 @@
 import math
 from dataclasses import dataclass
 
-from scipy.stats import fisher_exact
-
 from .comparisons import Share
 
 SMALLEST_EXPECTED = 5
@@ -33,6 +31,8 @@ def significance(monitored: Share, reference: Share, *, pairs: int = 1) -> Signi
     pooled = (count + other_count) / (total + other_total)
     smallest = min(total, other_total) * min(pooled, 1 - pooled)
     if smallest < SMALLEST_EXPECTED:
+        from scipy.stats import fisher_exact  # noqa: PLC0415 - scipy.stats takes a second to import, and few groups are so small
+
         # The exact test takes whole records; effective numbers of weighted ones are fractions.
         table = [[round(count), round(total) - round(count)], [round(other_count), round(other_total) - round(other_count)]]
         return Significance(min(1.0, pairs * float(fisher_exact(table).pvalue)), "fisher", shortfall)

@@ -26,7 +26,7 @@ def round_trips(results: list[Measured]) -> None:
         assert members["formula"]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(records() | records(weighted=True))
 def test_every_figure_of_a_table_is_traced_in_json_and_back(sample: Records) -> None:
     for results in everything(sample).values():

@@ -6,15 +6,14 @@ It is stored by skops, which builds only objects of the types listed here; never
 import hashlib
 import zipfile
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Self
+from functools import cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 import numpy as np
-import sklearn
-from sklearn.ensemble import HistGradientBoostingClassifier
-from skops import io
-from skops.io.exceptions import UntrustedTypesFoundException
 from threadpoolctl import ThreadpoolController
 
 from ...domain.bias_detectors import DetectorCounts, DetectorQuality
@@ -23,7 +22,11 @@ from ...errors import InvalidInput
 from ...metrics.groups import FloatArray
 from .features import Encoding
 
-LIBRARY = f"scikit-learn {sklearn.__version__}"
+# scikit-learn and skops take seconds to import, so only what uses a detector does it: most processes never do.
+if TYPE_CHECKING:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+LIBRARY = f"scikit-learn {version('scikit-learn')}"
 """Library version: a stored classifier is read only by the version that wrote it; no other promises the same scores."""
 
 TRUSTED = (
@@ -32,9 +35,6 @@ TRUSTED = (
     "sklearn.utils.validation.check_array",
 )
 """Types in a stored classifier that skops does not trust by itself: its trees, and its check of categorical columns."""
-
-THREADS = ThreadpoolController()
-"""Limits the classifier's loops to one thread: on busy cores, threads wait for each other far longer than they work."""
 
 _MARK = b"evenhand bias detector 1\n"
 _DIGEST_BYTES = hashlib.sha256().digest_size
@@ -48,7 +48,7 @@ class Detector:
     """
 
     encoding: Encoding
-    classifier: HistGradientBoostingClassifier
+    classifier: "HistGradientBoostingClassifier"
     threshold: float
     counts: DetectorCounts
     quality: DetectorQuality
@@ -64,6 +64,8 @@ class Detector:
 
     def to_bytes(self) -> bytes:
         """Returns the stored form. Those of equal detectors may differ, but give the same scores."""
+        from skops import io  # noqa: PLC0415
+
         description = _Description(LIBRARY, self.encoding, self.threshold, self.counts, self.quality)
         content = {"classifier": self.classifier, "description": msgspec.json.encode(description).decode()}
         packed: bytes = io.dumps(content, compression=zipfile.ZIP_DEFLATED)
@@ -76,6 +78,9 @@ class Detector:
         Raises:
             InvalidInput: the bytes are damaged, of another version of the library, or hold an object of a type that is not trusted.
         """
+        from skops import io  # noqa: PLC0415
+        from skops.io.exceptions import UntrustedTypesFoundException  # noqa: PLC0415
+
         start = len(_MARK) + _DIGEST_BYTES
         packed = stored[start:]
         # The digest comes first, because a damaged archive fails in many ways.
@@ -87,6 +92,8 @@ class Detector:
             raise InvalidInput.of("model", f"holds objects of types that are not trusted: {error}") from error
         except (zipfile.BadZipFile, KeyError, TypeError, ValueError) as error:
             raise InvalidInput.of("model", f"cannot be read as a bias detector: {error}") from error
+        from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415
+
         if not isinstance(content, dict) or not isinstance(classifier := content.get("classifier"), HistGradientBoostingClassifier):
             raise InvalidInput.of("model", "holds no classifier of a bias detector")
         text = content.get("description")
@@ -99,9 +106,23 @@ class Detector:
         return cls(description.encoding, classifier, description.threshold, description.counts, description.quality)
 
 
-def predict(classifier: HistGradientBoostingClassifier, numbers: FloatArray) -> FloatArray:
+def limit_threads() -> AbstractContextManager[object]:
+    """Limits the classifier's loops to one thread: on busy cores, threads wait for each other far longer than they work."""
+    limit: AbstractContextManager[object] = _threads().limit(limits=1, user_api="openmp")
+    return limit
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    # It knows only the libraries that are loaded when it is made, and making it takes longer than a prediction.
+    import sklearn.ensemble  # noqa: F401, PLC0415
+
+    return ThreadpoolController()
+
+
+def predict(classifier: "HistGradientBoostingClassifier", numbers: FloatArray) -> FloatArray:
     """Returns the classifier's probability that each record is biased; needs at least one record."""
-    with THREADS.limit(limits=1, user_api="openmp"):
+    with limit_threads():
         scores: FloatArray = classifier.predict_proba(numbers)[:, 1]
     return scores
 

@@ -3,18 +3,21 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.ensemble import HistGradientBoostingClassifier
 
 from ...domain.bias_detectors import DetectorCounts
 from ...domain.deployments import Column
 from ...domain.values import Scalar
 from ...metrics.groups import FloatArray
 from .features import Encoding
-from .model import THREADS, Detector, predict
+from .model import Detector, limit_threads, predict
 from .quality import BoolArray, find_threshold, measure_quality
+
+if TYPE_CHECKING:  # see model.py
+    from sklearn.ensemble import HistGradientBoostingClassifier
 
 MOST_RECORDS = 50_000
 """Max records that are used, the newest."""
@@ -113,8 +116,10 @@ def _score_crosswise(numbers: FloatArray, biased: BoolArray, encoding: Encoding)
     return scores
 
 
-def _fit(numbers: FloatArray, biased: BoolArray, encoding: Encoding) -> HistGradientBoostingClassifier:
+def _fit(numbers: FloatArray, biased: BoolArray, encoding: Encoding) -> "HistGradientBoostingClassifier":
     """Returns small trees, slowly added: the biased records may be few. `random_state` has no effect here; it is set to keep it so."""
+    from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415
+
     classifier = HistGradientBoostingClassifier(
         learning_rate=0.1,
         max_iter=100,
@@ -127,5 +132,5 @@ def _fit(numbers: FloatArray, biased: BoolArray, encoding: Encoding) -> HistGrad
     )
     # A quantity without any value cannot be divided into bins; a constant one can, and is then never used.
     known = np.where(np.isfinite(numbers).any(axis=0), numbers, 0.0)
-    with THREADS.limit(limits=1, user_api="openmp"):
+    with limit_threads():
         return classifier.fit(known, biased)

@@ -54,7 +54,7 @@ def begun(database: Database, endpoint: Endpoint | None, most: int, seed: int) -
 
 
 @pytest.mark.parametrize("asks", [False, True])
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=12)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=12)
 @given(chosen=st.lists(steps, min_size=5, max_size=10), most=st.sampled_from((8, 12, 1_000)), seed=st.integers(0, 2**32))
 def test_figures_are_carried_exactly_while_a_brute_force_finds_the_same_records_and_labels(
     database: Database,

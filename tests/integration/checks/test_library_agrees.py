@@ -107,7 +107,7 @@ def test_text_under_numeric_outcomes_is_unclassified_in_a_check_and_on_the_pages
     assert result.value("favourable_rate", "payload", "sex", "female") == pytest.approx(rate, abs=0)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=values, rule=rules())
 def test_the_database_and_the_rule_agree_on_every_value(database: Database, value: Scalar, rule: OutcomeRule) -> None:
     """Of values as they are stored: whole numbers without a fraction."""

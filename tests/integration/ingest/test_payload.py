@@ -212,7 +212,7 @@ def test_only_keys_that_may_log_are_let_in_and_bound_ones_see_their_own_deployme
     assert service.client.post(PAYLOAD, json=body, params={"historical": "maybe"}).json()["errors"][0]["field"] == "historical"
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(ids=st.lists(names, min_size=1, max_size=5), sexes=st.lists(st.none() | texts, min_size=5, max_size=5), label=texts)
 def test_what_was_accepted_reads_back_equal(service: RunningService, ids: list[str], sexes: list[str | None], label: str) -> None:
     with service.database.engine.begin() as connection:
@@ -228,7 +228,7 @@ def test_what_was_accepted_reads_back_equal(service: RunningService, ids: list[s
     }
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
 @given(body=json_values)
 def test_no_json_whatsoever_gives_an_error_of_ours_or_a_stored_row(service: RunningService, body: Any) -> None:  # noqa: ANN401
     for path in (PAYLOAD, PAYLOAD.replace("payload", "feedback")):

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.checks.sub_ranges import FULL_STEPS, SUB_RANGES, SubRanges, count_inside, edges_of, inside
@@ -49,7 +49,6 @@ def test_intervals_of_other_numbers_say_that_their_upper_end_belongs_to_the_next
     assert labels(0, 0.5, is_whole=False) == ["0 to <0.1", "0.1 to <0.2", "0.2 to <0.3", "0.3 to <0.4", "0.4 to 0.5"]
 
 
-@settings(deadline=None)
 @given(ENDS, ENDS, st.booleans())
 def test_edges_rise_from_end_to_end_and_are_few_whatever_the_range(one: float, other: float, is_whole: bool) -> None:  # noqa: FBT001 - drawn
     lo, hi = min(one, other), max(one, other)
@@ -64,7 +63,6 @@ def test_edges_rise_from_end_to_end_and_are_few_whatever_the_range(one: float, o
         assert edges[0] > edges[-1]
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(15, 80), st.integers(0, 2)), max_size=60))
 def test_every_record_of_a_range_is_counted_in_the_interval_that_its_label_names(people: list[tuple[int, int]]) -> None:
     found = counted(FieldType.INTEGER, [Range(18, 25), Range(26, 75)], [float(age) for age, _ in people], [code for _, code in people])

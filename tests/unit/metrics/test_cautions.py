@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.metrics import GroupCounts, Measured, Value, measure_payload, measure_training
@@ -30,7 +30,6 @@ def sizes_with_outcomes(draw: st.DrawFn) -> list[GroupCounts]:
     return [table((draw(st.integers(0, women)), women), (draw(st.integers(0, men)), men)) for _ in range(2)]
 
 
-@settings(deadline=None)
 @given(sizes_with_outcomes())
 def test_whether_a_measurement_is_cautioned_does_not_depend_on_the_outcomes(tables: list[GroupCounts]) -> None:
     one, other = (measured(each) for each in tables)

@@ -60,7 +60,7 @@ def within(row: Metric, value: float) -> bool:
     return (row.lowest is None or row.lowest <= value) and (row.highest is None or value <= row.highest)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(records() | records(weighted=True))
 def test_every_metric_is_a_number_in_its_range_or_a_reason(sample: Records) -> None:
     for results in everything(sample).values():
@@ -78,7 +78,6 @@ def test_every_metric_is_a_number_in_its_range_or_a_reason(sample: Records) -> N
             assert isinstance(row.measure, CountOf) or number.n >= result.smallest_group > 0
 
 
-@settings(deadline=None)
 @given(records())
 def test_every_metric_is_told_in_a_sentence(sample: Records) -> None:
     for results in everything(sample).values():
@@ -93,7 +92,6 @@ def test_every_metric_is_told_in_a_sentence(sample: Records) -> None:
             assert not {"{", "}", "nan", "inf"} & set(told.split())
 
 
-@settings(deadline=None)
 @given(records())
 def test_every_metric_is_given_once_for_each_of_its_scopes(sample: Records) -> None:
     for data, results in everything(sample).items():
@@ -108,7 +106,6 @@ def test_every_metric_is_given_once_for_each_of_its_scopes(sample: Records) -> N
                 assert scopes == set(row.scopes_on(data)), row.key
 
 
-@settings(deadline=None)
 @given(records())
 def test_the_order_of_records_changes_nothing(sample: Records) -> None:
     backwards = sample.rows(np.arange(sample.codes.size)[::-1])
@@ -127,7 +124,6 @@ def numbers(result: Measured) -> list[float]:
     return [result.number.value, -np.inf if lower is None else lower, np.inf if upper is None else upper]
 
 
-@settings(deadline=None)
 @given(records())
 def test_more_of_the_same_records_change_no_value(sample: Records) -> None:
     tripled = sample.rows(np.tile(np.arange(sample.codes.size), 3))
@@ -144,7 +140,6 @@ def test_more_of_the_same_records_change_no_value(sample: Records) -> None:
                 assert three.number.n == 3 * one.number.n
 
 
-@settings(deadline=None)
 @given(records())
 def test_weighting_all_records_alike_changes_no_value_and_no_interval(sample: Records) -> None:
     # A power of two: a shape that differs by rounding gives other random draws.
@@ -160,7 +155,6 @@ def test_weighting_all_records_alike_changes_no_value_and_no_interval(sample: Re
             assert numbers(other) == pytest.approx([factor * number for number in numbers(one)], abs=1e-9)
 
 
-@settings(deadline=None)
 @given(records(), st.randoms(use_true_random=False))
 def test_a_weight_of_two_is_two_records(sample: Records, random: Random) -> None:
     often = np.array([random.randint(0, 3) for _ in sample.codes], dtype=np.int64)
@@ -177,7 +171,6 @@ def test_a_weight_of_two_is_two_records(sample: Records, random: Random) -> None
             assert numbers(other)[:1] == pytest.approx(numbers(result)[:1], abs=1e-9), result
 
 
-@settings(deadline=None)
 @given(records())
 def test_equal_groups_give_the_ideal_value(sample: Records) -> None:
     """Every record stands once in each group, with copies that come out as it did.
@@ -229,7 +222,6 @@ def test_labels_all_right_are_ideal_in_every_measure_of_quality() -> None:
             assert result.number.value == pytest.approx(row.ideal, abs=1e-9), result
 
 
-@settings(deadline=None)
 @given(records(), st.integers(0, 2**32 - 1))
 def test_swapping_the_groups_mirrors_every_comparison(sample: Records, seed: int) -> None:
     """What has an order changes its sign, or becomes its inverse; a distance stays.

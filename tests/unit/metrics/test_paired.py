@@ -43,7 +43,7 @@ def by_definition(sample: Records, of: list[int], against: list[int]) -> tuple[f
     return float(np.mean([first[place] for place in both])), float(np.mean([second[place] for place in both]))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(records())
 def test_balanced_rates_are_the_means_over_every_record_once_on_each_side(sample: Records) -> None:
     cells = sample.balanced_cells()
@@ -83,7 +83,7 @@ def told_is_true(impact: Measured, rates: tuple[float, float]) -> None:
         assert shown == pytest.approx(share, abs=0.0051)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(records(), st.integers(1, 5))
 def test_a_model_that_does_not_look_at_the_attribute_gets_exactly_one(sample: Records, draws: int) -> None:
     monitored = np.array([role == "monitored" for _, role in sample.groups], dtype=bool)

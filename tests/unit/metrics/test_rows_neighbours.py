@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.metrics.groups import FloatArray, IntArray
@@ -134,7 +134,6 @@ def test_records_at_one_place_are_asked_five_at_a_time_and_not_all_together() ->
     assert found.flips.tolist() == pytest.approx([546 / 792, 546 / 792 - 1])
 
 
-@settings(deadline=None)
 @given(coarse_records(), coarse_records())
 def test_flips_are_the_mean_over_all_ways_to_break_ties(asked: tuple[FloatArray, IntArray], among: tuple[FloatArray, IntArray]) -> None:
     (places, favoured), (reference, treated) = asked, among
@@ -180,7 +179,6 @@ def test_consistency_of_one_odd_record_among_five() -> None:
     assert consistency(column(*range(5)), outcomes(0, 0, 1, 0, 0)) == pytest.approx(1 - (0.8 + 4 * 0.2) / 5)
 
 
-@settings(deadline=None)
 @given(coarse_records())
 def test_consistency_is_the_mean_over_all_ways_to_break_ties(records: tuple[FloatArray, IntArray]) -> None:
     places, favoured = records
@@ -192,7 +190,6 @@ def test_consistency_is_the_mean_over_all_ways_to_break_ties(records: tuple[Floa
     assert consistency(places, favoured, scaled=False) == pytest.approx(1 - np.mean(differences))
 
 
-@settings(deadline=None)
 @given(coarse_records(), st.randoms(use_true_random=False))
 def test_the_order_of_the_records_changes_nothing(records: tuple[FloatArray, IntArray], random: object) -> None:
     places, favoured = records
@@ -205,7 +202,6 @@ def test_the_order_of_the_records_changes_nothing(records: tuple[FloatArray, Int
     )
 
 
-@settings(deadline=None)
 @given(coarse_records())
 def test_intervals_hold_their_values_and_stay_in_range(records: tuple[FloatArray, IntArray]) -> None:
     places, favoured = records

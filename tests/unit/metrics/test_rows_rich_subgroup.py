@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.metrics.groups import FloatArray, IntArray
@@ -100,7 +100,6 @@ def test_without_any_error_the_value_is_zero_and_the_interval_is_not() -> None:
     assert (subgroup.interval.upper or 0.0) > 0.0
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=6))
 def test_membership_of_groups_finds_the_best_of_all_unions_of_groups(counts: list[tuple[int, int]]) -> None:
     """Given one 0/1 attribute for each group, a line can part any of the groups from the others."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from app.domain.mitigation import AttributeProfile, CutOff, Mode, Profile, Reading, StandIn
@@ -114,7 +114,6 @@ def change(outcome: Outcome, *, changed: bool) -> int:
 
 
 @given(cases())
-@settings(deadline=None)
 def test_substitution_decides_alike_alone_in_a_request_and_in_a_window(case: tuple[Judge, list[Record], AttributeProfile]) -> None:
     judge, drawn, profile = case
     # Live, copies are made of classified records only.
@@ -129,7 +128,6 @@ def test_substitution_decides_alike_alone_in_a_request_and_in_a_window(case: tup
 
 
 @given(cases())
-@settings(deadline=None)
 def test_thresholds_decide_alike_alone_in_a_request_and_in_a_window(case: tuple[Judge, list[Record], AttributeProfile]) -> None:
     judge, drawn, attribute = case
     # Live, thresholds are asked about unfavourable records only.

@@ -1,7 +1,7 @@
 """Names and values of a column, by themselves and together."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.values import GroupValue, Range
@@ -101,7 +101,6 @@ VALUES = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(st.text(max_size=60), st.dictionaries(VALUES, st.integers(1, 1000), max_size=30))
 def test_any_name_and_any_values_are_looked_at_without_an_error(name: str, counted: dict[GroupValue, int]) -> None:
     for asked in (name, f"{name} sex", "race", "marital status", "age", "zip"):
