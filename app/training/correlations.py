@@ -8,8 +8,8 @@ from ..domain.deployments import Column, FieldType, RecordSchema
 from ..domain.groups import in_order
 from ..domain.training_data import Association, AssociationMeasure
 from ..metrics.values import Undefined
-from . import association
-from .association import AbsolutePearson, CorrelationRatio, CramersV
+from ..records import association
+from ..records.association import AbsolutePearson, CorrelationRatio, CramersV
 from .columns import Numbers, is_quantity
 from .counting import Values
 from .limits import MOST_CELLS, MOST_PAIR_CELLS, MOST_PAIRS

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaincinv
 
-from ..records.cells import Codes
+from .cells import Codes
 
 SHARE_BELOW = 0.95
 """Share of all shuffles that stay below the level of chance."""

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from scipy.special import chdtri
 
 from app.metrics.values import Undefined
-from app.training.association import AbsolutePearson, Association, CorrelationRatio, CramersV, Strength
-from app.training.chance import Shape, Shuffled, shape_of_categories, shape_of_quantity
-from app.training.columns import Codes, Numbers
-from app.training.moments import Moments
+from app.records.association import AbsolutePearson, Association, CorrelationRatio, CramersV, Strength
+from app.records.chance import Shape, Shuffled, shape_of_categories, shape_of_quantity
+from app.metrics.groups import FloatArray as Numbers
+from app.records.cells import Codes
+from app.records.moments import Moments
 
 Column = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 Squared = Callable[[Column, Column], float]

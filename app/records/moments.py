@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from .columns import Numbers
+from ..metrics.groups import FloatArray
 
 
-def sum_products(first: Numbers, second: Numbers) -> float:
+def sum_products(first: FloatArray, second: FloatArray) -> float:
     """Returns the sum of the products of two columns.
 
     By one thread: the threads of a BLAS cost ten times as much for pieces of this size where the processors are busy.
@@ -23,7 +23,7 @@ class Moments:
         self._cubes = 0.0
         self.fourths = 0.0
 
-    def add(self, numbers: Numbers) -> None:
+    def add(self, numbers: FloatArray) -> None:
         """Counts the numbers of one piece, all finite.
 
         Sums of pieces are joined as in Pébay 2008, Formulas for robust, one-pass parallel computation of covariances and arbitrary-order

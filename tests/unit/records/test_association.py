@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.metrics.values import Undefined
-from app.training.association import (
+from app.records.association import (
     NO_RECORDS,
     ONE_VALUE,
     OUT_OF_BOUNDS,
@@ -15,7 +15,8 @@ from app.training.association import (
     CorrelationRatio,
     CramersV,
 )
-from app.training.columns import MISSING, Codes, Numbers
+from app.metrics.groups import FloatArray as Numbers
+from app.records.cells import MISSING, Codes
 
 CODES = st.integers(MISSING, 3)
 NUMBERS = st.integers(-50, 50).map(float) | st.just(float("nan"))

@@ -21,10 +21,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ..metrics.groups import FloatArray
 from ..metrics.values import Undefined
-from ..records.cells import MISSING, Codes
+from .cells import MISSING, Codes
 from .chance import Shape, Shuffled, shape_of_categories, shape_of_quantity
-from .columns import Numbers
 from .moments import Moments, sum_products
 
 NO_RECORDS = "no record has a value in both"
@@ -97,7 +97,7 @@ class CorrelationRatio:
         self._squares = np.zeros(categories)
         self._numbers = _Quantity()
 
-    def add(self, codes: Codes, numbers: Numbers) -> None:
+    def add(self, codes: Codes, numbers: FloatArray) -> None:
         """Counts the records of one piece: the places of their categories, and their numbers."""
         known = (codes != MISSING) & np.isfinite(numbers)
         if not known.any():
@@ -144,7 +144,7 @@ class AbsolutePearson:
         self._product = 0.0
         self._numbers = (_Quantity(), _Quantity())
 
-    def add(self, first: Numbers, second: Numbers) -> None:
+    def add(self, first: FloatArray, second: FloatArray) -> None:
         """Counts the records of one piece by their numbers."""
         known = np.isfinite(first) & np.isfinite(second)
         theirs = int(known.sum())
@@ -187,7 +187,7 @@ class _Quantity:
         self._lowest, self._highest = np.inf, -np.inf
         self.moments = Moments()
 
-    def added(self, numbers: Numbers) -> Numbers:
+    def added(self, numbers: FloatArray) -> FloatArray:
         """Counts the numbers, of which there is one at least, and returns the distance of each from the first one."""
         if self._first is None:
             self._first = float(numbers[0])

@@ -1,0 +1,69 @@
+"""Why a gap changed: who asked, or how the model answers, before a moment against after it.
+
+Descriptive only: the part after an alarm was selected by the alarm, so that its size is exaggerated.
+"""
+
+from dataclasses import dataclass
+from math import log1p
+
+from .parts import CellCounts, divide_difference
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeParts:
+    """Change of a figure and its three parts, which sum to it: after - before, monitored - reference."""
+
+    change: float
+    who_asked: float
+    how_answered: float
+    no_counterpart: float
+
+
+@dataclass(frozen=True, slots=True)
+class GapChange:
+    """Change of the gap as a difference of rates, and of the logarithm of their ratio; None where a rate is 0 or has no record."""
+
+    of_difference: ChangeParts | None
+    of_log_ratio: ChangeParts | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BeforeAndAfter:
+    """One group's records by the cells of a feature, before a moment and after it."""
+
+    before: CellCounts
+    after: CellCounts
+
+
+def explain_change_of_gap(monitored: BeforeAndAfter, reference: BeforeAndAfter) -> GapChange:
+    """Returns how far the change is carried by who asked and by how the model answered, by the cells of one feature."""
+    rates = [float(counts.rate) for side in (monitored, reference) for counts in (side.before, side.after)]
+    if any(rate != rate for rate in rates):  # noqa: PLR0124 - NaN, a side without a record
+        return GapChange(None, None)
+    has_ratio = min(rates) > 0
+    return GapChange(
+        _subtract(_change_of(monitored), _change_of(reference)),
+        _subtract(_change_of(monitored, is_log=True), _change_of(reference, is_log=True)) if has_ratio else None,
+    )
+
+
+def _change_of(side: BeforeAndAfter, *, is_log: bool = False) -> ChangeParts:
+    """Returns the change of one group's rate, or of its logarithm."""
+    parts = divide_difference(side.after, side.before)
+    scale = _logarithmic_mean(float(side.after.rate), float(side.before.rate)) if is_log else 1.0
+    return ChangeParts(*(float(part) / scale for part in (parts.difference, parts.who, parts.how, parts.no_counterpart)))
+
+
+def _logarithmic_mean(one: float, other: float) -> float:
+    """Returns (one - other) / ln(one / other), which turns a difference into one of logarithms."""
+    # For equal rates the quotient is 0 / 0, and its limit is the rate itself.
+    return one if one == other else (one - other) / log1p((one - other) / other)
+
+
+def _subtract(one: ChangeParts, other: ChangeParts) -> ChangeParts:
+    return ChangeParts(
+        one.change - other.change,
+        one.who_asked - other.who_asked,
+        one.how_answered - other.how_answered,
+        one.no_counterpart - other.no_counterpart,
+    )

@@ -1,0 +1,45 @@
+"""Intervals of averages over pairs, by resampling what is independent."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .pairs import FloatArray, IntArray
+
+MIN_UNITS = 20
+"""Min resampled units of an interval: with fewer the resamples hardly differ, and the interval would be too narrow."""
+
+LEVEL = 0.95
+
+_AT_ONCE = 200
+"""Resamples that are drawn at a time, for memory."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ends:
+    """Both ends of 95 % intervals, [players] each; NaN where too few units allow none."""
+
+    low: FloatArray
+    high: FloatArray
+
+
+def resample_means(values: FloatArray, units: IntArray, rng: np.random.Generator, draws: int = 2000) -> Ends:
+    """Returns the intervals of the mean of `values` [pairs, players] by resampling whole `units` [pairs] with replacement.
+
+    Pairs with one record in common go up and down together, so such a record is drawn with all its pairs, or not at all. The percentiles
+    are those of the resampled means, stretched by the root of n / (n - 1) for n units, because resamples vary less than samples do.
+    """
+    known, place = np.unique(units, return_inverse=True)
+    count, players = len(known), values.shape[1]
+    if count < MIN_UNITS:
+        return Ends(np.full(players, np.nan), np.full(players, np.nan))
+    sizes = np.bincount(place, minlength=count).astype(np.float64)
+    sums = np.column_stack([np.bincount(place, column, minlength=count) for column in values.T])
+    means = np.empty((draws, players))
+    for start in range(0, draws, _AT_ONCE):
+        size = min(_AT_ONCE, draws - start)
+        drawn = rng.multinomial(count, np.full(count, 1 / count), size).astype(np.float64)
+        means[start : start + size] = (drawn @ sums) / (drawn @ sizes)[:, None]
+    centre = values.mean(axis=0)
+    low, high = centre + (np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0) - centre) * np.sqrt(count / (count - 1))
+    return Ends(low, high)

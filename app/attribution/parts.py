@@ -1,0 +1,88 @@
+"""The difference of two rates, divided by the cells of one feature: who applies, and how they are treated.
+
+Source: Kitagawa 1955. Cells that one side has no record of have no rate there. The records in them have *no counterpart*, and they are a
+part of their own as in Ñopo 2008, Matching as a tool to decompose wage gaps, Review of Economics and Statistics 90, 290-299: the
+difference of all records less that of the records with a counterpart. So equal rates in all cells leave all parts at 0 whatever cells
+are missing.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .intervals import LEVEL, Ends
+from .pairs import FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellCounts:
+    """Records of one population by cell: `favourable` [..., cells] of `records` [..., cells]."""
+
+    favourable: FloatArray
+    records: FloatArray
+
+    def __post_init__(self) -> None:
+        if self.favourable.shape != self.records.shape or not np.all((self.favourable >= 0) & (self.favourable <= self.records)):
+            raise ValueError("favourable must be between 0 and records, in as many cells")
+
+    @property
+    def rate(self) -> FloatArray:
+        """Returns the share of favourable records in all cells together [...]; NaN without a record."""
+        return _divide(self.favourable.sum(axis=-1), self.records.sum(axis=-1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DifferenceParts:
+    """Difference of two rates, and its three parts, which sum to it; [...] each. NaN where a side has no record.
+
+    `who` is what the different shares of the cells make, `how` what different rates within a cell make.
+    """
+
+    difference: FloatArray
+    who: FloatArray
+    how: FloatArray
+    no_counterpart: FloatArray
+
+    def stacked(self) -> FloatArray:
+        """Returns the three parts [..., 3]."""
+        return np.stack([self.who, self.how, self.no_counterpart], axis=-1)
+
+
+def divide_difference(one: CellCounts, other: CellCounts) -> DifferenceParts:
+    """Returns the parts of one's rate - other's rate; both have the same cells. Without a common cell all has no counterpart."""
+    common = (one.records > 0) & (other.records > 0)
+    difference = one.rate - other.rate
+    shares, rates = [], []
+    for side in (one, other):
+        # Shares among the common cells only: shares of all records would leave a part where all rates are equal.
+        within = np.where(common, side.records, 0.0)
+        shares.append(np.nan_to_num(_divide(within, within.sum(axis=-1, keepdims=True))))
+        rates.append(np.where(common, np.nan_to_num(_divide(side.favourable, side.records)), 0.0))
+    who = ((shares[0] - shares[1]) * (rates[0] + rates[1]) / 2).sum(axis=-1)
+    how = ((rates[0] - rates[1]) * (shares[0] + shares[1]) / 2).sum(axis=-1)
+    # Without a common cell both would be 0 even where a side has no record at all, and so no rate.
+    unknown = np.isnan(difference)
+    who, how = np.where(unknown, np.nan, who), np.where(unknown, np.nan, how)
+    return DifferenceParts(difference, who, how, no_counterpart=difference - who - how)
+
+
+def resample_parts(one: CellCounts, other: CellCounts, rng: np.random.Generator, draws: int = 2000) -> Ends:
+    """Returns 95 % intervals of the three parts, by resampling the records of each side; in the order of `DifferenceParts.stacked`."""
+    parts = divide_difference(*(_resample(side, rng, draws) for side in (one, other))).stacked()
+    low, high = np.quantile(parts, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    return Ends(low, high)
+
+
+def _resample(side: CellCounts, rng: np.random.Generator, draws: int) -> CellCounts:
+    counts = np.concatenate([side.favourable, side.records - side.favourable])
+    total = counts.sum()
+    if total == 0:
+        return CellCounts(*(np.zeros((draws, side.records.size)) for _ in range(2)))
+    # Cell and outcome at once, because who applies varies by chance as well.
+    drawn = rng.multinomial(int(total), counts / total, draws).astype(np.float64)
+    favourable, unfavourable = np.split(drawn, 2, axis=1)
+    return CellCounts(favourable, favourable + unfavourable)
+
+
+def _divide(part: FloatArray, whole: FloatArray) -> FloatArray:
+    return np.asarray(np.divide(part, whole, out=np.full(np.broadcast(part, whole).shape, np.nan), where=whole > 0))
