@@ -93,17 +93,17 @@ class AllHybrids:
         """Returns each player's contribution in each pair [pairs, players]; see `HybridPlan`."""
         # In the order of the masks: 0 is the reference record, the last is the monitored one.
         outcomes = np.column_stack([answered.reference, answered.hybrids, answered.monitored])
-        return np.asarray(outcomes @ self._weigh_masks())
-
-    def _weigh_masks(self) -> FloatArray:
-        """Returns the weight of each mask in each player's value [2^players, players]."""
         size = self.players
-        masks = np.arange(2**size)[:, None]
-        has_player = masks >> np.arange(size) & 1
-        others = has_player.sum(axis=1, keepdims=True) - has_player
-        # Share of all orders in which exactly these others come before the player.
+        # Share of all orders in which exactly so many others come before a player.
         share = np.array([factorial(before) * factorial(size - 1 - before) for before in range(size)]) / factorial(size)
-        return np.asarray(np.where(has_player == 1, share[others], -share[others]), dtype=np.float64)
+        every = np.arange(2**size)
+        contributions = np.empty((self.pairs, size))
+        for player in range(size):
+            without = every[every >> player & 1 == 0]
+            before = sum(without >> other & 1 for other in range(size))
+            # Differences first: a player that changes no outcome has exactly 0, where a weighted sum of outcomes leaves dust.
+            contributions[:, player] = (outcomes[:, without | 1 << player] - outcomes[:, without]) @ share[before]
+        return contributions
 
 
 @dataclass(frozen=True, slots=True, eq=False)

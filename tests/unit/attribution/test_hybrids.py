@@ -87,6 +87,16 @@ def test_a_condition_on_two_features_is_carried_by_both_in_equal_parts() -> None
     assert found.shares == pytest.approx([-0.5, -0.5, 0])
 
 
+@pytest.mark.parametrize("players", [4, 6, 7])
+def test_a_feature_that_the_model_does_not_use_carries_exactly_nothing(players: int) -> None:
+    rng = np.random.default_rng(9)
+    window = draw_window(400, 400, rng, np.full(players, 0.5))
+
+    found = carry(window, 400, rng, model=lambda features: (features[..., :3].sum(axis=-1) > 0).astype(float))
+
+    assert (found.shares[3:], found.ends.low[3:], found.ends.high[3:]) == (pytest.approx(0, abs=0),) * 3
+
+
 def test_a_world_of_four_features_is_recovered() -> None:
     rng = np.random.default_rng(5)
 

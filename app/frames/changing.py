@@ -1,0 +1,127 @@
+"""Explanation of a change in a DataFrame: whether who asked changed, or how the model answers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ..attribution.bins import MIN_BINS
+from ..attribution.changes import BeforeAndAfter, GapChange, explain_change_of_gap
+from ..errors import InvalidInput
+from .columns import column_of
+from .compared import ComparedRecords, read_compared
+from .features import check_bins, count_cells
+from .times import hours_of
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureChange:
+    """Change of a gap by the cells of one feature; parts of different features must not be added."""
+
+    feature: str
+    parts: GapChange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedChange:
+    """Gap of a monitored group before and after the moment: its favourable rate less that of the reference; None without a record."""
+
+    group: str
+    reference: str
+    gap_before: float | None
+    gap_after: float | None
+    features: tuple[FeatureChange, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeExplanation:
+    """Explanation of the change of each monitored group's gap, with the records before `at` and from then on."""
+
+    attribute: str
+    at: datetime
+    records_before: int
+    records_after: int
+    groups: tuple[ExplainedChange, ...]
+    warnings: tuple[str, ...]
+
+
+def explain_change(  # noqa: PLR0913 - one keyword for each column, as in measure_frame
+    frame: pd.DataFrame,
+    *,
+    at: datetime | str,
+    time: str,
+    attribute: str | Sequence[str],
+    prediction: str,
+    features: Sequence[str] | str,
+    favourable: object = 1,
+    unfavourable: object = None,
+    monitored: object = None,
+    reference: object = None,
+    bins: int = MIN_BINS,
+) -> ChangeExplanation:
+    """Returns why the gap of each monitored group changed: who asked, or how the model answers, by the cells of each feature.
+
+    Records before `at` are compared with those from then on, such as the `since` of `follow_frame`. The result describes and proves
+    nothing: a moment that was chosen because of an alarm exaggerates the change. The other arguments are those of `explain_gap` and
+    `follow_frame`.
+
+    Raises:
+        InvalidInput: names the argument that is wrong; one is that no record is before or after the moment.
+    """
+    records = read_compared(
+        frame,
+        attribute=attribute,
+        prediction=prediction,
+        features=features,
+        favourable=favourable,
+        unfavourable=unfavourable,
+        monitored=monitored,
+        reference=reference,
+    )
+    check_bins(bins)
+    moment = _read_moment(at)
+    is_after = hours_of(column_of(frame, time, "time"), "time").seconds >= moment.timestamp()
+    if is_after.all() or not is_after.any():
+        raise InvalidInput.of("at", f"must have records before it and after it; all are {'after' if is_after.all() else 'before'}")
+    return ChangeExplanation(
+        attribute=records.grouping.attribute,
+        at=moment,
+        records_before=int((~is_after).sum()),
+        records_after=int(is_after.sum()),
+        groups=tuple(_explain_group(records, place, is_after, bins) for place in records.monitored),
+        warnings=records.grouping.warnings,
+    )
+
+
+def _explain_group(records: ComparedRecords, place: int, is_after: npt.NDArray[np.bool_], bins: int) -> ExplainedChange:
+    populations = [
+        found[is_after[found] == late] for found in (records.records_of(place), records.reference_records()) for late in (False, True)
+    ]
+    rates = [float(records.favourable[found].mean()) if len(found) else None for found in populations]
+    before, after, reference_before, reference_after = rates
+    features = []
+    for feature in records.features if None not in rates else ():
+        # All four in one division into bins, or else their cells could not be compared.
+        counts = count_cells(feature, records.favourable, populations, bins)
+        features.append(FeatureChange(feature.name, explain_change_of_gap(BeforeAndAfter(*counts[:2]), BeforeAndAfter(*counts[2:]))))
+    return ExplainedChange(
+        group=records.grouping.groups[place].label,
+        reference=records.reference_label,
+        gap_before=None if before is None or reference_before is None else before - reference_before,
+        gap_after=None if after is None or reference_after is None else after - reference_after,
+        features=tuple(features),
+    )
+
+
+def _read_moment(at: datetime | str) -> datetime:
+    """Returns the moment in UTC, which is meant unless it says otherwise."""
+    try:
+        moment = pd.Timestamp(at)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput.of("at", f"must be a time such as 2026-11-19T07:00:00Z, found {at!r:.100}") from error
+    if pd.isna(moment):
+        raise InvalidInput.of("at", f"must be a time such as 2026-11-19T07:00:00Z, found {at!r:.100}")
+    return (moment.tz_localize("UTC") if moment.tz is None else moment.tz_convert("UTC")).to_pydatetime()

@@ -1,0 +1,85 @@
+"""Records of a frame whose favourable rates are compared: their groups, outcomes and features."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ..errors import InvalidInput
+from ..metrics.groups import IntArray, of_role
+from .columns import column_of
+from .features import Feature, read_features
+from .grouping import Grouping, group_records
+from .outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, Outcomes, outcomes_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparedRecords:
+    """A frame with the group, the outcome and the features of each record."""
+
+    frame: pd.DataFrame
+    grouping: Grouping
+    lists: OutcomeLists
+    outcomes: Outcomes
+    features: tuple[Feature, ...]
+
+    @property
+    def favourable(self) -> npt.NDArray[np.bool_]:
+        """Returns which records have a favourable outcome."""
+        return np.asarray(self.outcomes.codes == FAVOURABLE, dtype=np.bool_)
+
+    @property
+    def monitored(self) -> tuple[int, ...]:
+        """Returns the places of the monitored groups."""
+        return of_role(self.grouping.groups, "monitored")
+
+    @property
+    def reference_label(self) -> str:
+        """Returns the name of all reference groups together."""
+        return ", ".join(group.label for group in self.grouping.groups if group.role == "reference")
+
+    def records_of(self, place: int) -> IntArray:
+        """Returns the positions of the records of that group whose outcome is classified."""
+        return self._find([place])
+
+    def reference_records(self) -> IntArray:
+        """Returns the positions of the records of all reference groups whose outcome is classified."""
+        return self._find(of_role(self.grouping.groups, "reference"))
+
+    def _find(self, places: Sequence[int]) -> IntArray:
+        return np.flatnonzero(np.isin(self.grouping.codes, places) & (self.outcomes.codes != UNCLASSIFIED))
+
+
+def read_compared(  # noqa: PLR0913 - one keyword for each column, as in measure_frame
+    frame: pd.DataFrame,
+    *,
+    attribute: str | Sequence[str],
+    prediction: str,
+    features: Sequence[str] | str,
+    favourable: object,
+    unfavourable: object,
+    monitored: object,
+    reference: object,
+) -> ComparedRecords:
+    """Returns the records of a frame, read by the arguments of `measure_frame`.
+
+    Raises:
+        InvalidInput: names the argument that is wrong.
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise InvalidInput.of("frame", f"must be a pandas DataFrame, found {type(frame).__name__}")
+    lists = OutcomeLists.of(favourable, unfavourable)
+    return ComparedRecords(
+        frame,
+        group_records(frame, attribute, monitored, reference),
+        lists,
+        outcomes_of(column_of(frame, prediction, "prediction"), lists, "prediction"),
+        read_features(frame, features),
+    )
+
+
+def as_rates(outcomes: Outcomes) -> npt.NDArray[np.float64]:
+    """Returns 1 for a favourable outcome, 0 for an unfavourable one and NaN for one that is neither."""
+    return np.select([outcomes.codes == FAVOURABLE, outcomes.codes == UNCLASSIFIED], [1.0, np.nan], 0.0)

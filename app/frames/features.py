@@ -1,0 +1,136 @@
+"""Features of a frame: cells of each, and which go together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ..attribution.bins import MIN_BINS, bin_numbers
+from ..attribution.hybrids import MAX_PLAYERS
+from ..attribution.parts import CellCounts
+from ..attribution.players import join_players
+from ..errors import InvalidInput
+from ..metrics.groups import FloatArray, IntArray
+from ..metrics.values import Undefined
+from ..records.association import AbsolutePearson, Association, CorrelationRatio, CramersV
+from .columns import Encoded, checked_name, column_of, encode, is_numeric, numbers_of
+
+MAX_CELLS = 1_000
+"""Max cells of a feature; with more, hardly any has records of both groups."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Feature:
+    """One feature by its distinct values, or as numbers [records]."""
+
+    name: str
+    content: Encoded | FloatArray
+
+    def cells(self, records: IntArray, bins: int) -> IntArray:
+        """Returns the cell of each of these records, from 0: that of its value or of its number's bin, and 0 without a value.
+
+        Bins end at the quantiles of these records together.
+        """
+        if isinstance(self.content, Encoded):
+            return self.content.codes[records].astype(np.int64) + 1
+        return bin_numbers(self.content[records], bins)
+
+
+def read_features(frame: pd.DataFrame, features: Sequence[str] | str) -> tuple[Feature, ...]:
+    """Returns the columns of that name: numbers as numbers, everything else as categories.
+
+    Raises:
+        InvalidInput: none or too many are named, one is named twice or is not a column, or has too many different values.
+    """
+    names = [checked_name(name, "features") for name in ([features] if isinstance(features, str) else features)]
+    if not 1 <= len(names) <= MAX_PLAYERS:
+        raise InvalidInput.of("features", f"must name 1 to {MAX_PLAYERS} columns, found {len(names)}")
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput.of("features", f"{name!r} is named twice")
+    return tuple(_read_feature(frame, name) for name in names)
+
+
+def check_bins(bins: object) -> int:
+    """Returns the number of bins.
+
+    Raises:
+        InvalidInput: it is not a whole number from MIN_BINS to MAX_CELLS.
+    """
+    if not isinstance(bins, int) or isinstance(bins, bool) or not MIN_BINS <= bins <= MAX_CELLS:
+        raise InvalidInput.of("bins", f"must be a whole number from {MIN_BINS} to {MAX_CELLS:,}, found {bins!r:.100}")
+    return bins
+
+
+def count_cells(feature: Feature, favourable: npt.NDArray[np.bool_], populations: Sequence[IntArray], bins: int) -> tuple[CellCounts, ...]:
+    """Returns the counts of each population, given by the positions of its records, in the same cells of a feature."""
+    cells = feature.cells(np.concatenate(populations), bins)
+    size = int(cells.max()) + 1
+    ends = np.cumsum([len(records) for records in populations])[:-1]
+    return tuple(
+        CellCounts(*(np.bincount(own, weights, size).astype(np.float64) for weights in (favourable[records], None)))
+        for own, records in zip(np.split(cells, ends), populations, strict=True)
+    )
+
+
+def list_players(features: Sequence[Feature], together: Sequence[Sequence[str]] | None) -> tuple[tuple[int, ...], ...]:
+    """Returns the features of each player by position: those listed `together`, or correlated ones where None is given.
+
+    Raises:
+        InvalidInput: a list names something that is not a feature, or names a feature twice.
+    """
+    if together is None:
+        return join_players(_measure_strengths(features))
+    place = {feature.name: position for position, feature in enumerate(features)}
+    listed = [name for names in together for name in names]
+    for name in listed:
+        if name not in place:
+            raise InvalidInput.of("together", f"{name!r} is not one of features")
+        if listed.count(name) > 1:
+            raise InvalidInput.of("together", f"{name!r} is listed twice")
+    strengths = np.zeros((len(features), len(features)))
+    for names in together:
+        for one, other in combinations((place[name] for name in names), 2):
+            strengths[one, other] = strengths[other, one] = 1
+    return join_players(strengths)
+
+
+def _read_feature(frame: pd.DataFrame, name: str) -> Feature:
+    column = column_of(frame, name, "features")
+    if is_numeric(column):
+        return Feature(name, numbers_of(column, "features"))
+    encoded = encode(column, "features")
+    if len(encoded.texts) > MAX_CELLS:
+        raise InvalidInput.of(
+            "features", f"{name!r} holds {len(encoded.texts):,} different texts where at most {MAX_CELLS:,} are compared; group them"
+        )
+    return Feature(name, encoded)
+
+
+def _measure_strengths(features: Sequence[Feature]) -> FloatArray:
+    """Returns the strength of association of each two features, corrected for chance; NaN where it is undefined."""
+    strengths = np.zeros((len(features), len(features)))
+    for one, other in combinations(range(len(features)), 2):
+        found = _associate(features[one], features[other]).strength()
+        strengths[one, other] = strengths[other, one] = np.nan if isinstance(found, Undefined) else found.corrected
+    return strengths
+
+
+def _associate(one: Feature, other: Feature) -> Association:
+    first, second = one.content, other.content
+    if isinstance(first, Encoded):
+        if isinstance(second, Encoded):
+            categories = CramersV(len(first.texts), len(second.texts))
+            categories.add(first.codes.astype(np.int64), second.codes.astype(np.int64))
+            return categories
+        ratio = CorrelationRatio(len(first.texts))
+        ratio.add(first.codes.astype(np.int64), second)
+        return ratio
+    if isinstance(second, Encoded):
+        return _associate(other, one)
+    quantities = AbsolutePearson()
+    quantities.add(first, second)
+    return quantities

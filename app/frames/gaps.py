@@ -1,0 +1,262 @@
+"""Explanation of a gap in a DataFrame: the features that it is carried by, with the model or without it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from ..attribution.bins import MIN_BINS
+from ..attribution.gap import CarriedGap, carry_gap
+from ..attribution.hybrids import usual_pairs
+from ..attribution.parts import divide_difference, resample_parts
+from ..errors import InvalidInput
+from .compared import ComparedRecords, read_compared
+from .features import Feature, check_bins, count_cells, list_players
+from .hybrid_rows import Model, Players, Questions, ask_model, draw_questions
+
+Interval: TypeAlias = tuple[float, float] | None
+"""Both ends of a 95 % interval; None where too few records allow none."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerShare:
+    """Part of the gap that is carried by a feature, or by several that go together."""
+
+    features: tuple[str, ...]
+    share: float
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarriedByFeatures:
+    """Gap of the sampled pairs, which `players` carry and their shares sum to; `gap_of_pairs` + `sampling` is the gap of the group.
+
+    `pairs_left_out` had an answer that is neither favourable nor unfavourable.
+    """
+
+    gap_of_pairs: float
+    sampling: float
+    players: tuple[PlayerShare, ...]
+    pairs: int
+    pairs_left_out: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureParts:
+    """Parts of the gap by the cells of one feature. They sum to the gap; parts of different features must not be added.
+
+    `who_applies` is carried by different shares of the cells, `how_treated` by different rates within a cell, `no_counterpart` by
+    cells that only one group has. The intervals are in this order.
+    """
+
+    feature: str
+    who_applies: float
+    how_treated: float
+    no_counterpart: float
+    intervals: tuple[Interval, Interval, Interval]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedGap:
+    """Gap of a monitored group: its favourable rate less that of the reference, -1 to 1; None where either has no record.
+
+    `carried` is None without a model, or if no pair has all its answers.
+    """
+
+    group: str
+    reference: str
+    gap: float | None
+    carried: CarriedByFeatures | None
+    parts: tuple[FeatureParts, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapExplanation:
+    """Explanation of the gap of each monitored group. The model was asked about that many `rows`."""
+
+    attribute: str
+    groups: tuple[ExplainedGap, ...]
+    rows: int
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GapPlan:
+    """Questions that explain the gaps, before any is asked. `players` are the features that move together."""
+
+    players: tuple[tuple[str, ...], ...]
+    _records: ComparedRecords
+    _positions: Players
+    _questions: tuple[Questions, ...]
+    _bins: int
+    _draws: int
+    _seed: int
+
+    @property
+    def rows(self) -> int:
+        """Returns how many rows a model will be asked about: hybrids, and for each monitored group up to 100 records as they are."""
+        return sum(asked.rows for asked in self._questions)
+
+    def explain(self, model: Model | None = None) -> GapExplanation:
+        """Asks the model, if there is one, and returns what carries the gaps.
+
+        Raises:
+            InvalidInput: the model returned no single prediction for each row, or none that is an outcome of the prediction column.
+        """
+        rng = np.random.default_rng([self._seed, 1])
+        explained, warnings = [], list(self._records.grouping.warnings)
+        for place, asked in zip(self._records.monitored, self._questions, strict=True):
+            found = self._decompose(place, rng)
+            if model is not None and found.gap is not None:
+                replies = ask_model(self._records, asked, self._positions, model)
+                if replies.differing:
+                    warnings.append(
+                        f"{found.group}: the model answers {replies.differing} of {len(asked.own)} logged records differently. If it is"
+                        " another model than the logged one, the shares describe neither of them."
+                    )
+                gap = carry_gap(asked.pairs, asked.plan, replies.answered, gap_of_window=found.gap, rng=rng, draws=self._draws)
+                found = replace(found, carried=None if gap is None else self._name_shares(gap))
+            explained.append(found)
+        rows = 0 if model is None else self.rows
+        return GapExplanation(attribute=self._records.grouping.attribute, groups=tuple(explained), rows=rows, warnings=tuple(warnings))
+
+    def _decompose(self, place: int, rng: np.random.Generator) -> ExplainedGap:
+        records, favourable = self._records, self._records.favourable
+        sides = records.records_of(place), records.reference_records()
+        is_known = all(map(len, sides))
+        return ExplainedGap(
+            group=records.grouping.groups[place].label,
+            reference=records.reference_label,
+            gap=float(favourable[sides[0]].mean() - favourable[sides[1]].mean()) if is_known else None,
+            carried=None,
+            parts=tuple(self._divide(feature, place, rng) for feature in records.features) if is_known else (),
+        )
+
+    def _divide(self, feature: Feature, place: int, rng: np.random.Generator) -> FeatureParts:
+        records = self._records
+        # Bins of the compared records alone: other groups would move them.
+        sides = records.records_of(place), records.reference_records()
+        one, other = count_cells(feature, records.favourable, sides, self._bins)
+        parts = divide_difference(one, other)
+        ends = resample_parts(one, other, rng, self._draws)
+        intervals = [_interval(low, high) for low, high in zip(ends.low, ends.high, strict=True)]
+        return FeatureParts(
+            feature=feature.name,
+            who_applies=float(parts.who),
+            how_treated=float(parts.how),
+            no_counterpart=float(parts.no_counterpart),
+            intervals=(intervals[0], intervals[1], intervals[2]),
+        )
+
+    def _name_shares(self, gap: CarriedGap) -> CarriedByFeatures:
+        shares = [
+            PlayerShare(player, float(share), _interval(low, high))
+            for player, share, low, high in zip(self.players, gap.shares, gap.ends.low, gap.ends.high, strict=True)
+        ]
+        return CarriedByFeatures(
+            gap_of_pairs=gap.gap_of_pairs,
+            sampling=gap.sampling,
+            players=tuple(sorted(shares, key=lambda one: -abs(one.share))),
+            pairs=gap.pairs,
+            pairs_left_out=gap.left_out,
+        )
+
+
+def plan_gap(  # noqa: PLR0913 - one keyword for each column, as in measure_frame
+    frame: pd.DataFrame,
+    *,
+    attribute: str | Sequence[str],
+    prediction: str,
+    features: Sequence[str] | str,
+    favourable: object = 1,
+    unfavourable: object = None,
+    monitored: object = None,
+    reference: object = None,
+    together: Sequence[Sequence[str]] | None = None,
+    pairs: int | None = None,
+    bins: int = MIN_BINS,
+    draws: int = 2000,
+    seed: int = 0,
+) -> GapPlan:
+    """Returns the questions of `explain_gap` with the same arguments, and so their number of rows, before any is asked.
+
+    Raises:
+        InvalidInput: names the argument that is wrong.
+    """
+    records = read_compared(
+        frame,
+        attribute=attribute,
+        prediction=prediction,
+        features=features,
+        favourable=favourable,
+        unfavourable=unfavourable,
+        monitored=monitored,
+        reference=reference,
+    )
+    for name, number, least in (("pairs", pairs, 1), ("draws", draws, 10), ("seed", seed, 0)):
+        if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < least):
+            raise InvalidInput.of(name, f"must be a whole number, {least} or more, found {number!r:.100}")
+    players = list_players(records.features, together)
+    rng = np.random.default_rng(seed)
+    most = usual_pairs(len(players)) if pairs is None else pairs
+    return GapPlan(
+        tuple(tuple(records.features[position].name for position in player) for player in players),
+        records,
+        players,
+        tuple(draw_questions(records, place, players, most, rng) for place in records.monitored),
+        check_bins(bins),
+        draws,
+        seed,
+    )
+
+
+def explain_gap(  # noqa: PLR0913 - those of plan_gap
+    frame: pd.DataFrame,
+    model: Model | None = None,
+    *,
+    attribute: str | Sequence[str],
+    prediction: str,
+    features: Sequence[str] | str,
+    favourable: object = 1,
+    unfavourable: object = None,
+    monitored: object = None,
+    reference: object = None,
+    together: Sequence[Sequence[str]] | None = None,
+    pairs: int | None = None,
+    bins: int = MIN_BINS,
+    draws: int = 2000,
+    seed: int = 0,
+) -> GapExplanation:
+    """Returns what carries the gap of each monitored group: its favourable rate less that of the reference.
+
+    `features` are all columns that the model decides by. `model` takes a DataFrame of them and returns one value of the `prediction`
+    column for each row; `plan_gap` says beforehand how many rows that are. Features whose association is at least 0.5 move together,
+    unless `together` lists those that do. `pairs` of a monitored and a reference record are compared: 500, or 4,000 with more than six
+    players. Without a model the gap is divided by the cells of each feature only; numbers are divided into `bins`. `draws` and `seed`
+    fix the resampling of the intervals, `seed` the choice of pairs as well. The other arguments are those of `measure_frame`.
+
+    Raises:
+        InvalidInput: names the argument that is wrong.
+    """
+    plan = plan_gap(
+        frame,
+        attribute=attribute,
+        prediction=prediction,
+        features=features,
+        favourable=favourable,
+        unfavourable=unfavourable,
+        monitored=monitored,
+        reference=reference,
+        together=together,
+        pairs=pairs,
+        bins=bins,
+        draws=draws,
+        seed=seed,
+    )
+    return plan.explain(model)
+
+
+def _interval(low: float, high: float) -> Interval:
+    return None if np.isnan([low, high]).any() else (float(low), float(high))
