@@ -20,10 +20,10 @@ MAX_PLAYERS = 62
 """Max players: a mask is a number of 64 bits."""
 
 PAIRS_OF_ALL_HYBRIDS = 500
-"""Pairs that are usual where all hybrids are computed; standard errors are .005 to .018."""
+"""Pairs that are usual where all hybrids are computed; standard errors are .007 to .019 in `scripts/attribution`."""
 
 PAIRS_OF_ORDERS = 4_000
-"""Pairs that are usual where two orders a pair are computed; standard errors are .002 to .006."""
+"""Pairs that are usual where two orders a pair are computed; standard errors are .004 to .008 in `scripts/attribution`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

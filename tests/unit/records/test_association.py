@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.metrics.groups import FloatArray as Numbers
 from app.metrics.values import Undefined
 from app.records.association import (
     NO_RECORDS,
@@ -15,7 +16,6 @@ from app.records.association import (
     CorrelationRatio,
     CramersV,
 )
-from app.metrics.groups import FloatArray as Numbers
 from app.records.cells import MISSING, Codes
 
 CODES = st.integers(MISSING, 3)

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import chdtri
 
+from app.metrics.groups import FloatArray as Numbers
 from app.metrics.values import Undefined
 from app.records.association import AbsolutePearson, Association, CorrelationRatio, CramersV, Strength
-from app.records.chance import Shape, Shuffled, shape_of_categories, shape_of_quantity
-from app.metrics.groups import FloatArray as Numbers
 from app.records.cells import Codes
+from app.records.chance import Shape, Shuffled, shape_of_categories, shape_of_quantity
 from app.records.moments import Moments
 
 Column = npt.NDArray[np.int64] | npt.NDArray[np.float64]

@@ -6,9 +6,9 @@ import pytest
 
 from app.domain.deployments import Column, Deployment, FieldKind, FieldType
 from app.domain.training_data import AssociationMeasure, Correlated
+from app.records.association import ONE_VALUE
 from app.records.cells import Coded
 from app.training import correlations, donors
-from app.records.association import ONE_VALUE
 from app.training.correlations import TOO_MANY_CELLS, TOO_MANY_PAIRS
 from app.training.counting import Values
 from app.training.donors import Chosen, hash_rows
