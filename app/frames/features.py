@@ -80,10 +80,12 @@ def list_players(features: Sequence[Feature], together: Sequence[Sequence[str]] 
     """Returns the features of each player by position: those listed `together`, or correlated ones where None is given.
 
     Raises:
-        InvalidInput: a list names something that is not a feature, or names a feature twice.
+        InvalidInput: it is not a list of lists, or names something that is not a feature, or names a feature twice.
     """
     if together is None:
         return join_players(_measure_strengths(features))
+    if isinstance(together, str) or any(isinstance(names, str) for names in together):
+        raise InvalidInput.of("together", f"must be a list of lists of features, such as [['income', 'tax']], found {together!r:.100}")
     place = {feature.name: position for position, feature in enumerate(features)}
     listed = [name for names in together for name in names]
     for name in listed:
@@ -131,6 +133,7 @@ def _associate(one: Feature, other: Feature) -> Association:
         return ratio
     if isinstance(second, Encoded):
         return _associate(other, one)
+    # Whole numbers are quantities here even where they number categories: their order decides how strong the association is.
     quantities = AbsolutePearson()
     quantities.add(first, second)
     return quantities

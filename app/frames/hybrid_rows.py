@@ -73,6 +73,7 @@ def ask_model(records: ComparedRecords, asked: Questions, players: Players, mode
         predictions += _read_predictions(model(rows), len(rows))
     found = as_rates(outcomes_of(pd.Series(predictions, name="model's answer"), records.lists, "model"))
     own, hybrids = np.split(found, [len(asked.own)])
+    # The pairs' own records keep their logged outcomes, so that the shares sum to the gap of the log whatever the model answers now.
     logged = as_rates(records.outcomes)
     answered = Answered(logged[asked.reference], logged[asked.monitored], hybrids.reshape(asked.plan.masks.shape))
     return Replies(answered, differing=int((own != logged[asked.own]).sum()))
@@ -97,6 +98,7 @@ def _build_rows(records: ComparedRecords, asked: Questions, players: Players) ->
 
 
 def _read_predictions(found: object, rows: int) -> Sequence[Any]:
+    # A DataFrame of probabilities would pass as a list of its columns' names.
     array: npt.NDArray[Any] = np.asarray(found)
     if array.shape != (rows,):
         raise InvalidInput.of("model", f"must return one prediction for each of {rows:,} rows, found an array of shape {array.shape}")

@@ -60,6 +60,23 @@ def test_the_model_says_what_carries_the_gap() -> None:
     assert income.interval[0] < income.share < income.interval[1] < 0
 
 
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 6])
+def test_the_shares_of_two_to_six_features_sum_to_the_gap_of_the_pairs(size: int) -> None:
+    frame = loans(1_500).assign(children=lambda one: one["age"] % 4, city=lambda one: one["age"] % 3)
+    features = ["income", "area", "debt", "age", "children", "city"][:size]
+
+    def by_features(rows: pd.DataFrame) -> npt.NDArray[np.str_]:
+        return decide(rows.assign(debt=rows.get("debt", pd.Series(40.0, rows.index))))
+
+    frame["approved"] = by_features(frame[features])
+    found = explain_gap(frame, by_features, together=[], pairs=200, **COLUMNS | {"features": features}).groups[0]
+
+    assert found.carried is not None
+    assert len(found.carried.players) == size
+    assert sum(one.share for one in found.carried.players) == pytest.approx(found.carried.gap_of_pairs, abs=1e-12)
+    assert found.carried.gap_of_pairs < 0
+
+
 def test_the_rows_are_said_beforehand_and_are_those_that_are_asked() -> None:
     asked = []
 
@@ -168,6 +185,8 @@ def test_few_records_have_shares_and_no_interval() -> None:
         ({"features": ["wealth"]}, "features"),
         ({"together": [["income", "wealth"]]}, "together"),
         ({"together": [["income", "debt"], ["debt", "age"]]}, "together"),
+        ({"together": ["income", "debt"]}, "together"),
+        ({"together": "income"}, "together"),
         ({"pairs": 0}, "pairs"),
         ({"bins": 9}, "bins"),
         ({"draws": True}, "draws"),
