@@ -14,8 +14,7 @@ from ..attribution.parts import CellCounts
 from ..attribution.players import join_players
 from ..errors import InvalidInput
 from ..metrics.groups import FloatArray, IntArray
-from ..metrics.values import Undefined
-from ..records.association import AbsolutePearson, Association, CorrelationRatio, CramersV
+from ..records.strengths import measure_strengths
 from .columns import Encoded, checked_name, column_of, encode, is_numeric, numbers_of
 
 MAX_CELLS = 1_000
@@ -83,7 +82,11 @@ def list_players(features: Sequence[Feature], together: Sequence[Sequence[str]] 
         InvalidInput: it is not a list of lists, or names something that is not a feature, or names a feature twice.
     """
     if together is None:
-        return join_players(_measure_strengths(features))
+        # Whole numbers are quantities here even where they number categories: their order decides how strong the association is.
+        columns = [
+            feature.content.codes.astype(np.int64) if isinstance(feature.content, Encoded) else feature.content for feature in features
+        ]
+        return join_players(measure_strengths(columns))
     if isinstance(together, str) or any(isinstance(names, str) for names in together):
         raise InvalidInput.of("together", f"must be a list of lists of features, such as [['income', 'tax']], found {together!r:.100}")
     place = {feature.name: position for position, feature in enumerate(features)}
@@ -110,30 +113,3 @@ def _read_feature(frame: pd.DataFrame, name: str) -> Feature:
             "features", f"{name!r} holds {len(encoded.texts):,} different texts where at most {MAX_CELLS:,} are compared; group them"
         )
     return Feature(name, encoded)
-
-
-def _measure_strengths(features: Sequence[Feature]) -> FloatArray:
-    """Returns the strength of association of each two features, corrected for chance; NaN where it is undefined."""
-    strengths = np.zeros((len(features), len(features)))
-    for one, other in combinations(range(len(features)), 2):
-        found = _associate(features[one], features[other]).strength()
-        strengths[one, other] = strengths[other, one] = np.nan if isinstance(found, Undefined) else found.corrected
-    return strengths
-
-
-def _associate(one: Feature, other: Feature) -> Association:
-    first, second = one.content, other.content
-    if isinstance(first, Encoded):
-        if isinstance(second, Encoded):
-            categories = CramersV(len(first.texts), len(second.texts))
-            categories.add(first.codes.astype(np.int64), second.codes.astype(np.int64))
-            return categories
-        ratio = CorrelationRatio(len(first.texts))
-        ratio.add(first.codes.astype(np.int64), second)
-        return ratio
-    if isinstance(second, Encoded):
-        return _associate(other, one)
-    # Whole numbers are quantities here even where they number categories: their order decides how strong the association is.
-    quantities = AbsolutePearson()
-    quantities.add(first, second)
-    return quantities

@@ -1,0 +1,48 @@
+"""Strengths of association between each two of several columns."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TypeGuard
+
+import numpy as np
+
+from ..metrics.groups import FloatArray
+from ..metrics.values import Undefined
+from .association import AbsolutePearson, Association, CorrelationRatio, CramersV
+from .cells import Codes
+
+
+def measure_strengths(columns: Sequence[Codes | FloatArray]) -> FloatArray:
+    """Returns the strengths [columns, columns], symmetric, corrected for chance, from 0 to 1; NaN where one is undefined.
+
+    A column of whole numbers holds the places of its categories, or MISSING; one of floats holds quantities, or NaN.
+    """
+    strengths = np.zeros((len(columns), len(columns)))
+    for one, other in combinations(range(len(columns)), 2):
+        found = _associate(columns[one], columns[other]).strength()
+        strengths[one, other] = strengths[other, one] = np.nan if isinstance(found, Undefined) else found.corrected
+    return strengths
+
+
+def _associate(first: Codes | FloatArray, second: Codes | FloatArray) -> Association:
+    if _is_categories(first) and _is_categories(second):
+        categories = CramersV(_count_values(first), _count_values(second))
+        categories.add(first, second)
+        return categories
+    if _is_categories(second):
+        first, second = second, first
+    if _is_categories(first):
+        ratio = CorrelationRatio(_count_values(first))
+        ratio.add(first, second.astype(np.float64))
+        return ratio
+    quantities = AbsolutePearson()
+    quantities.add(first.astype(np.float64), second.astype(np.float64))
+    return quantities
+
+
+def _is_categories(column: Codes | FloatArray) -> TypeGuard[Codes]:
+    return bool(np.issubdtype(column.dtype, np.integer))
+
+
+def _count_values(codes: Codes) -> int:
+    return int(codes.max(initial=0)) + 1
