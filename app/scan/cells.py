@@ -1,0 +1,59 @@
+"""Records counted by their values in a few features."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.signedinteger]
+BoolArray = npt.NDArray[np.bool_]
+
+MAX_FEATURES = 8
+"""Max features of a scan."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellTable:
+    """Counts of the combinations that occur.
+
+    `codes` [C, F] are positions in the values of each feature, `sizes` how many values each feature has, `strata` [C] the stratum of each
+    cell, counted from 0, `favourable` [C] of `records` [C] the counts.
+    """
+
+    codes: IntArray
+    sizes: tuple[int, ...]
+    strata: IntArray
+    favourable: FloatArray
+    records: FloatArray
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.sizes) <= MAX_FEATURES or self.codes.shape != (len(self.records), len(self.sizes)):
+            raise ValueError(f"codes {self.codes.shape} must have a column for each of 1 to {MAX_FEATURES} features, found {self.sizes}")
+        if np.any(self.favourable < 0) or np.any(self.favourable > self.records):
+            raise ValueError("favourable must be between 0 and records")
+
+    @property
+    def strata_count(self) -> int:
+        """The number of strata."""
+        return int(self.strata.max(initial=0)) + 1
+
+    @property
+    def subsets(self) -> int:
+        """The number of subgroups that can be described: of each feature at least one of its values."""
+        # Python's integers: eight features of ten values exceed 64 bits.
+        count = 1
+        for size in self.sizes:
+            count *= 2**size - 1
+        return count
+
+
+def count_cells(codes: IntArray, sizes: tuple[int, ...], favourable: BoolArray, strata: IntArray | None = None) -> CellTable:
+    """Returns the table of records with these `codes` [N, F], outcomes [N] and strata [N]; without strata all are in one."""
+    of_records = np.zeros(len(codes), np.int64) if strata is None else strata
+    keys = np.column_stack([codes, of_records])
+    cells, place = np.unique(keys, axis=0, return_inverse=True)
+    place = place.reshape(-1)
+    records = np.bincount(place, minlength=len(cells)).astype(np.float64)
+    of_favourable = np.bincount(place[favourable], minlength=len(cells)).astype(np.float64)
+    return CellTable(cells[:, :-1], sizes, cells[:, -1], of_favourable, records)

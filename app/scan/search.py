@@ -1,0 +1,133 @@
+"""Search for the subgroup that falls short most: one feature at a time, from many starts, in many tables at once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .cells import BoolArray, CellTable, FloatArray, IntArray
+from .multipliers import find_range, fit_multiplier, log_likelihood
+
+RESTARTS = 50
+"""Starts of each search: one from all records, the others from random subgroups."""
+
+MIN_RECORDS = 10
+"""Min records of a subgroup. Smaller ones are neither searched nor shown."""
+
+MAX_PASSES = 50
+"""Max passes over all features; a search usually ends after three or four."""
+
+GAIN = 1e-9
+"""Smaller gains count as none."""
+
+MAX_CELLS = 4_000_000
+"""Max numbers of one array: tables are searched in parts of this size."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Best:
+    """The best subgroup of each table: `scores` [T], and for each feature which values [T, V] belong to it."""
+
+    scores: FloatArray
+    included: tuple[BoolArray, ...]
+
+
+def search_tables(cells: CellTable, favourable: FloatArray, *, penalty: float, seed: int, restarts: int = RESTARTS) -> Best:
+    """Returns the best subgroup of each table: `favourable` [T, C] are its counts, in the cells and of the records of `cells`.
+
+    The expected rate of a stratum is that of the table itself. The score is the log-likelihood of the best multiplier of the odds below 1,
+    minus the penalty for each value that is named. A feature all of whose values belong to the subgroup names none.
+    """
+    rows = max(1, MAX_CELLS // (max(len(cells.records), 1) * restarts))
+    parts = []
+    for start in range(0, len(favourable), rows):
+        rng = np.random.default_rng([seed, start])
+        parts.append(_Search(cells, favourable[start : start + rows], penalty, restarts, rng).run())
+    included = tuple(np.concatenate([part.included[feature] for part in parts]) for feature in range(len(cells.sizes)))
+    return Best(np.concatenate([part.scores for part in parts]), included)
+
+
+class _Search:
+    """Climbs of some tables; each table has `restarts` rows, one after the other."""
+
+    def __init__(self, cells: CellTable, favourable: FloatArray, penalty: float, restarts: int, rng: np.random.Generator) -> None:
+        self._cells, self._penalty, self._restarts, self._rng = cells, penalty, restarts, rng
+        strata = np.eye(cells.strata_count)[cells.strata]
+        sizes = cells.records @ strata
+        rates = np.divide(favourable @ strata, sizes, out=np.zeros((len(favourable), len(sizes))), where=sizes > 0)
+        self._favourable = np.repeat(favourable, restarts, axis=0)
+        self._expected = np.repeat(rates, restarts, axis=0)
+        ones = [np.eye(size)[cells.codes[:, feature]] for feature, size in enumerate(cells.sizes)]
+        self._values = ones
+        self._value_records = [
+            ((cells.records[:, None] * one)[:, :, None] * strata[:, None, :]).reshape(len(cells.records), -1) for one in ones
+        ]
+        self._included = [self._start(size) for size in cells.sizes]
+        self._scores = np.full(len(self._favourable), -np.inf)
+
+    def _start(self, size: int) -> BoolArray:
+        rows = len(self._favourable)
+        included = self._rng.random((rows, size)) < 0.5  # noqa: PLR2004 - a coin
+        # Half of the starts restrict some of the features only: of many features all together leave few records.
+        included[::2] |= self._rng.random((len(included[::2]), 1)) < 0.5  # noqa: PLR2004 - a coin
+        included[:: self._restarts] = True
+        included[~included.any(axis=1)] = True
+        return np.asarray(included)
+
+    def run(self) -> Best:
+        """Climbs until no feature improves any row, and keeps the best row of each table."""
+        rows = np.arange(len(self._favourable))
+        for _ in range(MAX_PASSES):
+            before = self._scores[rows].copy()
+            for feature in self._rng.permutation(len(self._cells.sizes)):
+                self._improve(int(feature), rows)
+            rows = rows[self._scores[rows] > before + GAIN]
+            if not len(rows):
+                break
+        of_tables = self._scores.reshape(-1, self._restarts)
+        best = of_tables.argmax(axis=1) + np.arange(len(of_tables)) * self._restarts
+        return Best(self._scores[best], tuple(one[best] for one in self._included))
+
+    def _improve(self, feature: int, rows: IntArray) -> None:
+        """Chooses the best values of one feature, exactly, while those of the other features stay."""
+        inside = np.ones((len(rows), len(self._cells.records)), dtype=np.bool_)
+        others = np.zeros(len(rows))
+        for other, included in enumerate(self._included):
+            if other != feature:
+                chosen = included[rows]
+                inside &= chosen[:, self._cells.codes[:, other]]
+                others += np.where(chosen.all(axis=1), 0, chosen.sum(axis=1))
+        size, strata = self._cells.sizes[feature], self._expected.shape[1]
+        favourable = (self._favourable[rows] * inside) @ self._values[feature]
+        records = (inside.astype(np.float64) @ self._value_records[feature]).reshape(len(rows), size, strata)
+        sets = self._list_sets(favourable, records, self._expected[rows])
+        scores = self._score_sets(sets, favourable, records, self._expected[rows]) - self._penalty * others[:, None]
+        # Everybody is no subgroup. The score would be 0 in many tables, and equal scores have no rank.
+        scores[(others == 0)[:, None] & sets.all(axis=2)] = -np.inf
+        best = scores.argmax(axis=1)
+        every = np.arange(len(rows))
+        found = scores[every, best]
+        is_better = found > self._scores[rows]
+        self._included[feature][rows[is_better]] = sets[every, best][is_better]
+        self._scores[rows[is_better]] = found[is_better]
+
+    def _list_sets(self, favourable: FloatArray, records: FloatArray, expected: FloatArray) -> BoolArray:
+        """Returns the sets of values [M, 1 + 3V, V] among which the best one is: all, each alone, one for each end of a value's range.
+
+        For a given multiplier the best set is that of all values whose likelihood exceeds the penalty, or the best one alone if none does.
+        Each value does so in one range of multipliers, so the set changes only at the ends of these ranges.
+        """
+        left, right, exceeds = find_range(favourable, records, expected[:, None, :], self._penalty)
+        ends = np.concatenate([left, right], axis=1)[:, :, None]
+        sets = exceeds[:, None, :] & (left[:, None, :] <= ends) & (ends < right[:, None, :])
+        alone = np.broadcast_to(np.eye(sets.shape[2], dtype=np.bool_), (len(sets), sets.shape[2], sets.shape[2]))
+        return np.concatenate([np.ones_like(sets[:, :1]), alone, sets], axis=1)
+
+    def _score_sets(self, sets: BoolArray, favourable: FloatArray, records: FloatArray, expected: FloatArray) -> FloatArray:
+        weights = sets.astype(np.float64)
+        of_favourable = np.einsum("mjv,mv->mj", weights, favourable)
+        of_records = np.einsum("mjv,mvs->mjs", weights, records)
+        log_odds = fit_multiplier(of_favourable, of_records, expected[:, None, :])
+        named = np.where(sets.all(axis=2), 0, sets.sum(axis=2))
+        scores = log_likelihood(of_favourable, of_records, expected[:, None, :], log_odds) - self._penalty * named
+        # Few records are left out even if they score: they could not be shown.
+        return np.where((of_records.sum(axis=2) >= MIN_RECORDS) & sets.any(axis=2), scores, -np.inf)
