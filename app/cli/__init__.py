@@ -10,7 +10,22 @@ from typer.core import TyperGroup
 from .. import VERSION
 from ..errors import EvenhandError
 
-COMMANDS = ("serve", "worker", "migrate", "check", "metrics", "evidence", "keys", "users", "backup", "restore", "example", "example-model")
+COMMANDS = (
+    "serve",
+    "worker",
+    "migrate",
+    "check",
+    "metrics",
+    "evidence",
+    "groups",
+    "plan",
+    "keys",
+    "users",
+    "backup",
+    "restore",
+    "example",
+    "example-model",
+)
 
 
 class _Commands(TyperGroup):

@@ -39,13 +39,13 @@ def render_evidence(evidence: Evidence, name: str, console: Console) -> str:
     """Returns the report under the file's name, as wide as the console and with its colours."""
     with console.capture() as capture:
         for line in _list_heading(evidence, name):
-            console.print(escape(_fill(line, console.width)))
+            console.print(escape(fill(line, console.width)))
         console.print(_build_table(evidence))
         for note in _list_notes(evidence):
-            console.print(escape(_fill(note, console.width)), soft_wrap=True)
+            console.print(escape(fill(note, console.width)), soft_wrap=True)
         console.print()
         for sentence in map(phrase_evidence, evidence.comparisons):
-            console.print(escape(_fill(sentence, console.width, "• ")), soft_wrap=True)
+            console.print(escape(fill(sentence, console.width, "• ")), soft_wrap=True)
     # Tables pad their lines with spaces, which a file or a page would keep.
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
@@ -65,18 +65,18 @@ def phrase_evidence(one: ComparisonEvidence) -> str:
     history = f" It was found unfair {_times(len(earlier))} before, and back inside the limit since." if earlier else ""
     if one.state is State.UNFAIR and one.since and one.alarm_at:
         return (
-            f"{group}: the {rate} is {claim} since {_at(one.since)}{_format_range(one)}; "
-            f"the evidence was enough at {_at(one.alarm_at)}.{history}"
+            f"{group}: the {rate} is {claim} since {format_time(one.since)}{_format_range(one)}; "
+            f"the evidence was enough at {format_time(one.alarm_at)}.{history}"
         )
     if one.state is State.SHOWN_FAIR and one.since:
-        return f"{group}: shown fair since {_at(one.since)}; the hours refute that the {rate} is always {claim}.{history}"
+        return f"{group}: shown fair since {format_time(one.since)}; the hours refute that the {rate} is always {claim}.{history}"
     more = "" if one.more_hours is None else f" At this traffic and these rates it needs about {one.more_hours:,} more hours."
     return f"{group}: undecided whether the {rate} is {claim}.{more}{history}"
 
 
 def _list_heading(evidence: Evidence, name: str) -> Iterator[str]:
     last = evidence.first + timedelta(hours=evidence.hours)
-    yield f"{name}: {evidence.records:,} records in {evidence.hours:,} hours, {_at(evidence.first)} to {_at(last)}."
+    yield f"{name}: {evidence.records:,} records in {evidence.hours:,} hours, {format_time(evidence.first)} to {format_time(last)}."
     if evidence.repeated:
         yield f"{evidence.repeated:,} further records are of persons who were counted before, and do not count again."
     yield f"Favourable: {', '.join(evidence.favourable)}."
@@ -120,6 +120,15 @@ def _list_notes(evidence: Evidence) -> Iterator[str]:
         "Interval: with 95 % probability it contains the figure at all hours since the last alarm or its end, "
         "as long as the figure does not change."
     )
+    flagged = [
+        f"{one.group} {TITLES[one.metric]} {'≥' if one.direction is Direction.BELOW else '≤'} {_format(one.limit)}"
+        for one in evidence.flagged
+    ]
+    last = evidence.first + timedelta(hours=evidence.hours - 1)
+    yield (
+        f"This look at {last:%B %Y} by itself: {len(flagged)} of {len(evidence.comparisons)} comparisons flagged, "
+        f"false discovery rate at most 5 %{': ' if flagged else ''}{'; '.join(flagged)}."
+    )
 
 
 def _draw_bars(one: ComparisonEvidence) -> str:
@@ -144,7 +153,7 @@ def _format_interval(one: ComparisonEvidence) -> str:
 def _format_range(one: ComparisonEvidence) -> str:
     if one.earliest is None or one.latest is None or one.earliest == one.latest:
         return ""
-    return f" (between {_at(one.earliest)} and {_at(one.latest)})"
+    return f" (between {format_time(one.earliest)} and {format_time(one.latest)})"
 
 
 def _times(count: int) -> str:
@@ -155,9 +164,11 @@ def _format(number: float) -> str:
     return f"{number:.3g}"
 
 
-def _at(time: datetime) -> str:
+def format_time(time: datetime) -> str:
+    """Returns a time to the minute."""
     return f"{time:%Y-%m-%d %H:%M}"
 
 
-def _fill(text: str, width: int, bullet: str = "") -> str:
+def fill(text: str, width: int, bullet: str = "") -> str:
+    """Returns the text in lines of at most `width`, the first of which begins with the bullet."""
     return textwrap.fill(printable(text), width, initial_indent=bullet, subsequent_indent=" " * len(bullet), break_on_hyphens=False)

@@ -31,7 +31,7 @@ def expect_delay(limit: Limit, traffic: Traffic, monitored_rate: float, threshol
 
     None where that rate is inside the limit, or so close to it that the formula does not hold.
     """
-    growth = _expect_growth(limit.inside, traffic, monitored_rate)
+    growth = expect_growth(limit.inside, traffic, monitored_rate)
     if threshold * growth < MIN_STRENGTH:
         return None
     return 0.5 + math.log(threshold * growth) / growth
@@ -47,7 +47,7 @@ def expect_more_hours(limit: Limit, recent: Hours, log_threshold: float, log_evi
         return None
     rates = [float(side.favourable.sum() + 0.5) / float(side.records.sum() + 1) for side in (recent.monitored, recent.reference)]
     traffic = Traffic(monitored / len(recent), reference / len(recent), rates[1])
-    unfair, fair = (_expect_growth(null, traffic, rates[0]) for null in (limit.inside, limit.outside))
+    unfair, fair = (expect_growth(null, traffic, rates[0]) for null in (limit.inside, limit.outside))
     if unfair > 0:
         missing, growth = log_threshold + math.log(min(unfair, 1.0)) - log_evidence, unfair
     elif fair > 0:
@@ -58,7 +58,7 @@ def expect_more_hours(limit: Limit, recent: Hours, log_threshold: float, log_evi
     return math.ceil(hours) if hours < FURTHEST_HOURS else None
 
 
-def _expect_growth(null: Null, traffic: Traffic, monitored_rate: float) -> float:
+def expect_growth(null: Null, traffic: Traffic, monitored_rate: float) -> float:
     """Returns the mean gain of ln E in an hour against the null; 0 where these rates are within it."""
     rates, records = (monitored_rate, traffic.rate), (traffic.monitored, traffic.reference)
     if not null.monitored_first:

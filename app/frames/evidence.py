@@ -1,7 +1,7 @@
 """Evidence over the hours of a DataFrame: which group is unfair since when, with a bound on false alarms."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -16,8 +16,10 @@ from ..evidence.confidence import follow_interval
 from ..evidence.detector import HOURS_OF_A_YEAR
 from ..evidence.following import Episode, follow
 from ..evidence.hours import FloatArray, Hours, Side
+from ..evidence.monthly import weigh_period
 from ..evidence.nulls import Direction, Limit, Scale
 from ..evidence.planning import expect_more_hours
+from ..evidence.selection import flag_groups
 from .columns import Codes, column_of
 from .grouping import Grouping, group_records
 from .outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, outcomes_of, same_label
@@ -45,6 +47,8 @@ class ComparisonEvidence:
     `interval` holds at all hours at once since the last alarm or its end, with None for an open end. `more_hours` is the expected number
     of hours until an undecided comparison is decided, if rates and traffic stay the same; None where that cannot be said. If it is
     unfair, `since` lies between `earliest` and `latest`, and `alarm_at` is the end of the hour of the alarm; otherwise the three are None.
+    `month_e_value` is the evidence of unfairness of the calendar month of the last hour alone; `is_flagged` says whether the rule on many
+    groups flags it among all comparisons, by which at most 5 % of the flags of one look are false on average.
     """
 
     attribute: str
@@ -63,6 +67,8 @@ class ComparisonEvidence:
     episodes: tuple[Episode, ...]
     log_evidence: FloatArray
     log_threshold: float
+    month_e_value: float
+    is_flagged: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain JSON values, times in ISO 8601 UTC."""
@@ -90,6 +96,11 @@ class Evidence:
     favourable: tuple[str, ...]
     warnings: tuple[str, ...]
     chosen: str | None
+
+    @property
+    def flagged(self) -> tuple[ComparisonEvidence, ...]:
+        """The comparisons that the rule on many groups flags at the last hour, for its calendar month."""
+        return tuple(one for one in self.comparisons if one.is_flagged)
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain JSON values."""
@@ -121,23 +132,24 @@ def follow_frame(  # noqa: PLR0913 - one keyword for each column, as in measure_
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    _check_arguments(frame, prediction, label, limit=limit, budget_hours=budget_hours)
+    check_arguments(frame, prediction, label, limit=limit, budget_hours=budget_hours)
     hours = hours_of(column_of(frame, time, "time"), "time")
     grouping = group_records(frame, attribute, monitored, reference)
     lists = OutcomeLists.of(favourable, unfavourable)
     is_each = np.ones(len(frame), dtype=np.bool_)
     counted = is_each if person is None else first_of_each(column_of(frame, person, "person"), hours.seconds)
-    figures = list(_list_figures(frame, prediction, label, lists, limit))
+    figures = list(list_figures(frame, prediction, label, lists, limit))
     compared = [
-        _Compared(grouping, place, figure, _count(hours, grouping, place, figure, counted), hours)
+        _Compared(grouping, place, figure, count_hours_of(hours, grouping, place, figure, counted), hours)
         for place, group in enumerate(grouping.groups)
         if group.role == "monitored"
         for figure in figures
     ]
     comparisons = sum(len(one.figure.limits) for one in compared)
     found = [evidence for one in compared for evidence in _look_at(one, comparisons, budget_hours)]
+    flags = set(flag_groups([one.month_e_value for one in found]))
     return Evidence(
-        comparisons=tuple(found),
+        comparisons=tuple(replace(one, is_flagged=place in flags) for place, one in enumerate(found)),
         hours=hours.hours,
         first=hours.first,
         records=int(counted.sum()),
@@ -148,7 +160,14 @@ def follow_frame(  # noqa: PLR0913 - one keyword for each column, as in measure_
     )
 
 
-def _check_arguments(frame: object, prediction: str | None, label: str | None, *, limit: object, budget_hours: object) -> None:
+def check_arguments(
+    frame: object, prediction: str | None, label: str | None, *, limit: object, budget_hours: object = HOURS_OF_A_YEAR
+) -> None:
+    """Refuses arguments that no column can make right.
+
+    Raises:
+        InvalidInput: names the argument that is wrong.
+    """
     if not isinstance(frame, pd.DataFrame):
         raise InvalidInput.of("frame", f"must be a pandas DataFrame, found {type(frame).__name__}")
     if prediction is None and label is None:
@@ -160,7 +179,7 @@ def _check_arguments(frame: object, prediction: str | None, label: str | None, *
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Figure:
+class Figure:
     """A metric of the catalogue: the share of the records in `total` that are in `part`. A reversed one is reference - monitored."""
 
     metric: str
@@ -171,14 +190,14 @@ class _Figure:
     is_reversed: bool = False
 
 
-def _list_figures(frame: pd.DataFrame, prediction: str | None, label: str | None, lists: OutcomeLists, limit: float) -> Iterator[_Figure]:
+def list_figures(frame: pd.DataFrame, prediction: str | None, label: str | None, lists: OutcomeLists, limit: float) -> Iterator[Figure]:
     """Yields the metrics that the columns suffice for."""
     predicted = None if prediction is None else outcomes_of(column_of(frame, prediction, "prediction"), lists, "prediction")
     actual = None if label is None else outcomes_of(column_of(frame, label, "label"), lists, "label")
     outcome = predicted or actual
     assert outcome is not None, "one of the two is given"  # noqa: S101 - checked by the caller
     ratios = (Limit(Scale.RATIO, Direction.BELOW, limit, 1 / limit), Limit(Scale.RATIO, Direction.ABOVE, 1 / limit, limit))
-    yield _Figure("disparate_impact", outcome.codes == FAVOURABLE, outcome.codes != UNCLASSIFIED, Scale.RATIO, ratios)
+    yield Figure("disparate_impact", outcome.codes == FAVOURABLE, outcome.codes != UNCLASSIFIED, Scale.RATIO, ratios)
     if predicted is None or actual is None:
         return
     differences = (
@@ -187,11 +206,11 @@ def _list_figures(frame: pd.DataFrame, prediction: str | None, label: str | None
     )
     known = (predicted.codes != UNCLASSIFIED) & (actual.codes != UNCLASSIFIED)
     for metric, code in (("true_positive_rate_difference", FAVOURABLE), ("false_positive_rate_difference", UNFAVOURABLE)):
-        yield _Figure(metric, predicted.codes == FAVOURABLE, known & (actual.codes == code), Scale.DIFFERENCE, differences)
-    yield _Figure("accuracy_difference", same_label(actual, predicted), known, Scale.DIFFERENCE, differences, is_reversed=True)
+        yield Figure(metric, predicted.codes == FAVOURABLE, known & (actual.codes == code), Scale.DIFFERENCE, differences)
+    yield Figure("accuracy_difference", same_label(actual, predicted), known, Scale.DIFFERENCE, differences, is_reversed=True)
 
 
-def _count(hours: HourNumbers, grouping: Grouping, place: int, figure: _Figure, counted: npt.NDArray[np.bool_]) -> Hours:
+def count_hours_of(hours: HourNumbers, grouping: Grouping, place: int, figure: Figure, counted: npt.NDArray[np.bool_]) -> Hours:
     """Returns the hours of one monitored group and of all reference groups together."""
     references = [position for position, group in enumerate(grouping.groups) if group.role == "reference"]
 
@@ -212,7 +231,7 @@ class _Compared:
 
     grouping: Grouping
     place: int
-    figure: _Figure
+    figure: Figure
     series: Hours
     hours: HourNumbers
 
@@ -230,6 +249,7 @@ def _look_at(compared: _Compared, comparisons: int, budget_hours: float) -> Iter
     if figure.is_reversed:
         ends = (None if ends[1] is None else -ends[1], None if ends[0] is None else -ends[0])
     recent = series.between(max(chapter, len(series) - RECENT_HOURS), len(series))
+    month = hours.months.index(hours.months[-1])
     for limit, one in zip(figure.limits, followed, strict=True):
         opened = one.open_episode
         state = State.UNFAIR if opened else State.SHOWN_FAIR if one.shown_since is not None else State.UNDECIDED
@@ -255,6 +275,7 @@ def _look_at(compared: _Compared, comparisons: int, budget_hours: float) -> Iter
             episodes=one.episodes,
             log_evidence=one.log_evidence,
             log_threshold=one.log_threshold,
+            month_e_value=weigh_period(series, limit, start=month, period_hours=hours.hours_of_last_month),
         )
 
 

@@ -1,0 +1,59 @@
+"""Hours and records until an unfairness is found with a given probability, from simulated detectors."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .betting import RATE_HOURS, log_e_values
+from .hours import Hours, Side
+from .nulls import SMALLEST_RATE, Limit
+from .planning import Traffic, expect_growth
+
+RUNS = 1_000
+"""Simulated detectors."""
+
+MAX_HOURS = 17_520
+"""Hours that are simulated, two years. A delay that is longer is not shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """Hours from the change to the alarm that are enough with the given probability, and the mean records of both sides in them."""
+
+    hours: int
+    records: int
+
+
+def simulate_delay(limit: Limit, traffic: Traffic, monitored_rate: float, threshold: float, *, probability: float = 0.9) -> Delay | None:
+    """Returns the delay within which a detector raises its alarm with that probability, at such rates and such mean traffic.
+
+    None where it takes more than MAX_HOURS. The hours' records are Poisson numbers; before the change the reference rate was the same.
+    """
+    # Half of ln A is what the best start needs: with so little growth the simulation would only run to its end.
+    if expect_growth(limit.inside, traffic, monitored_rate) * MAX_HOURS < math.log(threshold) / 2:
+        return None
+    rng = np.random.default_rng(0)
+    past = np.zeros((2, RATE_HOURS, RUNS))
+    past[1] = rng.poisson(traffic.reference, (RATE_HOURS, RUNS))
+    past[0] = rng.binomial(past[1].astype(np.int64), traffic.rate)
+    sums = bests = np.full((RUNS, 1), -np.inf)
+    is_found = np.zeros(RUNS, dtype=np.bool_)
+    enough, log_threshold = math.ceil(probability * RUNS), math.log(threshold)
+    for hour in range(MAX_HOURS):
+        rates = (past[0].sum(axis=0) + 0.5) / (past[1].sum(axis=0) + 1)
+        reference = np.clip(rates, SMALLEST_RATE, 1 - SMALLEST_RATE)
+        counts = [rng.poisson(mean, RUNS) for mean in (traffic.monitored, traffic.reference)]
+        favourable = [rng.binomial(count, rate) for count, rate in zip(counts, (monitored_rate, traffic.rate), strict=True)]
+        # Each run is passed as one of the hours: none of them sees the others.
+        runs = Hours(*(Side(part.astype(np.float64), count.astype(np.float64)) for part, count in zip(favourable, counts, strict=True)))
+        logs = log_e_values(runs, limit.inside, limit.bet_outside(reference), reference[:, None])
+        is_skipped = np.isnan(logs)
+        sums = np.where(is_skipped, sums, logs + np.logaddexp(0.0, sums))
+        bests = np.where(is_skipped, bests, logs + np.maximum(0.0, bests))
+        log_sum, log_best = (np.logaddexp.reduce(one, axis=1) - math.log(one.shape[1]) for one in (sums, bests))
+        is_found |= (log_sum >= log_threshold) & (log_best >= log_threshold / 2)
+        if is_found.sum() >= enough:
+            return Delay(hour + 1, round((hour + 1) * (traffic.monitored + traffic.reference)))
+        past[:, hour % RATE_HOURS] = favourable[1], counts[1]
+    return None

@@ -1,0 +1,233 @@
+"""Subgroups of a DataFrame that nobody listed: found by scans, confirmed on later hours."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ..domain.values import label_of
+from ..errors import InvalidInput
+from ..evidence.hours import FloatArray, Hours, Side
+from ..evidence.nulls import Direction, Limit, Scale
+from ..scan.cells import MAX_FEATURES, count_cells
+from ..scan.confirming import EXPIRY_HOURS, Candidate, CandidateBook, Followup, follow_candidate
+from ..scan.scanning import Scan, scan_cells
+from .binning import Feature, bin_feature
+from .columns import Column, column_of
+from .evidence import check_arguments
+from .further import strata_of
+from .outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, outcomes_of
+from .times import HourNumbers, first_of_each, hours_of
+
+SCAN_HOURS = 168
+"""Hours between two scans."""
+
+PAST_HOURS = 720
+"""Hours before a scan whose records it reads."""
+
+MAX_P_VALUE = 0.05
+"""Max p value of a scan whose subgroup becomes a candidate."""
+
+
+MAX_STRATA = 50
+"""Max strata within which records are compared."""
+
+
+class CandidateState(StrEnum):
+    """State of a subgroup that a scan found."""
+
+    CANDIDATE = "candidate"
+    CONFIRMED = "confirmed"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundGroup:
+    """A subgroup that a scan found, under its number.
+
+    `labels` are the values that belong to it, by feature; other features do not restrict it. `records`, `rate`, `others_rate` and
+    `p_value` are those of its scan, `found_at` is the end of the scan's last hour. The p value is of one scan, and of the best of all
+    subgroups that were searched. Only `confirmed_at` says that later hours show it to be beyond the limit. `evidence` is how far the
+    later hours speak against "inside the limit", `needed` how much confirms it.
+    """
+
+    number: int
+    labels: dict[str, tuple[str, ...]]
+    state: CandidateState
+    records: int
+    rate: float
+    others_rate: float
+    p_value: float
+    found_at: datetime
+    confirmed_at: datetime | None
+    expires_at: datetime
+    evidence: float
+    needed: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundGroups:
+    """Result of looking for subgroups: `subsets` were searched in each of `scans` scans. `features` are the labels by feature."""
+
+    groups: tuple[FoundGroup, ...]
+    features: dict[str, tuple[str, ...]]
+    subsets: int
+    scans: int
+    hours: int
+    first: datetime
+    records: int
+    limit: float
+    favourable: tuple[str, ...]
+
+
+def find_groups(  # noqa: PLR0913 - one keyword for each column, as in measure_frame
+    frame: pd.DataFrame,
+    *,
+    features: Sequence[str],
+    time: str,
+    prediction: str | None = None,
+    label: str | None = None,
+    strata: str | None = None,
+    person: str | None = None,
+    favourable: object = 1,
+    unfavourable: object = None,
+    limit: float = 0.8,
+    scan_hours: int = SCAN_HOURS,
+    seed: int = 0,
+) -> FoundGroups:
+    """Looks for subgroups whose favourable rate falls short, and confirms them on later hours.
+
+    Every `scan_hours` hours, and at the end of the log, a scan over up to eight `features` reads the records of the last 30 days. Columns
+    of numbers are divided into four ranges, rare values put together. A subgroup that chance alone would find in at most 5 % of scans
+    becomes a candidate. It is confirmed when the hours after its scan, and only these, show that its favourable rate is less than `limit`
+    times that of all other records; with `strata`, of those in the same stratum. The chance of ever confirming one that is inside the
+    limit in every hour is at most 5 % over all candidates. With `prediction` its outcomes are compared, else those of `label`. The other
+    arguments are those of `follow_frame`.
+
+    Raises:
+        InvalidInput: names the argument that is wrong.
+    """
+    check_arguments(frame, prediction, label, limit=limit)
+    if isinstance(scan_hours, bool) or not isinstance(scan_hours, int) or scan_hours < 1:
+        raise InvalidInput.of("scan_hours", f"must be a whole number of hours, 1 or more, found {scan_hours!r:.100}")
+    lists = OutcomeLists.of(favourable, unfavourable)
+    named = "label" if prediction is None else "prediction"
+    outcomes = outcomes_of(column_of(frame, prediction or label or "", named), lists, named)
+    hours = hours_of(column_of(frame, time, "time"), "time")
+    counted = outcomes.codes != UNCLASSIFIED
+    if person is not None:
+        counted &= first_of_each(column_of(frame, person, "person"), hours.seconds)
+    ends = [*range(scan_hours, hours.hours, scan_hours), hours.hours]
+    columns = [column_of(frame, name, "features") for name in _names_of(features)]
+    # Values are chosen once, before anything is found: a candidate keeps its meaning.
+    seen = counted & (hours.numbers < ends[0])
+    log = _Log(
+        features=[bin_feature(column, seen if seen.any() else counted) for column in columns],
+        favourable=outcomes.codes == FAVOURABLE,
+        stratum=np.zeros(len(frame), np.int64) if strata is None else _number_strata(column_of(frame, strata, "strata")),
+        counted=counted,
+        hours=hours,
+    )
+    limits = Limit(Scale.RATIO, Direction.BELOW, limit)
+    groups, subsets = _replay(log, ends, limits, seed)
+    return FoundGroups(
+        groups=tuple(groups),
+        features={one.name: one.labels for one in log.features},
+        subsets=subsets,
+        scans=len(ends),
+        hours=hours.hours,
+        first=hours.first,
+        records=int(counted.sum()),
+        limit=limit,
+        favourable=tuple(label_of(value) for value in lists.favourable),
+    )
+
+
+def _names_of(features: object) -> list[str]:
+    names = [features] if isinstance(features, str) else list(features) if isinstance(features, Sequence) else []
+    if not 1 <= len(names) <= MAX_FEATURES or len(set(map(str, names))) < len(names):
+        raise InvalidInput.of("features", f"must name 1 to {MAX_FEATURES} columns, each once")
+    return names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Log:
+    """Records as arrays [N]."""
+
+    features: list[Feature]
+    favourable: npt.NDArray[np.bool_]
+    stratum: npt.NDArray[np.int64]
+    counted: npt.NDArray[np.bool_]
+    hours: HourNumbers
+
+    @property
+    def codes(self) -> npt.NDArray[np.int64]:
+        return np.column_stack([one.codes for one in self.features]).astype(np.int64)
+
+
+def _number_strata(column: Column) -> npt.NDArray[np.int64]:
+    """Returns the stratum of each record; those without one make up one of their own."""
+    strata = strata_of(column)
+    if len(strata.labels) > MAX_STRATA:
+        raise InvalidInput.of(
+            "strata", f"{column.name!r} holds {len(strata.labels):,} different values where at most {MAX_STRATA} are compared"
+        )
+    return np.unique(np.asarray(strata.codes), return_inverse=True)[1].astype(np.int64)
+
+
+def _replay(log: _Log, ends: list[int], limit: Limit, seed: int) -> tuple[list[FoundGroup], int]:
+    """Returns the candidates of all scans in their order, followed to the end of the log, and the number of subgroups searched."""
+    codes, stratum, book = log.codes, log.stratum, CandidateBook()
+    sizes = tuple(len(one.labels) for one in log.features)
+    found: list[FoundGroup] = []
+    busy: dict[object, int] = {}
+    subsets = 0
+    for end in ends:
+        read = log.counted & (log.hours.numbers >= end - PAST_HOURS) & (log.hours.numbers < end)
+        if not read.any():
+            continue
+        cells = count_cells(codes[read], sizes, log.favourable[read], stratum[read])
+        scan, subsets = scan_cells(cells, seed=seed), cells.subsets
+        # A subgroup that is watched already gets no second number; a confirmed one is known.
+        if scan.subgroup is None or scan.p_value > MAX_P_VALUE or busy.get(scan.subgroup, 0) > end:
+            continue
+        candidate = book.open(scan.subgroup, limit, end)
+        inside = candidate.subgroup.contains(codes)
+        followed = follow_candidate(candidate, [_count(log, inside, log.counted & (stratum == one)) for one in np.unique(stratum)])
+        busy[scan.subgroup] = end + EXPIRY_HOURS if followed.confirmed is None else log.hours.hours + 1
+        found.append(_describe(log, candidate, followed, scan, log.favourable[read & ~inside]))
+    return found, subsets
+
+
+def _count(log: _Log, inside: npt.NDArray[np.bool_], counted: npt.NDArray[np.bool_]) -> Hours:
+    """Returns the hours of a subgroup and of all other records."""
+
+    def count(which: npt.NDArray[np.bool_]) -> FloatArray:
+        return np.bincount(log.hours.numbers[which], minlength=log.hours.hours).astype(np.float64)
+
+    return Hours(*(Side(count(counted & side & log.favourable), count(counted & side)) for side in (inside, ~inside)))
+
+
+def _describe(log: _Log, candidate: Candidate, followed: Followup, scan: Scan, others: npt.NDArray[np.bool_]) -> FoundGroup:
+    chosen = zip(log.features, candidate.subgroup.values, strict=True)
+    confirmed = followed.confirmed
+    state = CandidateState.EXPIRED if followed.is_expired else CandidateState.CANDIDATE if confirmed is None else CandidateState.CONFIRMED
+    log_evidence = float(followed.log_evidence[-1]) if len(followed.log_evidence) else 0.0
+    return FoundGroup(
+        number=candidate.number,
+        labels={feature.name: tuple(feature.labels[place] for place in values) for feature, values in chosen if values is not None},
+        state=state,
+        records=scan.records,
+        rate=scan.favourable / scan.records,
+        others_rate=float(others.mean()),
+        p_value=scan.p_value,
+        found_at=log.hours.start_of(candidate.born),
+        confirmed_at=None if confirmed is None else log.hours.start_of(confirmed) + timedelta(hours=1),
+        expires_at=log.hours.start_of(candidate.born + EXPIRY_HOURS),
+        evidence=float(np.exp(min(log_evidence, 700.0))),
+        needed=float(np.exp(candidate.log_threshold)),
+    )

@@ -1,0 +1,49 @@
+"""Planning from the traffic of a log."""
+
+from typing import Any
+
+import pytest
+
+from app.errors import InvalidInput
+from app.frames.evidence import follow_frame
+from app.frames.planning import plan_frame
+from tests.unit.frames.test_evidence import COLUMNS, log
+
+
+def test_the_plan_is_for_the_traffic_of_the_log() -> None:
+    (plan,) = plan_frame(log(), ratio=0.6, **COLUMNS)
+
+    assert (plan.group, plan.reference) == ("woman", "man")
+    assert plan.monitored_per_hour == pytest.approx(90, rel=0.05)
+    assert plan.reference_per_hour == pytest.approx(210, rel=0.05)
+    assert plan.reference_rate == pytest.approx(0.5, abs=0.02)
+    assert plan.hours is not None
+    assert plan.records == round(plan.hours * (plan.monitored_per_hour + plan.reference_per_hour))
+
+
+def test_the_alarm_of_the_log_comes_within_the_planned_hours() -> None:
+    (plan,) = plan_frame(log(), ratio=0.6, **COLUMNS)
+    alarm = follow_frame(log(), **COLUMNS).comparisons[0].episodes[0].alarm
+
+    assert plan.hours is not None
+    assert alarm - 150 < plan.hours
+
+
+def test_more_comparisons_need_more_records() -> None:
+    alone, labelled = (plan_frame(log(), ratio=0.6, label=label, **COLUMNS)[0].hours for label in (None, "repaid"))
+
+    assert alone is not None
+    assert labelled is not None
+    assert alone <= labelled
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [({"ratio": 0.8}, "ratio"), ({"ratio": 0}, "ratio"), ({"probability": 1}, "probability"), ({"time": "sex"}, "time")],
+    ids=str,
+)
+def test_a_wrong_argument_is_named(change: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        plan_frame(log(60), **(COLUMNS | change))
+
+    assert refused.value.problems[0].field == field
