@@ -85,7 +85,16 @@ def _sentences(shown: Sequence[Measured], *, groups: int) -> Iterator[str]:
         if measured.scope in headline or measured.metric not in with_headline or isinstance(measured.number, Undefined)
     ]
     # The two scopes that search all groups may differ in their interval only, so each sentence names its scope.
-    yield from dict.fromkeys(f"{_SEARCHED.get(measured.scope, '')}{sentence_of(measured)}" for measured in chosen)
+    yield from dict.fromkeys(f"{_SEARCHED.get(measured.scope, '')}{sentence_of(measured)}{_allow(measured)}" for measured in chosen)
+
+
+def _allow(measured: Measured) -> str:
+    """Returns the interval that allows for the choice, as a sentence to append; "" where there is none."""
+    interval, many = measured.for_choice, measured.details.chosen_from
+    if interval is None:
+        return ""
+    upper = "and more" if interval.upper is None else f"to {interval.upper:.3f}"
+    return f" Allowing for the choice among {many} groups, the interval is {interval.lower:.3f} {upper}."
 
 
 def _notes(shown: Sequence[Measured]) -> Iterator[str]:

@@ -58,5 +58,5 @@ def phrase_plan(one: Plan) -> str:
     )
     lead = f"{one.attribute} {one.group}: with {traffic}, a ratio of {one.ratio:.3g}"
     if one.hours is None or one.records is None:
-        return f"{lead} would not be found with {one.probability:.0%} probability within two years."
-    return f"{lead} is found with {one.probability:.0%} probability within {one.hours:,} hours, about {one.records:,} records."
+        return f"{lead} would not be found with {100 * one.probability:.3g} % probability within two years."
+    return f"{lead} is found with {100 * one.probability:.3g} % probability within {one.hours:,} hours, about {one.records:,} records."

@@ -7,6 +7,7 @@ import pandas as pd
 
 from ..metrics import CATALOGUE, FeedbackCells, GroupCounts, Measured, Undefined, Value, Verdict, verdict
 from ..metrics.groups import Role
+from ..metrics.intervals import Interval
 from ..metrics.sides import mirror_of
 from ..metrics.statements import JudgedFigure, figure_sentence, gap_statement, limit_statement
 
@@ -41,6 +42,15 @@ class Report:
     warnings: tuple[str, ...]
     table: Table
     measured: list[Measured]
+
+    @property
+    def chosen_intervals(self) -> dict[str, Interval]:
+        """Intervals of the values furthest out, by metric, that are valid although the values were chosen; an upper end None is open.
+
+        Each holds the figure of the chosen group with 95 % probability, whatever the rule of the choice is (Bonferroni). A metric with one
+        monitored group, or that does not compare two rates in closed form, has none.
+        """
+        return {one.metric: one.for_choice for one in self.measured if one.for_choice is not None}
 
     def to_frame(self) -> pd.DataFrame:
         """Returns one row per measurement, in catalogue order; a missing number is NaN, an open end of an interval too."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from .catalogue import Data, FromScores, Metric, metrics_on
 from .catalogue.metric import Across, Compared, CountOf, OfPair, OfSet, OverStrata, RateOf
 from .cautions import caution
+from .choice import allow_for_choice
 from .composites import measure_drawn
 from .evidence import Evidence
 from .formulas.scores import measure_scores
@@ -46,7 +47,9 @@ def measure_all(data: Data, evidence: Evidence, wanted: Collection[str] | None) 
 
 
 def _find_worst(metric: Metric, found: Sequence[Measured], evidence: Evidence) -> list[Measured]:
-    return headline(metric, found, evidence.limits) if "worst" in metric.scopes else []
+    if "worst" not in metric.scopes:
+        return []
+    return [allow_for_choice(one, metric.measure, evidence) for one in headline(metric, found, evidence.limits)]
 
 
 def _with_caution(result: Measured) -> Measured:

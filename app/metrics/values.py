@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from ..details import Details
+from .intervals import Interval
 
 Scope: TypeAlias = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]
 """The groups that a number is about: one, the monitored one furthest out (`worst`), the monitored pooled, the two furthest apart, the
@@ -48,7 +49,8 @@ class Measured:
 
     `group` is a label in the scope `group`, else None. `smallest_group` is the number of original records in the smaller
     of the groups compared, for the verdict. `cautious_of` is the number that a caution counts, where that differs: records whatever
-    their outcome. `details` hold the counts the number was computed from.
+    their outcome. `details` hold the counts the number was computed from. `for_choice` is set on the value furthest out of several: an
+    interval that is valid although the value was chosen. The interval of the number itself is that of one group.
     """
 
     metric: str
@@ -58,3 +60,4 @@ class Measured:
     smallest_group: int
     details: Details = field(default_factory=Details)
     cautious_of: int | None = None
+    for_choice: Interval | None = None

@@ -54,5 +54,5 @@ def test_a_plan_is_a_sentence(tmp_path: Path) -> None:
     refused = CliRunner().invoke(plan, [str(file), *PLANNING, "--ratio", "0.9"])
 
     assert ended.exit_code == 0, ended.output
-    assert "a ratio of 0.6 is found with 90% probability within" in " ".join(ended.output.split())
+    assert "a ratio of 0.6 is found with 90 % probability within" in " ".join(ended.output.split())
     assert (refused.exit_code, "--ratio" in refused.output) == (2, True)

@@ -1,0 +1,176 @@
+# ruff: noqa: PLR2004 - the numbers are those of the worlds, and of what must come out
+"""Simulated worlds for groups nobody listed, for planning, and for the interval of the worst group."""
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import kstest
+
+from app.evidence.delays import simulate_delay
+from app.evidence.detector import HOURS_OF_A_YEAR
+from app.evidence.hours import Hours, Side
+from app.evidence.planning import Traffic
+from app.scan.confirming import ALPHA, Candidate, follow_candidate
+from app.scan.scanning import Subgroup, scan_cells
+from tests.unit.evidence.worlds import BELOW, follow_months, simulate
+from tests.unit.scan.brute_force import score_every_subgroup
+from tests.unit.scan.worlds import draw_codes, draw_table, is_planted
+
+PLANTED = {0: (1, 2), 2: (0,)}
+WHOLE = ((1, 2), None, (0,))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: what was tried, what came out, and whether it is what must."""
+
+    world: str
+    found: str
+    expected: str
+    holds: bool
+
+
+def main() -> None:
+    """Runs every world and ends with 1 if one of them does not come out as it must."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--worlds", type=int, default=300, help="worlds without a subgroup (default 300)")
+    parser.add_argument("--seed", type=int, default=14)
+    parser.add_argument("--only", default="", help="worlds whose name contains this")
+    given = parser.parse_args()
+    rows = []
+    for name, world in WORLDS.items():
+        if given.only not in name:
+            continue
+        start = time.perf_counter()
+        for row in world(given.worlds, given.seed):
+            rows.append(row)
+            print(f"{'ok  ' if row.holds else 'FAIL'} {row.world:<62} {row.found:<40} must be {row.expected}", flush=True)
+        print(f"     ({name}: {time.perf_counter() - start:.0f} s)", flush=True)
+    print(f"{sum(row.holds for row in rows)} of {len(rows)} as they must be, seed {given.seed}")
+    sys.exit(0 if all(row.holds for row in rows) else 1)
+
+
+def search(_worlds: int, seed: int) -> Iterator[Row]:
+    """The search next to trying every subgroup."""
+    missed, tried = 0, 0
+    for number in range(60):
+        cells = draw_table(1_000 * seed + number, records=600, sizes=(3, 3, 2), rates=(0.5,) if number % 2 else (0.3, 0.6))
+        for penalty in (0.0, 0.5, 1.0):
+            found = scan_cells(cells, seed=number, penalty=penalty, bootstraps=1).score
+            missed += abs(found - score_every_subgroup(cells, penalty)) > 1e-4
+            tried += 1
+    yield Row(f"best of all subgroups, {tried} small tables without an effect", f"{missed} missed", "at most 1 %", missed <= 0.01 * tried)
+
+
+def silence(worlds: int, seed: int) -> Iterator[Row]:
+    """Worlds without a subgroup, half of them with strata."""
+    p_values = np.array(
+        [
+            scan_cells(draw_table(10_000 * seed + one, rates=(0.4,) if one % 2 else (0.3, 0.6)), seed=one, restarts=10).p_value
+            for one in range(worlds)
+        ]
+    )
+    tested = kstest(p_values, "uniform")
+    yield Row(
+        f"p values of {worlds} worlds without a subgroup",
+        f"KS p = {tested.pvalue:.3f}, D = {tested.statistic:.3f}",
+        "p above 0.01",
+        tested.pvalue > 0.01,
+    )
+    share = float((p_values <= 0.05).mean())
+    bound = 0.05 + 3 * math.sqrt(0.05 * 0.95 / worlds)
+    yield Row("the same: p values up to 0.05", f"{share:.3f}", f"at most {bound:.3f}", share <= bound)
+
+
+def planted(_worlds: int, seed: int) -> Iterator[Row]:
+    """A planted subgroup: found by a scan of 168 hours, confirmed on later ones."""
+    exact, small, delays = 0, 0, []
+    for run in range(30):
+        rng = np.random.default_rng([seed, run])
+        scan = scan_cells(draw_table(1_000 * seed + run, records=5_040, planted=PLANTED, ratio=0.6), seed=run)
+        small += scan.p_value <= 0.05
+        exact += scan.subgroup is not None and scan.subgroup.values == WHOLE
+        if scan.subgroup is None:
+            continue
+        codes = draw_codes(30 * 600, seed + run)
+        inside, hour = scan.subgroup.contains(codes), np.repeat(np.arange(600), 30)
+        favourable = rng.random(len(codes)) < 0.4 * np.where(is_planted(codes, PLANTED), 0.6, 1.0)
+        sides = (
+            Side(*(np.bincount(hour[some & side], minlength=600).astype(float) for some in (favourable, favourable | True)))
+            for side in (inside, ~inside)
+        )
+        confirmed = follow_candidate(Candidate(1, scan.subgroup, BELOW, 48), [Hours(*sides)]).confirmed
+        delays.append(math.inf if confirmed is None else confirmed - 47)
+    yield Row("planted at 0.6: p value at most 0.05", f"{small} of 30", "at least 29", small >= 29)
+    yield Row("planted at 0.6: named exactly", f"{exact} of 30", "at least 24", exact >= 24)
+    confirmed_runs = sum(map(math.isfinite, delays))
+    yield Row(
+        "planted at 0.6: confirmed on later hours",
+        f"{confirmed_runs} of 30, median {np.median(delays):g} h",
+        "at least 29",
+        confirmed_runs >= 29,
+    )
+
+
+def confirmations(worlds: int, seed: int) -> Iterator[Row]:
+    """Lives of ten candidates on the limit itself, where a false confirmation is likeliest."""
+    lives = 4 * worlds
+    false = sum(
+        any(
+            follow_candidate(
+                Candidate(number, Subgroup((None,)), BELOW, 48), [simulate([0.8] * 768, 10_000 * seed + 10 * life + number)]
+            ).confirmed
+            is not None
+            for number in range(1, 11)
+        )
+        for life in range(lives)
+    )
+    bound = ALPHA + 2 * math.sqrt(ALPHA * (1 - ALPHA) / lives)
+    yield Row(
+        f"{lives} lives of ten candidates on the limit",
+        f"{false} with a false confirmation ({false / lives:.1%})",
+        f"at most {ALPHA:.0%}",
+        false <= bound * lives,
+    )
+
+
+def planning(_worlds: int, seed: int) -> Iterator[Row]:
+    """The planned hours next to those of the detector of the service and the library."""
+    for ratio, records, share, base in (
+        (0.6, 300, 0.3, 0.5),
+        (0.7, 300, 0.3, 0.5),
+        (0.75, 1_000, 0.3, 0.5),
+        (0.5, 60, 0.5, 0.3),
+        (0.7, 100, 0.2, 0.5),
+    ):
+        planned = simulate_delay(BELOW, Traffic(records * share, records * (1 - share), base), base * ratio, HOURS_OF_A_YEAR)
+        hours = 17_520 if planned is None else planned.hours
+        found = []
+        for run in range(300):
+            world = simulate([0.95] * 60 + [ratio] * (3 * hours), 1_000 * seed + run, records=records, share=share, base=base)
+            late = [one.alarm - 59 for one in follow_months(world).episodes if one.alarm >= 60]
+            found.append(late[0] if late else math.inf)
+        quantile = float(np.quantile(found, 0.9))
+        yield Row(
+            f"ratio {ratio}, {records} records/h: hours for 90 %",
+            f"planned {hours}, simulated {quantile:.1f}",
+            "within 10 %, or 1 h",
+            abs(hours - quantile) <= max(0.1 * quantile, 1),
+        )
+
+
+WORLDS: dict[str, Callable[[int, int], Iterator[Row]]] = {
+    "search": search,
+    "silence": silence,
+    "planted": planted,
+    "confirmations": confirmations,
+    "planning": planning,
+}
+
+if __name__ == "__main__":
+    main()
