@@ -136,8 +136,7 @@ def follow_frame(  # noqa: PLR0913 - one keyword for each column, as in measure_
     hours = hours_of(column_of(frame, time, "time"), "time")
     grouping = group_records(frame, attribute, monitored, reference)
     lists = OutcomeLists.of(favourable, unfavourable)
-    is_each = np.ones(len(frame), dtype=np.bool_)
-    counted = is_each if person is None else first_of_each(column_of(frame, person, "person"), hours.seconds)
+    counted = np.ones(len(frame), dtype=np.bool_) if person is None else first_of_each(column_of(frame, person, "person"), hours.seconds)
     figures = list(list_figures(frame, prediction, label, lists, limit))
     compared = [
         _Compared(grouping, place, figure, count_hours_of(hours, grouping, place, figure, counted), hours)

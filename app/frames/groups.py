@@ -13,7 +13,7 @@ from ..domain.values import label_of
 from ..errors import InvalidInput
 from ..evidence.hours import FloatArray, Hours, Side
 from ..evidence.nulls import Direction, Limit, Scale
-from ..scan.cells import MAX_FEATURES, count_cells
+from ..scan.cells import MAX_FEATURES, count_cells, count_subsets
 from ..scan.confirming import EXPIRY_HOURS, Candidate, CandidateBook, Followup, follow_candidate
 from ..scan.scanning import Scan, scan_cells
 from .binning import Feature, bin_feature
@@ -71,17 +71,21 @@ class FoundGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundGroups:
-    """Result of looking for subgroups: `subsets` were searched in each of `scans` scans. `features` are the labels by feature."""
+    """Result of looking for subgroups. `features` are the labels by feature, `scans` the number of scans."""
 
     groups: tuple[FoundGroup, ...]
     features: dict[str, tuple[str, ...]]
-    subsets: int
     scans: int
     hours: int
     first: datetime
     records: int
     limit: float
     favourable: tuple[str, ...]
+
+    @property
+    def subsets(self) -> int:
+        """The number of subgroups that each scan searched."""
+        return count_subsets([len(labels) for labels in self.features.values()])
 
 
 def find_groups(  # noqa: PLR0913 - one keyword for each column, as in measure_frame
@@ -101,43 +105,33 @@ def find_groups(  # noqa: PLR0913 - one keyword for each column, as in measure_f
 ) -> FoundGroups:
     """Looks for subgroups whose favourable rate falls short, and confirms them on later hours.
 
-    Every `scan_hours` hours, and at the end of the log, a scan over up to eight `features` reads the records of the last 30 days. Columns
-    of numbers are divided into four ranges, rare values put together. A subgroup that chance alone would find in at most 5 % of scans
-    becomes a candidate. It is confirmed when the hours after its scan, and only these, show that its favourable rate is less than `limit`
-    times that of all other records; with `strata`, of those in the same stratum. The chance of ever confirming one that is inside the
-    limit in every hour is at most 5 % over all candidates. With `prediction` its outcomes are compared, else those of `label`. The other
-    arguments are those of `follow_frame`.
+    Every `scan_hours` hours, and at the end of the log, a scan over up to eight `features` reads the records of the last 30 days. A
+    subgroup that chance alone would find in at most 5 % of scans becomes a candidate. It is confirmed when the hours after its scan, and
+    only these, show that its favourable rate is less than `limit` times that of all other records; with `strata`, of those in the same
+    stratum. The chance of ever confirming one that is inside the limit in every hour is at most 5 % over all candidates. Outcomes are
+    those of `prediction`, else of `label`. The other arguments are those of `follow_frame`.
 
     Raises:
         InvalidInput: names the argument that is wrong.
     """
     check_arguments(frame, prediction, label, limit=limit)
-    if isinstance(scan_hours, bool) or not isinstance(scan_hours, int) or scan_hours < 1:
-        raise InvalidInput.of("scan_hours", f"must be a whole number of hours, 1 or more, found {scan_hours!r:.100}")
     lists = OutcomeLists.of(favourable, unfavourable)
     named = "label" if prediction is None else "prediction"
     outcomes = outcomes_of(column_of(frame, prediction or label or "", named), lists, named)
     hours = hours_of(column_of(frame, time, "time"), "time")
-    counted = outcomes.codes != UNCLASSIFIED
-    if person is not None:
-        counted &= first_of_each(column_of(frame, person, "person"), hours.seconds)
-    ends = [*range(scan_hours, hours.hours, scan_hours), hours.hours]
-    columns = [column_of(frame, name, "features") for name in _names_of(features)]
-    # Values are chosen once, before anything is found: a candidate keeps its meaning.
-    seen = counted & (hours.numbers < ends[0])
+    is_first = True if person is None else first_of_each(column_of(frame, person, "person"), hours.seconds)
+    counted = (outcomes.codes != UNCLASSIFIED) & is_first
+    ends = _list_ends(hours.hours, scan_hours)
     log = _Log(
-        features=[bin_feature(column, seen if seen.any() else counted) for column in columns],
+        features=_bin_columns(frame, features, counted, counted & (hours.numbers < ends[0])),
         favourable=outcomes.codes == FAVOURABLE,
         stratum=np.zeros(len(frame), np.int64) if strata is None else _number_strata(column_of(frame, strata, "strata")),
         counted=counted,
         hours=hours,
     )
-    limits = Limit(Scale.RATIO, Direction.BELOW, limit)
-    groups, subsets = _replay(log, ends, limits, seed)
     return FoundGroups(
-        groups=tuple(groups),
+        groups=tuple(_replay(log, ends, Limit(Scale.RATIO, Direction.BELOW, limit), seed)),
         features={one.name: one.labels for one in log.features},
-        subsets=subsets,
         scans=len(ends),
         hours=hours.hours,
         first=hours.first,
@@ -147,11 +141,19 @@ def find_groups(  # noqa: PLR0913 - one keyword for each column, as in measure_f
     )
 
 
-def _names_of(features: object) -> list[str]:
+def _list_ends(hours: int, scan_hours: object) -> list[int]:
+    """Returns the hours at which scans end, the last hour of the log included."""
+    if isinstance(scan_hours, bool) or not isinstance(scan_hours, int) or scan_hours < 1:
+        raise InvalidInput.of("scan_hours", f"must be a whole number of hours, 1 or more, found {scan_hours!r:.100}")
+    return [*range(scan_hours, hours, scan_hours), hours]
+
+
+def _bin_columns(frame: pd.DataFrame, features: object, counted: npt.NDArray[np.bool_], seen: npt.NDArray[np.bool_]) -> list[Feature]:
+    """Returns the features, whose values are chosen once, before anything is found, so that a candidate keeps its meaning."""
     names = [features] if isinstance(features, str) else list(features) if isinstance(features, Sequence) else []
     if not 1 <= len(names) <= MAX_FEATURES or len(set(map(str, names))) < len(names):
         raise InvalidInput.of("features", f"must name 1 to {MAX_FEATURES} columns, each once")
-    return names
+    return [bin_feature(column_of(frame, name, "features"), seen if seen.any() else counted) for name in names]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -179,19 +181,18 @@ def _number_strata(column: Column) -> npt.NDArray[np.int64]:
     return np.unique(np.asarray(strata.codes), return_inverse=True)[1].astype(np.int64)
 
 
-def _replay(log: _Log, ends: list[int], limit: Limit, seed: int) -> tuple[list[FoundGroup], int]:
-    """Returns the candidates of all scans in their order, followed to the end of the log, and the number of subgroups searched."""
+def _replay(log: _Log, ends: list[int], limit: Limit, seed: int) -> list[FoundGroup]:
+    """Returns the candidates of all scans in their order, followed to the end of the log."""
     codes, stratum, book = log.codes, log.stratum, CandidateBook()
     sizes = tuple(len(one.labels) for one in log.features)
     found: list[FoundGroup] = []
     busy: dict[object, int] = {}
-    subsets = 0
     for end in ends:
         read = log.counted & (log.hours.numbers >= end - PAST_HOURS) & (log.hours.numbers < end)
         if not read.any():
             continue
         cells = count_cells(codes[read], sizes, log.favourable[read], stratum[read])
-        scan, subsets = scan_cells(cells, seed=seed), cells.subsets
+        scan = scan_cells(cells, seed=seed)
         # A subgroup that is watched already gets no second number; a confirmed one is known.
         if scan.subgroup is None or scan.p_value > MAX_P_VALUE or busy.get(scan.subgroup, 0) > end:
             continue
@@ -200,7 +201,7 @@ def _replay(log: _Log, ends: list[int], limit: Limit, seed: int) -> tuple[list[F
         followed = follow_candidate(candidate, [_count(log, inside, log.counted & (stratum == one)) for one in np.unique(stratum)])
         busy[scan.subgroup] = end + EXPIRY_HOURS if followed.confirmed is None else log.hours.hours + 1
         found.append(_describe(log, candidate, followed, scan, log.favourable[read & ~inside]))
-    return found, subsets
+    return found
 
 
 def _count(log: _Log, inside: npt.NDArray[np.bool_], counted: npt.NDArray[np.bool_]) -> Hours:

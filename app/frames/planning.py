@@ -9,11 +9,12 @@ import pandas as pd
 from ..errors import InvalidInput
 from ..evidence.delays import simulate_delay
 from ..evidence.detector import HOURS_OF_A_YEAR
+from ..evidence.hours import Hours
 from ..evidence.nulls import Direction, Limit, Scale
 from ..evidence.planning import Traffic
 from .columns import column_of
 from .evidence import RECENT_HOURS, check_arguments, count_hours_of, list_figures
-from .grouping import group_records
+from .grouping import Grouping, group_records
 from .outcomes import OutcomeLists
 from .times import hours_of
 
@@ -70,28 +71,39 @@ def plan_frame(  # noqa: PLR0913 - one keyword for each column, as in measure_fr
     figures = list(list_figures(frame, prediction, label, OutcomeLists.of(favourable, unfavourable), limit))
     watched = [place for place, group in enumerate(grouping.groups) if group.role == "monitored"]
     threshold = budget_hours * len(watched) * sum(len(figure.limits) for figure in figures)
+    wanted = _Wanted(ratio, probability, Limit(Scale.RATIO, Direction.BELOW, limit, 1 / limit), threshold)
     counted = hours.numbers >= hours.hours - RECENT_HOURS
     span = min(hours.hours, RECENT_HOURS)
-    plans = []
-    for place in watched:
-        series = count_hours_of(hours, grouping, place, figures[0], counted)
-        sides = [float(np.sum(side.records)) / span for side in (series.monitored, series.reference)]
-        rate = float((series.reference.favourable.sum() + 0.5) / (series.reference.records.sum() + 1))
-        lower = Limit(Scale.RATIO, Direction.BELOW, limit, 1 / limit)
-        traffic = Traffic(sides[0], sides[1], rate)
-        delay = simulate_delay(lower, traffic, ratio * rate, threshold, probability=probability) if min(sides) > 0 else None
-        plans.append(
-            Plan(
-                attribute=grouping.attribute,
-                group=grouping.groups[place].label,
-                reference=", ".join(group.label for group in grouping.groups if group.role == "reference"),
-                ratio=ratio,
-                probability=probability,
-                monitored_per_hour=sides[0],
-                reference_per_hour=sides[1],
-                reference_rate=rate,
-                hours=None if delay is None else delay.hours,
-                records=None if delay is None else delay.records,
-            )
-        )
-    return tuple(plans)
+    return tuple(_plan(grouping, place, count_hours_of(hours, grouping, place, figures[0], counted), span, wanted) for place in watched)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The ratio to be found, with which probability, at which limit and threshold of the alarm."""
+
+    ratio: float
+    probability: float
+    limit: Limit
+    threshold: float
+
+
+def _plan(grouping: Grouping, place: int, series: Hours, span: int, wanted: _Wanted) -> Plan:
+    """Returns the plan of the monitored group at `place`, whose records in the last `span` hours are in the series."""
+    per_hour = [float(np.sum(side.records)) / span for side in (series.monitored, series.reference)]
+    rate = float((series.reference.favourable.sum() + 0.5) / (series.reference.records.sum() + 1))
+    delay = None
+    if min(per_hour) > 0:
+        traffic = Traffic(per_hour[0], per_hour[1], rate)
+        delay = simulate_delay(wanted.limit, traffic, wanted.ratio * rate, wanted.threshold, probability=wanted.probability)
+    return Plan(
+        attribute=grouping.attribute,
+        group=grouping.groups[place].label,
+        reference=", ".join(group.label for group in grouping.groups if group.role == "reference"),
+        ratio=wanted.ratio,
+        probability=wanted.probability,
+        monitored_per_hour=per_hour[0],
+        reference_per_hour=per_hour[1],
+        reference_rate=rate,
+        hours=None if delay is None else delay.hours,
+        records=None if delay is None else delay.records,
+    )

@@ -1,5 +1,7 @@
 """Records counted by their values in a few features."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,14 +40,11 @@ class CellTable:
         """The number of strata."""
         return int(self.strata.max(initial=0)) + 1
 
-    @property
-    def subsets(self) -> int:
-        """The number of subgroups that can be described: of each feature at least one of its values."""
-        # Python's integers: eight features of ten values exceed 64 bits.
-        count = 1
-        for size in self.sizes:
-            count *= 2**size - 1
-        return count
+
+def count_subsets(sizes: Sequence[int]) -> int:
+    """Returns the number of subgroups that features of these sizes describe: of each at least one of its values."""
+    # Python's integers: eight features of ten values exceed 64 bits.
+    return math.prod(2 ** int(size) - 1 for size in sizes)
 
 
 def count_cells(codes: IntArray, sizes: tuple[int, ...], favourable: BoolArray, strata: IntArray | None = None) -> CellTable:

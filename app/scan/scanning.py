@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .cells import CellTable
+from .cells import CellTable, count_subsets
 from .search import GAIN, MIN_RECORDS, RESTARTS, search_tables
 
 BOOTSTRAPS = 199
@@ -65,4 +65,4 @@ def scan_cells(
     inside = subgroup.contains(cells.codes)
     records, favourable = int(cells.records[inside].sum()), int(cells.favourable[inside].sum())
     may_be_shown = MIN_RECORDS <= records <= int(cells.records.sum()) - MIN_RECORDS
-    return Scan(subgroup if may_be_shown and score > 0 else None, score, p_value, cells.subsets, records, favourable)
+    return Scan(subgroup if may_be_shown and score > 0 else None, score, p_value, count_subsets(cells.sizes), records, favourable)

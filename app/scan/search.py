@@ -1,6 +1,8 @@
 """Search for the subgroup that falls short most: one feature at a time, from many starts, in many tables at once."""
 
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 
 import numpy as np
 
@@ -8,7 +10,7 @@ from .cells import BoolArray, CellTable, FloatArray, IntArray
 from .multipliers import find_range, fit_multiplier, log_likelihood
 
 RESTARTS = 50
-"""Starts of each search: one from all records, the others from random subgroups."""
+"""Max starts of each search: one from all records, the others from random subgroups. Small tables start from all, and miss nothing."""
 
 MIN_RECORDS = 10
 """Min records of a subgroup. Smaller ones are neither searched nor shown."""
@@ -46,11 +48,25 @@ def search_tables(cells: CellTable, favourable: FloatArray, *, penalty: float, s
     return Best(np.concatenate([part.scores for part in parts]), included)
 
 
+def list_all_starts(sizes: tuple[int, ...], most: int) -> list[BoolArray] | None:
+    """Returns for each feature the values [R, V] of R starts: all combinations of values of all features but the one with most values.
+
+    None if there are more than `most`.
+    """
+    largest = int(np.argmax(sizes))
+    subsets = [[(True,) * size] if place == largest else list(product((True, False), repeat=size))[:-1] for place, size in enumerate(sizes)]
+    if prod(map(len, subsets)) > most:
+        return None
+    return [np.array(values, dtype=np.bool_) for values in zip(*product(*subsets), strict=True)]
+
+
 class _Search:
     """Climbs of some tables; each table has `restarts` rows, one after the other."""
 
     def __init__(self, cells: CellTable, favourable: FloatArray, penalty: float, restarts: int, rng: np.random.Generator) -> None:
-        self._cells, self._penalty, self._restarts, self._rng = cells, penalty, restarts, rng
+        self._cells, self._penalty, self._rng = cells, penalty, rng
+        everywhere = list_all_starts(cells.sizes, restarts)
+        self._restarts = restarts = restarts if everywhere is None else len(everywhere[0])
         strata = np.eye(cells.strata_count)[cells.strata]
         sizes = cells.records @ strata
         rates = np.divide(favourable @ strata, sizes, out=np.zeros((len(favourable), len(sizes))), where=sizes > 0)
@@ -61,7 +77,10 @@ class _Search:
         self._value_records = [
             ((cells.records[:, None] * one)[:, :, None] * strata[:, None, :]).reshape(len(cells.records), -1) for one in ones
         ]
-        self._included = [self._start(size) for size in cells.sizes]
+        if everywhere is None:
+            self._included = [self._start(size) for size in cells.sizes]
+        else:
+            self._included = [np.tile(one, (len(favourable), 1)) for one in everywhere]
         self._scores = np.full(len(self._favourable), -np.inf)
 
     def _start(self, size: int) -> BoolArray:
@@ -76,6 +95,8 @@ class _Search:
     def run(self) -> Best:
         """Climbs until no feature improves any row, and keeps the best row of each table."""
         rows = np.arange(len(self._favourable))
+        # First the feature with most values: where the starts are all combinations of the others, this already is the best of all.
+        self._improve(int(np.argmax(self._cells.sizes)), rows)
         for _ in range(MAX_PASSES):
             before = self._scores[rows].copy()
             for feature in self._rng.permutation(len(self._cells.sizes)):
