@@ -20,7 +20,7 @@ from .binning import Feature, bin_feature
 from .columns import Column, column_of
 from .evidence import check_arguments
 from .further import strata_of
-from .outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, outcomes_of
+from .outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, Outcomes, outcomes_of
 from .times import HourNumbers, first_of_each, hours_of
 
 SCAN_HOURS = 168
@@ -116,8 +116,7 @@ def find_groups(  # noqa: PLR0913 - one keyword for each column, as in measure_f
     """
     check_arguments(frame, prediction, label, limit=limit)
     lists = OutcomeLists.of(favourable, unfavourable)
-    named = "label" if prediction is None else "prediction"
-    outcomes = outcomes_of(column_of(frame, prediction or label or "", named), lists, named)
+    outcomes = _read_outcomes(frame, prediction, label, lists)
     hours = hours_of(column_of(frame, time, "time"), "time")
     is_first = True if person is None else first_of_each(column_of(frame, person, "person"), hours.seconds)
     counted = (outcomes.codes != UNCLASSIFIED) & is_first
@@ -139,6 +138,11 @@ def find_groups(  # noqa: PLR0913 - one keyword for each column, as in measure_f
         limit=limit,
         favourable=tuple(label_of(value) for value in lists.favourable),
     )
+
+
+def _read_outcomes(frame: pd.DataFrame, prediction: str | None, label: str | None, lists: OutcomeLists) -> Outcomes:
+    option = "label" if prediction is None else "prediction"
+    return outcomes_of(column_of(frame, prediction or label or "", option), lists, option)
 
 
 def _list_ends(hours: int, scan_hours: object) -> list[int]:
