@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .hours import FloatArray, Hours, sum_before
-from .nulls import SMALLEST_RATE, Limit, Null
+from .nulls import SMALLEST_RATE, Limit, Lines, Null
 from .unsteadiness import measure_unsteadiness
 
 RATE_HOURS = 48
@@ -21,16 +21,35 @@ HALVINGS = 60
 """Halvings of that interval of logits; less than 1e-16 remains."""
 
 
-def weigh_against_fairness(hours: Hours, limit: Limit) -> FloatArray:
-    """Returns ln E [H, A] against the claim that the comparison is inside the limit; NaN for a skipped hour."""
-    reference = _estimate_reference(hours)
-    return _weigh(hours, limit.inside, limit.bet_outside(reference), reference)
+class Past(NamedTuple):
+    """Knowledge before each hour: the reference group's rate [H], NaN while too few records are known, and the divisor [H] of ln E."""
+
+    reference: FloatArray
+    divisor: FloatArray
+
+    def since(self, hour: int) -> "Past":
+        """Returns what is known before the hours from that position on."""
+        return Past(self.reference[hour:], self.divisor[hour:])
 
 
-def weigh_against_unfairness(hours: Hours, limit: Limit) -> FloatArray:
+def look_back(hours: Hours) -> Past:
+    """Returns what the hours before each hour tell; no hour before the last `PAST_HOURS` of `unsteadiness` counts."""
+    return Past(_estimate_reference(hours), measure_unsteadiness(hours))
+
+
+def weigh_against_fairness(hours: Hours, limit: Limit, past: Past | None = None) -> FloatArray:
+    """Returns ln E [H, A] against the claim that the comparison is inside the limit; NaN for a skipped hour.
+
+    Without `past`, each hour's past is the hours before it in `hours`.
+    """
+    known = look_back(hours) if past is None else past
+    return _weigh(hours, limit.inside, limit.bet_outside(known.reference), known)
+
+
+def weigh_against_unfairness(hours: Hours, limit: Limit, past: Past | None = None) -> FloatArray:
     """Returns ln E [H, A] against the claim that the comparison is at the limit or beyond it; NaN for a skipped hour."""
-    reference = _estimate_reference(hours)
-    return _weigh(hours, limit.outside, limit.bet_inside(reference), reference)
+    known = look_back(hours) if past is None else past
+    return _weigh(hours, limit.outside, limit.bet_inside(known.reference), known)
 
 
 def log_e_values(hours: Hours, null: Null, monitored: FloatArray, reference: FloatArray) -> FloatArray:
@@ -50,8 +69,11 @@ def log_e_values(hours: Hours, null: Null, monitored: FloatArray, reference: Flo
     return np.where(is_inside | is_empty[:, None], np.nan, logs)
 
 
-def compare_with_line(hours: Hours, line: Null, monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns ln of the likelihood ratio [H, A]: of the counts at these rates, against the closest rates on the line."""
+def compare_with_line(hours: Hours, line: Null | Lines, monitored: FloatArray, reference: FloatArray) -> FloatArray:
+    """Returns ln of the likelihood ratio [H, A]: of the counts at these rates, against the closest rates on the line.
+
+    With several lines [G] the rates are [H, 1], and the result is [H, G].
+    """
     sides = (hours.monitored, hours.reference) if line.monitored_first else (hours.reference, hours.monitored)
     bets = np.broadcast_arrays(*((monitored, reference) if line.monitored_first else (reference, monitored)))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -71,19 +93,16 @@ class Rate(NamedTuple):
     rest: FloatArray
 
 
-def project(null: Null, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[Rate, Rate]:
+def project(null: Null | Lines, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[Rate, Rate]:
     """Returns the rates on the null's line that are closest to a and b: they minimise the sum of n · KL(rate, projection)."""
-    slope = null.slope
-    if null.slack == 0 and slope > 1:
-        at_b, at_a = project(Null(null.monitored_first, 1 / slope), b, a, n_b, n_a)
-        return at_a, at_b
-    if null.slack == 0:
+    slope, slack = np.asarray(null.slope), np.asarray(null.slack)
+    if not slack.any():
         return _project_on_ratio(slope, a, b, n_a, n_b)
-    low, high = max(0.0, null.slack / slope), min(1.0, (1 + null.slack) / slope)
+    low, high = np.maximum(0.0, slack / slope), np.minimum(1.0, (1 + slack) / slope)
     # At an end of the line one of the two rates is exactly 0 or 1, which a difference of doubles would miss.
     edges = (
-        Rate(np.array(0.0 if low > 0 else -null.slack), np.array(0.0 if high < 1 else 1 - slope + null.slack)),
-        Rate(np.array(low), np.array(1 - high)),
+        Rate(np.where(low > 0, 0.0, -slack), np.where(high < 1, 0.0, 1 - slope + slack)),
+        Rate(low, 1 - high),
     )
 
     def place(logit: FloatArray) -> tuple[Rate, Rate]:
@@ -91,7 +110,7 @@ def project(null: Null, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: Floa
         return Rate(edges[0].rate + slope * up, edges[0].rest + slope * down), Rate(edges[1].rate + up, edges[1].rest + down)
 
     # The derivative along the line increases, so its zero is found by bisection. On logits, rates close to either end keep their digits.
-    bottom = np.full(np.broadcast_shapes(a.shape, n_a.shape), -LARGEST_LOGIT)
+    bottom = np.full(np.broadcast_shapes(a.shape, n_a.shape, slack.shape), -LARGEST_LOGIT)
     top = -bottom
     for _ in range(HALVINGS):
         middle = (bottom + top) / 2
@@ -107,7 +126,24 @@ def _slope_of_entropy(rate: FloatArray, at: Rate) -> FloatArray:
     return np.asarray(difference / (at.rate * at.rest))
 
 
-def _project_on_ratio(slope: float, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[Rate, Rate]:
+def _project_on_ratio(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[Rate, Rate]:
+    """Returns the projection on a = slope · b. The side whose rate is the larger on the line is computed first, the other from it."""
+    is_steep = slope > 1
+    if not is_steep.any():
+        return _project_below(slope, a, b, n_a, n_b)
+    if is_steep.all():
+        return _project_below(1 / slope, b, a, n_b, n_a)[::-1]
+    found = _project_below(
+        np.where(is_steep, 1 / slope, slope),
+        *(np.where(is_steep, one, other) for one, other in ((b, a), (a, b), (n_b, n_a), (n_a, n_b))),
+    )
+    first, second = (
+        Rate(np.where(is_steep, other.rate, one.rate), np.where(is_steep, other.rest, one.rest)) for one, other in (found, found[::-1])
+    )
+    return first, second
+
+
+def _project_below(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[Rate, Rate]:
     """Returns the projection on a = slope · b, where slope is at most 1: the smaller root of slope · N · b² - middle · b + sums."""
     total, sums = n_a + n_b, n_a * a + n_b * b
     middle = n_a * (slope + a) + n_b * (1 + slope * b)
@@ -128,5 +164,5 @@ def _estimate_reference(hours: Hours) -> FloatArray:
     return np.where(records < MIN_REFERENCE_RECORDS, np.nan, np.clip(rates, SMALLEST_RATE, 1 - SMALLEST_RATE))
 
 
-def _weigh(hours: Hours, null: Null, monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    return log_e_values(hours, null, monitored, reference[:, None]) / measure_unsteadiness(hours)[:, None]
+def _weigh(hours: Hours, null: Null, monitored: FloatArray, past: Past) -> FloatArray:
+    return log_e_values(hours, null, monitored, past.reference[:, None]) / past.divisor[:, None]

@@ -1,19 +1,60 @@
 """Interval of a ratio or a difference that holds at all hours at once, however often it is looked at."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from .betting import compare_with_line
-from .hours import FloatArray, Hours
-from .nulls import Null, Scale
+from .hours import FloatArray, Hours, join_hours
+from .nulls import Lines, Scale
 
 ALPHA = 0.05
 RATIOS = np.geomspace(0.2, 5.0, 801)
 DIFFERENCES = np.linspace(-1.0, 1.0, 201)[1:-1]
+GRIDS = {Scale.RATIO: RATIOS, Scale.DIFFERENCE: DIFFERENCES}
 MIN_REFERENCE_RECORDS = 50
 MIN_MONITORED_RECORDS = 20
 """Fewer before an hour, on either side: the hour says nothing yet."""
+
+MOST_ROWS = 2_000
+"""Max hours that are weighed against the whole grid at once; more would need gigabytes."""
+
+
+@dataclass(slots=True, eq=False)
+class RunningInterval:
+    """State of an interval after the hours of a chapter so far.
+
+    `counts` [4] are the favourable and all records of the monitored side, then of the reference. `below` and `above` [G] are the evidence
+    that the figure is below, and above, each value of the grid.
+    """
+
+    scale: Scale
+    counts: FloatArray
+    below: FloatArray
+    above: FloatArray
+
+    @classmethod
+    def empty(cls, scale: Scale) -> "RunningInterval":
+        """Returns the state at the start of a chapter."""
+        size = len(GRIDS[scale])
+        return cls(scale, np.zeros(4), np.zeros(size), np.zeros(size))
+
+    def ends(self) -> tuple[float | None, float | None]:
+        """Returns both ends; None for an open end."""
+        lower, upper = (float(end[0]) for end in _find_ends(self.below[None], self.above[None], self.scale))
+        return (None if math.isnan(lower) else lower, None if math.isnan(upper) else upper)
+
+
+def add_hours(intervals: Sequence[RunningInterval], hours: Sequence[Hours]) -> None:
+    """Adds the next hours of its chapter to each of several intervals of one scale, all of them weighed together."""
+    weighed = _weigh([(one.counts, some) for one, some in zip(intervals, hours, strict=True)], intervals[0].scale) if intervals else []
+    for interval, some, (below, above) in zip(intervals, hours, weighed, strict=True):
+        # One hour after the other, as in `follow_interval`: the same sums to the last digit.
+        interval.below = np.cumsum(np.vstack([interval.below, below]), axis=0)[-1]
+        interval.above = np.cumsum(np.vstack([interval.above, above]), axis=0)[-1]
+        interval.counts = interval.counts + [part.sum() for part in _parts(some)]
 
 
 def follow_interval(hours: Hours, scale: Scale) -> tuple[FloatArray, FloatArray]:
@@ -22,30 +63,50 @@ def follow_interval(hours: Hours, scale: Scale) -> tuple[FloatArray, FloatArray]
     With 95 % probability it contains the figure after every hour at once, if the figure does not change. If it changes, the lower end is
     at most the highest and the upper end at least the lowest hourly figure, and a lower end above the upper one says that it changed.
     """
-    below, above = _sum_evidence(hours, scale)
-    limit = math.log(2 / ALPHA)
-    grid = RATIOS if scale is Scale.RATIO else DIFFERENCES
-    # The outermost value that is not refuted, and one step of the grid further out.
-    last = len(grid) - 1 - np.argmax((below < limit)[:, ::-1], axis=1)
+    ((below, above),) = _weigh([(np.zeros(4), hours)], scale)
+    return _find_ends(np.cumsum(below, axis=0), np.cumsum(above, axis=0), scale)
+
+
+def find_crossings(below: FloatArray, above: FloatArray, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Returns the values [H] one step of the grid outside the outermost ones that are not refuted; NaN at an end of the grid."""
+    limit, size = math.log(2 / ALPHA), len(grid)
+    last = size - 1 - np.argmax((below < limit)[:, ::-1], axis=1)
     first = np.argmax(above < limit, axis=1)
     lower = np.where(first > 0, grid[np.maximum(first - 1, 0)], np.nan)
-    upper = np.where(last < len(grid) - 1, grid[np.minimum(last + 1, len(grid) - 1)], np.nan)
+    upper = np.where(last < size - 1, grid[np.minimum(last + 1, size - 1)], np.nan)
     return lower, upper
 
 
-def _sum_evidence(hours: Hours, scale: Scale) -> tuple[FloatArray, FloatArray]:
-    """Returns the evidence [H, R] that the figure is below, and above, each value of the grid, summed over the hours."""
-    counts = [np.cumsum(part) - part for side in (hours.monitored, hours.reference) for part in (side.favourable, side.records)]
-    monitored, reference = (counts[0] + 0.5) / (counts[1] + 1), (counts[2] + 0.5) / (counts[3] + 1)
-    early = (counts[1] < MIN_MONITORED_RECORDS) | (counts[3] < MIN_REFERENCE_RECORDS)
-    monitored = np.where(early, np.nan, monitored)
-    grid = RATIOS if scale is Scale.RATIO else DIFFERENCES
-    below, above = np.empty((len(hours), len(grid))), np.empty((len(hours), len(grid)))
-    for number, value in enumerate(grid):
-        line = Null(monitored_first=True, slope=float(value)) if scale is Scale.RATIO else Null(True, 1.0, -float(value))
-        logs = compare_with_line(hours, line, monitored[:, None], reference[:, None])[:, 0]
-        # Chosen before the hour, so that each hour speaks against one side of the value only.
-        is_below = monitored < line.slope * reference - line.slack
-        for sums, is_side in ((below, is_below), (above, ~is_below)):
-            sums[:, number] = np.cumsum(np.where(is_side & ~np.isnan(logs), logs, 0.0))
-    return below, above
+def _find_ends(below: FloatArray, above: FloatArray, scale: Scale) -> tuple[FloatArray, FloatArray]:
+    return find_crossings(below, above, GRIDS[scale])
+
+
+def _weigh(series: Sequence[tuple[FloatArray, Hours]], scale: Scale) -> list[tuple[FloatArray, FloatArray]]:
+    """Returns for each series each hour's evidence [H, G] that the figure is below, and above, each value of the grid.
+
+    With each series come the counts [4] of the hours before it.
+    """
+    grid, sizes = GRIDS[scale], [len(hours) for _, hours in series]
+    together = join_hours([hours for _, hours in series])
+    # The sum over the earlier hours alone, so that the rates are chosen before the hour.
+    earlier = np.concatenate(
+        [np.column_stack([start + np.cumsum(part) - part for start, part in zip(counts, _parts(hours), strict=True)]) for counts, hours in series]
+    )
+    monitored, reference = (earlier[:, 0] + 0.5) / (earlier[:, 1] + 1), (earlier[:, 2] + 0.5) / (earlier[:, 3] + 1)
+    early = (earlier[:, 1] < MIN_MONITORED_RECORDS) | (earlier[:, 3] < MIN_REFERENCE_RECORDS)
+    monitored = np.where(early, np.nan, monitored)[:, None]
+    lines = Lines.of(grid, scale)
+    below, above = np.empty((len(together), len(grid))), np.empty((len(together), len(grid)))
+    for start in range(0, len(together), MOST_ROWS):
+        rows = slice(start, start + MOST_ROWS)
+        logs = compare_with_line(together.between(start, start + MOST_ROWS), lines, monitored[rows], reference[rows, None])
+        # Each hour speaks against one side of the value only.
+        is_below = monitored[rows] < lines.slope * reference[rows, None] - lines.slack
+        known = np.where(np.isnan(logs), 0.0, logs)
+        below[rows], above[rows] = np.where(is_below, known, 0.0), np.where(is_below, 0.0, known)
+    ends = np.cumsum(sizes)[:-1]
+    return list(zip(np.split(below, ends), np.split(above, ends), strict=True))
+
+
+def _parts(hours: Hours) -> list[FloatArray]:
+    return [part for side in (hours.monitored, hours.reference) for part in (side.favourable, side.records)]

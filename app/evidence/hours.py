@@ -45,6 +45,15 @@ class Hours:
         return Hours(*(Side(side.favourable[start:end], side.records[start:end]) for side in (self.monitored, self.reference)))
 
 
+def join_hours(several: Sequence[Hours]) -> Hours:
+    """Returns the hours of all series, one after the other."""
+
+    def join(sides: list[Side]) -> Side:
+        return Side(np.concatenate([side.favourable for side in sides]), np.concatenate([side.records for side in sides]))
+
+    return Hours(join([hours.monitored for hours in several]), join([hours.reference for hours in several]))
+
+
 def count_hours(monitored: Sequence[tuple[float, float]], reference: Sequence[tuple[float, float]]) -> Hours:
     """Returns the hours of these (favourable, records), one pair an hour on each side."""
     return Hours(*(Side(*np.asarray(side, np.float64).reshape(-1, 2).T) for side in (monitored, reference)))

@@ -45,6 +45,21 @@ class Null:
     slack: float = 0.0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Lines:
+    """The lines monitored rate = slope · reference rate - slack, one for each value [G] of a figure on a scale."""
+
+    slope: FloatArray
+    slack: FloatArray
+    monitored_first: bool = True
+
+    @classmethod
+    def of(cls, values: FloatArray, scale: Scale) -> "Lines":
+        """Returns the line of each value: ratios, or differences."""
+        is_ratio = scale is Scale.RATIO
+        return cls(values if is_ratio else np.ones(len(values)), np.zeros(len(values)) if is_ratio else -values)
+
+
 @dataclass(frozen=True, slots=True)
 class Limit:
     """One limit of one figure. A figure with a lower and an upper limit has two.

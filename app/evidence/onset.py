@@ -6,7 +6,7 @@ import numpy as np
 
 from .betting import project
 from .hours import FloatArray, Hours
-from .nulls import Direction, Limit, Null, Scale
+from .nulls import Direction, Limit, Lines, Scale
 
 PAST_HOURS = 720
 """Hours that are searched, up to the alarm."""
@@ -43,27 +43,18 @@ def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool
 
 def _log_likelihoods(hours: Hours, scale: Scale) -> FloatArray:
     """Returns the log-likelihood [H, R] of each hour if the figure has each value of the grid, relative to the best rates."""
-    return np.column_stack([_log_likelihood(hours, null) for null in _lines(scale)])
-
-
-def _lines(scale: Scale) -> list[Null]:
-    if scale is Scale.RATIO:
-        return [Null(True, float(ratio)) for ratio in RATIOS]
-    return [Null(True, 1.0, -float(difference)) for difference in DIFFERENCES]
-
-
-def _log_likelihood(hours: Hours, line: Null) -> FloatArray:
+    lines = Lines.of(RATIOS if scale is Scale.RATIO else DIFFERENCES, scale)
     sides = (hours.monitored, hours.reference)
     seen = (hours.monitored.records > 0) & (hours.reference.records > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        rates = [side.favourable / side.records for side in sides]
-        projected = project(line, *rates, *(side.records for side in sides))
+        rates = [(side.favourable / side.records)[:, None] for side in sides]
+        projected = project(lines, *rates, *(side.records[:, None] for side in sides))
         # KL with 0 · ln 0 = 0: a rate of 0 or 1 has one term.
         distances = [
-            side.records * (_relative(rate, at.rate) + _relative(1 - rate, at.rest))
+            side.records[:, None] * (_relative(rate, at.rate) + _relative(1 - rate, at.rest))
             for side, rate, at in zip(sides, rates, projected, strict=True)
         ]
-    return np.where(seen, -(distances[0] + distances[1]), 0.0)
+    return np.where(seen[:, None], -(distances[0] + distances[1]), 0.0)
 
 
 def _relative(rate: FloatArray, at: FloatArray) -> FloatArray:

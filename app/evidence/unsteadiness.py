@@ -36,10 +36,13 @@ def measure_unsteadiness(hours: Hours) -> FloatArray:
         logs += sign * np.log(counted / records)
         variances += 1 / counted - 1 / records
     terms, at = np.minimum(np.diff(logs) ** 2 / (variances[1:] + variances[:-1]), LARGEST_TERM), usable[1:]
-    # Of the hours before only: a divisor that reads its own hour would not keep the bound.
-    sums = np.concatenate([[0.0], np.cumsum(terms)])
+    # Of the hours before only: a divisor that reads its own hour would not keep the bound. Both hours of a term are among the last
+    # `PAST_HOURS`, so that these suffice to go on with a series.
     every = np.arange(len(hours))
-    start, end = np.searchsorted(at, every - PAST_HOURS), np.searchsorted(at, every)
-    count = end - start
-    means = (sums[end] - sums[start]) / np.maximum(count, 1)
+    start, end = np.searchsorted(usable[:-1], every - PAST_HOURS), np.searchsorted(at, every)
+    count = np.maximum(end - start, 0)
+    # Each sum by itself: a difference of running sums would depend on where the series begins. The last 0 is there for empty ranges.
+    bounds = np.column_stack([start, np.maximum(end, start)]).ravel()
+    sums = np.add.reduceat(np.append(terms, 0.0), bounds)[::2]
+    means = np.where(count > 0, sums, 0.0) / np.maximum(count, 1)
     return np.where((count >= MIN_TERMS) & (means > TOLERATED), means, divisors)
