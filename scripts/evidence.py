@@ -132,7 +132,7 @@ def pairs(runs: int, seed: int) -> Iterator[Row]:
             detector, found = Detector(5), math.inf
             for hour, logs in enumerate(_weigh_pairs(rng, [0.95] * CHANGE + [to] * 100)):
                 detector.add(logs)
-                if hour >= CHANGE and detector.alarms(HOURS_OF_A_YEAR):
+                if hour >= CHANGE and detector.alarms(math.log(HOURS_OF_A_YEAR)):
                     found = hour - CHANGE + 1
                     break
             delays.append(found)
@@ -142,7 +142,7 @@ def pairs(runs: int, seed: int) -> Iterator[Row]:
         detector = Detector(5)
         for logs in _weigh_pairs(np.random.default_rng(seed + run), [0.85] * HOURS):
             detector.add(logs)
-            if detector.alarms(HOURS_OF_A_YEAR):
+            if detector.alarms(math.log(HOURS_OF_A_YEAR)):
                 alarms += 1
                 break
     yield Row(f"balanced ratio 0.85, {HOURS} h", f"{alarms} runs with an alarm", "at most 1", alarms <= 1)

@@ -11,7 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..evidence.nulls import Direction
-from ..frames.evidence import ComparisonEvidence, Evidence, State
+from ..evidence.sentences import State
+from ..frames.evidence import ComparisonEvidence, Evidence
 from .metrics_report import printable
 
 COLOURS = {State.UNFAIR: "red", State.SHOWN_FAIR: "green"}

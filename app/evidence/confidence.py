@@ -90,7 +90,10 @@ def _weigh(series: Sequence[tuple[FloatArray, Hours]], scale: Scale) -> list[tup
     together = join_hours([hours for _, hours in series])
     # The sum over the earlier hours alone, so that the rates are chosen before the hour.
     earlier = np.concatenate(
-        [np.column_stack([start + np.cumsum(part) - part for start, part in zip(counts, _parts(hours), strict=True)]) for counts, hours in series]
+        [
+            np.column_stack([start + np.cumsum(part) - part for start, part in zip(counts, _parts(hours), strict=True)])
+            for counts, hours in series
+        ]
     )
     monitored, reference = (earlier[:, 0] + 0.5) / (earlier[:, 1] + 1), (earlier[:, 2] + 0.5) / (earlier[:, 3] + 1)
     early = (earlier[:, 1] < MIN_MONITORED_RECORDS) | (earlier[:, 3] < MIN_REFERENCE_RECORDS)

@@ -16,11 +16,12 @@ class Detector:
     """
 
     alternatives: int
-    sums: list[float] = field(init=False)
-    bests: list[float] = field(init=False)
+    sums: list[float] = field(default_factory=list)
+    bests: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.restart()
+        if not self.sums:
+            self.restart()
 
     def restart(self) -> None:
         """Forgets all evidence."""
@@ -44,13 +45,12 @@ class Detector:
         """Ln Q: the mean of the best starts."""
         return log_mean(self.bests)
 
-    def alarms(self, threshold: float) -> bool:
-        """Returns whether the evidence reaches the threshold.
+    def alarms(self, log_threshold: float) -> bool:
+        """Returns whether the evidence reaches the threshold, given as ln A.
 
         The sum alone grows by 1 in an hour that says nothing and would alarm by clockwork, so the best start must carry it, too.
         """
-        limit = math.log(threshold)
-        return self.log_sum >= limit and self.log_best >= limit / 2
+        return self.log_sum >= log_threshold and self.log_best >= log_threshold / 2
 
 
 def log_mean(logs: Sequence[float]) -> float:

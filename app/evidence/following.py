@@ -4,19 +4,18 @@ A chapter is the time between two turns: it begins with the first hour, after ea
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
 from .betting import weigh_against_fairness, weigh_against_unfairness
-from .detector import HOURS_OF_A_YEAR, Detector, log_mean
+from .detector import HOURS_OF_A_YEAR, Detector
 from .hours import FloatArray, Hours
 from .nulls import Limit
 from .onset import Onset, find_onset
-
-SHOWN_FAIR = 20.0
-"""Min evidence (a factor, not a logarithm) against unfairness for a comparison to be shown fair."""
+from .proofs import FairnessProof
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +63,84 @@ class Followed:
         return (last.alarm if last.resolved is None else last.resolved) + 1
 
 
+FindOnset: TypeAlias = Callable[[int, int, bool], Onset]
+"""Finds the onset between two hours, the second one excluded; the flag says whether the figure left its limits or came back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeighedHour:
+    """One hour as a follower reads it: its number, its calendar month, ln E of each alternative against either claim, and ln A.
+
+    Months are counted without gaps: the next one is 1 more. NaN is a skipped hour.
+    """
+
+    hour: int
+    month: int
+    unfair: Sequence[float]
+    fair: Sequence[float]
+    log_threshold: float
+
+
+@dataclass(slots=True)
+class Follower:
+    """State of a comparison after the hours so far. Pass hours of one model revision and one monitor version only, in their order.
+
+    `chapter` is the first hour of the present chapter, `log_threshold` ln A of the last hour.
+    """
+
+    watching: Detector
+    returning: Detector
+    proof: FairnessProof
+    chapter: int
+    log_threshold: float = math.inf
+    episodes: list[Episode] = field(default_factory=list)
+
+    @classmethod
+    def starting(cls, hour: int, unfair: int, fair: int) -> "Follower":
+        """Returns the state before the first hour, for so many alternatives on either side of the limit."""
+        return cls(Detector(unfair), Detector(fair), FairnessProof(fair), hour)
+
+    @property
+    def open_episode(self) -> Episode | None:
+        """The episode that has not ended; None if there is none."""
+        return self.episodes[-1] if self.episodes and self.episodes[-1].resolved is None else None
+
+    @property
+    def log_evidence(self) -> float:
+        """Ln of the evidence of unfairness, at least 0; while an episode is open, that of its alarm."""
+        opened = self.open_episode
+        return max(self.watching.log_best, 0.0) if opened is None else opened.log_evidence
+
+    @property
+    def log_fairness(self) -> float:
+        """Ln of the evidence against unfairness, at least 0."""
+        return max(self.proof.log_product, 0.0)
+
+    def add(self, weighed: WeighedHour, find: FindOnset) -> None:
+        """Adds the next hour."""
+        hour, self.log_threshold = weighed.hour, weighed.log_threshold
+        opened = self.open_episode
+        if opened is not None:
+            self.returning.add(weighed.fair)
+            if self.returning.alarms(math.log(HOURS_OF_A_YEAR)):
+                back = find(opened.since.hour, hour + 1, False)
+                self.episodes[-1] = Episode(opened.alarm, opened.since, opened.log_evidence, hour, back)
+                self.chapter = hour + 1
+                self.watching.restart()
+                self.proof.restart()
+            return
+        # While an episode is open its detector rests; it starts again from 0.
+        self.watching.add(weighed.unfair)
+        if self.watching.alarms(weighed.log_threshold):
+            since = find(self.chapter, hour + 1, True)
+            self.episodes.append(Episode(hour, since, self.watching.log_best))
+            self.chapter = hour + 1
+            self.returning.restart()
+            self.proof.restart()
+        else:
+            self.proof.add(weighed.fair, hour, weighed.month, is_doubted=self.watching.log_best >= weighed.log_threshold / 2)
+
+
 def follow(hours: Hours, limit: Limit, *, comparisons: int, months: Sequence[int], budget_hours: float = HOURS_OF_A_YEAR) -> Followed:
     """Follows a comparison over its hours. Pass hours of one model revision and one monitor version only.
 
@@ -75,82 +152,26 @@ def follow(hours: Hours, limit: Limit, *, comparisons: int, months: Sequence[int
             unfairness starts again each month.
         budget_hours: Hours in which all comparisons together raise at most one false alarm on average.
     """
-    threshold = budget_hours * comparisons
-    unfair, fair = (evidence.tolist() for evidence in (weigh_against_fairness(hours, limit), weigh_against_unfairness(hours, limit)))
-    watching = Detector(len(unfair[0]) if unfair else 1)
-    returning = Detector(len(fair[0]) if fair else 1)
-    fairness = _Fairness(returning.alternatives)
-    episodes: list[Episode] = []
-    chapter, is_open = 0, False
-    log_evidence, log_fairness, shown = np.zeros(len(hours)), np.zeros(len(hours)), []
-    for hour in range(len(hours)):
-        if is_open:
-            returning.add(fair[hour])
-            log_evidence[hour] = episodes[-1].log_evidence
-            if returning.alarms(HOURS_OF_A_YEAR):
-                back = find_onset(hours, limit, start=episodes[-1].since.hour, end=hour + 1, leaves=False)
-                episodes[-1] = Episode(episodes[-1].alarm, episodes[-1].since, episodes[-1].log_evidence, hour, back)
-                chapter, is_open = hour + 1, False
-                watching.restart()
-                fairness.restart()
-        else:
-            # While an alert is open its detector rests; it starts again from 0.
-            watching.add(unfair[hour])
-            log_evidence[hour] = max(watching.log_best, 0.0)
-            if watching.alarms(threshold):
-                since = find_onset(hours, limit, start=chapter, end=hour + 1, leaves=True)
-                episodes.append(Episode(hour, since, watching.log_best))
-                chapter, is_open = hour + 1, True
-                returning.restart()
-                fairness.restart()
-            else:
-                fairness.add(fair[hour], hour, months[hour], is_doubted=watching.log_best >= math.log(threshold) / 2)
-        log_fairness[hour] = max(fairness.log_product, 0.0)
-        shown.append(fairness.since is not None)
-    return Followed(tuple(episodes), log_evidence, log_fairness, math.log(threshold), tuple(shown), fairness.since)
+    log_threshold = math.log(budget_hours * comparisons)
+    unfair, fair = weigh_against_fairness(hours, limit), weigh_against_unfairness(hours, limit)
+    follower = Follower.starting(0, unfair.shape[1], fair.shape[1])
+    weighed = [
+        WeighedHour(hour=hour, month=months[hour], unfair=against, fair=for_it, log_threshold=log_threshold)
+        for hour, (against, for_it) in enumerate(zip(unfair.tolist(), fair.tolist(), strict=True))
+    ]
+    return record_life(
+        follower, weighed, lambda start, end, leaves: find_onset(hours, limit, start=start, end=end, leaves=leaves), log_threshold
+    )
 
 
-class _Fairness:
-    """Product of the e-values against unfairness since the start of the month or chapter, and whether it has been enough.
-
-    The product starts again only with a month or a chapter. Starting it again whenever there is some evidence of unfairness would give
-    it further chances to be wrong: at the limit itself twice as many months would be called fair.
-    """
-
-    def __init__(self, alternatives: int) -> None:
-        self._alternatives = alternatives
-        self._month: int | None = None
-        self.restart()
-
-    def restart(self) -> None:
-        """Forgets what was shown."""
-        self._products = [0.0] * self._alternatives
-        self._start: int | None = None
-        self._shown: tuple[int, int] | None = None
-
-    @property
-    def log_product(self) -> float:
-        """Ln of the mean product of the alternatives."""
-        return log_mean(self._products)
-
-    @property
-    def since(self) -> int | None:
-        """The first hour of the evidence that showed the comparison fair; None if it is not shown fair now."""
-        return None if self._shown is None else self._shown[0]
-
-    def add(self, log_e_values: Sequence[float], hour: int, month: int, *, is_doubted: bool) -> None:
-        """Adds an hour. The comparison stops being shown fair when `is_doubted`, or after the whole month that follows the last proof.
-
-        `is_doubted` says that there is some evidence of unfairness. While it holds, nothing is shown, but the product goes on.
-        """
-        if month != self._month:
-            self._month, self._start = month, None
-            self._products = [0.0] * self._alternatives
-        if self._shown is not None and (is_doubted or month > self._shown[1] + 1):
-            self._shown = None
-        self._start = hour if self._start is None else self._start
-        self._products = [
-            product + (0.0 if math.isnan(log_e) else log_e) for product, log_e in zip(self._products, log_e_values, strict=True)
-        ]
-        if self.log_product >= math.log(SHOWN_FAIR) and not is_doubted:
-            self._shown = (self._start if self._shown is None else self._shown[0], month)
+def record_life(follower: Follower, weighed: Sequence[WeighedHour], find: FindOnset, log_threshold: float) -> Followed:
+    """Adds the hours to the follower and returns what it was after each of them. `log_threshold` is that of the last hour."""
+    log_evidence, log_fairness, shown = np.zeros(len(weighed)), np.zeros(len(weighed)), []
+    for place, hour in enumerate(weighed):
+        is_open = follower.open_episode is not None
+        follower.add(hour, find)
+        # An episode that ends in this hour still has the evidence of its alarm.
+        log_evidence[place] = follower.episodes[-1].log_evidence if is_open else follower.log_evidence
+        log_fairness[place] = follower.log_fairness
+        shown.append(follower.proof.since is not None)
+    return Followed(tuple(follower.episodes), log_evidence, log_fairness, log_threshold, tuple(shown), follower.proof.since)

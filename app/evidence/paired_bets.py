@@ -1,10 +1,13 @@
 """E-values of hours from records and their own counterfactuals."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from .hours import FloatArray
+from .confidence import find_crossings
+from .hours import FloatArray, Hours, Side
 from .nulls import Direction
 
 STAKES = np.array([0.05, 0.1, 0.2, 0.4, 0.7])
@@ -22,6 +25,36 @@ class PairedHours:
     reference: FloatArray
     records: FloatArray
 
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def sums(self) -> Hours:
+        """Returns each hour's sums of the outcomes, over the same records on both sides.
+
+        As if the sides were different records. So the onset found from them has too wide a range, never too narrow a one: outcomes of
+        one record are alike, and their difference varies less than that of two records.
+        """
+        records = self.records.sum(axis=1)
+        return Hours(*(Side(np.minimum(self.records @ figures, records), records) for figures in (self.monitored, self.reference)))
+
+
+Kind = tuple[float, float, int]
+"""Outcome of a record with the monitored value, and with the reference values, and how many records of an hour have both."""
+
+
+def pair_hours(kinds: Sequence[Sequence[Kind]]) -> PairedHours:
+    """Returns the hours of these kinds of records, one list an hour."""
+    places: dict[tuple[float, float], int] = {}
+    for hour in kinds:
+        for monitored, reference, _ in hour:
+            places.setdefault((monitored, reference), len(places))
+    records = np.zeros((len(kinds), len(places)))
+    for row, hour in zip(records, kinds, strict=True):
+        for monitored, reference, count in hour:
+            row[places[monitored, reference]] += count
+    figures = np.array(list(places), dtype=np.float64).reshape(-1, 2)
+    return PairedHours(figures[:, 0], figures[:, 1], records)
+
 
 def weigh_pairs_against_fairness(hours: PairedHours, limit: float, direction: Direction) -> FloatArray:
     """Returns ln E [H, A] against the claim that the balanced ratio is inside the limit."""
@@ -35,6 +68,40 @@ def weigh_pairs_against_unfairness(hours: PairedHours, limit: float, direction: 
     if direction is Direction.BELOW:
         return _bet(hours.records, hours.monitored / limit - hours.reference)
     return _bet(hours.records, hours.reference * limit - hours.monitored)
+
+
+PAIRED_RATIOS = np.geomspace(0.2, 5.0, 201)
+
+
+@dataclass(slots=True, eq=False)
+class RunningPairedInterval:
+    """State of the interval of a balanced ratio after the hours of a chapter so far.
+
+    `below` and `above` [G, A] are ln of the evidence that the ratio is below, and above, each value of the grid, for each stake.
+    """
+
+    below: FloatArray
+    above: FloatArray
+
+    @classmethod
+    def empty(cls) -> "RunningPairedInterval":
+        """Returns the state at the start of a chapter."""
+        return cls(*(np.zeros((len(PAIRED_RATIOS), len(STAKES))) for _ in range(2)))
+
+    def add(self, hours: PairedHours) -> None:
+        """Adds the next hours."""
+        counts, ratios = hours.records.sum(axis=0), PAIRED_RATIOS[:, None]
+        for sums, gains in (
+            (self.below, ratios * hours.reference - hours.monitored),
+            (self.above, hours.monitored / ratios - hours.reference),
+        ):
+            sums += np.log1p(gains[:, :, None] * STAKES).transpose(0, 2, 1) @ counts
+
+    def ends(self) -> tuple[float | None, float | None]:
+        """Returns both ends; None for an open end."""
+        below, above = ((np.logaddexp.reduce(sums, axis=1) - math.log(len(STAKES)))[None] for sums in (self.below, self.above))
+        lower, upper = (float(end[0]) for end in find_crossings(below, above, PAIRED_RATIOS))
+        return (None if math.isnan(lower) else lower, None if math.isnan(upper) else upper)
 
 
 def _bet(records: FloatArray, gains: FloatArray) -> FloatArray:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from .betting import project
-from .following import SHOWN_FAIR
 from .hours import Hours
-from .nulls import Limit, Null
+from .nulls import Direction, Limit, Null
+from .paired_bets import PairedHours, weigh_pairs_against_fairness, weigh_pairs_against_unfairness
+from .proofs import SHOWN_FAIR
 
 FURTHEST_HOURS = 87_600.0
 """Max hours that are shown; a longer expectation is not shown at all."""
@@ -37,7 +38,16 @@ def expect_delay(limit: Limit, traffic: Traffic, monitored_rate: float, threshol
     return 0.5 + math.log(threshold * growth) / growth
 
 
-def expect_more_hours(limit: Limit, recent: Hours, log_threshold: float, log_evidence: float, log_fairness: float) -> int | None:
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Logarithms of the threshold of the alarm, of the evidence of unfairness and of the evidence against it."""
+
+    log_threshold: float
+    log_evidence: float
+    log_fairness: float
+
+
+def expect_more_hours(limit: Limit, recent: Hours, progress: Progress) -> int | None:
     """Returns the expected hours until an undecided comparison is decided, if rates and traffic stay those of these hours.
 
     None where there are no records on one side, or the rates are so close to the limit that no evidence grows.
@@ -48,10 +58,26 @@ def expect_more_hours(limit: Limit, recent: Hours, log_threshold: float, log_evi
     rates = [float(side.favourable.sum() + 0.5) / float(side.records.sum() + 1) for side in (recent.monitored, recent.reference)]
     traffic = Traffic(monitored / len(recent), reference / len(recent), rates[1])
     unfair, fair = (expect_growth(null, traffic, rates[0]) for null in (limit.inside, limit.outside))
+    return _hours_until(unfair, fair, progress)
+
+
+def expect_more_paired_hours(limit: float, direction: Direction, recent: PairedHours, progress: Progress) -> int | None:
+    """Returns the same for a balanced ratio; the growth is that of the best stake in these hours."""
+    if not recent.records.sum():
+        return None
+    together = PairedHours(recent.monitored, recent.reference, recent.records.sum(axis=0, keepdims=True) / len(recent))
+    unfair, fair = (
+        max(float(weigh(together, limit, direction).max()), 0.0) for weigh in (weigh_pairs_against_fairness, weigh_pairs_against_unfairness)
+    )
+    return _hours_until(unfair, fair, progress)
+
+
+def _hours_until(unfair: float, fair: float, progress: Progress) -> int | None:
+    """Returns the hours until the evidence that grows by so much an hour is enough; None where none grows, or too slowly."""
     if unfair > 0:
-        missing, growth = log_threshold + math.log(min(unfair, 1.0)) - log_evidence, unfair
+        missing, growth = progress.log_threshold + math.log(min(unfair, 1.0)) - progress.log_evidence, unfair
     elif fair > 0:
-        missing, growth = math.log(SHOWN_FAIR) - log_fairness, fair
+        missing, growth = math.log(SHOWN_FAIR) - progress.log_fairness, fair
     else:
         return None
     hours = max(missing, 0.0) / growth

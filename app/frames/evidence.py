@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,9 @@ from ..evidence.following import Episode, follow
 from ..evidence.hours import FloatArray, Hours, Side
 from ..evidence.monthly import weigh_period
 from ..evidence.nulls import Direction, Limit, Scale
-from ..evidence.planning import expect_more_hours
+from ..evidence.planning import Progress, expect_more_hours
 from ..evidence.selection import flag_groups
+from ..evidence.sentences import State
 from .columns import Codes, column_of
 from .grouping import Grouping, group_records
 from .outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, outcomes_of, same_label
@@ -30,14 +30,6 @@ DIFFERENCE_LIMIT = 0.1
 
 RECENT_HOURS = 168
 """Hours at the end of the data from which the expected traffic is estimated."""
-
-
-class State(StrEnum):
-    """State of a comparison at the end of the data."""
-
-    UNFAIR = "unfair"
-    SHOWN_FAIR = "shown_fair"
-    UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -256,7 +248,7 @@ def _look_at(compared: _Compared, comparisons: int, budget_hours: float) -> Iter
         is_below = (limit.direction is Direction.BELOW) is not figure.is_reversed
         more = None
         if state is State.UNDECIDED:
-            more = expect_more_hours(limit, recent, one.log_threshold, float(one.log_evidence[-1]), float(one.log_fairness[-1]))
+            more = expect_more_hours(limit, recent, Progress(one.log_threshold, float(one.log_evidence[-1]), float(one.log_fairness[-1])))
         yield ComparisonEvidence(
             attribute=grouping.attribute,
             group=grouping.groups[compared.place].label,

@@ -10,7 +10,8 @@ import pytest
 
 from app.errors import InvalidInput
 from app.evidence.nulls import Direction
-from app.frames.evidence import ComparisonEvidence, Evidence, State, follow_frame
+from app.evidence.sentences import State
+from app.frames.evidence import ComparisonEvidence, Evidence, follow_frame
 
 START = pd.Timestamp("2026-10-05T00:00:00Z")
 CHANGE = 150

@@ -1,0 +1,63 @@
+"""Evidence that a comparison is inside its limit: shown fair, until when."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .detector import log_mean
+
+SHOWN_FAIR = 20.0
+"""Min evidence (a factor, not a logarithm) against unfairness for a comparison to be shown fair."""
+
+
+@dataclass(slots=True)
+class FairnessProof:
+    """Product of the e-values against unfairness since the start of the month or chapter, and whether it has been enough.
+
+    The product starts again only with a month or a chapter. Starting it again whenever there is some evidence of unfairness would give
+    it further chances to be wrong: at the limit itself twice as many months would be called fair.
+
+    `start` is the first hour of the present product, `shown` the first hour of the evidence and the month of the last proof.
+    """
+
+    alternatives: int
+    month: int | None = None
+    start: int | None = None
+    shown: tuple[int, int] | None = None
+    products: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not self.products:
+            self.restart()
+
+    def restart(self) -> None:
+        """Forgets what was shown."""
+        self.products = [0.0] * self.alternatives
+        self.start = self.shown = None
+
+    @property
+    def log_product(self) -> float:
+        """Ln of the mean product of the alternatives."""
+        return log_mean(self.products)
+
+    @property
+    def since(self) -> int | None:
+        """The first hour of the evidence that showed the comparison fair; None if it is not shown fair now."""
+        return None if self.shown is None else self.shown[0]
+
+    def add(self, log_e_values: Sequence[float], hour: int, month: int, *, is_doubted: bool) -> None:
+        """Adds an hour. The comparison stops being shown fair when `is_doubted`, or after the whole month that follows the last proof.
+
+        `is_doubted` says that there is some evidence of unfairness. While it holds, nothing is shown, but the product goes on.
+        """
+        if month != self.month:
+            self.month, self.start = month, None
+            self.products = [0.0] * self.alternatives
+        if self.shown is not None and (is_doubted or month > self.shown[1] + 1):
+            self.shown = None
+        self.start = hour if self.start is None else self.start
+        self.products = [
+            product + (0.0 if math.isnan(log_e) else log_e) for product, log_e in zip(self.products, log_e_values, strict=True)
+        ]
+        if self.log_product >= math.log(SHOWN_FAIR) and not is_doubted:
+            self.shown = (self.start if self.shown is None else self.shown[0], month)

@@ -1,0 +1,33 @@
+"""State of a comparison in words; everything that shows it says the same."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from .detector import HOURS_OF_A_YEAR
+
+
+class State(StrEnum):
+    """State of a comparison after its last hour."""
+
+    UNFAIR = "unfair"
+    SHOWN_FAIR = "shown_fair"
+    UNDECIDED = "undecided"
+
+
+def say_state(state: State, *, since: datetime | None, more_hours: int | None, budget_hours: float) -> str:
+    """Returns the state as people read it. `since` is aware and in UTC; `budget_hours` hold one false alarm on average."""
+    if state is State.UNFAIR and since is not None:
+        return f"unfair since {since:%Y-%m-%d %H:%M} (false-alarm budget {say_budget(budget_hours)})"
+    if state is State.SHOWN_FAIR:
+        return "shown fair"
+    if more_hours is None:
+        return "undecided"
+    return f"undecided (needs about {more_hours:,} more {'hour' if more_hours == 1 else 'hours'} at this traffic)"
+
+
+def say_budget(hours: float) -> str:
+    """Returns the hours in which one false alarm is allowed, in words."""
+    years = hours / HOURS_OF_A_YEAR
+    if years == 1:
+        return "one a year"
+    return f"one in {years:g} years" if years > 1 and years.is_integer() else f"one in {hours:,.0f} hours"
