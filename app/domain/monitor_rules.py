@@ -30,6 +30,9 @@ MAX_RANGES = 100
 MAX_INTERSECTIONS = 20
 MAX_GROUPS_TOGETHER = 1_000
 """Max groups of one intersection. Three attributes of 200 would make eight million groups, nearly all of them empty."""
+MAX_LABEL_HORIZON_HOURS = 8_760
+MAX_FALSE_ALARM_HOURS = 876_000
+"""A hundred years."""
 INTERSECTION_SIZES = (2, 3)
 SUGGESTED = 3
 """Max metrics with a similar name that are suggested for one that does not exist."""
@@ -81,6 +84,11 @@ def monitor_problems(
     found += check_bounds("draws", monitor.draws, MAX_DRAWS)
     if not -_INT64 <= monitor.seed < _INT64:
         found.append(FieldProblem("seed", "must be a signed 64-bit integer"))
+    evidence = monitor.evidence
+    if evidence.person is not None and schema.column(evidence.person) is None:
+        found.append(FieldProblem("evidence.person", f"{evidence.person!r:.100} is neither a feature nor a meta field of the deployment"))
+    found += check_bounds("evidence.label_horizon_hours", evidence.label_horizon_hours, MAX_LABEL_HORIZON_HOURS)
+    found += check_bounds("evidence.false_alarm_hours", evidence.false_alarm_hours, MAX_FALSE_ALARM_HOURS)
     return found
 
 

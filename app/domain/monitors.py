@@ -44,6 +44,24 @@ class MonitoredAttribute:
     correlated_features: tuple[str, ...] = ()
 
 
+LABEL_HORIZON_HOURS = 720
+FALSE_ALARM_HOURS = 8760
+"""A year."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceSettings:
+    """Settings of the evidence over time.
+
+    `person` is the column that says whose record it is: only a person's first record counts. A label counts if it arrives within
+    `label_horizon_hours` of its record. All comparisons together raise at most one false alarm in `false_alarm_hours` on average.
+    """
+
+    person: str | None = None
+    label_horizon_hours: int = LABEL_HORIZON_HOURS
+    false_alarm_hours: int = FALSE_ALARM_HOURS
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Monitor:
     """A deployment's fairness monitor. `version` grows with every change and is recorded with each check.
@@ -61,4 +79,5 @@ class Monitor:
     strata: str | None = None
     draws: int = DRAWS_PER_ROW
     seed: int = 0
+    evidence: EvidenceSettings = EvidenceSettings()
     version: int = 1

@@ -90,18 +90,20 @@ class RunningPairedInterval:
 
     def add(self, hours: PairedHours) -> None:
         """Adds the next hours."""
-        counts, ratios = hours.records.sum(axis=0), PAIRED_RATIOS[:, None]
-        for sums, gains in (
-            (self.below, ratios * hours.reference - hours.monitored),
-            (self.above, hours.monitored / ratios - hours.reference),
-        ):
-            sums += np.log1p(gains[:, :, None] * STAKES).transpose(0, 2, 1) @ counts
+        ratios = PAIRED_RATIOS[:, None]
+        self.below = self.below + _sum_bets(hours, ratios * hours.reference - hours.monitored)
+        self.above = self.above + _sum_bets(hours, hours.monitored / ratios - hours.reference)
 
     def ends(self) -> tuple[float | None, float | None]:
         """Returns both ends; None for an open end."""
         below, above = ((np.logaddexp.reduce(sums, axis=1) - math.log(len(STAKES)))[None] for sums in (self.below, self.above))
         lower, upper = (float(end[0]) for end in find_crossings(below, above, PAIRED_RATIOS))
         return (None if math.isnan(lower) else lower, None if math.isnan(upper) else upper)
+
+
+def _sum_bets(hours: PairedHours, gains: FloatArray) -> FloatArray:
+    """Returns ln of the product [G, A] of 1 + stake · gain over all records, for gains [G, K]."""
+    return np.log1p(gains[:, :, None] * STAKES).transpose(0, 2, 1) @ hours.records.sum(axis=0)
 
 
 def _bet(records: FloatArray, gains: FloatArray) -> FloatArray:

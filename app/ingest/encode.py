@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from itertools import repeat
 from typing import Any
 
+from ..clock import hour_of
 from ..store.writing import NULL, FeedbackBatch, PayloadBatch, copy_text, json_lines
 from .checked import CheckedFeedback, CheckedPayload
 from .limits import Moments
@@ -52,6 +53,7 @@ def payload_batch(checked: CheckedPayload, plan: Plan, moments: Moments, *, ids:
         records="".join(records).encode(),
         scored_at_sent=[time is not None for time in checked.times],
         historical=moments.historical,
+        hours=sorted({hour_of(time or moments.now) for time in checked.times}) if moments.historical else (),
     )
 
 

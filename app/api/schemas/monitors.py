@@ -5,8 +5,18 @@ from typing import Annotated, Any
 
 from pydantic import AliasPath, BeforeValidator, Field
 
-from ...domain.monitor_rules import MAX_ATTRIBUTES, MAX_DRAWS, MAX_RECORDS
-from ...domain.monitors import DEFAULT_THRESHOLD, DRAWS_PER_ROW, Limits, Monitor, MonitoredAttribute, Schedule
+from ...domain.monitor_rules import MAX_ATTRIBUTES, MAX_DRAWS, MAX_FALSE_ALARM_HOURS, MAX_LABEL_HORIZON_HOURS, MAX_RECORDS
+from ...domain.monitors import (
+    DEFAULT_THRESHOLD,
+    DRAWS_PER_ROW,
+    FALSE_ALARM_HOURS,
+    LABEL_HORIZON_HOURS,
+    EvidenceSettings,
+    Limits,
+    Monitor,
+    MonitoredAttribute,
+    Schedule,
+)
 from ...domain.outcomes import OutcomeRule
 from ...errors import FieldProblem
 from ...metrics.sides import mirrored_ratio
@@ -33,6 +43,7 @@ _STORED: dict[str, Any] = {
     "strata": None,
     "draws": DRAWS_PER_ROW,
     "seed": 0,
+    "evidence": {"person": None, "label_horizon_hours": LABEL_HORIZON_HOURS, "false_alarm_hours": FALSE_ALARM_HOURS},
     "warnings": [],
 }
 
@@ -90,6 +101,24 @@ class AttributeIn(In):
         )
 
 
+class EvidenceSettingsIn(In):
+    """Settings of the evidence over time. Members that are left out get their default."""
+
+    person: ColumnName | None = Field(
+        default=None, description="The column that says whose record it is. Only a person's first record of a model revision counts."
+    )
+    label_horizon_hours: int = Field(
+        default=LABEL_HORIZON_HOURS,
+        json_schema_extra={"minimum": 1, "maximum": MAX_LABEL_HORIZON_HOURS},
+        description="A label counts if it arrives within these hours of its record; then the hour of the record is complete.",
+    )
+    false_alarm_hours: int = Field(
+        default=FALSE_ALARM_HOURS,
+        json_schema_extra={"minimum": 1, "maximum": MAX_FALSE_ALARM_HOURS},
+        description="All comparisons together raise at most one false alarm in these hours on average; 8,760 are a year.",
+    )
+
+
 class MonitorIn(In):
     """The configuration of a deployment's fairness monitor."""
 
@@ -135,6 +164,10 @@ class MonitorIn(In):
         json_schema_extra={"minimum": -(2**63), "maximum": 2**63 - 1},
         description="Seed of the draws; a signed 64-bit integer.",
     )
+    evidence: EvidenceSettingsIn = Field(
+        default_factory=EvidenceSettingsIn,
+        description="Settings of the evidence over time, see `GET /v1/deployments/{deployment_id}/evidence`.",
+    )
 
     def to_domain(self) -> Monitor:
         """Returns the configuration, not yet checked."""
@@ -149,6 +182,7 @@ class MonitorIn(In):
             strata=self.strata,
             draws=self.draws,
             seed=self.seed,
+            evidence=EvidenceSettings(**self.evidence.model_dump()),
         )
 
 
@@ -186,6 +220,14 @@ class MonitorWarning(Out):
     message: str = Field(examples=["'No Rsik' was never seen in the training data; seen there: 'Risk' (700), 'No Risk' (300)"])
 
 
+class EvidenceSettingsOut(Out):
+    """Settings of the evidence over time."""
+
+    person: ColumnName | None
+    label_horizon_hours: int
+    false_alarm_hours: int
+
+
 class MonitorOut(Out):
     """The stored configuration. `version` grows with every change of content and is recorded with each check."""
 
@@ -203,6 +245,7 @@ class MonitorOut(Out):
     strata: ColumnName | None
     draws: int
     seed: int
+    evidence: EvidenceSettingsOut
     warnings: list[MonitorWarning] = Field(
         description="Doubtful fields, none of which is refused: outcomes and groups that neither the training data nor the newest records"
         " hold, and correlated features that are no stronger than chance. Not part of what is set."

@@ -25,6 +25,7 @@ from ...errors import Conflict, NotFound
 from ..alerts.alert_rules import add_default_rule
 from ..database.sealer import Sealer
 from ..tables import (
+    ChangedHourRow,
     CheckRow,
     CopyTargetRow,
     CounterfactualRow,
@@ -142,7 +143,7 @@ class Deployments:
         self._session.execute(select(DeploymentRow.no).where(DeploymentRow.no == no).with_for_update())
         targets = select(CopyTargetRow.no).where(CopyTargetRow.deployment_no == no)
         self._session.execute(delete(CounterfactualRow).where(CounterfactualRow.target_no.in_(targets)))
-        for table in (FeedbackRecordRow, PayloadRecordRow, PayloadKeyRow):
+        for table in (FeedbackRecordRow, PayloadRecordRow, PayloadKeyRow, ChangedHourRow):
             self._session.execute(delete(table).where(table.deployment_no == no))
         self._session.execute(delete(DeploymentRow).where(DeploymentRow.no == no))
 

@@ -1,15 +1,17 @@
 """Stored fairness monitors: the domain's Monitor to JSON and back."""
 
+from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import case, delete, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.monitors import Limits, Monitor, MonitoredAttribute, Schedule
+from ...domain.monitors import EvidenceSettings, Limits, Monitor, MonitoredAttribute, Schedule
 from ...domain.outcomes import OutcomeRule
 from ...domain.values import GroupValue, Range
-from ..tables import CheckRow, MonitorRow
+from ..tables import CheckRow, EvidenceEraRow, MonitorRow
 
 
 def monitor_of(session: Session, deployment_no: int) -> Monitor | None:
@@ -21,11 +23,15 @@ def monitor_of(session: Session, deployment_no: int) -> Monitor | None:
 def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monitor:
     """Stores the configuration and returns it with its version, which grows only if the content differs.
 
-    A monitor that was deleted and is made again goes on counting after its last check, so that a version never means two things.
+    A monitor that was deleted and is made again goes on counting after the last version that a check or evidence rests on, so that a
+    version never means two things.
     """
-    last_used = select(func.coalesce(func.max(CheckRow.monitor_version), 0)).where(CheckRow.deployment_no == deployment_no)
+    of_checks = select(func.max(CheckRow.monitor_version)).where(CheckRow.deployment_no == deployment_no).scalar_subquery()
+    of_evidence = select(func.max(EvidenceEraRow.monitor_version)).where(EvidenceEraRow.deployment_no == deployment_no).scalar_subquery()
+    # GREATEST leaves out what is NULL.
+    last_used = func.greatest(of_checks, of_evidence, 0)
     insertion = insert(MonitorRow).values(
-        deployment_no=deployment_no, version=last_used.scalar_subquery() + 1, schedule=monitor.schedule.value, config=_config(monitor)
+        deployment_no=deployment_no, version=last_used + 1, schedule=monitor.schedule.value, config=_config(monitor)
     )
     new = insertion.excluded
     session.execute(
@@ -44,6 +50,12 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
     )
     row = session.scalars(select(MonitorRow).where(MonitorRow.deployment_no == deployment_no).execution_options(populate_existing=True))
     return _monitor(row.one())
+
+
+def changed_at(session: Session, deployment_no: int) -> datetime | None:
+    """Returns when the monitor got its present version; None for one that never had another version."""
+    row = session.get_one(MonitorRow, deployment_no)
+    return None if row.version == 1 else row.updated_at
 
 
 def delete_monitor(session: Session, deployment_no: int) -> bool:
@@ -77,6 +89,7 @@ def _config(monitor: Monitor) -> dict[str, Any]:
         # Left out if they say nothing, so that content that was stored before they existed is still the same.
         **({} if monitor.metrics is None else {"metrics": list(monitor.metrics)}),
         **({} if monitor.strata is None else {"strata": monitor.strata}),
+        **({} if monitor.evidence == EvidenceSettings() else {"evidence": asdict(monitor.evidence)}),
     }
 
 
@@ -111,6 +124,7 @@ def _monitor(row: MonitorRow) -> Monitor:
         strata=config.get("strata"),
         draws=config["draws"],
         seed=config["seed"],
+        evidence=EvidenceSettings(**config.get("evidence", {})),
         version=row.version,
     )
 

@@ -159,18 +159,23 @@ def feedback_features(session: Session, deployment_no: int, feedback_ids: Sequen
 def match_pending_feedback(session: Session, deployment_no: int) -> None:
     """Joins labels that came before their payload record to the record, where it has arrived meanwhile.
 
-    `usable_at` becomes the moment the later half was logged, whenever this runs, so the hours they belong to never depend on it.
+    `usable_at` becomes the moment the later half was logged, whenever this runs, so the hours they belong to never depend on it. The
+    hours of the records are noted as changed: their labels may have been counted before.
     """
     session.execute(
         text(
             # Scalar queries, as in `newest_feedback`: looked up by the whole key, whatever the statistics say.
-            """UPDATE feedback_records f
+            """WITH matched AS (
+               UPDATE feedback_records f
                SET (record_no, record_logged_at, usable_at) = (
                    SELECT k.record_no, k.logged_at, greatest(f.logged_at, k.logged_at) FROM payload_keys k
                    WHERE k.deployment_no = f.deployment_no AND k.record_id = f.feedback_id)
                WHERE f.deployment_no = :deployment_no AND f.usable_at IS NULL
                  AND (SELECT k.record_no FROM payload_keys k
-                      WHERE k.deployment_no = f.deployment_no AND k.record_id = f.feedback_id) IS NOT NULL"""
+                      WHERE k.deployment_no = f.deployment_no AND k.record_id = f.feedback_id) IS NOT NULL
+               RETURNING deployment_no, record_logged_at)
+               INSERT INTO changed_hours (deployment_no, hour)
+               SELECT DISTINCT deployment_no, date_trunc('hour', record_logged_at, 'UTC') FROM matched"""
         ),
         {"deployment_no": deployment_no},
     )

@@ -6,6 +6,7 @@ from .base import Row
 from .checks import CheckRow, CheckTableRow, MeasurementRow
 from .counterfactuals import CopyTargetRow, CounterfactualRow
 from .deployments import DeploymentRow, DeploymentSchemaRow, EndpointFailureRow
+from .evidence import ChangedHourRow, EvidenceEraRow, EvidenceFigureRow, EvidenceHourRow, EvidencePersonRow
 from .mitigation import BiasDetectorRow, FlaggedRecordRow, MitigationProfileRow, MitigationSettingsRow
 from .monitors import MonitorRow
 from .payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow
@@ -22,6 +23,7 @@ __all__ = [
     "AlertRuleRow",
     "ApiKeyRow",
     "BiasDetectorRow",
+    "ChangedHourRow",
     "CheckRow",
     "CheckTableRow",
     "CopyTargetRow",
@@ -29,6 +31,10 @@ __all__ = [
     "DeploymentRow",
     "DeploymentSchemaRow",
     "EndpointFailureRow",
+    "EvidenceEraRow",
+    "EvidenceFigureRow",
+    "EvidenceHourRow",
+    "EvidencePersonRow",
     "FeedbackRecordRow",
     "FlaggedRecordRow",
     "ListenerRow",

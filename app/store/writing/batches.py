@@ -5,6 +5,7 @@ Made for every request, so the frozen classes are msgspec's, which cost a fifth 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -15,7 +16,7 @@ class PayloadBatch(Struct, frozen=True, kw_only=True, eq=False):
 
     `keys` and `records` are COPY lines in the columns of `payload_writer`, one per record and in the same order; `numbers` are
     their record numbers, ascending. `scored_at_sent[i]` says that the client stated when record i was scored.
-    `row_version` is that of the deployment's row under which the records were checked.
+    `row_version` is that of the deployment's row under which the records were checked. `hours` are those that historical records lie in.
     """
 
     deployment_no: int
@@ -25,6 +26,7 @@ class PayloadBatch(Struct, frozen=True, kw_only=True, eq=False):
     records: bytes
     scored_at_sent: Sequence[bool]
     historical: bool = False
+    hours: Sequence[datetime] = ()
 
 
 class FeedbackBatch(Struct, frozen=True, kw_only=True, eq=False):

@@ -28,6 +28,15 @@ WHERE f.feedback_no <> s.feedback_no;
 """.encode()  # noqa: S608 - nothing of it comes from outside
 
 
+# Historical labels may belong to hours whose labels have been counted.
+_NOTE_HOURS = b"""
+INSERT INTO changed_hours (deployment_no, hour)
+SELECT DISTINCT f.deployment_no, date_trunc('hour', f.record_logged_at, 'UTC')
+FROM feedback_staged s JOIN feedback_records f USING (deployment_no, feedback_id)
+WHERE f.feedback_no = s.feedback_no AND f.record_logged_at IS NOT NULL;
+"""
+
+
 async def write_feedback(link: Link, batches: Sequence[FeedbackBatch]) -> list[Outcome]:
     """Returns one outcome per batch, after the durable commit of all of them. The batches are all historical, or none is.
 
@@ -39,6 +48,7 @@ async def write_feedback(link: Link, batches: Sequence[FeedbackBatch]) -> list[O
     columns = (*COLUMNS, "logged_at") if batches[0].historical else COLUMNS
     await link.run(_STAGE)
     script = freshness.begin(batches) + f"COPY feedback_staged ({', '.join(columns)}) FROM STDIN;".encode() + _MERGE
+    script += _NOTE_HOURS if batches[0].historical else b""
     lines = b"".join([batch.lines for batch in batches])
     found = await link.run(script, (lines,), veto=freshness.veto_stale(batches))
     await link.commit()

@@ -66,9 +66,8 @@ async def write_payload(link: Link, batches: Sequence[PayloadBatch]) -> list[Out
     """
     extra = ("logged_at",) if batches[0].historical else ()
     keys, records = b"".join([batch.keys for batch in batches]), b"".join([batch.records for batch in batches])
-    script = (
-        freshness.begin(batches) + _copy("payload_keys", KEY_COLUMNS + extra) + _copy("payload_records", RECORD_COLUMNS + extra) + b"COMMIT"
-    )
+    copies = _copy("payload_keys", KEY_COLUMNS + extra) + _copy("payload_records", RECORD_COLUMNS + extra)
+    script = freshness.begin(batches) + copies + _note_hours(batches) + b"COMMIT"
     try:
         await link.run(script, (keys, records), veto=freshness.veto_stale(batches))
     except StatementFailed as failure:
@@ -78,7 +77,7 @@ async def write_payload(link: Link, batches: Sequence[PayloadBatch]) -> list[Out
         return [NOTHING_SPECIAL] * len(batches)
 
     await link.run(_STAGE)
-    script = freshness.begin(batches) + _copy("payload_staged", RECORD_COLUMNS + extra) + _MERGE
+    script = freshness.begin(batches) + _copy("payload_staged", RECORD_COLUMNS + extra) + _note_hours(batches) + _MERGE
     found = await link.run(script, (records,), veto=freshness.veto_stale(batches))
     await link.commit()
 
@@ -93,6 +92,13 @@ async def write_payload(link: Link, batches: Sequence[PayloadBatch]) -> list[Out
         }
         outcomes.append(outcome_of(batch, is_same))
     return outcomes
+
+
+def _note_hours(batches: Sequence[PayloadBatch]) -> bytes:
+    """Returns the statement that notes the hours of historical records: they may have been counted before. Empty for other records."""
+    rows = sorted({(batch.deployment_no, hour) for batch in batches for hour in batch.hours})
+    values = ",".join(f"({no},'{hour.isoformat()}')" for no, hour in rows)
+    return f"INSERT INTO changed_hours (deployment_no, hour) VALUES {values};".encode() if rows else b""  # noqa: S608 - numbers and times
 
 
 def _copy(table: str, columns: Sequence[str]) -> bytes:

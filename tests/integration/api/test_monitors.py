@@ -15,13 +15,15 @@ def test_a_monitor_is_read_back_with_its_defaults(service: RunningService) -> No
 
     assert put.status_code == 200
     assert service.client.get(PATH).json() == put.json()
-    assert {key: put.json()[key] for key in ("version", "min_records", "max_records", "schedule", "draws", "seed")} == {
+    names = ("version", "min_records", "max_records", "schedule", "draws", "seed", "evidence")
+    assert {key: put.json()[key] for key in names} == {
         "version": 1,
         "min_records": 100,
         "max_records": 10_000,
         "schedule": "hourly",
         "draws": 2,
         "seed": 0,
+        "evidence": {"person": None, "label_horizon_hours": 720, "false_alarm_hours": 8760},
     }
     assert put.json()["attributes"][1]["monitored"] == [[18, 25]]
     assert put.json()["attributes"][1]["threshold"] == 0.8

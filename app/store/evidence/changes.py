@@ -1,0 +1,42 @@
+"""Hours to which something was added after their end: imports, labels that wait for their record, checks of whole hours.
+
+Numbers of records could not find them: processes allot them in blocks, and a low one may be used a month after a high one. So each
+transaction that may add to a past hour notes the hour itself. Live records need no note: they lie in the hour of their write, and an hour
+is counted only when no such write can be open any more.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import delete, insert, select
+from sqlalchemy.orm import Session
+
+from ..tables import ChangedHourRow
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedHours:
+    """Notes of changed hours: the numbers of the rows, and the hours, each once and ascending."""
+
+    nos: Sequence[int]
+    hours: Sequence[datetime]
+
+
+def note_changed_hours(session: Session, deployment_no: int, hours: Iterable[datetime]) -> None:
+    """Notes that something was added to these hours (aware, whole hours in UTC)."""
+    rows = [{"deployment_no": deployment_no, "hour": hour} for hour in hours]
+    if rows:
+        session.execute(insert(ChangedHourRow), rows)
+
+
+def changed_hours(session: Session, deployment_no: int, *, most: int) -> ChangedHours:
+    """Returns the deployment's first `most` notes, by hour."""
+    of_deployment = select(ChangedHourRow.no, ChangedHourRow.hour).where(ChangedHourRow.deployment_no == deployment_no)
+    rows = session.execute(of_deployment.order_by(ChangedHourRow.hour, ChangedHourRow.no).limit(most)).all()
+    return ChangedHours([no for no, _ in rows], sorted({hour for _, hour in rows}))
+
+
+def forget_changes(session: Session, nos: Sequence[int]) -> None:
+    """Deletes these notes."""
+    session.execute(delete(ChangedHourRow).where(ChangedHourRow.no.in_(nos)).execution_options(synchronize_session=False))

@@ -1,0 +1,151 @@
+"""Eras: one monitor version with one model revision. Evidence begins anew with each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import and_, delete, exists, func, or_, select, text, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from ...domain.deployments import ProblemType, RecordSchema
+from ..deployments.deployments import columns_of
+from ..tables import ChangedHourRow, DeploymentRow, DeploymentSchemaRow, EvidenceEraRow, MonitorRow
+
+_LOCK = 0x65766964
+"""The first key of the advisory locks under which the evidence of one deployment is updated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Era:
+    """One era; see `EvidenceEraRow`."""
+
+    no: int
+    monitor_version: int
+    model_revision: str
+    starts_at: datetime | None
+    counted_until: datetime | None
+    labels_until: datetime | None
+    late_labels: int
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowedDeployment:
+    """The members of a deployment that counting needs. `schemas` are all versions of its columns, the present one last."""
+
+    no: int
+    id: str
+    problem_type: ProblemType
+    schemas: Sequence[RecordSchema]
+    model_revision: str
+    has_endpoint: bool
+
+
+def try_lock_evidence(session: Session, deployment_no: int) -> bool:
+    """Locks the evidence of the deployment until the transaction ends; returns False at once if another process updates it."""
+    return bool(session.scalar(text("SELECT pg_try_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no}))
+
+
+def deployments_to_follow(session: Session, *, latest: datetime) -> list[int]:
+    """Returns the deployments with a monitor that have changed hours, or hours before `latest` that were not counted yet."""
+    is_counted = and_(
+        EvidenceEraRow.deployment_no == MonitorRow.deployment_no,
+        EvidenceEraRow.monitor_version == MonitorRow.version,
+        EvidenceEraRow.model_revision == DeploymentRow.model_revision,
+        or_(EvidenceEraRow.counted_until >= latest, EvidenceEraRow.problem.is_not(None)),
+    )
+    has_changes = exists().where(ChangedHourRow.deployment_no == MonitorRow.deployment_no)
+    statement = (
+        select(MonitorRow.deployment_no)
+        .join(DeploymentRow, DeploymentRow.no == MonitorRow.deployment_no)
+        .where(or_(has_changes, ~exists().where(is_counted)))
+    )
+    return list(session.scalars(statement))
+
+
+def forget_unfollowed_changes(session: Session) -> None:
+    """Deletes the notes of changed hours of deployments without a monitor: a monitor that is made later counts all hours."""
+    unfollowed = ~exists().where(MonitorRow.deployment_no == ChangedHourRow.deployment_no)
+    session.execute(delete(ChangedHourRow).where(unfollowed).execution_options(synchronize_session=False))
+
+
+def followed_deployment(session: Session, deployment_no: int) -> FollowedDeployment:
+    """Returns the deployment of that number, which the caller knows to exist."""
+    row = session.execute(select(DeploymentRow).where(DeploymentRow.no == deployment_no)).scalar_one()
+    stored = session.scalars(
+        select(DeploymentSchemaRow).where(DeploymentSchemaRow.deployment_no == deployment_no).order_by(DeploymentSchemaRow.version)
+    )
+    return FollowedDeployment(
+        no=row.no,
+        id=row.id,
+        problem_type=ProblemType(row.problem_type),
+        schemas=[RecordSchema(version=one.version, features=columns_of(one.features), meta=columns_of(one.meta)) for one in stored],
+        model_revision=row.model_revision,
+        has_endpoint=row.endpoint is not None,
+    )
+
+
+def find_era(session: Session, deployment_no: int, monitor_version: int, model_revision: str) -> Era | None:
+    """Returns the era of that monitor version and model revision, if it has begun."""
+    row = session.scalars(
+        select(EvidenceEraRow)
+        .where(
+            EvidenceEraRow.deployment_no == deployment_no,
+            EvidenceEraRow.monitor_version == monitor_version,
+            EvidenceEraRow.model_revision == model_revision,
+        )
+        .execution_options(populate_existing=True)
+    ).one_or_none()
+    if row is None:
+        return None
+    return Era(**{name: getattr(row, name) for name in Era.__dataclass_fields__})
+
+
+def begin_era(session: Session, deployment_no: int, monitor_version: int, model_revision: str, *, starts_at: datetime | None) -> bool:
+    """Stores the era, and returns whether it is new."""
+    values: dict[str, Any] = {
+        "deployment_no": deployment_no,
+        "monitor_version": monitor_version,
+        "model_revision": model_revision,
+        "starts_at": starts_at,
+        "late_labels": 0,
+        "alerts_due": True,  # alerts of the era before are over
+    }
+    insertion = insert(EvidenceEraRow).values(values).on_conflict_do_nothing(constraint="evidence_eras_key")
+    return session.scalar(insertion.returning(EvidenceEraRow.no)) is not None
+
+
+def note_progress(session: Session, era_no: int, **values: Any) -> None:  # noqa: ANN401 - columns of the row
+    """Changes members of the era."""
+    session.execute(update(EvidenceEraRow).where(EvidenceEraRow.no == era_no).values(values).execution_options(synchronize_session=False))
+
+
+def eras_with_alerts_due(session: Session) -> list[int]:
+    """Returns the deployments whose evidence has changed since their alerts were decided."""
+    return list(session.scalars(select(EvidenceEraRow.deployment_no).where(EvidenceEraRow.alerts_due).distinct()))
+
+
+def take_alerts_due(session: Session, deployment_no: int) -> None:
+    """Notes that the alerts of the deployment's evidence are decided, if the transaction succeeds."""
+    due = (EvidenceEraRow.deployment_no == deployment_no, EvidenceEraRow.alerts_due)
+    session.execute(update(EvidenceEraRow).where(*due).values(alerts_due=False).execution_options(synchronize_session=False))
+
+
+def note_late_labels(session: Session, era_no: int, count: int) -> None:
+    """Adds to the labels that arrived too late."""
+    session.execute(
+        update(EvidenceEraRow)
+        .where(EvidenceEraRow.no == era_no)
+        .values(late_labels=EvidenceEraRow.late_labels + count)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def current_hour_bound(session: Session, grace_seconds: float) -> datetime:
+    """Returns the end of the newest hour that no open write can add to, on the database's clock."""
+    bound: datetime = session.execute(
+        select(func.date_trunc("hour", func.now() - text(f"interval '{grace_seconds:f} seconds'"), "UTC"))
+    ).scalar_one()
+    return bound

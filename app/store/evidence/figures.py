@@ -1,0 +1,115 @@
+"""States of figures."""
+
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.orm import Session
+
+from ...domain.checks import DataSet
+from ...errors import NotFound
+from ..tables import EvidenceEraRow, EvidenceFigureRow
+from .hours import CountedPlace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureKey:
+    """One metric of one monitored group of a comparison, on one data set."""
+
+    place: CountedPlace
+    group: str
+    metric: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFigure:
+    """State of one figure after the hours before `until`; empty before the first. A stale one is to be computed again."""
+
+    no: int
+    id: str
+    key: FigureKey
+    first_hour: datetime
+    until: datetime
+    is_stale: bool
+    state: bytes
+
+
+def figures_of(session: Session, era_no: int, *, after_no: int = 0, limit: int | None = None) -> list[StoredFigure]:
+    """Returns the era's figures in the order in which they were first seen, at most `limit` after the one of that number."""
+    wanted = select(EvidenceFigureRow).where(EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.no > after_no)
+    rows = session.scalars(wanted.order_by(EvidenceFigureRow.no).limit(limit).execution_options(populate_existing=True))
+    return [_stored(row) for row in rows]
+
+
+def get_figure(session: Session, deployment_no: int, figure_id: str) -> tuple[int, StoredFigure]:
+    """Returns the number of the era, and the figure of that id.
+
+    Raises:
+        NotFound: the deployment has none.
+    """
+    statement = select(EvidenceFigureRow).join(EvidenceEraRow, EvidenceEraRow.no == EvidenceFigureRow.era_no)
+    row = session.scalars(statement.where(EvidenceEraRow.deployment_no == deployment_no, EvidenceFigureRow.id == figure_id)).one_or_none()
+    if row is None:
+        raise NotFound("comparison", figure_id)
+    return row.era_no, _stored(row)
+
+
+def add_figures(session: Session, era_no: int, keys: Sequence[FigureKey], first_hours: Sequence[datetime]) -> None:
+    """Stores figures without a state, each with its first hour."""
+    rows = [
+        {
+            "id": str(uuid.uuid4()),
+            "era_no": era_no,
+            "data": key.place.data.value,
+            "attribute": key.place.attribute,
+            "group": key.group,
+            "metric": key.metric,
+            "first_hour": hour,
+            "until": hour,
+            "is_stale": False,
+            "state": b"",
+        }
+        for key, hour in zip(keys, first_hours, strict=True)
+    ]
+    if rows:
+        session.execute(insert(EvidenceFigureRow), rows)
+
+
+def move_first_hour(session: Session, figure: StoredFigure, hour: datetime) -> None:
+    """Notes another first hour of the figure, which makes it stale."""
+    _change(session, [figure.no], first_hour=hour, is_stale=True)
+
+
+def remove_figure(session: Session, figure: StoredFigure) -> None:
+    """Deletes a figure that has no records any more."""
+    session.execute(delete(EvidenceFigureRow).where(EvidenceFigureRow.no == figure.no).execution_options(synchronize_session=False))
+
+
+def mark_stale(session: Session, nos: Collection[int]) -> None:
+    """Notes that these figures are to be computed again from their first hour."""
+    if nos:
+        _change(session, nos, is_stale=True)
+
+
+def store_state(session: Session, figure: StoredFigure, state: bytes, *, until: datetime) -> None:
+    """Stores the figure's state after the hours before `until`."""
+    _change(session, [figure.no], state=state, until=until, is_stale=False)
+
+
+def _change(session: Session, nos: Collection[int], **values: object) -> None:
+    changed = update(EvidenceFigureRow).where(EvidenceFigureRow.no.in_(nos)).values(values)
+    session.execute(changed.execution_options(synchronize_session=False))
+
+
+def _stored(row: EvidenceFigureRow) -> StoredFigure:
+    return StoredFigure(
+        no=row.no,
+        id=row.id,
+        key=FigureKey(place=CountedPlace(DataSet(row.data), row.attribute), group=row.group, metric=row.metric),
+        first_hour=row.first_hour,
+        until=row.until,
+        is_stale=row.is_stale,
+        state=row.state,
+    )

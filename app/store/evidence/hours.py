@@ -1,0 +1,127 @@
+"""Counts of whole hours."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import delete, func, insert, select, text
+from sqlalchemy.orm import Session
+
+from ...domain.checks import DataSet, Span
+from ..tables import EvidenceHourRow
+
+Cells = list[list[Any]]
+"""One list for each group: its label, its role, and numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedPlace:
+    """One comparison, by its label, on one data set."""
+
+    data: DataSet
+    attribute: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedHour:
+    """Counts of one hour. `check_no` is the check whose table they are from, of balanced data."""
+
+    place: CountedPlace
+    hour: datetime
+    cells: Cells
+    check_no: int | None = None
+
+
+def replace_hours(session: Session, era_no: int, data: DataSet, span: Span, counted: Sequence[CountedHour]) -> None:
+    """Stores the counts of the span's hours on that data set, in the place of those that were stored."""
+    session.execute(
+        delete(EvidenceHourRow)
+        .where(
+            EvidenceHourRow.era_no == era_no,
+            EvidenceHourRow.data == data.value,
+            EvidenceHourRow.hour >= span.start,
+            EvidenceHourRow.hour < span.end,
+        )
+        .execution_options(synchronize_session=False)
+    )
+    rows = [
+        {
+            "era_no": era_no,
+            "data": data.value,
+            "attribute": one.place.attribute,
+            "hour": one.hour,
+            "cells": one.cells,
+            "check_no": one.check_no,
+        }
+        for one in counted
+    ]
+    if rows:
+        session.execute(insert(EvidenceHourRow), rows)
+
+
+def hours_between(session: Session, era_no: int, place: CountedPlace, span: Span) -> Mapping[datetime, Cells]:
+    """Returns the counts of the span's hours that have records."""
+    rows = session.execute(
+        select(EvidenceHourRow.hour, EvidenceHourRow.cells).where(
+            EvidenceHourRow.era_no == era_no,
+            EvidenceHourRow.data == place.data.value,
+            EvidenceHourRow.attribute == place.attribute,
+            EvidenceHourRow.hour >= span.start,
+            EvidenceHourRow.hour < span.end,
+        )
+    )
+    return {hour: cells for hour, cells in rows}
+
+
+def last_hour(session: Session, era_no: int, place: CountedPlace) -> datetime | None:
+    """Returns the newest hour that has counts."""
+    found: datetime | None = session.scalar(
+        select(func.max(EvidenceHourRow.hour)).where(
+            EvidenceHourRow.era_no == era_no, EvidenceHourRow.data == place.data.value, EvidenceHourRow.attribute == place.attribute
+        )
+    )
+    return found
+
+
+def first_hour_of(session: Session, era_no: int, place: CountedPlace, group: str) -> datetime | None:
+    """Returns the first hour with records of the monitored group."""
+    found: datetime | None = session.scalar(
+        text(
+            """SELECT min(hour) FROM evidence_hours h WHERE era_no = :era AND data = :data AND attribute = :attribute
+               AND EXISTS (SELECT FROM jsonb_array_elements(h.cells) cell WHERE cell->>0 = :group AND cell->>1 = 'monitored')"""
+        ),
+        {"era": era_no, "data": place.data.value, "attribute": place.attribute, "group": group},
+    )
+    return found
+
+
+def next_record_hour(session: Session, deployment_no: int, span: Span) -> datetime | None:
+    """Returns the first hour in the span in which something was logged."""
+    found: datetime | None = session.scalar(
+        text(
+            """SELECT date_trunc('hour', min(logged_at), 'UTC') FROM payload_records
+               WHERE deployment_no = :no AND logged_at >= :start AND logged_at < :end"""
+        ),
+        {"no": deployment_no, "start": span.start, "end": span.end},
+    )
+    return found
+
+
+def count_records(session: Session, deployment_no: int, span: Span) -> int:
+    """Returns how many records were logged in the span."""
+    return session.execute(
+        text("SELECT count(*) FROM payload_records WHERE deployment_no = :no AND logged_at >= :start AND logged_at < :end"),
+        {"no": deployment_no, "start": span.start, "end": span.end},
+    ).scalar_one()
+
+
+def count_late_labels(session: Session, deployment_no: int, arrived: Span, horizon: timedelta) -> int:
+    """Returns how many labels arrived in that time, but later than `horizon` after their record."""
+    return session.execute(
+        text(
+            """SELECT count(*) FROM feedback_records WHERE deployment_no = :no AND usable_at >= :start AND usable_at < :end
+               AND usable_at > record_logged_at + make_interval(secs => :seconds)"""
+        ),
+        {"no": deployment_no, "start": arrived.start, "end": arrived.end, "seconds": horizon.total_seconds()},
+    ).scalar_one()

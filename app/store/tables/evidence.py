@@ -1,0 +1,100 @@
+"""Evidence over time: counts of whole hours, the state of each figure, and the hours whose counts are to be made again."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey, Identity, Index, LargeBinary, UniqueConstraint, func, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from .base import Json, Row
+
+
+class EvidenceEraRow(Row):
+    """One monitor version with one model revision: evidence begins anew with each.
+
+    `starts_at` is the first hour that counts; NULL: every hour does. Hours before `counted_until` are counted, and of those before
+    `labels_until` the labels. `late_labels` arrived after their horizon and were left out. `problem` says why nothing can be counted.
+    `alerts_due` is set in the transaction that changes a state, and taken back in the one that decides its alerts.
+    """
+
+    __tablename__ = "evidence_eras"
+    __table_args__ = (
+        UniqueConstraint("deployment_no", "monitor_version", "model_revision", name="evidence_eras_key"),
+        Index("evidence_eras_alerts_due_idx", "deployment_no", postgresql_where=text("alerts_due")),
+    )
+
+    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))
+    monitor_version: Mapped[int]
+    model_revision: Mapped[str]
+    starts_at: Mapped[datetime | None]
+    counted_until: Mapped[datetime | None]
+    labels_until: Mapped[datetime | None]
+    late_labels: Mapped[int] = mapped_column(BigInteger)
+    problem: Mapped[str | None]
+    alerts_due: Mapped[bool]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class EvidenceHourRow(Row):
+    """Counts of one hour's own records, of one comparison on one data set; hours without records have no row.
+
+    `cells` are lists that begin with a group's label and role. `check_no` is the check whose count table they are from, of balanced data.
+    """
+
+    __tablename__ = "evidence_hours"
+
+    era_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), primary_key=True)
+    data: Mapped[str] = mapped_column(primary_key=True)
+    attribute: Mapped[str] = mapped_column(primary_key=True)
+    hour: Mapped[datetime] = mapped_column(primary_key=True)
+    cells: Mapped[list[Any]] = mapped_column(Json)
+    check_no: Mapped[int | None] = mapped_column(BigInteger)
+
+
+class EvidenceFigureRow(Row):
+    """State of one figure of one group after the hours before `until`; `first_hour` is its first hour with records.
+
+    A stale state is to be computed again from the first hour, because one of its hours has changed.
+    """
+
+    __tablename__ = "evidence_figures"
+    __table_args__ = (Index("evidence_figures_era_no_no_idx", "era_no", "no"),)
+
+    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[str] = mapped_column(unique=True)
+    era_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"))
+    data: Mapped[str]
+    attribute: Mapped[str]
+    group: Mapped[str]
+    metric: Mapped[str]
+    first_hour: Mapped[datetime]
+    until: Mapped[datetime]
+    is_stale: Mapped[bool]
+    state: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class ChangedHourRow(Row):
+    """One hour to which something was added after its end; written in the transaction that adds it. Several rows may be of one hour.
+
+    No foreign key points to the deployment: a writer that locks a label first, and then the deployment, could wait for its deletion without
+    end. Deleting a deployment deletes these rows, too.
+    """
+
+    __tablename__ = "changed_hours"
+    __table_args__ = (Index("changed_hours_deployment_no_no_idx", "deployment_no", "no"),)
+
+    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    deployment_no: Mapped[int]
+    hour: Mapped[datetime]
+
+
+class EvidencePersonRow(Row):
+    """The first record of a person in an era. `person` is a digest."""
+
+    __tablename__ = "evidence_people"
+
+    era_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), primary_key=True)
+    person: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
+    logged_at: Mapped[datetime]
+    record_no: Mapped[int] = mapped_column(BigInteger)
