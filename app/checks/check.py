@@ -8,7 +8,7 @@ Nothing of the check is stored before the last step, and no transaction is open 
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from ..domain.checks import CheckRun, CheckState, Measurement, Progress
+from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Progress
 from ..domain.comparisons import Comparison
 from ..domain.retrying import CHECK_POLICY
 from ..errors import ScoringFailed
@@ -18,6 +18,7 @@ from ..store.checks.results import EarlierCheck, StoredTable, store_label_predic
 from ..store.database.arrow import arrow_reader
 from ..store.database.engine import Database
 from ..store.database.sealer import Sealer
+from ..store.evidence.changes import note_changed_hours
 from ..store.records.counterfactuals import CounterfactualLines, store_targets
 from ..store.records.window import match_pending_feedback
 from .asking import Calls, Egress, ModelOfCheck, Report, Waiting
@@ -180,5 +181,8 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             findings.answers.lines.store(session)
         if findings.further is not None and findings.further.store is not None:
             findings.further.store(session, check.no)
+        counted_on = {table.data for table in findings.tables} | {table.data for table in findings.kept_tables}
+        if DataSet.BALANCED in counted_on and check.span.is_whole_hour:
+            note_changed_hours(session, deployment.no, [check.span.start])
         if findings.label_predictions:
             store_label_predictions(session, deployment.no, findings.label_predictions, deployment.model_revision)

@@ -97,15 +97,22 @@ def keep_scored(window: Window) -> Window:
 
 
 def compare(window: Window, predicted: npt.NDArray[np.int64], rule: OutcomeRule, problem_type: ProblemType) -> Comparison:
-    """Compares each label with its prediction, whose outcomes are `predicted` [records].
+    """Compares each label of the window with its prediction, whose outcomes are `predicted` [records]."""
+    return compare_texts(window.rows["label"], window.rows["predicted"], predicted, rule=rule, problem_type=problem_type)
+
+
+def compare_texts(
+    labels: pa.ChunkedArray, answers: pa.ChunkedArray, predicted: npt.NDArray[np.int64], *, rule: OutcomeRule, problem_type: ProblemType
+) -> Comparison:
+    """Compares labels with the model's answers, both as JSON texts; the outcomes of the answers are `predicted` [records].
 
     A classification is correct when the labels are the same, and count as the same outcome; a regression when both values have the
     same outcome, because two real numbers are hardly ever equal.
     """
-    actual = outcome_codes(window.rows["label"], rule)
+    actual = outcome_codes(labels, rule)
     if problem_type is ProblemType.REGRESSION:
         correct = (actual == predicted) & (actual != Outcome.UNCLASSIFIED)
     else:
-        alike = pc.equal(canonical_texts(window.rows["label"]), canonical_texts(window.rows["predicted"]))
+        alike = pc.equal(canonical_texts(labels), canonical_texts(answers))
         correct = np.asarray(pc.fill_null(alike, fill_value=False).to_numpy(), dtype=np.bool_) & (actual == predicted)
     return Comparison(actual, predicted, correct.astype(np.int64))

@@ -85,9 +85,17 @@ def limits_of(attribute: MonitoredAttribute | None, metric: str) -> Limits:
     return Limits(lower=lower, upper=upper)
 
 
+def strictest_limits(members: Sequence[MonitoredAttribute], metric: str) -> Limits:
+    """Returns the limits of an attribute; of an intersection, the strictest of its members'. Without members those of everybody."""
+    limits = [limits_of(member, metric) for member in members] or [limits_of(None, metric)]
+    lowers = [limit.lower for limit in limits if limit.lower is not None]
+    uppers = [limit.upper for limit in limits if limit.upper is not None]
+    return Limits(lower=max(lowers, default=None), upper=min(uppers, default=None))
+
+
 def _compute(data: DataSet, table: Table, members: Sequence[MonitoredAttribute], monitor: Monitor) -> list[Measured]:
     picked = [metric.key for metric in picked_on(monitor, data)]
-    strictest = {key: _strictest(members, key) for key in picked}
+    strictest = {key: strictest_limits(members, key) for key in picked}
     limits = {key: (each.lower, each.upper) for key, each in strictest.items()}
     # The monitor's seed is signed, numpy's is not.
     seed = monitor.seed % 2**64
@@ -118,18 +126,10 @@ def _members(monitor: Monitor, name: str) -> list[MonitoredAttribute]:
     return [] if comparison is None else comparison.members(monitor)
 
 
-def _strictest(members: Sequence[MonitoredAttribute], metric: str) -> Limits:
-    """Returns the limits of an attribute; of an intersection, the strictest of its members'."""
-    limits = [limits_of(member, metric) for member in members] or [limits_of(None, metric)]
-    lowers = [limit.lower for limit in limits if limit.lower is not None]
-    uppers = [limit.upper for limit in limits if limit.upper is not None]
-    return Limits(lower=max(lowers, default=None), upper=min(uppers, default=None))
-
-
 def _measurement(
     result: Measured, data: DataSet, attribute: str | None, *, members: Sequence[MonitoredAttribute], at: datetime
 ) -> Measurement:
-    number, limits = result.number, _strictest(members, result.metric)
+    number, limits = result.number, strictest_limits(members, result.metric)
     value = number if isinstance(number, Value) else None
     mirror = mirror_of(CATALOGUE[result.metric], (limits.lower, limits.upper))
     judged = verdict(number, lower_limit=limits.lower, upper_limit=limits.upper, smallest_group=result.smallest_group, mirror=mirror)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from ..details import Details
@@ -70,6 +70,12 @@ class Span:
 
     start: datetime
     end: datetime
+
+    @property
+    def is_whole_hour(self) -> bool:
+        """Returns whether it is exactly one hour of the clock."""
+        starts_hour = (self.start.minute, self.start.second, self.start.microsecond) == (0, 0, 0)
+        return starts_hour and self.end - self.start == timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

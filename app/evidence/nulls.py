@@ -94,6 +94,16 @@ class Limit:
             return Null(not below, 1 / self.value if below else self.value)
         return Null(not below, 1.0, self.value if below else -self.value)
 
+    @property
+    def bets_outside(self) -> int:
+        """Number of alternatives outside the limit."""
+        return len(RATIO_FACTORS if self.scale is Scale.RATIO else DIFFERENCE_STEPS)
+
+    @property
+    def bets_inside(self) -> int:
+        """Number of alternatives inside both limits."""
+        return len(self._figures_inside())
+
     def bet_outside(self, reference: FloatArray) -> FloatArray:
         """Returns monitored rates [H, A] outside the limit for reference rates [H]; NaN where there is no such rate."""
         rates = reference[:, None]
@@ -108,6 +118,10 @@ class Limit:
 
     def bet_inside(self, reference: FloatArray) -> FloatArray:
         """Returns monitored rates [H, A] inside the limit, and inside the other one, for reference rates [H]."""
+        figures, rates = self._figures_inside(), reference[:, None]
+        return _clip(rates * figures if self.scale is Scale.RATIO else rates + figures)
+
+    def _figures_inside(self) -> FloatArray:
         below = self.direction is Direction.BELOW
         if self.scale is Scale.RATIO:
             figures = self.value * np.array(INSIDE_LOWER if below else INSIDE_UPPER)
@@ -115,8 +129,7 @@ class Limit:
             figures = self.value + np.array(INSIDE_STEPS) * (1 if below else -1)
         if self.other is not None:
             figures = figures[figures < self.other] if below else figures[figures > self.other]
-        rates = reference[:, None]
-        return _clip(rates * figures if self.scale is Scale.RATIO else rates + figures)
+        return np.asarray(figures)
 
 
 def _clip(rates: FloatArray) -> FloatArray:

@@ -103,7 +103,7 @@ class RunningPairedInterval:
 
 def _sum_bets(hours: PairedHours, gains: FloatArray) -> FloatArray:
     """Returns ln of the product [G, A] of 1 + stake · gain over all records, for gains [G, K]."""
-    return np.log1p(gains[:, :, None] * STAKES).transpose(0, 2, 1) @ hours.records.sum(axis=0)
+    return np.asarray(np.log1p(gains[:, :, None] * STAKES).transpose(0, 2, 1) @ hours.records.sum(axis=0))
 
 
 def _bet(records: FloatArray, gains: FloatArray) -> FloatArray:

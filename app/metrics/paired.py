@@ -58,6 +58,11 @@ class Paired:
         first, second = self._both_figures(of, against)
         return self._build_share(of, first.figures), self._build_share(against, second.figures)
 
+    def figures(self, of: Sequence[int], against: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+        """Returns the figures [K] of each kind of record towards both sides; NaN for kinds that are not in the comparison."""
+        first, second = self._both_figures(of, against)
+        return first.figures, second.figures
+
     def records(self, *several: Sequence[int]) -> int:
         """Returns the number of records that a rate, or a comparison of two, rests on."""
         of, against = several if len(several) > 1 else (several[0], self._other_role(several[0]))

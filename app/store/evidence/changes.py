@@ -17,10 +17,15 @@ from ..tables import ChangedHourRow
 
 @dataclass(frozen=True, slots=True)
 class ChangedHours:
-    """Notes of changed hours: the numbers of the rows, and the hours, each once and ascending."""
+    """Notes of changed hours: the number of each row, the hour it is `of`, and the hours, each once and ascending."""
 
     nos: Sequence[int]
-    hours: Sequence[datetime]
+    of: Sequence[datetime]
+
+    @property
+    def hours(self) -> Sequence[datetime]:
+        """Returns the hours."""
+        return sorted(set(self.of))
 
 
 def note_changed_hours(session: Session, deployment_no: int, hours: Iterable[datetime]) -> None:
@@ -34,7 +39,7 @@ def changed_hours(session: Session, deployment_no: int, *, most: int) -> Changed
     """Returns the deployment's first `most` notes, by hour."""
     of_deployment = select(ChangedHourRow.no, ChangedHourRow.hour).where(ChangedHourRow.deployment_no == deployment_no)
     rows = session.execute(of_deployment.order_by(ChangedHourRow.hour, ChangedHourRow.no).limit(most)).all()
-    return ChangedHours([no for no, _ in rows], sorted({hour for _, hour in rows}))
+    return ChangedHours([no for no, _ in rows], [hour for _, hour in rows])
 
 
 def forget_changes(session: Session, nos: Sequence[int]) -> None:

@@ -33,18 +33,19 @@ class CountedHour:
     check_no: int | None = None
 
 
-def replace_hours(session: Session, era_no: int, data: DataSet, span: Span, counted: Sequence[CountedHour]) -> None:
-    """Stores the counts of the span's hours on that data set, in the place of those that were stored."""
-    session.execute(
-        delete(EvidenceHourRow)
-        .where(
-            EvidenceHourRow.era_no == era_no,
-            EvidenceHourRow.data == data.value,
-            EvidenceHourRow.hour >= span.start,
-            EvidenceHourRow.hour < span.end,
-        )
-        .execution_options(synchronize_session=False)
+def replace_hours(session: Session, era_no: int, data: DataSet, span: Span, counted: Sequence[CountedHour]) -> bool:
+    """Stores the counts of the span's hours on that data set, in the place of those that were stored; returns whether they differ."""
+    of_span = (
+        EvidenceHourRow.era_no == era_no,
+        EvidenceHourRow.data == data.value,
+        EvidenceHourRow.hour >= span.start,
+        EvidenceHourRow.hour < span.end,
     )
+    stored = {(row.attribute, row.hour): row.cells for row in session.scalars(select(EvidenceHourRow).where(*of_span))}
+    session.expire_all()
+    if stored == {(one.place.attribute, one.hour): one.cells for one in counted}:
+        return False
+    session.execute(delete(EvidenceHourRow).where(*of_span).execution_options(synchronize_session=False))
     rows = [
         {
             "era_no": era_no,
@@ -58,6 +59,7 @@ def replace_hours(session: Session, era_no: int, data: DataSet, span: Span, coun
     ]
     if rows:
         session.execute(insert(EvidenceHourRow), rows)
+    return True
 
 
 def hours_between(session: Session, era_no: int, place: CountedPlace, span: Span) -> Mapping[datetime, Cells]:
@@ -71,7 +73,7 @@ def hours_between(session: Session, era_no: int, place: CountedPlace, span: Span
             EvidenceHourRow.hour < span.end,
         )
     )
-    return {hour: cells for hour, cells in rows}
+    return {hour: cells for hour, cells in rows}  # noqa: C416 - rows are no pairs to mypy
 
 
 def last_hour(session: Session, era_no: int, place: CountedPlace) -> datetime | None:
@@ -110,18 +112,20 @@ def next_record_hour(session: Session, deployment_no: int, span: Span) -> dateti
 
 def count_records(session: Session, deployment_no: int, span: Span) -> int:
     """Returns how many records were logged in the span."""
-    return session.execute(
+    found: int = session.execute(
         text("SELECT count(*) FROM payload_records WHERE deployment_no = :no AND logged_at >= :start AND logged_at < :end"),
         {"no": deployment_no, "start": span.start, "end": span.end},
     ).scalar_one()
+    return found
 
 
 def count_late_labels(session: Session, deployment_no: int, arrived: Span, horizon: timedelta) -> int:
     """Returns how many labels arrived in that time, but later than `horizon` after their record."""
-    return session.execute(
+    found: int = session.execute(
         text(
             """SELECT count(*) FROM feedback_records WHERE deployment_no = :no AND usable_at >= :start AND usable_at < :end
                AND usable_at > record_logged_at + make_interval(secs => :seconds)"""
         ),
         {"no": deployment_no, "start": arrived.start, "end": arrived.end, "seconds": horizon.total_seconds()},
     ).scalar_one()
+    return found

@@ -1,0 +1,59 @@
+"""Balanced count tables of checks of whole hours."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import select, text
+from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy.orm import Session
+
+from ...domain.checks import CheckState, DataSet, Span
+from ..tables import CheckRow, CheckTableRow
+from .eras import Era
+
+_WHOLE_HOUR = text("span_end = span_start + interval '1 hour' AND span_start = date_trunc('hour', span_start, 'UTC')")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BalancedTable:
+    """Balanced counts of an hour's own records by one attribute, and the check that counted them."""
+
+    hour: datetime
+    attribute: str
+    check_no: int
+    cells: dict[str, Any]
+
+
+def balanced_tables(session: Session, deployment_no: int, era: Era, span: Span) -> Sequence[BalancedTable]:
+    """Returns the tables of the span's hours, of the newest check of each hour in the era."""
+    newest = (
+        select(CheckRow.no, CheckRow.span_start)
+        .ext(distinct_on(CheckRow.span_start))
+        .where(*_of_era(deployment_no, era), CheckRow.span_start >= span.start, CheckRow.span_start < span.end)
+        # DISTINCT ON keeps the first row of each hour: that of the newest check.
+        .order_by(CheckRow.span_start, CheckRow.no.desc())
+        .subquery()
+    )
+    rows = session.execute(
+        select(newest.c.span_start, CheckTableRow.attribute, newest.c.no, CheckTableRow.cells)
+        .join(CheckTableRow, CheckTableRow.check_no == newest.c.no)
+        .where(CheckTableRow.data == DataSet.BALANCED.value, CheckTableRow.part == "span")
+    )
+    return [BalancedTable(hour=hour, attribute=attribute, check_no=no, cells=cells) for hour, attribute, no, cells in rows]
+
+
+def checked_hours(session: Session, deployment_no: int, era: Era) -> Sequence[datetime]:
+    """Returns the hours that were checked in the era."""
+    return session.scalars(select(CheckRow.span_start).where(*_of_era(deployment_no, era)).distinct()).all()
+
+
+def _of_era(deployment_no: int, era: Era) -> tuple[Any, ...]:
+    return (
+        CheckRow.deployment_no == deployment_no,
+        CheckRow.state == CheckState.SUCCEEDED,
+        CheckRow.monitor_version == era.monitor_version,
+        CheckRow.model_revision == era.model_revision,
+        _WHOLE_HOUR,
+    )

@@ -1,0 +1,166 @@
+"""Counts the records and labels of whole hours by group, as checks read them: every record of the hour, and each once."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..checks.feedback import compare_texts
+from ..clock import HOUR
+from ..domain.checks import DataSet, Span
+from ..domain.comparisons import comparisons_of
+from ..domain.monitors import Monitor
+from ..domain.outcomes import Outcome
+from ..metrics.balanced import BALANCED
+from ..metrics.groups import of_role
+from ..metrics.paired import Paired
+from ..metrics.tables import BalancedCells
+from ..records.reading import RecordColumns, RecordTable, read_table
+from ..store.database.arrow import ArrowReader
+from ..store.evidence.eras import Era, FollowedDeployment
+from ..store.evidence.hours import Cells, CountedHour, CountedPlace
+from ..store.evidence.records import labels_between, records_between
+from ..store.records.window import VALUE_PREFIX, WindowQuery
+from .people import FirstRecords
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+_Fetch: TypeAlias = Callable[[WindowQuery], pa.Table]
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """One deployment and its monitor in one era."""
+
+    deployment: FollowedDeployment
+    monitor: Monitor
+    era: Era
+
+    @property
+    def horizon(self) -> timedelta:
+        """The time within which a label must follow its record."""
+        return timedelta(hours=self.monitor.evidence.label_horizon_hours)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Records:
+    """Records of a span: as the monitor reads them, the number of each one's hour, and which of them count."""
+
+    rows: pa.Table
+    read: RecordTable
+    hours: npt.NDArray[np.int64]
+    counts: Mask
+
+
+def count_payload(reader: ArrowReader, followed: Followed, span: Span, people: FirstRecords | None) -> list[CountedHour]:
+    """Returns the counts of favourable and all classified records of the span's hours, for each comparison.
+
+    Raises:
+        InvalidInput: the monitor cannot be applied to what was logged.
+    """
+    parts = [
+        _tabulate(part, DataSet.PAYLOAD, span, [part.read.outcomes == Outcome.FAVOURABLE, part.read.outcomes != Outcome.UNCLASSIFIED])
+        for part in _read(followed, lambda query: records_between(reader, query, span, followed.era.model_revision), span, people)
+    ]
+    return _merge(parts)
+
+
+def count_labels(reader: ArrowReader, followed: Followed, span: Span, people: FirstRecords | None) -> list[CountedHour]:
+    """Returns the counts of labels against predictions of the span's hours, as `DEFINITIONS` lists them.
+
+    Raises:
+        InvalidInput: the monitor cannot be applied to what was logged.
+    """
+    parts = []
+    revision, rule = followed.era.model_revision, followed.monitor.outcomes
+    for part in _read(followed, lambda query: labels_between(reader, query, span, revision, followed.horizon), span, people):
+        predicted = part.read.outcomes
+        found = compare_texts(part.rows["label"], part.rows["outcome"], predicted, rule=rule, problem_type=followed.deployment.problem_type)
+        known = (found.actual != Outcome.UNCLASSIFIED) & (predicted != Outcome.UNCLASSIFIED)
+        is_favourable, actual = predicted == Outcome.FAVOURABLE, found.actual
+        columns = []
+        for outcome in (Outcome.FAVOURABLE, Outcome.UNFAVOURABLE):
+            columns += [known & (actual == outcome) & is_favourable, known & (actual == outcome)]
+        parts.append(_tabulate(part, DataSet.FEEDBACK, span, [*columns, known & (found.correct == 1), known]))
+    return _merge(parts)
+
+
+def count_pairs(table: BalancedCells) -> Cells:
+    """Returns for each monitored group the kinds of records of a balanced table: the outcomes on either side, and how many have them.
+
+    Empty if no record has a counterfactual: the model does not see the attribute.
+    """
+    if not table.copies_classified.any():
+        return []
+    paired, references = Paired(BALANCED, table), of_role(table.groups, "reference")
+    cells: Cells = []
+    for place in of_role(table.groups, "monitored"):
+        kinds: dict[tuple[float, float], int] = {}
+        for monitored, reference, count in zip(*paired.figures([place], references), table.count, strict=True):
+            if not np.isnan(monitored):
+                key = (float(monitored), float(reference))
+                kinds[key] = kinds.get(key, 0) + int(count)
+        if kinds:
+            cells.append([table.groups[place].label, "monitored", [[*key, count] for key, count in sorted(kinds.items())]])
+    return cells
+
+
+def _read(followed: Followed, fetch: _Fetch, span: Span, people: FirstRecords | None) -> Iterator[_Records]:
+    """Yields the records of each version of the columns that has all that the monitor names; others say nothing about its groups."""
+    monitor, person = followed.monitor, followed.monitor.evidence.person
+    names = [attribute.feature for attribute in monitor.attributes] + ([] if person is None else [person])
+    for schema in followed.deployment.schemas:
+        if any(schema.column(name) is None for name in names):
+            continue
+        columns = tuple(dict.fromkeys(names))
+        rows = fetch(WindowQuery(followed.deployment.no, schema, columns))
+        if not rows.num_rows:
+            continue
+        values = rows.select([f"{VALUE_PREFIX}{position}" for position in range(len(columns))]).rename_columns(list(columns))
+        read = read_table(RecordColumns(values, rows["outcome"]), schema, monitor)
+        counts = np.ones(rows.num_rows, dtype=np.bool_)
+        if people is not None and person is not None:
+            counts = people.choose(values[person], rows)
+        yield _Records(rows, read, _number_hours(rows["logged_at"], span), counts)
+
+
+def _number_hours(times: pa.ChunkedArray, span: Span) -> npt.NDArray[np.int64]:
+    microseconds = times.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).to_numpy()
+    start = int(span.start.timestamp()) * 1_000_000
+    numbers: npt.NDArray[np.int64] = (microseconds - start) // 3_600_000_000
+    return numbers
+
+
+def _tabulate(part: _Records, data: DataSet, span: Span, columns: Sequence[Mask]) -> Iterator[CountedHour]:
+    """Yields for each comparison and hour with records how many records of each group are in each column."""
+    size = int((span.end - span.start) / HOUR)
+    for comparison in comparisons_of(part.read.monitor):
+        named, codes = part.read.compare(comparison)
+        placed = (codes >= 0) & part.counts
+        cell = part.hours * len(named) + codes
+        counted = np.column_stack([np.bincount(cell[placed & column], minlength=size * len(named)) for column in columns]).reshape(
+            size, len(named), len(columns)
+        )
+        place = CountedPlace(data, comparison.label)
+        for hour in np.flatnonzero(counted[:, :, -1].any(axis=1)):
+            cells = [[*group, *counts] for group, counts in zip(named, counted[hour].tolist(), strict=True) if counts[-1]]
+            yield CountedHour(place=place, hour=span.start + int(hour) * HOUR, cells=cells)
+
+
+def _merge(parts: Sequence[Iterator[CountedHour]]) -> list[CountedHour]:
+    """Returns the sums of the counts of several versions of the columns, groups by their label."""
+    merged: dict[tuple[CountedPlace, datetime], dict[tuple[str, str], list[int]]] = {}
+    for part in parts:
+        for one in part:
+            groups = merged.setdefault((one.place, one.hour), {})
+            for label, role, *counts in one.cells:
+                before = groups.get((label, role))
+                groups[label, role] = counts if before is None else [a + b for a, b in zip(before, counts, strict=True)]
+    return [
+        CountedHour(place=place, hour=hour, cells=[[*group, *counts] for group, counts in groups.items()])
+        for (place, hour), groups in merged.items()
+    ]

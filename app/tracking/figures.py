@@ -1,0 +1,102 @@
+"""Figures that evidence is collected on: the metrics of a monitor that have a limit, for each monitored group."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..checks.measuring import strictest_limits
+from ..checks.picking import picked_on
+from ..domain.checks import DataSet
+from ..domain.comparisons import Comparison, comparisons_of
+from ..domain.monitors import Limits, Monitor
+from ..evidence.nulls import Direction, Limit, Scale
+from ..store.evidence.hours import CountedPlace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """Definition of a metric as a rate in each group: the positions of part and whole among a group's counts.
+
+    A reversed one is reference - monitored. One of pairs is the ratio of balanced rates, for which a group has kinds of records.
+    """
+
+    data: DataSet
+    metric: str
+    scale: Scale
+    part: int = 0
+    whole: int = 1
+    is_reversed: bool = False
+
+    @property
+    def is_paired(self) -> bool:
+        """Returns whether each record is compared with its own counterfactuals."""
+        return self.data is DataSet.BALANCED
+
+
+DEFINITIONS = (
+    Definition(data=DataSet.PAYLOAD, metric="disparate_impact", scale=Scale.RATIO),
+    Definition(data=DataSet.PAYLOAD, metric="statistical_parity_difference", scale=Scale.DIFFERENCE),
+    Definition(data=DataSet.BALANCED, metric="disparate_impact", scale=Scale.RATIO),
+    Definition(data=DataSet.FEEDBACK, metric="true_positive_rate_difference", scale=Scale.DIFFERENCE),
+    Definition(data=DataSet.FEEDBACK, metric="false_positive_rate_difference", scale=Scale.DIFFERENCE, part=2, whole=3),
+    Definition(data=DataSet.FEEDBACK, metric="accuracy_difference", scale=Scale.DIFFERENCE, part=4, whole=5, is_reversed=True),
+)
+"""Counts of a group are, of payload: favourable, all. Of feedback: predicted and labelled favourable, labelled favourable; predicted
+favourable but labelled unfavourable, labelled unfavourable; right, all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedMetric:
+    """One metric of a comparison with its limits, one or two, as `app.evidence` states them: monitored / or - reference."""
+
+    comparison: Comparison
+    definition: Definition
+    limits: tuple[Limit, ...]
+
+    @property
+    def place(self) -> CountedPlace:
+        """The place of its counts."""
+        return CountedPlace(self.definition.data, self.comparison.label)
+
+    def direction(self, limit: Limit) -> Direction:
+        """Returns the side of the metric's own limit: a reversed metric is above where monitored - reference is below."""
+        is_below = (limit.direction is Direction.BELOW) is not self.definition.is_reversed
+        return Direction.BELOW if is_below else Direction.ABOVE
+
+    def own_value(self, value: float) -> float:
+        """Returns a value of the metric as the catalogue defines it."""
+        return -value if self.definition.is_reversed else value
+
+
+def watched_metrics(monitor: Monitor) -> Iterator[WatchedMetric]:
+    """Yields the metrics that the monitor measures, has a limit for, and that evidence can be collected on."""
+    for comparison in comparisons_of(monitor):
+        members = comparison.members(monitor)
+        for definition in DEFINITIONS:
+            # Copies are made of one attribute at a time.
+            if definition.is_paired and comparison.is_together:
+                continue
+            if not any(metric.key == definition.metric for metric in picked_on(monitor, definition.data)):
+                continue
+            limits = tuple(_list_limits(definition, strictest_limits(members, definition.metric)))
+            if limits:
+                yield WatchedMetric(comparison=comparison, definition=definition, limits=limits)
+
+
+def count_directions(watched: Sequence[WatchedMetric]) -> dict[tuple[CountedPlace, str], int]:
+    """Returns the number of limits of each metric at each place."""
+    return {(one.place, one.definition.metric): len(one.limits) for one in watched}
+
+
+def _list_limits(definition: Definition, limits: Limits) -> Iterator[Limit]:
+    lower, upper = limits.lower, limits.upper
+    if definition.is_reversed:
+        lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)
+    for direction, value, other in ((Direction.BELOW, lower, upper), (Direction.ABOVE, upper, lower)):
+        if value is not None and _is_usable(definition.scale, value):
+            known = other if other is not None and _is_usable(definition.scale, other) else None
+            yield Limit(definition.scale, direction, value, known)
+
+
+def _is_usable(scale: Scale, value: float) -> bool:
+    """Returns whether a figure could be beyond that limit."""
+    return value > 0 if scale is Scale.RATIO else -1 < value < 1

@@ -1,0 +1,53 @@
+"""First records of people: with a person's id, only the first record of each counts."""
+
+import hashlib
+from datetime import UTC, datetime
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from sqlalchemy.orm import Session
+
+from ..clock import hour_of
+from ..domain.values import canonical
+from ..records.cells import MISSING, stored_cells
+from ..store.evidence.people import Placed, first_records, store_first_records
+
+
+class FirstRecords:
+    """Chooses the first record of each person, and remembers it. A record without an id counts.
+
+    `displaced` are the hours whose record is no longer a person's first, because an earlier one was imported.
+    """
+
+    def __init__(self, session: Session, era_no: int, *, remembers: bool) -> None:
+        self._session = session
+        self._era_no = era_no
+        self._remembers = remembers
+        self.displaced: set[datetime] = set()
+
+    def choose(self, people: pa.ChunkedArray, rows: pa.Table) -> npt.NDArray[np.bool_]:
+        """Returns which records [records] are the first of their person; the rows are in the order of the log."""
+        coded = stored_cells(people).coded()
+        digests = [hashlib.blake2b(canonical(value).encode(), digest_size=16).digest() for value in coded.values]
+        stored = first_records(self._session, self._era_no, digests)
+        chosen = np.asarray(coded.codes == MISSING, dtype=np.bool_)
+        found: dict[bytes, Placed] = {}
+        codes, first = np.unique(coded.codes, return_index=True)
+        if not self._remembers:
+            # Labels: any record of a person may have one, not only the earliest of these.
+            first = np.arange(len(coded.codes))
+            codes = coded.codes
+        times, numbers = rows["logged_at"], rows["record_no"]
+        for code, row in zip(codes.tolist(), first.tolist(), strict=True):
+            if code == MISSING:
+                continue
+            own = Placed(times[row].as_py().astimezone(UTC), numbers[row].as_py())
+            before = stored.get(digests[code])
+            if self._remembers and (before is None or own < before):
+                found[digests[code]] = own
+                if before is not None:
+                    self.displaced.add(hour_of(before.logged_at))
+            chosen[row] = own == before or digests[code] in found
+        store_first_records(self._session, self._era_no, found)
+        return np.asarray(chosen)

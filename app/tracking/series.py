@@ -1,0 +1,123 @@
+"""Stored counts of one metric as series of hours, one for each group."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+import numpy as np
+
+from ..clock import HOUR
+from ..domain.checks import Span
+from ..evidence.betting import Past, look_back, weigh_against_fairness, weigh_against_unfairness
+from ..evidence.hours import FloatArray, Hours, Side, join_hours
+from ..evidence.nulls import Limit
+from ..evidence.paired_bets import Kind, PairedHours, pair_hours, weigh_pairs_against_fairness, weigh_pairs_against_unfairness
+from ..store.evidence.hours import Cells
+from .figures import Definition
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+BLOCK = 100
+"""Hours of pairs that are weighed together: the kinds of records may differ from hour to hour."""
+
+
+def number_hour(hour: datetime) -> int:
+    """Returns the number of an hour, counted from the start of 1970."""
+    return (hour - EPOCH) // HOUR
+
+
+def start_of(number: int) -> datetime:
+    """Returns the start of the hour of that number."""
+    return EPOCH + number * HOUR
+
+
+def number_month(number: int) -> int:
+    """Returns the number of the calendar month in which an hour lies, counted without gaps."""
+    start = start_of(number)
+    return start.year * 12 + start.month
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RateSeries:
+    """Counts of a monitored group and of the reference from the hour of number `first` on."""
+
+    first: int
+    hours: Hours
+
+    def between(self, start: int, end: int) -> Hours:
+        """Returns the hours from number `start` up to, not including, `end`."""
+        return self.hours.between(start - self.first, end - self.first)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairSeries:
+    """Kinds of records of a monitored group and the reference from the hour of number `first` on."""
+
+    first: int
+    kinds: Sequence[Sequence[Kind]]
+
+    def pairs(self, start: int, end: int) -> PairedHours:
+        """Returns the hours from number `start` up to, not including, `end`."""
+        return pair_hours(self.kinds[start - self.first : end - self.first])
+
+    def between(self, start: int, end: int) -> Hours:
+        """Returns the same as `pairs`, as if both sides were different records."""
+        return self.pairs(start, end).sums()
+
+
+Series: TypeAlias = RateSeries | PairSeries
+
+
+def read_series(definition: Definition, counted: Mapping[datetime, Cells], span: Span, groups: Sequence[str]) -> list[Series]:
+    """Returns the series of these monitored groups over the span; hours without counts have zeros."""
+    first, size = number_hour(span.start), (span.end - span.start) // HOUR
+    places = {group: place for place, group in enumerate(groups)}
+    if definition.is_paired:
+        kinds: list[list[Sequence[Kind]]] = [[()] * size for _ in groups]
+        for hour, cells in counted.items():
+            for label, _, own in cells:
+                if label in places:
+                    kinds[places[label]][number_hour(hour) - first] = [(one[0], one[1], one[2]) for one in own]
+        return [PairSeries(first, each) for each in kinds]
+    # The last place is that of all reference groups together.
+    sums = np.zeros((2, len(groups) + 1, size))
+    for hour, cells in counted.items():
+        at = number_hour(hour) - first
+        for label, role, *counts in cells:
+            place = len(groups) if role == "reference" else places.get(label)
+            if place is not None:
+                sums[0, place, at] += counts[definition.part]
+                sums[1, place, at] += counts[definition.whole]
+    reference = Side(sums[0, -1], sums[1, -1])
+    return [RateSeries(first, Hours(Side(sums[0, place], sums[1, place]), reference)) for place in range(len(groups))]
+
+
+def weigh_series(several: Sequence[Series], limit: Limit, start: int, end: int) -> list[tuple[FloatArray, FloatArray]]:
+    """Returns ln E [H, A] of the hours from `start` to `end` (exclusive) against fairness and against unfairness, for each series.
+
+    Series of rates must begin `PAST_HOURS` before `start`, or with the first hour that counts.
+    """
+    rates = [one for one in several if isinstance(one, RateSeries)]
+    if not rates:
+        return [_weigh_pairs(one, limit, start, end) for one in several if isinstance(one, PairSeries)]
+    hours = [one.between(start, end) for one in rates]
+    pasts = [look_back(one.hours).since(start - one.first) for one in rates]
+    # All groups together: the arrays of a single hour are too small to be worth a call each.
+    together = join_hours(hours)
+    size = end - start
+    past = Past(
+        np.concatenate([one.reference[:size] for one in pasts]),
+        np.concatenate([one.divisor[:size] for one in pasts]),
+    )
+    unfair, fair = weigh_against_fairness(together, limit, past), weigh_against_unfairness(together, limit, past)
+    return list(zip(np.split(unfair, len(rates)), np.split(fair, len(rates)), strict=True))
+
+
+def _weigh_pairs(series: PairSeries, limit: Limit, start: int, end: int) -> tuple[FloatArray, FloatArray]:
+    blocks = [series.pairs(at, min(at + BLOCK, end)) for at in range(start, end, BLOCK)]
+    unfair, fair = (
+        np.concatenate([weigh(block, limit.value, limit.direction) for block in blocks])
+        for weigh in (weigh_pairs_against_fairness, weigh_pairs_against_unfairness)
+    )
+    return unfair, fair

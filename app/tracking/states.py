@@ -1,0 +1,145 @@
+"""State of one figure: its followers, one for each limit, and its interval. One hour is one addition."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import msgspec
+import numpy as np
+
+from ..evidence.confidence import RunningInterval, add_hours
+from ..evidence.following import FindOnset, Follower, WeighedHour
+from ..evidence.nulls import Limit
+from ..evidence.onset import PAST_HOURS, Onset, find_onset
+from ..evidence.paired_bets import PAIRED_RATIOS, STAKES, RunningPairedInterval
+from .figures import WatchedMetric
+from .series import BLOCK, PairSeries, Series, number_month, weigh_series
+
+Interval: TypeAlias = RunningInterval | RunningPairedInterval
+
+MOST_TOGETHER = 24
+"""Max hours for which several intervals are gone on with together; more would need gigabytes."""
+
+LONG_BLOCK = 1_000
+"""Hours that one interval is gone on with at once."""
+
+Thresholds: TypeAlias = Callable[[int], float]
+"""Returns ln A for the hour of that number."""
+
+Lookup: TypeAlias = Callable[[int, int], Series]
+"""Returns the counts of a figure from one hour up to, not including, another."""
+
+
+@dataclass(slots=True, eq=False)
+class FigureState:
+    """State of a figure after its hours so far. `chapter` is the first hour of the interval."""
+
+    followers: list[Follower]
+    interval: Interval
+    chapter: int
+
+    @classmethod
+    def starting(cls, watched: WatchedMetric, hour: int) -> "FigureState":
+        """Returns the state before the first hour."""
+        is_paired = watched.definition.is_paired
+        interval: Interval = RunningPairedInterval.empty() if is_paired else RunningInterval.empty(watched.definition.scale)
+        followers = []
+        for limit in watched.limits:
+            counts = (len(STAKES), len(STAKES)) if is_paired else (limit.bets_outside, limit.bets_inside)
+            followers.append(Follower.starting(hour, *counts))
+        return cls(followers, interval, hour)
+
+    def encode(self) -> bytes:
+        """Returns the state as bytes, every digit of it."""
+        parts = [self.interval.below, self.interval.above]
+        parts += [self.interval.counts] if isinstance(self.interval, RunningInterval) else []
+        return msgspec.msgpack.encode(
+            _Stored(self.followers, [np.ascontiguousarray(part, "<f8").tobytes() for part in parts], self.chapter)
+        )
+
+    @classmethod
+    def decode(cls, stored: bytes, watched: WatchedMetric) -> "FigureState":
+        """Returns the state that `encode` wrote."""
+        found = msgspec.msgpack.decode(stored, type=_Stored)
+        parts = [np.frombuffer(part, "<f8") for part in found.interval]
+        interval: Interval
+        if watched.definition.is_paired:
+            below, above = (part.reshape(len(PAIRED_RATIOS), len(STAKES)) for part in parts)
+            interval = RunningPairedInterval(below, above)
+        else:
+            interval = RunningInterval(watched.definition.scale, parts[2], parts[0], parts[1])
+        return cls(found.followers, interval, found.chapter)
+
+
+class _Stored(msgspec.Struct, array_like=True):
+    followers: list[Follower]
+    interval: list[bytes]
+    chapter: int
+
+
+@dataclass(slots=True, eq=False)
+class Course:
+    """One figure on its way: its state, its counts, and where earlier counts are read if an onset is looked for."""
+
+    state: FigureState
+    series: Series
+    lookup: Lookup
+
+    def find(self, limit: Limit) -> FindOnset:
+        """Returns the search for onsets of that limit."""
+
+        def find(start: int, end: int, leaves: bool) -> Onset:  # noqa: FBT001 - the form of FindOnset
+            first = max(start, end - PAST_HOURS)
+            series = self.series if self.series.first <= first else self.lookup(first, end)
+            found = find_onset(series.between(first, end), limit, start=0, end=end - first, leaves=leaves)
+            return Onset(first + found.hour, first + found.earliest, first + found.latest)
+
+        return find
+
+
+def weigh_hours(courses: Sequence[Course], limit: Limit, start: int, end: int, thresholds: Thresholds) -> list[list[WeighedHour]]:
+    """Returns the hours from `start` to `end` (exclusive) as a follower of that limit reads them, for each figure."""
+    months, levels = [number_month(hour) for hour in range(start, end)], [thresholds(hour) for hour in range(start, end)]
+    return [
+        [
+            WeighedHour(hour=start + place, month=months[place], unfair=against, fair=for_it, log_threshold=levels[place])
+            for place, (against, for_it) in enumerate(zip(unfair.tolist(), fair.tolist(), strict=True))
+        ]
+        for unfair, fair in weigh_series([course.series for course in courses], limit, start, end)
+    ]
+
+
+def advance(courses: Sequence[Course], watched: WatchedMetric, start: int, end: int, thresholds: Thresholds) -> None:
+    """Adds the hours from `start` to `end` (exclusive) to the states of figures of one metric."""
+    for number, limit in enumerate(watched.limits):
+        for course, hours in zip(courses, weigh_hours(courses, limit, start, end, thresholds), strict=True):
+            find = course.find(limit)
+            for hour in hours:
+                course.state.followers[number].add(hour, find)
+    begins = []
+    for course in courses:
+        # An alarm on either side of a figure, or its end, begins a chapter of its interval.
+        chapter = max(follower.chapter for follower in course.state.followers)
+        if chapter > course.state.chapter:
+            course.state.chapter = chapter
+            is_paired = isinstance(course.state.interval, RunningPairedInterval)
+            course.state.interval = RunningPairedInterval.empty() if is_paired else RunningInterval.empty(watched.definition.scale)
+        begins.append(max(chapter, start))
+    _go_on(courses, begins, end)
+
+
+def _go_on(courses: Sequence[Course], begins: Sequence[int], end: int) -> None:
+    """Adds each figure's hours from its `begin` on to its interval."""
+    together: list[tuple[RunningInterval, int, Course]] = []
+    for course, begin in zip(courses, begins, strict=True):
+        interval, series = course.state.interval, course.series
+        if isinstance(interval, RunningPairedInterval):
+            assert isinstance(series, PairSeries), "counts of pairs"  # noqa: S101 - made for one another
+            for at in range(begin, end, BLOCK):
+                interval.add(series.pairs(at, min(at + BLOCK, end)))
+        elif end - begin <= MOST_TOGETHER:
+            together.append((interval, begin, course))
+        else:
+            for at in range(begin, end, LONG_BLOCK):
+                add_hours([interval], [series.between(at, min(at + LONG_BLOCK, end))])
+    add_hours([interval for interval, _, _ in together], [course.series.between(begin, end) for _, begin, course in together])

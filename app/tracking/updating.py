@@ -1,0 +1,238 @@
+"""Updates the evidence of deployments: counts hours that are new or have changed, then takes every figure forward.
+
+Each transaction counts at most a day of hours, or takes figures forward, and says how far it came: a process may die at any point. Any
+number of processes may do this in parallel; a lock makes them take turns for each deployment. No check waits for it.
+"""
+
+import random
+from datetime import datetime, timedelta
+from itertools import takewhile
+
+import structlog
+from sqlalchemy.orm import Session
+
+from ..clock import HOUR, hour_of
+from ..domain.checks import DataSet, Span
+from ..errors import InvalidInput
+from ..metrics.tables import BalancedCells
+from ..store.alerts.alert_rules import hold_deployment
+from ..store.database.arrow import arrow_reader
+from ..store.database.engine import Database
+from ..store.deployments.monitors import changed_at, monitor_of
+from ..store.evidence.balanced import balanced_tables, checked_hours
+from ..store.evidence.changes import changed_hours, forget_changes, note_changed_hours
+from ..store.evidence.eras import (
+    Era,
+    begin_era,
+    current_hour_bound,
+    deployments_to_follow,
+    find_era,
+    followed_deployment,
+    forget_unfollowed_changes,
+    note_late_labels,
+    note_progress,
+    try_lock_evidence,
+)
+from ..store.evidence.hours import (
+    CountedHour,
+    CountedPlace,
+    count_late_labels,
+    count_records,
+    next_record_hour,
+    replace_hours,
+)
+from ..store.records.window import match_pending_feedback
+from .counting import Followed, count_labels, count_pairs, count_payload
+from .people import FirstRecords
+from .settling import settle_figures, take_forward
+
+MOST_HOURS = 24
+"""Max hours that one transaction counts."""
+
+MOST_RECORDS = 200_000
+"""Max records that one transaction reads, unless a single hour has more."""
+
+MOST_NOTES = 10_000
+
+BEGINNING = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+
+log = structlog.get_logger(__name__)
+
+
+def update_evidence(database: Database, *, grace: timedelta) -> int:
+    """Brings the evidence of all deployments up to date; returns the number of steps. `grace` is the longest that a write may take.
+
+    Raises:
+        Unavailable: the database went away; the next call does the rest.
+    """
+    with database.transaction() as session:
+        latest = current_hour_bound(session, grace.total_seconds())
+        forget_unfollowed_changes(session)
+        waiting = deployments_to_follow(session, latest=latest)
+    done = 0
+    # In a new random order: an error of the database ends the round, and must not always cut off the same ones.
+    for deployment_no in random.sample(waiting, len(waiting)):
+        try:
+            done += update_deployment(database, deployment_no, latest)
+        except InvalidInput as error:
+            _note_problem(database, deployment_no, str(error))
+    return done
+
+
+def update_deployment(database: Database, deployment_no: int, latest: datetime) -> int:
+    """Brings the evidence of one deployment up to date with the hours before `latest`; returns the number of steps.
+
+    Raises:
+        InvalidInput: the monitor cannot be applied to what was logged.
+        Unavailable: the database went away.
+    """
+    with database.transaction() as session:
+        match_pending_feedback(session, deployment_no)  # labels that were sent before their records
+    done = 0
+    while True:
+        with database.transaction() as session:
+            if not try_lock_evidence(session, deployment_no) or not hold_deployment(session, deployment_no):
+                return done
+            followed = _follow(session, deployment_no)
+            if followed is None or not _Step(session, database, followed, latest).take():
+                return done
+            done += 1
+
+
+def _follow(session: Session, deployment_no: int) -> Followed | None:
+    """Returns the deployment in its present era, which begins here if it is new; None without a monitor."""
+    monitor = monitor_of(session, deployment_no)
+    if monitor is None:
+        return None
+    deployment = followed_deployment(session, deployment_no)
+    found = find_era(session, deployment_no, monitor.version, deployment.model_revision)
+    if found is None:
+        changed = changed_at(session, deployment_no)
+        starts_at = None if changed is None else hour_of(changed - timedelta(microseconds=1)) + HOUR
+        begin_era(session, deployment_no, monitor.version, deployment.model_revision, starts_at=starts_at)
+        found = find_era(session, deployment_no, monitor.version, deployment.model_revision)
+        assert found is not None, "it was begun in this transaction"  # noqa: S101 - above
+        note_changed_hours(session, deployment_no, checked_hours(session, deployment_no, found))
+    return Followed(deployment, monitor, found)
+
+
+def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
+    with database.transaction() as session:
+        followed = _follow(session, deployment_no)
+        if followed is not None:
+            note_progress(session, followed.era.no, problem=problem)
+            forget_changes(session, changed_hours(session, deployment_no, most=MOST_NOTES).nos)
+    log.warning("evidence_not_counted", deployment_no=deployment_no, problem=problem)
+
+
+class _Step:
+    """One step of one deployment, within one transaction."""
+
+    def __init__(self, session: Session, database: Database, followed: Followed, latest: datetime) -> None:
+        self._session = session
+        self._database = database
+        self._followed = followed
+        self._latest = latest
+
+    @property
+    def _era(self) -> Era:
+        return self._followed.era
+
+    def take(self) -> bool:
+        """Does what comes first, and returns whether there was anything to do."""
+        return self._recount() or self._count_new() or self._count_new_labels() or take_forward(self._session, self._followed)
+
+    def _recount(self) -> bool:
+        """Counts hours that have changed again: the first ones that follow each other."""
+        no = self._followed.deployment.no
+        # Before the records are read: a note that is written later is of a later step.
+        notes = changed_hours(self._session, no, most=MOST_NOTES)
+        if not notes.hours:
+            return False
+        first = notes.hours[0]
+        row = [hour for place, hour in takewhile(lambda one: one[1] == first + one[0] * HOUR, enumerate(notes.hours))]
+        span = self._bound(Span(start=first, end=first + len(row) * HOUR))
+        counted_until, labels_until = self._era.counted_until or BEGINNING, self._era.labels_until or BEGINNING
+        self._count(DataSet.PAYLOAD, Span(start=span.start, end=min(span.end, counted_until)), is_again=True)
+        self._count(DataSet.FEEDBACK, Span(start=span.start, end=min(span.end, labels_until)), is_again=True)
+        self._count_balanced(span)
+        forget_changes(self._session, [no for no, hour in zip(notes.nos, notes.of, strict=True) if hour < span.end])
+        return True
+
+    def _count_new(self) -> bool:
+        """Counts the next hours that have ended."""
+        era, no = self._era, self._followed.deployment.no
+        # A person's first record may be from before the first hour that counts.
+        earliest = BEGINNING if self._followed.monitor.evidence.person is not None else era.starts_at or BEGINNING
+        start = max(era.counted_until or earliest, earliest)
+        if start >= self._latest:
+            return False
+        found = next_record_hour(self._session, no, Span(start=start, end=self._latest))
+        until = self._latest
+        if found is not None:
+            span = self._bound(Span(start=found, end=min(found + MOST_HOURS * HOUR, self._latest)))
+            self._count(DataSet.PAYLOAD, span, is_again=False)
+            until = span.end
+        late = count_late_labels(self._session, no, Span(start=start, end=until), self._followed.horizon)
+        note_late_labels(self._session, era.no, late)
+        note_progress(self._session, era.no, counted_until=until, problem=None)
+        return True
+
+    def _count_new_labels(self) -> bool:
+        """Counts the labels of the next hours whose horizon has passed."""
+        era = self._era
+        earliest = era.starts_at or BEGINNING
+        start, latest = max(era.labels_until or earliest, earliest), hour_of(self._latest - self._followed.horizon)
+        if start >= latest:
+            return False
+        found = next_record_hour(self._session, self._followed.deployment.no, Span(start=start, end=latest))
+        until = latest
+        if found is not None:
+            span = self._bound(Span(start=found, end=min(found + MOST_HOURS * HOUR, latest)))
+            self._count(DataSet.FEEDBACK, span, is_again=False)
+            until = span.end
+        note_progress(self._session, era.no, labels_until=until)
+        return True
+
+    def _bound(self, span: Span) -> Span:
+        """Returns the start of the span with at most `MOST_HOURS` and, if possible, at most `MOST_RECORDS`."""
+        hours = min((span.end - span.start) // HOUR, MOST_HOURS)
+        records = count_records(self._session, self._followed.deployment.no, Span(start=span.start, end=span.start + hours * HOUR))
+        if records > MOST_RECORDS:
+            hours = max(1, hours * MOST_RECORDS // records)
+        return Span(start=span.start, end=span.start + hours * HOUR)
+
+    def _count(self, data: DataSet, span: Span, *, is_again: bool) -> None:
+        """Counts the hours of the span on records or labels, and stores the counts."""
+        if span.start >= span.end:
+            return
+        is_payload = data is DataSet.PAYLOAD
+        has_people = self._followed.monitor.evidence.person is not None
+        people = FirstRecords(self._session, self._era.no, remembers=is_payload) if has_people else None
+        with arrow_reader(self._database.url) as reader:
+            counted = (count_payload if is_payload else count_labels)(reader, self._followed, span, people)
+        if people is not None:
+            # This very hour has just been counted; its labels have not.
+            note_changed_hours(self._session, self._followed.deployment.no, sorted(people.displaced))
+        starts_at = self._era.starts_at or BEGINNING
+        self._store(data, span, [one for one in counted if one.hour >= starts_at], is_again=is_again)
+
+    def _count_balanced(self, span: Span) -> None:
+        """Takes the counts of pairs from the tables of checks."""
+        # Checks count every record of a person.
+        if self._followed.monitor.evidence.person is not None:
+            return
+        starts_at = self._era.starts_at or BEGINNING
+        counted = [
+            CountedHour(place=CountedPlace(DataSet.BALANCED, one.attribute), hour=one.hour, cells=cells, check_no=one.check_no)
+            for one in balanced_tables(self._session, self._followed.deployment.no, self._era, span)
+            if one.hour >= starts_at
+            for cells in (count_pairs(BalancedCells.from_json(one.cells)),)
+            if cells
+        ]
+        self._store(DataSet.BALANCED, span, counted, is_again=True)
+
+    def _store(self, data: DataSet, span: Span, counted: list[CountedHour], *, is_again: bool) -> None:
+        has_changed = replace_hours(self._session, self._era.no, data, span, counted)
+        if has_changed or not is_again:
+            settle_figures(self._session, self._followed, data, span, counted)

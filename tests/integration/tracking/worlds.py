@@ -1,0 +1,118 @@
+"""Watched deployments whose records are given hour by hour, and the evidence on them."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import psycopg
+
+from app.domain.checks import DataSet
+from app.domain.deployments import Column, FieldKind, FieldType
+from app.domain.monitors import EvidenceSettings, Monitor, MonitoredAttribute
+from app.domain.outcomes import OutcomeRule
+from app.store.database.engine import Database
+from app.store.database.partitions import ensure_months
+from app.store.deployments.monitors import monitor_of
+from app.store.evidence.changes import note_changed_hours
+from app.store.evidence.eras import find_era, followed_deployment
+from app.store.evidence.figures import figures_of
+from app.tracking.updating import update_deployment
+from tests.scenes import HOUR, NOON, Scene, scene
+
+SEX = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",), threshold=0.8, upper_threshold=1.25)
+TEXT = {"type": FieldType.STRING, "kind": FieldKind.CATEGORICAL}
+START = NOON
+
+
+@dataclass(frozen=True)
+class Logged:
+    """One record: its hour, who it is about, the model's answer, and the label that was observed."""
+
+    hour: datetime
+    sex: str
+    approved: int
+    label: int | None = None
+    person: str | None = None
+    minute: int = 0
+
+
+def watched(database: Database, *, evidence: EvidenceSettings | None = None, **more: Any) -> Scene:
+    """A deployment whose approvals are watched by sex."""
+    attributes = more.pop("attributes", (SEX,))
+    monitor = Monitor(
+        outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=attributes, evidence=evidence or EvidenceSettings(), **more
+    )
+    columns = (Column(name="sex", **TEXT), Column(name="place", **TEXT))
+    return scene(database, columns, monitor, endpoint=None, meta=(Column(name="person", **TEXT),), probability=None)
+
+
+def world(ratios: Sequence[float], seed: int, *, records: int = 60, share: float = 0.4, base: float = 0.6) -> list[Logged]:
+    """Hours in which women are approved with these ratios of the men's rate. Labels agree with the answers in 8 of 10 cases."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for number, ratio in enumerate(ratios):
+        for _ in range(records):
+            is_female = rng.random() < share
+            approved = int(rng.random() < base * (ratio if is_female else 1))
+            label = approved if rng.random() < 0.8 else 1 - approved
+            found.append(Logged(START + number * HOUR, "female" if is_female else "male", approved, label, minute=int(rng.integers(60))))
+    return found
+
+
+def log(stage: Scene, records: Iterable[Logged], *, first_no: int, noted: bool = False, revision: str = "1") -> None:
+    """Stores the records. `noted` notes their hours as changed, as the write of an import does."""
+    several = list(records)
+    with stage.database.transaction() as session:
+        ensure_months(session, sorted({(one.hour.year, one.hour.month) for one in several}))
+        if noted:
+            note_changed_hours(session, stage.deployment.no, sorted({one.hour for one in several}))
+    no = stage.deployment.no
+    with psycopg.connect(stage.database.url) as connection, connection.cursor() as cursor:
+        rows = [
+            (one, first_no + place, f"{first_no}-{place}", one.hour.replace(minute=one.minute, microsecond=place % 1_000_000))
+            for place, one in enumerate(several)
+        ]
+        with cursor.copy("COPY payload_keys (deployment_no, record_id, record_no, logged_at) FROM STDIN") as copy:
+            for _, number, name, at in rows:
+                copy.write_row((no, name, number, at))
+        with cursor.copy(
+            "COPY payload_records (deployment_no, logged_at, record_no, record_id, schema_version, model_revision, scored_at, features,"
+            " meta, prediction) FROM STDIN"
+        ) as copy:
+            for one, number, name, at in rows:
+                columns = (json.dumps([one.sex, "here"]), json.dumps([one.person]), json.dumps(one.approved))
+                copy.write_row((no, at, number, name, 1, revision, at, *columns))
+        with cursor.copy(
+            "COPY feedback_records (deployment_no, feedback_id, feedback_no, logged_at, schema_version, label, record_no,"
+            " record_logged_at, usable_at) FROM STDIN"
+        ) as copy:
+            for one, number, name, at in rows:
+                if one.label is not None:
+                    copy.write_row((no, name, number, at, 1, json.dumps(one.label), number, at, at))
+
+
+def update(stage: Scene, until: datetime) -> int:
+    """Brings the evidence up to date with the hours before `until`."""
+    return update_deployment(stage.database, stage.deployment.no, until)
+
+
+def states(stage: Scene) -> dict[tuple[DataSet, str, str, str], tuple[datetime, datetime, bool, bytes]]:
+    """First hour, end, staleness and state of every figure of the present era."""
+    with stage.database.transaction() as session:
+        monitor, deployment = monitor_of(session, stage.deployment.no), followed_deployment(session, stage.deployment.no)
+        assert monitor is not None
+        era = find_era(session, deployment.no, monitor.version, deployment.model_revision)
+        assert era is not None
+        assert era.problem is None, era.problem
+        return {
+            (one.key.place.data, one.key.place.attribute, one.key.group, one.key.metric): (
+                one.first_hour,
+                one.until,
+                one.is_stale,
+                one.state,
+            )
+            for one in figures_of(session, era.no)
+        }
