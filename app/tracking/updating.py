@@ -9,11 +9,12 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 
 import structlog
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from ..clock import HOUR, hour_of
 from ..domain.checks import DataSet, Span
-from ..errors import InvalidInput
+from ..errors import InvalidInput, Unavailable
 from ..metrics.tables import BalancedCells
 from ..store.alerts.alert_rules import hold_deployment
 from ..store.database.arrow import arrow_reader
@@ -76,6 +77,10 @@ def update_evidence(database: Database, *, grace: timedelta) -> int:
             done += update_deployment(database, deployment_no, latest)
         except InvalidInput as error:
             _note_problem(database, deployment_no, str(error))
+        except (Unavailable, SQLAlchemyError):
+            raise
+        except Exception:  # a bug met by one deployment must not stop the others: logged with its traceback
+            log.exception("evidence_broke", deployment_no=deployment_no)
     return done
 
 

@@ -14,7 +14,7 @@ from tests.databases import Databases
 from tests.integration.tracking.worlds import START, Logged, log, states, update, watched, world
 from tests.scenes import HOUR, Scene
 
-HOURS = 60
+HOURS = 36
 LATER = EvidenceSettings(label_horizon_hours=5)
 
 
@@ -88,13 +88,13 @@ def test_only_the_first_record_of_a_person_counts(database: Database) -> None:
 
 
 @pytest.mark.parametrize("person", [None, "person"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_any_order_of_arrival_gives_the_same_states_as_all_at_once(databases: Databases, seed: int, person: str | None) -> None:
     settings = EvidenceSettings(label_horizon_hours=5, person=person, false_alarm_hours=200)
-    rng = random.Random(seed)  # noqa: S311 - no secret
+    rng = random.Random(seed)
     records = [
         Logged(one.hour, one.sex, one.approved, one.label, f"p{rng.randrange(2_000)}", one.minute)
-        for one in world([0.95] * 25 + [0.4] * 20 + [0.95] * (HOURS - 45), seed)
+        for one in world([0.95] * 12 + [0.4] * 12 + [0.95] * (HOURS - 24), seed)
     ]
     with databases.lent() as first, databases.lent() as second:
         whole, parts = (watched(Database(url), evidence=settings) for url in (first, second))

@@ -1,0 +1,25 @@
+"""Updates the evidence over time: soon after a check or an import, and once an hour. Runs next to the checks, never within one."""
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from ..errors import Unavailable
+from ..store.database.engine import Database
+from ..tracking.updating import update_evidence
+from .due import GRACE
+
+SECONDS_BETWEEN_LOOKS = 10
+"""Max seconds between the end of a check, an import or an hour and the update of the evidence."""
+
+log = structlog.get_logger(__name__)
+
+
+def look_for_evidence(database: Database) -> None:
+    """Updates the evidence of all deployments. If the database is away, the next call tries again."""
+    try:
+        done = update_evidence(database, grace=GRACE)
+    except (Unavailable, SQLAlchemyError) as error:
+        log.warning("evidence_delayed", error=str(error))
+        return
+    if done:
+        log.info("evidence_updated", steps=done)

@@ -1,0 +1,192 @@
+"""State of every comparison of a deployment, as API, pages, alerts and reports show it."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from ..clock import HOUR
+from ..domain.checks import DataSet, Span
+from ..domain.monitors import Monitor
+from ..evidence.following import Follower
+from ..evidence.nulls import Direction, Limit
+from ..evidence.planning import Progress, expect_more_hours, expect_more_paired_hours
+from ..evidence.sentences import State, say_state
+from ..store.deployments.monitors import monitor_of
+from ..store.evidence.eras import Era, find_era, followed_deployment
+from ..store.evidence.figures import StoredFigure, figures_of
+from .counting import Followed
+from .figures import WatchedMetric, watched_metrics
+from .series import PairSeries, RateSeries, Series, number_hour, start_of
+from .settling import Budget, end_of, lag_of, load_series
+from .states import FigureState
+
+RECENT_HOURS = 168
+"""Hours from which the expected traffic is estimated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonState:
+    """Evidence on one metric, group and direction after its last hour.
+
+    `figure_id` names the counts behind it. `since` lies between `earliest` and `latest`; `alarm_at` is the end of the hour of the alarm.
+    `evidence` and `threshold` are factors, not logarithms. `reason` says why nothing can be computed; then there is no figure.
+    """
+
+    figure_id: str | None
+    data: DataSet
+    attribute: str
+    group: str | None
+    metric: str
+    direction: Direction
+    limit: float
+    state: State
+    words: str
+    since: datetime | None = None
+    earliest: datetime | None = None
+    latest: datetime | None = None
+    alarm_at: datetime | None = None
+    interval: tuple[float | None, float | None] = (None, None)
+    more_hours: int | None = None
+    log_evidence: float = 0.0
+    log_fairness: float = 0.0
+    log_threshold: float | None = None
+    hours: int = 0
+    until: datetime | None = None
+    is_stale: bool = False
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeploymentEvidence:
+    """Evidence of a deployment in its present era; without an era nothing has been counted yet."""
+
+    era: Era | None
+    monitor: Monitor
+    model_revision: str
+    comparisons: Sequence[ComparisonState]
+
+
+def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence | None:
+    """Returns the state of each comparison that the monitor has a limit for; None without a monitor."""
+    monitor = monitor_of(session, deployment_no)
+    if monitor is None:
+        return None
+    deployment = followed_deployment(session, deployment_no)
+    era = find_era(session, deployment_no, monitor.version, deployment.model_revision)
+    figures = [] if era is None else figures_of(session, era.no)
+    found: list[ComparisonState] = []
+    for watched in watched_metrics(monitor):
+        own = [one for one in figures if (one.key.place, one.key.metric) == (watched.place, watched.definition.metric)]
+        if era is None or not own:
+            problem = None if era is None else era.problem
+            found += _list_absent(watched, problem or _explain_absence(watched, monitor, has_endpoint=deployment.has_endpoint))
+            continue
+        followed = Followed(deployment, monitor, era)
+        found += _look_at(session, followed, watched, own, Budget.of(figures, monitor))
+    return DeploymentEvidence(era=era, monitor=monitor, model_revision=deployment.model_revision, comparisons=found)
+
+
+def _list_absent(watched: WatchedMetric, reason: str) -> Iterator[ComparisonState]:
+    for limit in watched.limits:
+        yield ComparisonState(
+            figure_id=None,
+            data=watched.definition.data,
+            attribute=watched.comparison.label,
+            group=None,
+            metric=watched.definition.metric,
+            direction=watched.direction(limit),
+            limit=watched.own_value(limit.value),
+            state=State.UNDECIDED,
+            words=f"undecided ({reason})",
+            reason=reason,
+        )
+
+
+def _explain_absence(watched: WatchedMetric, monitor: Monitor, *, has_endpoint: bool) -> str:
+    if watched.definition.data is DataSet.FEEDBACK:
+        hours = monitor.evidence.label_horizon_hours
+        return f"no record of a monitored group has a label yet whose horizon of {hours:,} hours has passed"
+    if watched.definition.data is DataSet.PAYLOAD:
+        return "no record of a monitored group was logged yet"
+    if monitor.evidence.person is not None:
+        return "checks count every record of a person, so balanced figures cannot count only the first"
+    return "no check of a whole hour has scored copies yet" if has_endpoint else "the deployment has no endpoint that scores copies"
+
+
+def _look_at(
+    session: Session, followed: Followed, watched: WatchedMetric, figures: Sequence[StoredFigure], budget: Budget
+) -> Iterator[ComparisonState]:
+    end = end_of(session, followed, watched.place)
+    if end is None:
+        return
+    groups = [one.key.group for one in figures]
+    recent = load_series(session, followed.era.no, watched, Span(start=end - RECENT_HOURS * HOUR, end=end), groups)
+    lag = lag_of(watched.definition.data, followed.monitor)
+    for figure, series in zip(figures, recent, strict=True):
+        # A figure that was seen in this moment has no state yet.
+        is_new = not figure.state
+        state = FigureState.starting(watched, number_hour(figure.first_hour)) if is_new else FigureState.decode(figure.state, watched)
+        for limit, follower in zip(watched.limits, state.followers, strict=True):
+            level = follower.log_threshold if math.isfinite(follower.log_threshold) else budget.log_threshold(number_hour(end) + lag)
+            yield _describe(followed, watched, _Place(figure, state, limit, follower, level), series)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Place:
+    figure: StoredFigure
+    state: FigureState
+    limit: Limit
+    follower: Follower
+    log_threshold: float
+
+
+def _describe(followed: Followed, watched: WatchedMetric, at: _Place, recent: Series) -> ComparisonState:
+    figure, follower = at.figure, at.follower
+    opened = follower.open_episode
+    shown = follower.proof.since
+    state = State.UNFAIR if opened is not None else State.SHOWN_FAIR if shown is not None else State.UNDECIDED
+    since = None if opened is None and shown is None else start_of(opened.since.hour if opened is not None else shown or 0)
+    more = None
+    if state is State.UNDECIDED:
+        more = _expect_more(at, max(recent.first, follower.chapter), number_hour(figure.until), recent)
+    lower, upper = at.state.interval.ends()
+    if watched.definition.is_reversed:
+        lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)
+    budget_hours = followed.monitor.evidence.false_alarm_hours
+    return ComparisonState(
+        figure_id=figure.id,
+        data=figure.key.place.data,
+        attribute=figure.key.place.attribute,
+        group=figure.key.group,
+        metric=figure.key.metric,
+        direction=watched.direction(at.limit),
+        limit=watched.own_value(at.limit.value),
+        state=state,
+        words=say_state(state, since=since, more_hours=more, budget_hours=budget_hours),
+        since=since,
+        earliest=None if opened is None else start_of(opened.since.earliest),
+        latest=None if opened is None else start_of(opened.since.latest),
+        alarm_at=None if opened is None else start_of(opened.alarm + 1),
+        interval=(lower, upper),
+        more_hours=more,
+        log_evidence=follower.log_evidence,
+        log_fairness=follower.log_fairness,
+        log_threshold=at.log_threshold,
+        hours=(figure.until - figure.first_hour) // HOUR,
+        until=figure.until,
+        is_stale=figure.is_stale,
+    )
+
+
+def _expect_more(at: _Place, start: int, end: int, recent: Series) -> int | None:
+    progress = Progress(at.log_threshold, at.follower.log_evidence, at.follower.log_fairness)
+    if end <= start:
+        return None
+    match recent:
+        case RateSeries():
+            return expect_more_hours(at.limit, recent.between(start, end), progress)
+        case PairSeries():
+            return expect_more_paired_hours(at.limit.value, at.limit.direction, recent.pairs(start, end), progress)
