@@ -39,7 +39,7 @@ class Logged:
     minute: int = 0
 
 
-def watched(database: Database, *, evidence: EvidenceSettings | None = None, **more: Any) -> Scene:
+def watched(database: Database, *, evidence: EvidenceSettings | None = None, **more: Any) -> Scene:  # noqa: ANN401 - a monitor's members
     """A deployment whose approvals are watched by sex."""
     attributes = more.pop("attributes", (SEX,))
     monitor = Monitor(

@@ -1,0 +1,57 @@
+"""Routes of the evidence over time: the state of every comparison, and the hours behind one."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path
+
+from ..errors import Conflict
+from ..tracking.looking import look_at_evidence
+from ..tracking.replaying import replay_figure
+from ..web.access import ReadableDeployment, SessionIn
+from ..web.paging import Limit, cut, read_number_cursor
+from .answers import problems_of_deployment
+from .schemas.evidence import EvidenceHourPage, EvidenceOut
+
+router = APIRouter(prefix="/v1/deployments/{deployment_id}/evidence", tags=["evidence"])
+
+ComparisonId = Annotated[
+    str,
+    Path(
+        description="The comparison's `id`.",
+        max_length=100,
+        pattern=r"^[^\x00]*$",
+        examples=["0b6f9d38-5f7e-4a66-9b1c-2f4d5e6a7b8c"],
+    ),
+]
+
+
+@router.get("", operation_id="readEvidence", responses=problems_of_deployment(Conflict))
+def read_evidence(
+    deployment: ReadableDeployment, session: SessionIn, after_no: Annotated[int, Depends(read_number_cursor)], limit: Limit = 100
+) -> EvidenceOut:
+    """Returns the evidence of every comparison: unfair since when, shown fair, or undecided.
+
+    Evidence accumulates over the hours, each record counted once, and may be looked at at any time: on a model that is inside its limits
+    in every hour, all comparisons together raise at most one false alarm in `false_alarm_hours` on average.
+    """
+    found = look_at_evidence(session, deployment.no)
+    if found is None:
+        raise Conflict(f"Deployment {deployment.id} has no fairness monitor, whose limits evidence is collected on; set one first.")
+    # Places count from 1, because 0 is the start.
+    places = range(after_no + 1, min(after_no + limit + 1, len(found.comparisons)) + 1)
+    page, next_cursor = cut(places, limit, lambda place: place)
+    return EvidenceOut.of(found, [found.comparisons[place - 1] for place in page], next_cursor)
+
+
+@router.get("/{comparison_id}/hours", operation_id="listEvidenceHours", responses=problems_of_deployment())
+def list_evidence_hours(
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    comparison_id: ComparisonId,
+    after_no: Annotated[int, Depends(read_number_cursor)],
+    limit: Limit = 100,
+) -> EvidenceHourPage:
+    """Returns the counts of each hour and the evidence after it, oldest first, so that every figure can be traced."""
+    hours = [one for one in replay_figure(session, deployment.no, comparison_id) if one.number > after_no]
+    page, next_cursor = cut(hours, limit, lambda one: one.number)
+    return EvidenceHourPage.of(list(page), next_cursor)

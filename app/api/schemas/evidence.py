@@ -1,0 +1,178 @@
+"""Evidence over time as a body."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from ...domain.checks import DataSet
+from ...evidence.nulls import Direction
+from ...evidence.sentences import State
+from ...tracking.looking import ComparisonState, DeploymentEvidence
+from ...tracking.replaying import HourOfEvidence
+from .base import Out, example
+
+_COMPARISON: dict[str, Any] = {
+    "id": "0b6f9d38-5f7e-4a66-9b1c-2f4d5e6a7b8c",
+    "data": "payload",
+    "attribute": "Sex",
+    "features": ["Sex"],
+    "group": "female",
+    "reference": "male",
+    "metric": "disparate_impact",
+    "direction": "below",
+    "limit": 0.8,
+    "state": "unfair",
+    "words": "unfair since 2026-11-19 07:00 (false-alarm budget one a year)",
+    "since": "2026-11-19T07:00:00Z",
+    "earliest": "2026-11-19T06:00:00Z",
+    "latest": "2026-11-19T09:00:00Z",
+    "alarm_at": "2026-11-19T14:00:00Z",
+    "interval": [0.52, 0.71],
+    "more_hours": None,
+    "log_evidence": 11.4,
+    "log_fairness": 0.0,
+    "log_threshold": 10.46,
+    "hours": 1200,
+    "until": "2026-11-20T09:00:00Z",
+    "is_stale": False,
+    "reason": None,
+}
+_EVIDENCE: dict[str, Any] = {
+    "monitor_version": 1,
+    "model_revision": "1",
+    "starts_at": None,
+    "counted_until": "2026-11-20T09:00:00Z",
+    "labels_until": "2026-10-21T09:00:00Z",
+    "late_labels": 12,
+    "false_alarm_hours": 8760,
+    "comparisons": [_COMPARISON],
+    "next_cursor": None,
+}
+_HOUR: dict[str, Any] = {
+    "hour": "2026-11-19T13:00:00Z",
+    "monitored_favourable": 31,
+    "monitored_records": 92,
+    "reference_favourable": 108,
+    "reference_records": 211,
+    "evidence": [
+        {"direction": "below", "log_e": 1.9, "log_evidence": 11.4, "log_fairness": 0.0, "log_threshold": 10.46, "shown_fair": False}
+    ],
+}
+
+
+class ComparisonEvidenceOut(Out):
+    """Evidence on one metric, group and direction, after its last hour."""
+
+    model_config = example(_COMPARISON)
+
+    id: str | None = Field(description="Names the counts behind it, see `…/evidence/{id}/hours`; null while there are none.")
+    data: DataSet
+    attribute: str = Field(description="The attribute, or several joined by ' × ' for an intersection.")
+    features: list[str] = Field(description="The attribute's columns, one or several.")
+    group: str | None = Field(description="The monitored group; null while none has records.")
+    reference: str | None = Field(description="The values of the reference group; null where every other value is one.")
+    metric: str
+    direction: Direction = Field(description="The side of the limit on which the metric is unfair.")
+    limit: float
+    state: State
+    words: str = Field(description="The state in words, the same wherever it is shown.")
+    since: datetime | None = Field(description="The most likely start of the unfair hours, or of the hours that showed it fair.")
+    earliest: datetime | None = Field(description="Nearly as likely a start of the unfair hours, at the earliest.")
+    latest: datetime | None = Field(description="Nearly as likely a start of the unfair hours, at the latest.")
+    alarm_at: datetime | None = Field(description="When there was enough evidence: the end of that hour.")
+    interval: list[float | None] = Field(
+        description="Both ends of the metric's 95 % interval since the last alarm or its end, valid at all hours at once; null is an open"
+        " end. A lower end above the upper one says that the metric has changed."
+    )
+    more_hours: int | None = Field(description="Of an undecided one: expected hours until it is decided, at the present traffic and rates.")
+    log_evidence: float = Field(description="Natural logarithm of the evidence of unfairness; while unfair, that at the alarm.")
+    log_fairness: float = Field(description="Natural logarithm of the evidence against unfairness; ln 20 shows it fair.")
+    log_threshold: float | None = Field(
+        description="Natural logarithm of the alarm's threshold: `false_alarm_hours` times the comparisons that share it."
+    )
+    hours: int = Field(description="Hours that are counted, from the first with records of the group.")
+    until: datetime | None = Field(description="The end of the last hour that is counted.")
+    is_stale: bool = Field(description="A past hour has changed, and the state is about to be computed again.")
+    reason: str | None = Field(description="Why nothing can be computed.")
+
+
+class EvidenceOut(Out):
+    """Evidence of a deployment under the present monitor version and model revision; with another one it begins anew."""
+
+    model_config = example(_EVIDENCE)
+
+    monitor_version: int
+    model_revision: str
+    starts_at: datetime | None = Field(description="The first hour that may count; null if every hour does.")
+    counted_until: datetime | None = Field(description="The end of the last hour whose records are counted.")
+    labels_until: datetime | None = Field(description="The end of the last hour whose labels are counted: its horizon has passed.")
+    late_labels: int = Field(description="Labels that arrived after their horizon; they do not count.")
+    false_alarm_hours: int = Field(description="All comparisons together raise at most one false alarm in these hours on average.")
+    comparisons: list[ComparisonEvidenceOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end.")
+
+    @classmethod
+    def of(cls, evidence: DeploymentEvidence, page: list[ComparisonState], next_cursor: str | None) -> "EvidenceOut":
+        """Returns the body of one page of a deployment's evidence."""
+        era = evidence.era
+        return cls(
+            monitor_version=evidence.monitor.version,
+            model_revision=evidence.model_revision,
+            starts_at=None if era is None else era.starts_at,
+            counted_until=None if era is None else era.counted_until,
+            labels_until=None if era is None else era.labels_until,
+            late_labels=0 if era is None else era.late_labels,
+            false_alarm_hours=evidence.monitor.evidence.false_alarm_hours,
+            comparisons=[
+                ComparisonEvidenceOut.from_object(
+                    one,
+                    id=one.figure_id,
+                    features=list(evidence.features_of(one)),
+                    reference=evidence.reference_of(one),
+                    interval=list(one.interval),
+                )
+                for one in page
+            ],
+            next_cursor=next_cursor,
+        )
+
+
+class DirectionOfHourOut(Out):
+    """Evidence after one hour for one limit."""
+
+    direction: Direction
+    log_e: float | None = Field(description="ln of the hour's own e-value, the mean of its alternatives; null where the hour says nothing.")
+    log_evidence: float
+    log_fairness: float
+    log_threshold: float
+    shown_fair: bool
+
+
+class EvidenceHourOut(Out):
+    """Counts of one hour's own records, and the evidence after it."""
+
+    model_config = example(_HOUR)
+
+    hour: datetime = Field(description="The start of the hour.")
+    monitored_favourable: float = Field(
+        description="Records of the monitored group that the metric counts; of pairs, their sum of outcomes."
+    )
+    monitored_records: float
+    reference_favourable: float
+    reference_records: float
+    evidence: list[DirectionOfHourOut]
+
+
+class EvidenceHourPage(Out):
+    """Hours of one comparison, oldest first."""
+
+    model_config = example({"hours": [_HOUR], "next_cursor": None})
+
+    hours: list[EvidenceHourOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end.")
+
+    @classmethod
+    def of(cls, page: list[HourOfEvidence], next_cursor: str | None) -> "EvidenceHourPage":
+        """Returns the body of one page."""
+        return cls(hours=[EvidenceHourOut.from_object(one) for one in page], next_cursor=next_cursor)

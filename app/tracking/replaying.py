@@ -1,0 +1,102 @@
+"""Follows one figure again from its first hour, so that each hour's counts and evidence can be looked at."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from ..clock import HOUR
+from ..domain.checks import Span
+from ..errors import NotFound
+from ..evidence.detector import log_mean
+from ..evidence.following import record_life
+from ..evidence.nulls import Direction
+from ..evidence.unsteadiness import PAST_HOURS
+from ..store.deployments.monitors import monitor_of
+from ..store.evidence.eras import find_era, followed_deployment
+from ..store.evidence.figures import figures_of, get_figure
+from .counting import Followed
+from .figures import watched_metrics
+from .series import number_hour, start_of
+from .settling import Budget, lag_of, load_series
+from .states import Course, FigureState, weigh_hours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceOfHour:
+    """Evidence after one hour, for one limit: logarithms. `log_e` is that of the hour alone, None where the hour is skipped."""
+
+    direction: Direction
+    log_e: float | None
+    log_evidence: float
+    log_fairness: float
+    log_threshold: float
+    shown_fair: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HourOfEvidence:
+    """One hour: the records of both sides, how many of them are favourable, and the evidence after it for each limit.
+
+    Of pairs both sides have the same records, and the favourable ones are sums of outcomes between 0 and 1.
+    """
+
+    number: int
+    hour: datetime
+    monitored_favourable: float
+    monitored_records: float
+    reference_favourable: float
+    reference_records: float
+    evidence: Sequence[EvidenceOfHour]
+
+
+def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[HourOfEvidence]:
+    """Returns every hour of the figure, oldest first.
+
+    Raises:
+        NotFound: the deployment's present era has no such figure.
+    """
+    era_no, figure = get_figure(session, deployment_no, figure_id)
+    monitor, deployment = monitor_of(session, deployment_no), followed_deployment(session, deployment_no)
+    era = None if monitor is None else find_era(session, deployment_no, monitor.version, deployment.model_revision)
+    if monitor is None or era is None or era.no != era_no:
+        raise NotFound("comparison", figure_id)
+    followed = Followed(deployment, monitor, era)
+    watched = next(one for one in watched_metrics(monitor) if (one.place, one.definition.metric) == (figure.key.place, figure.key.metric))
+    budget, lag = Budget.of(figures_of(session, era.no), monitor), lag_of(watched.definition.data, followed.monitor)
+    span = Span(start=figure.first_hour - PAST_HOURS * HOUR, end=figure.until)
+    (series,) = load_series(session, era.no, watched, span, [figure.key.group])
+    start, end = number_hour(figure.first_hour), number_hour(figure.until)
+    course = Course(FigureState.starting(watched, start), series, lambda *_: series)
+    lives: list[list[EvidenceOfHour]] = []
+    for limit, follower in zip(watched.limits, course.state.followers, strict=True):
+        (weighed,) = weigh_hours([course], limit, start, end, lambda hour: budget.log_threshold(hour + lag))
+        life = record_life(follower, weighed, course.find(limit), follower.log_threshold)
+        lives.append(
+            [
+                EvidenceOfHour(
+                    direction=watched.direction(limit),
+                    log_e=None if math.isnan(hour.unfair[0]) else log_mean(hour.unfair),
+                    log_evidence=float(life.log_evidence[place]),
+                    log_fairness=float(life.log_fairness[place]),
+                    log_threshold=hour.log_threshold,
+                    shown_fair=life.shown_fair[place],
+                )
+                for place, hour in enumerate(weighed)
+            ]
+        )
+    hours = series.between(start, end)
+    return [
+        HourOfEvidence(
+            number=start + place,
+            hour=start_of(start + place),
+            monitored_favourable=float(hours.monitored.favourable[place]),
+            monitored_records=float(hours.monitored.records[place]),
+            reference_favourable=float(hours.reference.favourable[place]),
+            reference_records=float(hours.reference.records[place]),
+            evidence=[life[place] for life in lives],
+        )
+        for place in range(end - start)
+    ]

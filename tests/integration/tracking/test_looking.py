@@ -1,0 +1,80 @@
+"""The state of comparisons in worlds whose truth is known, and the hours behind it."""
+
+from dataclasses import replace
+
+import pytest
+
+from app.domain.checks import DataSet
+from app.domain.monitors import EvidenceSettings
+from app.evidence.nulls import Direction
+from app.evidence.sentences import State
+from app.store.database.engine import Database
+from app.tracking.looking import ComparisonState, look_at_evidence
+from app.tracking.replaying import replay_figure
+from tests.integration.tracking.worlds import SEX, START, log, states, update, watched, world
+from tests.scenes import HOUR, Scene
+
+
+def look(stage: Scene) -> dict[tuple[DataSet, str, Direction], ComparisonState]:
+    """The states of the comparisons of women."""
+    with stage.database.transaction() as session:
+        found = look_at_evidence(session, stage.deployment.no)
+    assert found is not None
+    return {(one.data, one.metric, one.direction): one for one in found.comparisons}
+
+
+def test_a_fall_is_found_with_its_hour_and_every_figure_can_be_traced(database: Database) -> None:
+    stage = watched(database, evidence=EvidenceSettings(label_horizon_hours=4))
+    log(stage, world([1.0] * 40 + [0.3] * 20, seed=1, records=120), first_no=1)
+    for hour in range(30, 61, 3):
+        update(stage, START + hour * HOUR)
+    found = look(stage)[DataSet.PAYLOAD, "disparate_impact", Direction.BELOW]
+
+    assert found.state is State.UNFAIR
+    assert found.since is not None
+    assert found.alarm_at is not None
+    assert abs(found.since - (START + 40 * HOUR)) <= 2 * HOUR
+    assert START + 40 * HOUR < found.alarm_at <= START + 50 * HOUR
+    assert found.words == f"unfair since {found.since:%Y-%m-%d %H:%M} (false-alarm budget one a year)"
+    assert look(stage)[DataSet.PAYLOAD, "disparate_impact", Direction.ABOVE].state is not State.UNFAIR
+
+    assert found.figure_id is not None
+    with database.transaction() as session:
+        hours = replay_figure(session, stage.deployment.no, found.figure_id)
+    assert [one.hour for one in hours] == [START + hour * HOUR for hour in range(60)]
+    below = [one.evidence[0] for one in hours]
+    assert below[-1].log_evidence == found.log_evidence
+    at = (found.alarm_at - START) // HOUR - 1
+    assert below[at].log_evidence >= below[at].log_threshold / 2
+    assert sum(one.monitored_records + one.reference_records for one in hours) == 60 * 120
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_a_model_inside_its_limits_is_not_called_unfair(database: Database, seed: int) -> None:
+    stage = watched(database, metrics=("disparate_impact",))
+    log(stage, world([0.9] * 150, seed=seed, records=80), first_no=1)
+    update(stage, START + 150 * HOUR)
+
+    assert {one.state for one in look(stage).values()} <= {State.SHOWN_FAIR, State.UNDECIDED}
+
+
+def test_a_monitor_version_and_a_model_revision_begin_anew(database: Database) -> None:
+    stage = watched(database, metrics=("disparate_impact",))
+    log(stage, world([0.3] * 40, seed=5), first_no=1)
+    update(stage, START + 40 * HOUR)
+    assert look(stage)[DataSet.PAYLOAD, "disparate_impact", Direction.BELOW].state is State.UNFAIR
+
+    stage.watch(replace(stage.monitor(), min_records=7))
+    update(stage, START + 41 * HOUR)
+    found = look(stage)[DataSet.PAYLOAD, "disparate_impact", Direction.BELOW]
+    assert found.state is State.UNDECIDED
+    assert found.reason == "no record of a monitored group was logged yet"
+    assert states(stage) == {}
+
+
+def test_a_comparison_that_cannot_be_computed_says_why(database: Database) -> None:
+    stage = watched(database, attributes=(SEX,))
+    found = look(stage)
+
+    assert found[DataSet.BALANCED, "disparate_impact", Direction.BELOW].reason == "the deployment has no endpoint that scores copies"
+    assert "720 hours" in str(found[DataSet.FEEDBACK, "true_positive_rate_difference", Direction.BELOW].reason)
