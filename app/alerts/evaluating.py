@@ -4,18 +4,12 @@ Each ended check is evaluated once: this is noted in the transaction that change
 point. Any number of processes may do this in parallel; a lock makes them take turns for each deployment. No check waits for it.
 """
 
-import random
-from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 
-import structlog
-from psycopg import Error as PostgresError
-from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session
 
 from ..domain.alerts import WHOLE_DEPLOYMENT, Resolution, RuleKind, StaleDataCondition
-from ..errors import Unavailable
 from ..store.alerts.alert_rules import hold_deployment, rule_by_no, rule_nos, try_lock_alerts
 from ..store.alerts.alerts import deployments_to_revisit, unresolved_of_rule
 from ..store.checks.check_runs import read_run
@@ -27,15 +21,11 @@ from ..store.mitigation.mitigation import settings_of
 from ..store.tables import DeploymentRow
 from .conditions import apply_rule
 from .facts import facts_of_news, facts_of_silence
+from .guarding import in_turn, run_guarded
 from .lifecycle import confirm, end, remind
 from .watching import Watch, is_watched
 
 AFTER_CHECKS = (RuleKind.VERDICT, RuleKind.FAILED_CHECKS, RuleKind.ENDPOINT_ERRORS)
-
-_PASSING = ("08", "40", "53", "57")
-"""Classes of Postgres errors that are not the statement's fault: connection, rollback, resources, operator."""
-
-log = structlog.get_logger(__name__)
 
 
 def evaluate_ended_checks(database: Database) -> int:
@@ -47,7 +37,7 @@ def evaluate_ended_checks(database: Database) -> int:
     with database.transaction() as session:
         waiting = deployments_with_ended_checks(session)
     done = 0
-    for deployment_no in _in_turn(waiting):
+    for deployment_no in in_turn(waiting):
         while True:
             with database.transaction() as session:
                 if not try_lock_alerts(session, deployment_no):
@@ -60,7 +50,7 @@ def evaluate_ended_checks(database: Database) -> int:
                 if check_no is None:
                     break
                 for no in rule_nos(session, deployment_no, AFTER_CHECKS):
-                    _run_guarded(session, partial(_apply_rule_to_check, session, no, check_no), rule_no=no, check_no=check_no)
+                    run_guarded(session, partial(_apply_rule_to_check, session, no, check_no), rule_no=no, check_no=check_no)
             done += 1
     return done
 
@@ -73,19 +63,14 @@ def evaluate_passing_time(database: Database) -> None:
     """
     with database.transaction() as session:
         concerned = deployments_to_revisit(session)
-    for deployment_no in _in_turn(concerned):
+    for deployment_no in in_turn(concerned):
         with database.transaction() as session:
             if try_lock_alerts(session, deployment_no) and hold_deployment(session, deployment_no):
                 for no in rule_nos(session, deployment_no, [RuleKind.STALE_DATA]):
-                    _run_guarded(session, partial(_judge_silence, session, no), rule_no=no)
-                for no in rule_nos(session, deployment_no, AFTER_CHECKS):
-                    _run_guarded(session, partial(_resolve_unwatched, session, no, deployment_no), rule_no=no)
-                _run_guarded(session, partial(remind, session, deployment_no), deployment_no=deployment_no)
-
-
-def _in_turn(deployment_nos: list[int]) -> list[int]:
-    """Returns the deployments in a new random order: an error of the database ends the round, and must not always cut off the same ones."""
-    return random.sample(deployment_nos, len(deployment_nos))
+                    run_guarded(session, partial(_judge_silence, session, no), rule_no=no)
+                for no in rule_nos(session, deployment_no, [*AFTER_CHECKS, RuleKind.EVIDENCE]):
+                    run_guarded(session, partial(_resolve_unwatched, session, no, deployment_no), rule_no=no)
+                run_guarded(session, partial(remind, session, deployment_no), deployment_no=deployment_no)
 
 
 def _apply_rule_to_check(session: Session, rule_no: int, check_no: int) -> None:
@@ -116,23 +101,3 @@ def _resolve_unwatched(session: Session, rule_no: int, deployment_no: int) -> No
     for alert in unresolved_of_rule(session, rule_no):
         if not is_watched(alert.subject, watch):
             end(session, alert, Resolution.NO_LONGER_WATCHED)
-
-
-def _run_guarded(session: Session, step: Callable[[], None], **about: object) -> None:
-    """Does one step; if a bug breaks it, the step is rolled back, and the other steps are done all the same.
-
-    So neither a check nor a rule can block all alerts permanently. The next check makes up for a missed step, because it judges again.
-    """
-    try:
-        with session.begin_nested():
-            step()
-    except Unavailable:
-        raise
-    except Exception as error:  # an unforeseen error in one step must not end the others: logged with its traceback
-        # The database's own fault, not the statement's: the same step may succeed the next time.
-        if isinstance(error, DBAPIError):
-            state = error.orig.sqlstate if isinstance(error.orig, PostgresError) else None
-            may_pass = isinstance(error, OperationalError) and (state is None or state.startswith(_PASSING))
-            if error.connection_invalidated or may_pass:
-                raise
-        log.exception("alerts_broke", **about)

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from ..domain.checks import CheckRun, Measurement
+from ..evidence.nulls import Direction
+from ..metrics.catalogue import CATALOGUE
+from ..tracking.looking import ComparisonState, DeploymentEvidence
 from ..views.figures import judged_figure, sentence_of, statements_of
 
 Facts = dict[str, object]
@@ -26,6 +29,36 @@ def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int,
         "scope": measurement.scope.value,
         "details": measurement.details.to_json(),
     }
+
+
+def facts_of_evidence(found: ComparisonState, evidence: DeploymentEvidence) -> Facts:
+    """Returns the facts of an alarm: onset with its range, interval, evidence, and the versions that they are about."""
+    sentence = f"{CATALOGUE[found.metric].title} of {found.group} ({found.attribute}, {found.data} data) is {found.words}."
+    if found.earliest is not None and found.latest is not None:
+        sentence += f" The change began between {found.earliest:%Y-%m-%d %H:%M} and {found.latest:%Y-%m-%d %H:%M} UTC."
+    times = {name: getattr(found, name) for name in ("since", "earliest", "latest", "alarm_at")}
+    lower, upper = found.interval
+    return {
+        "sentence": sentence,
+        "at": None if found.until is None else found.until.isoformat(),
+        **{name: None if time is None else time.isoformat() for name, time in times.items()},
+        "direction": found.direction.value,
+        "lower_limit": found.limit if found.direction is Direction.BELOW else None,
+        "upper_limit": found.limit if found.direction is Direction.ABOVE else None,
+        "interval": [lower, upper],
+        "log_evidence": found.log_evidence,
+        "log_threshold": found.log_threshold,
+        "false_alarm_hours": evidence.monitor.evidence.false_alarm_hours,
+        "comparison_id": found.figure_id,
+        "monitor_version": evidence.monitor.version,
+        "model_revision": evidence.model_revision,
+    }
+
+
+def facts_of_fair_evidence(found: ComparisonState) -> Facts:
+    """Returns the facts of the end of an alarm."""
+    sentence = f"Enough evidence has accumulated that {CATALOGUE[found.metric].title.lower()} of {found.group} is back inside its limit."
+    return {"sentence": sentence, "at": None if found.until is None else found.until.isoformat()}
 
 
 def facts_of_failures(failed: Sequence[CheckRun], *, in_a_row: int, since: datetime) -> Facts:

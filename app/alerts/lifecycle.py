@@ -3,7 +3,7 @@
 import structlog
 from sqlalchemy.orm import Session
 
-from ..domain.alerts import Alert, AlertState, Event, Resolution, Rule, Subject, VerdictCondition
+from ..domain.alerts import Alert, AlertState, Event, EvidenceCondition, Resolution, Rule, Subject, VerdictCondition
 from ..domain.checks import CheckRun, Scope
 from ..errors import Conflict
 from ..store.alerts.alert_rules import delete_rule, lock_alerts
@@ -85,6 +85,8 @@ def settle(session: Session, before: Rule, after: Rule) -> None:
                 and subject.metric in condition.metrics
                 and (condition.attributes is None or subject.attribute in condition.attributes)
             )
+        if is_covered and isinstance(condition, EvidenceCondition):
+            is_covered = condition.covers(subject)
         if not is_covered:
             end(session, alert, Resolution.RULE_CHANGED)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from ..errors import FieldProblem
-from .alerts import RuleContent, StaleDataCondition, VerdictCondition
+from .alerts import EvidenceCondition, RuleContent, StaleDataCondition, VerdictCondition
 from .checks import DataSet, Scope
 from .comparisons import Comparison
 from .deployments import RecordSchema
@@ -24,6 +24,9 @@ MAX_HOURS = 8760
 CHECKED_DATA = tuple(data for data in DataSet if data is not DataSet.TRAINING)
 """Data sets that checks measure on; training data are measured when they are uploaded."""
 
+EVIDENCE_DATA = (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.FEEDBACK)
+"""Data sets that evidence is collected on."""
+
 ScopesOf = Callable[[str, DataSet], Collection[str]]
 """Function that returns the scopes of a metric on a data set; none if it is not measured there."""
 
@@ -39,6 +42,8 @@ def rule_problems(content: RuleContent, *, schema: RecordSchema, known_metrics: 
     condition = content.condition
     if isinstance(condition, StaleDataCondition):
         return [*found, *check_bounds("condition.hours", condition.hours, MAX_HOURS)]
+    if isinstance(condition, EvidenceCondition):
+        return [*found, *_check_evidence_condition(condition, schema, known_metrics)]
     found += check_bounds("condition.checks_in_a_row", condition.checks_in_a_row, MAX_IN_A_ROW)
     if isinstance(condition, VerdictCondition):
         found += _check_verdict_condition(condition, schema, known_metrics, scopes_of)
@@ -68,16 +73,34 @@ def _check_verdict_condition(
             message = f"{metric!r} has no figure of the scope {condition.scope} on {listed}; choose another scope or data set"
             yield FieldProblem(place, message)
 
-    attributes = condition.attributes or ()
-    problems = [] if condition.attributes is None else list(_check_list("condition.attributes", attributes, MAX_ATTRIBUTES))
+    yield from _check_attributes(condition.attributes, schema)
+    if condition.scope not in (Scope.GROUP, Scope.WORST):
+        yield FieldProblem("condition.scope", "must be group or worst")
+
+
+def _check_evidence_condition(condition: EvidenceCondition, schema: RecordSchema, known_metrics: Collection[str]) -> Iterator[FieldProblem]:
+    yield from _check_list("condition.data", condition.data, len(EVIDENCE_DATA))
+    yield from (
+        FieldProblem(f"condition.data[{index}]", f"must be one of {', '.join(EVIDENCE_DATA)}: no evidence is collected on other data")
+        for index, data in enumerate(condition.data)
+        if data not in EVIDENCE_DATA
+    )
+    problems = [] if condition.metrics is None else list(_check_list("condition.metrics", condition.metrics, MAX_METRICS))
     yield from problems
-    for index, attribute in enumerate(() if problems else attributes):
+    for index, metric in enumerate(() if problems else condition.metrics or ()):
+        if metric not in known_metrics:
+            yield FieldProblem(f"condition.metrics[{index}]", f"{metric[:100]!r} {unknown_metric(metric, known_metrics)}")
+    yield from _check_attributes(condition.attributes, schema)
+
+
+def _check_attributes(attributes: Sequence[str] | None, schema: RecordSchema) -> Iterator[FieldProblem]:
+    problems = [] if attributes is None else list(_check_list("condition.attributes", attributes, MAX_ATTRIBUTES))
+    yield from problems
+    for index, attribute in enumerate(() if problems else attributes or ()):
         unknown = (part for part in Comparison.from_label(attribute).features if schema.column(part) is None)
         for part in unknown:
             message = f"{part[:200]!r} is neither a feature nor a meta field of the deployment"
             yield FieldProblem(f"condition.attributes[{index}]", message)
-    if condition.scope not in (Scope.GROUP, Scope.WORST):
-        yield FieldProblem("condition.scope", "must be group or worst")
 
 
 def _check_list(place: str, items: Sequence[str], most: int, *, least: int = 1) -> Iterator[FieldProblem]:

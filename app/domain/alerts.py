@@ -14,6 +14,7 @@ class RuleKind(StrEnum):
     """The subject of a rule."""
 
     VERDICT = "verdict"
+    EVIDENCE = "evidence"
     STALE_DATA = "stale_data"
     FAILED_CHECKS = "failed_checks"
     ENDPOINT_ERRORS = "endpoint_errors"
@@ -39,6 +40,7 @@ class Resolution(StrEnum):
 
     RECOVERED = "recovered"
     NO_LONGER_WATCHED = "no_longer_watched"
+    SUPERSEDED = "superseded"
     RULE_CHANGED = "rule_changed"
     RULE_DISABLED = "rule_disabled"
     RULE_DELETED = "rule_deleted"
@@ -87,10 +89,25 @@ class EndpointErrorsCondition:
     checks_in_a_row: int = 1
 
 
-Condition: TypeAlias = VerdictCondition | StaleDataCondition | FailedChecksCondition | EndpointErrorsCondition
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceCondition:
+    """Enough evidence has accumulated that a metric is beyond a limit. `metrics` and `attributes` None = all."""
+
+    data: tuple[DataSet, ...] = (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.FEEDBACK)
+    metrics: tuple[str, ...] | None = None
+    attributes: tuple[str, ...] | None = None
+
+    def covers(self, subject: "Subject") -> bool:
+        """Returns whether the rule is about that subject."""
+        of_metric = self.metrics is None or subject.metric in self.metrics
+        return subject.data in self.data and of_metric and (self.attributes is None or subject.attribute in self.attributes)
+
+
+Condition: TypeAlias = VerdictCondition | EvidenceCondition | StaleDataCondition | FailedChecksCondition | EndpointErrorsCondition
 
 KINDS: dict[type[Condition], RuleKind] = {
     VerdictCondition: RuleKind.VERDICT,
+    EvidenceCondition: RuleKind.EVIDENCE,
     StaleDataCondition: RuleKind.STALE_DATA,
     FailedChecksCondition: RuleKind.FAILED_CHECKS,
     EndpointErrorsCondition: RuleKind.ENDPOINT_ERRORS,

@@ -3,6 +3,7 @@
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
+from ..alerts.accumulated import evaluate_evidence
 from ..alerts.evaluating import evaluate_ended_checks, evaluate_passing_time
 from ..errors import Unavailable
 from ..store.database.engine import Database
@@ -17,9 +18,13 @@ log = structlog.get_logger(__name__)
 
 
 def look_for_ended_checks(database: Database) -> None:
-    """Evaluates the alerts of the checks that ended. If the database is away, the next call tries again."""
+    """Evaluates the alerts of the checks that ended, and of the evidence that has changed.
+
+    If the database is away, the next call tries again.
+    """
     try:
         done = evaluate_ended_checks(database)
+        evaluate_evidence(database)
     except (Unavailable, SQLAlchemyError) as error:
         log.warning("alerts_delayed", error=str(error))
         return

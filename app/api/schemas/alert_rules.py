@@ -12,6 +12,7 @@ from ...domain.alerts import (
     AlertingVerdict,
     Condition,
     EndpointErrorsCondition,
+    EvidenceCondition,
     FailedChecksCondition,
     Rule,
     RuleContent,
@@ -79,6 +80,27 @@ class VerdictConditionIn(In):
         )
 
 
+class EvidenceConditionIn(In):
+    """Enough evidence has accumulated that a metric is beyond a limit. Members that are left out get their default."""
+
+    kind: Literal["evidence"]
+    data: list[Annotated[DataSet, Field(strict=False)]] = Field(
+        default=list(EvidenceCondition().data), description="On which data sets: payload, balanced, feedback."
+    )
+    metrics: list[str] | None = Field(default=None, description="Keys of the catalogue. Left out: all that evidence is collected on.")
+    attributes: list[str] | None = Field(
+        default=None, description="Attributes, or intersections as their names joined by ' × '. Left out: all that the monitor has."
+    )
+
+    def to_domain(self) -> Condition:
+        """Returns the condition, not yet checked."""
+        return EvidenceCondition(
+            data=tuple(self.data),
+            metrics=None if self.metrics is None else tuple(self.metrics),
+            attributes=None if self.attributes is None else tuple(self.attributes),
+        )
+
+
 class StaleDataConditionIn(In):
     """No payload record is logged."""
 
@@ -113,7 +135,7 @@ class EndpointErrorsConditionIn(In):
 
 
 AnyCondition = Annotated[
-    VerdictConditionIn | StaleDataConditionIn | FailedChecksConditionIn | EndpointErrorsConditionIn,
+    VerdictConditionIn | EvidenceConditionIn | StaleDataConditionIn | FailedChecksConditionIn | EndpointErrorsConditionIn,
     Field(discriminator="kind", description="When an alert is opened."),
 ]
 ChannelId = Annotated[str, Field(pattern=ID_PATTERN, examples=["risk-team"])]

@@ -1,0 +1,72 @@
+"""Applies rules about evidence: an alert opens with the detector's alarm, and is resolved by the detector of the opposite."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from sqlalchemy.orm import Session
+
+from ..domain.alerts import Alert, EvidenceCondition, Resolution, Rule, RuleKind, Subject
+from ..evidence.sentences import State
+from ..store.alerts.alert_rules import hold_deployment, rule_by_no, rule_nos, try_lock_alerts
+from ..store.alerts.alerts import unresolved_of_rule
+from ..store.database.engine import Database
+from ..store.evidence.eras import eras_with_alerts_due, take_alerts_due
+from ..tracking.looking import ComparisonState, DeploymentEvidence, look_at_evidence
+from .facts import facts_of_evidence, facts_of_fair_evidence
+from .guarding import in_turn, run_guarded
+from .lifecycle import confirm, end
+
+
+def evaluate_evidence(database: Database) -> int:
+    """Updates the alerts of all deployments whose evidence has changed, and returns their number.
+
+    Raises:
+        Unavailable: the database went away; the next call does the rest.
+    """
+    with database.transaction() as session:
+        waiting = eras_with_alerts_due(session)
+    for deployment_no in in_turn(waiting):
+        with database.transaction() as session:
+            if not try_lock_alerts(session, deployment_no) or not hold_deployment(session, deployment_no):
+                continue
+            take_alerts_due(session, deployment_no)
+            evidence = look_at_evidence(session, deployment_no)
+            if evidence is None:
+                continue
+            for no in rule_nos(session, deployment_no, [RuleKind.EVIDENCE]):
+                run_guarded(session, partial(_apply, session, no, evidence), rule_no=no)
+    return len(waiting)
+
+
+def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None:
+    rule = rule_by_no(session, rule_no)
+    condition = rule.content.condition
+    if not isinstance(condition, EvidenceCondition):
+        return
+    unresolved = {alert.subject: alert for alert in unresolved_of_rule(session, rule.no)}
+    # Another monitor version or model revision: what was found before says nothing about this one.
+    for subject, alert in list(unresolved.items()):
+        if (alert.facts.get("monitor_version"), alert.facts.get("model_revision")) != (evidence.monitor.version, evidence.model_revision):
+            end(session, alert, Resolution.SUPERSEDED)
+            del unresolved[subject]
+    by_subject: dict[Subject, list[ComparisonState]] = {}
+    for one in evidence.comparisons:
+        subject = Subject(data=one.data, metric=one.metric, attribute=one.attribute, group=one.group)
+        if one.group is not None and condition.covers(subject):
+            by_subject.setdefault(subject, []).append(one)
+    for subject, sides in by_subject.items():
+        _decide(session, rule, subject, sides, unresolved.get(subject), evidence)
+
+
+def _decide(
+    session: Session, rule: Rule, subject: Subject, sides: Sequence[ComparisonState], alert: Alert | None, evidence: DeploymentEvidence
+) -> None:
+    """Opens or resolves the alert about one figure, of which at most one side is unfair at a time."""
+    # A past hour has changed: the state is about to be computed again.
+    if any(one.is_stale for one in sides):
+        return
+    opened = [one for one in sides if one.state is State.UNFAIR]
+    if opened and alert is None:
+        confirm(session, rule, subject, facts_of_evidence(opened[0], evidence), alert=None, check=None)
+    elif not opened and alert is not None:
+        end(session, alert, Resolution.RECOVERED, facts_of_fair_evidence(sides[0]))

@@ -1,0 +1,62 @@
+"""Alerts of evidence: opened once at the alarm, resolved by the opposite, over with a new version."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from app.alerts.accumulated import evaluate_evidence
+from app.domain.alerts import Alert, EvidenceCondition, Resolution, RuleContent, RuleKind
+from app.store.alerts.alert_rules import put_rule
+from app.store.alerts.alerts import AlertFilter, alerts_page
+from app.store.database.engine import Database
+from tests.integration.tracking.worlds import START, log, update, watched, world
+from tests.scenes import HOUR, Scene
+
+
+def alerts(stage: Scene) -> list[Alert]:
+    """The alerts of evidence, oldest first."""
+    with stage.database.transaction() as session:
+        found = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), limit=100)
+    return [one for one in reversed(found) if one.kind is RuleKind.EVIDENCE]
+
+
+def stage_of(database: Database, ratios: list[float]) -> Scene:
+    """A deployment with a rule about evidence, and these hours."""
+    stage = watched(database, metrics=("disparate_impact",))
+    with database.transaction() as session:
+        put_rule(session, stage.deployment.no, "evidence", RuleContent(name="Evidence", condition=EvidenceCondition()), most=10)
+    log(stage, world(ratios, seed=1, records=120), first_no=1)
+    return stage
+
+
+def test_an_alert_opens_once_with_its_onset_and_is_resolved_by_the_opposite(database: Database) -> None:
+    stage = stage_of(database, [1.0] * 30 + [0.3] * 15 + [1.0] * 40)
+    update(stage, START + 28 * HOUR)
+    evaluate_evidence(database)
+    assert alerts(stage) == []
+
+    for hour in (36, 40, 44):
+        update(stage, START + hour * HOUR)
+        evaluate_evidence(database)
+        evaluate_evidence(database)
+    (alert,) = alerts(stage)
+    assert alert.resolved_at is None
+    assert alert.subject.group == "female"
+    assert abs((START + 30 * HOUR).timestamp() - datetime.fromisoformat(str(alert.facts["since"])).timestamp()) <= 7200
+    assert "unfair since" in str(alert.facts["sentence"])
+
+    update(stage, START + 85 * HOUR)
+    evaluate_evidence(database)
+    (alert,) = alerts(stage)
+    assert alert.resolution is Resolution.RECOVERED
+
+
+def test_another_monitor_version_supersedes_an_alert(database: Database) -> None:
+    stage = stage_of(database, [0.3] * 30)
+    update(stage, START + 30 * HOUR)
+    evaluate_evidence(database)
+    assert [one.resolution for one in alerts(stage)] == [None]
+
+    stage.watch(replace(stage.monitor(), min_records=7))
+    update(stage, START + 31 * HOUR)
+    evaluate_evidence(database)
+    assert [one.resolution for one in alerts(stage)] == [Resolution.SUPERSEDED]
