@@ -29,6 +29,7 @@ def evaluate_evidence(database: Database) -> int:
         with database.transaction() as session:
             if not try_lock_alerts(session, deployment_no) or not hold_deployment(session, deployment_no):
                 continue
+            # In the transaction that decides them, so that a crash leaves them due.
             take_alerts_due(session, deployment_no)
             evidence = look_at_evidence(session, deployment_no)
             if evidence is None:

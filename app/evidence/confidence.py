@@ -49,7 +49,7 @@ class RunningInterval:
 
 def add_hours(intervals: Sequence[RunningInterval], hours: Sequence[Hours]) -> None:
     """Adds the next hours of its chapter to each of several intervals of one scale, all of them weighed together."""
-    weighed = _weigh([(one.counts, some) for one, some in zip(intervals, hours, strict=True)], intervals[0].scale) if intervals else []
+    weighed = _weigh([one.counts for one in intervals], hours, intervals[0].scale) if intervals else []
     for interval, some, (below, above) in zip(intervals, hours, weighed, strict=True):
         # One hour after the other, as in `follow_interval`: the same sums to the last digit.
         interval.below = np.cumsum(np.vstack([interval.below, below]), axis=0)[-1]
@@ -63,7 +63,7 @@ def follow_interval(hours: Hours, scale: Scale) -> tuple[FloatArray, FloatArray]
     With 95 % probability it contains the figure after every hour at once, if the figure does not change. If it changes, the lower end is
     at most the highest and the upper end at least the lowest hourly figure, and a lower end above the upper one says that it changed.
     """
-    ((below, above),) = _weigh([(np.zeros(4), hours)], scale)
+    ((below, above),) = _weigh([np.zeros(4)], [hours], scale)
     return _find_ends(np.cumsum(below, axis=0), np.cumsum(above, axis=0), scale)
 
 
@@ -81,18 +81,18 @@ def _find_ends(below: FloatArray, above: FloatArray, scale: Scale) -> tuple[Floa
     return find_crossings(below, above, GRIDS[scale])
 
 
-def _weigh(series: Sequence[tuple[FloatArray, Hours]], scale: Scale) -> list[tuple[FloatArray, FloatArray]]:
+def _weigh(before: Sequence[FloatArray], series: Sequence[Hours], scale: Scale) -> list[tuple[FloatArray, FloatArray]]:
     """Returns for each series each hour's evidence [H, G] that the figure is below, and above, each value of the grid.
 
-    With each series come the counts [4] of the hours before it.
+    `before` are the counts [4] of the hours before each series.
     """
-    grid, sizes = GRIDS[scale], [len(hours) for _, hours in series]
-    together = join_hours([hours for _, hours in series])
+    grid, sizes = GRIDS[scale], [len(hours) for hours in series]
+    together = join_hours(series)
     # The sum over the earlier hours alone, so that the rates are chosen before the hour.
     earlier = np.concatenate(
         [
             np.column_stack([start + np.cumsum(part) - part for start, part in zip(counts, _parts(hours), strict=True)])
-            for counts, hours in series
+            for counts, hours in zip(before, series, strict=True)
         ]
     )
     monitored, reference = (earlier[:, 0] + 0.5) / (earlier[:, 1] + 1), (earlier[:, 2] + 0.5) / (earlier[:, 3] + 1)

@@ -53,6 +53,7 @@ def payload_batch(checked: CheckedPayload, plan: Plan, moments: Moments, *, ids:
         records="".join(records).encode(),
         scored_at_sent=[time is not None for time in checked.times],
         historical=moments.historical,
+        # Their hours may have been counted already.
         hours=sorted({hour_of(time or moments.now) for time in checked.times}) if moments.historical else (),
     )
 

@@ -140,6 +140,7 @@ def _tabulate(part: _Records, data: DataSet, span: Span, columns: Sequence[Mask]
     size = int((span.end - span.start) / HOUR)
     for comparison in comparisons_of(part.read.monitor):
         named, codes = part.read.compare(comparison)
+        # Negative codes would count in the hour before.
         placed = (codes >= 0) & part.counts
         cell = part.hours * len(named) + codes
         counted = np.column_stack([np.bincount(cell[placed & column], minlength=size * len(named)) for column in columns]).reshape(

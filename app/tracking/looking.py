@@ -34,7 +34,7 @@ RECENT_HOURS = 168
 class ComparisonState:
     """Evidence on one metric, group and direction after its last hour.
 
-    `figure_id` names the counts behind it. `since` lies between `earliest` and `latest`; `alarm_at` is the end of the hour of the alarm.
+    `figure_id` names its counts. `since` lies between `earliest` and `latest`; `alarm_at` is the end of the hour of the alarm.
     `evidence` and `threshold` are factors, not logarithms. `reason` says why nothing can be computed; then there is no figure.
     """
 
@@ -97,6 +97,7 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
     found: list[ComparisonState] = []
     for watched in watched_metrics(monitor):
         own = [one for one in figures if (one.key.place, one.key.metric) == (watched.place, watched.definition.metric)]
+        # Listed all the same: a missing comparison would look like a fair one.
         if era is None or not own:
             problem = None if era is None else era.problem
             found += _list_absent(watched, problem or _explain_absence(watched, monitor, has_endpoint=deployment.has_endpoint))

@@ -29,6 +29,7 @@ class FirstRecords:
     def choose(self, people: pa.ChunkedArray, rows: pa.Table) -> npt.NDArray[np.bool_]:
         """Returns which records [records] are the first of their person; the rows are in the order of the log."""
         coded = stored_cells(people).coded()
+        # Ids of people are kept as digests only.
         digests = [hashlib.blake2b(canonical(value).encode(), digest_size=16).digest() for value in coded.values]
         stored = first_records(self._session, self._era_no, digests)
         chosen = np.asarray(coded.codes == MISSING, dtype=np.bool_)

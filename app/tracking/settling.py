@@ -35,7 +35,7 @@ from .states import Course, FigureState, advance
 def settle_figures(session: Session, followed: Followed, data: DataSet, span: Span, counted: Sequence[CountedHour]) -> None:
     """Adds the figures that the counts of the span's hours show first, and marks those stale whose state rests on other counts.
 
-    Marks figures of all data stale, too, if there is one comparison more, or one less, in an hour that they have behind them.
+    Marks figures of all data stale, too, if there is one comparison more, or one less, in an hour that they have passed.
     """
     stored, lag = figures_of(session, followed.era.no), lag_of(data, followed.monitor)
     seen = _Seen.of(counted)
@@ -61,7 +61,9 @@ def settle_figures(session: Session, followed: Followed, data: DataSet, span: Sp
             remove_figure(session, figure)
         else:
             move_first_hour(session, figure, first)
+    # A new hour is after the end of every state; an hour before it has been added to, and later ones rest on it.
     stale = {one.no for one in stored if one.key.place.data is data and one.until > span.start}
+    # With another number of comparisons in a past hour its threshold was another one, for all of them.
     if births:
         stale |= {one.no for one in stored if number_hour(one.until) + lag_of(one.key.place.data, followed.monitor) > min(births)}
     mark_stale(session, stale)
@@ -89,6 +91,7 @@ def _find_first_hour(session: Session, followed: Followed, figure: StoredFigure,
     found = seen.first.get((key.place, key.group))
     if found is not None and found < figure.first_hour:
         return found
+    # A record can stop counting, if an earlier one of the same person is imported.
     was_counted = span.start <= figure.first_hour < span.end
     if was_counted and (key.place, key.group, figure.first_hour) not in seen.every:
         return first_hour_of(session, followed.era.no, key.place, key.group)
@@ -138,12 +141,13 @@ def take_forward(session: Session, followed: Followed) -> bool:
     for watched in watched_metrics(followed.monitor):
         end = end_of(session, followed, watched.place)
         own = [one for one in figures if (one.key.place, one.key.metric) == (watched.place, watched.definition.metric)]
-        behind = [one for one in own if end is not None and (one.is_stale or one.until < end)]
-        if not behind or end is None:
+        waiting = [one for one in own if end is not None and (one.is_stale or one.until < end)]
+        if not waiting or end is None:
             continue
         together: dict[datetime, list[StoredFigure]] = defaultdict(list)
-        for one in behind:
+        for one in waiting:
             together[one.first_hour if one.is_stale or not one.state else one.until].append(one)
+        # Those that are equally far share their arrays; after a change some start again while others go on.
         for start, several in together.items():
             _take_together(session, followed, watched, several, Span(start=start, end=max(start, end)), budget)
         note_progress(session, followed.era.no, alerts_due=True)
@@ -171,6 +175,7 @@ def _take_together(
 ) -> None:
     """Takes figures of one metric that are equally far over the hours of the span."""
     era_no, lag = followed.era.no, lag_of(watched.definition.data, followed.monitor)
+    # The hours before the first one that is added tell the rate that is bet on.
     with_past = Span(start=span.start - PAST_HOURS * HOUR, end=span.end)
     loaded = load_series(session, era_no, watched, with_past, [one.key.group for one in figures])
 

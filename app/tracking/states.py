@@ -43,6 +43,7 @@ class FigureState:
         """Returns the state before the first hour."""
         is_paired = watched.definition.is_paired
         interval: Interval = RunningPairedInterval.empty() if is_paired else RunningInterval.empty(watched.definition.scale)
+        # Of a limit close to the other one some alternatives are beyond that one, and left out.
         followers = []
         for limit in watched.limits:
             counts = (len(STAKES), len(STAKES)) if is_paired else (limit.bets_outside, limit.bets_inside)
@@ -124,6 +125,7 @@ def advance(courses: Sequence[Course], watched: WatchedMetric, start: int, end: 
             course.state.chapter = chapter
             is_paired = isinstance(course.state.interval, RunningPairedInterval)
             course.state.interval = RunningPairedInterval.empty() if is_paired else RunningInterval.empty(watched.definition.scale)
+        # The hour of the alarm itself belongs to the chapter before.
         begins.append(max(chapter, start))
     _go_on(courses, begins, end)
 

@@ -91,6 +91,7 @@ def update_deployment(database: Database, deployment_no: int, latest: datetime) 
         InvalidInput: the monitor cannot be applied to what was logged.
         Unavailable: the database went away.
     """
+    # Committed first: counting reads with a connection of its own, which sees only what is committed.
     with database.transaction() as session:
         match_pending_feedback(session, deployment_no)  # labels that were sent before their records
     done = 0
@@ -173,6 +174,7 @@ class _Step:
         if start >= self._latest:
             return False
         found = next_record_hour(self._session, no, Span(start=start, end=self._latest))
+        # A gap of years is passed in one step.
         until = self._latest
         if found is not None:
             span = self._bound(Span(start=found, end=min(found + MOST_HOURS * HOUR, self._latest)))
@@ -217,7 +219,7 @@ class _Step:
         with arrow_reader(self._database.url) as reader:
             counted = (count_payload if is_payload else count_labels)(reader, self._followed, span, people)
         if people is not None:
-            # This very hour has just been counted; its labels have not.
+            # Hours that were counted with a record that counts no more.
             note_changed_hours(self._session, self._followed.deployment.no, sorted(people.displaced))
         starts_at = self._era.starts_at or BEGINNING
         self._store(data, span, [one for one in counted if one.hour >= starts_at], is_again=is_again)

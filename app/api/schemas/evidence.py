@@ -66,7 +66,7 @@ class ComparisonEvidenceOut(Out):
 
     model_config = example(_COMPARISON)
 
-    id: str | None = Field(description="Names the counts behind it, see `…/evidence/{id}/hours`; null while there are none.")
+    id: str | None = Field(description="Names its counts, see `…/evidence/{id}/hours`; null while there are none.")
     data: DataSet
     attribute: str = Field(description="The attribute, or several joined by ' × ' for an intersection.")
     features: list[str] = Field(description="The attribute's columns, one or several.")
@@ -98,7 +98,7 @@ class ComparisonEvidenceOut(Out):
 
 
 class EvidenceOut(Out):
-    """Evidence of a deployment under the present monitor version and model revision; with another one it begins anew."""
+    """Evidence of a deployment under the present monitor version and model revision; with another one it begins again."""
 
     model_config = example(_EVIDENCE)
 

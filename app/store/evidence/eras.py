@@ -1,4 +1,4 @@
-"""Eras: one monitor version with one model revision. Evidence begins anew with each."""
+"""Eras: one monitor version with one model revision. Evidence begins again with each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -43,6 +43,7 @@ def replace_hours(session: Session, era_no: int, data: DataSet, span: Span, coun
     )
     stored = {(row.attribute, row.hour): row.cells for row in session.scalars(select(EvidenceHourRow).where(*of_span))}
     session.expire_all()
+    # The same import sent twice notes its hours twice, and nothing has changed.
     if stored == {(one.place.attribute, one.hour): one.cells for one in counted}:
         return False
     session.execute(delete(EvidenceHourRow).where(*of_span).execution_options(synchronize_session=False))

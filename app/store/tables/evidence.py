@@ -10,7 +10,7 @@ from .base import Json, Row
 
 
 class EvidenceEraRow(Row):
-    """One monitor version with one model revision: evidence begins anew with each.
+    """One monitor version with one model revision: evidence begins again with each.
 
     `starts_at` is the first hour that counts; NULL: every hour does. Hours before `counted_until` are counted, and of those before
     `labels_until` the labels. `late_labels` arrived after their horizon and were left out. `problem` says why nothing can be counted.

@@ -1,4 +1,4 @@
-"""The state of comparisons in worlds whose truth is known, and the hours behind it."""
+"""The state of comparisons in worlds whose truth is known, and its hours."""
 
 from dataclasses import replace
 
@@ -58,7 +58,7 @@ def test_a_model_inside_its_limits_is_not_called_unfair(database: Database, seed
     assert {one.state for one in look(stage).values()} <= {State.SHOWN_FAIR, State.UNDECIDED}
 
 
-def test_a_monitor_version_and_a_model_revision_begin_anew(database: Database) -> None:
+def test_a_monitor_version_and_a_model_revision_begin_again(database: Database) -> None:
     stage = watched(database, metrics=("disparate_impact",))
     log(stage, world([0.3] * 40, seed=5), first_no=1)
     update(stage, START + 40 * HOUR)
