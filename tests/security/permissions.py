@@ -84,7 +84,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
     Rule(Needed.READ, Reach.DEPLOYMENT): (
         *("readDeployment", "readFairnessMonitor", "listRecommendedMonitors", "listLoggingSnippets", "listDeploymentActivities"),
         *("listPayloadRecords", "readPayloadRecord", "readTrainingData", "measureTrainingData", "listCorrelatedFeatures"),
-        *("listChecks", "readCheck", "listCheckViews", "readCheckView", "listMeasurements"),
+        *("listChecks", "readCheck", "listCheckViews", "readCheckView", "listMeasurements", "readEvidence", "listEvidenceHours"),
         *("chartSeries", "chartVolume", "specifyCheckChart", "chartCheck"),
         *("reportCheck", "reportPeriod", "exportCheckMeasurements", "exportMeasurements"),
         *("readMitigation", "listMitigationProfiles", "readMitigationProfile", "listBiasDetectors"),

@@ -1,0 +1,69 @@
+"""Evidence over HTTP."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+from app.clock import hour_of
+from app.tracking.updating import update_evidence
+from tests.service import RunningService
+
+COLUMNS = [{"name": "sex", "type": "string", "kind": "categorical"}]
+DEPLOYMENT = {
+    "id": "loans",
+    "name": "Loans",
+    "problem_type": "binary",
+    "features": COLUMNS,
+    "outputs": {"prediction": "approved"},
+    "model_revision": "1",
+}
+MONITOR = {
+    "favourable": [1],
+    "unfavourable": [0],
+    "attributes": [{"feature": "sex", "monitored": ["female"], "reference": ["male"]}],
+    "metrics": ["disparate_impact"],
+}
+PATH = "/v1/deployments/loans/evidence"
+
+
+def test_an_import_is_counted_and_every_hour_of_a_comparison_can_be_read(service: RunningService) -> None:
+    client = service.client
+    assert client.post("/v1/deployments", json=DEPLOYMENT).status_code == 201
+    assert client.get(PATH).status_code == 409
+    assert client.put("/v1/deployments/loans/fairness-monitor", json=MONITOR).status_code == 200
+    assert {one["reason"] for one in client.get(PATH).json()["comparisons"]} >= {"no record of a monitored group was logged yet"}
+
+    start = hour_of(datetime.now(UTC)) - timedelta(hours=6)
+    for times in (1, 2):  # the second import goes into hours that are counted
+        records = [
+            {
+                "id": f"{times}-{hour}-{no}",
+                "features": {"sex": sex},
+                "prediction": int(no % 3 > 0),
+                "scored_at": (start + timedelta(hours=hour)).isoformat(),
+            }
+            for hour in range(4)
+            for no in range(12)
+            for sex in (("female", "male")[no % 2],)
+        ]
+        sent = client.post(
+            "/v1/deployments/loans/payload-records?historical=true",
+            content=json.dumps({"records": records}),
+            headers={"content-type": "application/json"},
+        )
+        assert sent.status_code < 300, sent.text
+        update_evidence(service.database, grace=timedelta(seconds=30))
+
+    answer = client.get(PATH, params={"limit": 1}).json()
+    (below,) = answer["comparisons"]
+    assert (below["attribute"], below["group"], below["reference"], below["direction"]) == ("sex", "female", "male", "below")
+    assert below["state"] == "undecided"
+    assert below["words"].startswith("undecided")
+    assert answer["next_cursor"] is not None
+    following = client.get(PATH, params={"limit": 1, "cursor": answer["next_cursor"]}).json()["comparisons"][0]
+    assert following["direction"] == "above"
+
+    hours = client.get(f"{PATH}/{below['id']}/hours", params={"limit": 2}).json()
+    assert [one["monitored_records"] for one in hours["hours"]] == [12, 12]
+    rest = client.get(f"{PATH}/{below['id']}/hours", params={"cursor": hours["next_cursor"]}).json()
+    assert [one["monitored_records"] for one in rest["hours"]][:2] == [12, 12]
+    assert client.get(f"{PATH}/nothing/hours").status_code == 404
