@@ -97,8 +97,9 @@ def end_pauses(session: Session, channel: Channel) -> None:
     """Ends the pauses of what waits for the channel: it was changed, or a test has reached it."""
     # Not the one that is being sent: its `claimable_at` is the end of its lease.
     waiting = (NotificationRow.channel_no == channel.no, NotificationRow.claimable_at > func.now(), NotificationRow.lease_token.is_(None))
-    nos = select(NotificationRow.no).where(*waiting).order_by(NotificationRow.no).with_for_update()
-    statement = update(NotificationRow).where(NotificationRow.no.in_(nos)).values(claimable_at=func.now())
+    # A common table expression, as in `forget_old`.
+    locked = select(NotificationRow.no).where(*waiting).order_by(NotificationRow.no).with_for_update().cte("locked")
+    statement = update(NotificationRow).where(NotificationRow.no.in_(select(locked.c.no))).values(claimable_at=func.now())
     session.execute(statement.execution_options(synchronize_session=False))
 
 
@@ -143,11 +144,14 @@ def forget_old(session: Session, *, kept: timedelta) -> int:
     Looks at the oldest ones only: what is older than that is over, because it was sent or given up long before.
     """
     is_open = exists().where(AlertRow.no == NotificationRow.alert_no, AlertRow.resolved_at.is_(None))
-    oldest = select(NotificationRow.no).where(~is_open).order_by(NotificationRow.no).limit(FORGOTTEN_AT_ONCE)
+    # Common table expressions, because Postgres may run a subquery again for each row: minutes for a thousand, if its statistics are old.
+    oldest = select(NotificationRow.no).where(~is_open).order_by(NotificationRow.no).limit(FORGOTTEN_AT_ONCE).cte("oldest")
+    oldest = oldest.prefix_with("MATERIALIZED", dialect="postgresql")
     is_old = (NotificationRow.created_at < func.now() - kept, NotificationRow.claimable_at.is_(None))
     # Another process may be at it, or a deployment is being deleted with its own.
-    free = select(NotificationRow.no).where(NotificationRow.no.in_(oldest), *is_old).with_for_update(skip_locked=True)
-    statement = delete(NotificationRow).where(NotificationRow.no.in_(free)).returning(NotificationRow.no)
+    locked = select(NotificationRow.no).where(NotificationRow.no.in_(select(oldest.c.no)), *is_old).with_for_update(skip_locked=True)
+    free = locked.cte("free")
+    statement = delete(NotificationRow).where(NotificationRow.no.in_(select(free.c.no))).returning(NotificationRow.no)
     return len(session.scalars(statement.execution_options(synchronize_session=False)).all())
 
 

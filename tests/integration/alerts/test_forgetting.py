@@ -94,7 +94,8 @@ def test_notifications_that_are_over_are_forgotten_after_their_time_if_their_ale
     assert [one.state for one in sent_to(database, channel)] == [NotificationState.WAITING]
 
 
-def test_the_old_ones_are_forgotten_a_few_at_a_time(database: Database) -> None:
+@pytest.mark.parametrize("plan", ["any", "loops only"])
+def test_the_old_ones_are_forgotten_a_few_at_a_time(database: Database, plan: str) -> None:
     history = History(database)
     history.ends(0, {"female": "unfair"})
     history.evaluate()
@@ -108,6 +109,9 @@ def test_the_old_ones_are_forgotten_a_few_at_a_time(database: Database) -> None:
     counts = []
     for _ in range(3):
         with database.transaction() as session:
+            if plan == "loops only":  # as with statistics from before the rows; a subquery run for each row then took minutes
+                session.execute(text("SET LOCAL enable_hashjoin = off"))
+                session.execute(text("SET LOCAL enable_mergejoin = off"))
             counts.append(forget_old(session, kept=KEPT))
 
     assert counts == [FORGOTTEN_AT_ONCE, 201, 0]
