@@ -115,7 +115,7 @@ class OrderedHybrids:
     @property
     def masks(self) -> IntArray:
         """Returns the masks on the way from the reference record to the monitored one [pairs, 2 · (players - 1)]."""
-        return np.concatenate([_masks_along(order)[:, :-1] for order in self._both()], axis=1)
+        return np.concatenate([np.cumsum(np.int64(1) << order, axis=1)[:, :-1] for order in self._both()], axis=1)
 
     def attribute(self, answered: Answered) -> FloatArray:
         """Returns each player's contribution in each pair [pairs, players]; see `HybridPlan`."""
@@ -130,7 +130,3 @@ class OrderedHybrids:
 
     def _both(self) -> tuple[IntArray, IntArray]:
         return self.orders, self.orders[:, ::-1]
-
-
-def _masks_along(orders: IntArray) -> IntArray:
-    return np.cumsum(np.int64(1) << orders, axis=1)

@@ -63,7 +63,8 @@ def phrase_evidence(one: ComparisonEvidence) -> str:
     is_below = one.direction is (Direction.ABOVE if one.metric == "accuracy_difference" else Direction.BELOW)
     claim = below if is_below else above
     earlier = [episode for episode in one.episodes if episode.resolved is not None]
-    history = f" It was found unfair {_times(len(earlier))} before, and back inside the limit since." if earlier else ""
+    times = "once" if len(earlier) == 1 else f"{len(earlier)} times"
+    history = f" It was found unfair {times} before, and back inside the limit since." if earlier else ""
     if one.state is State.UNFAIR and one.since and one.alarm_at:
         return (
             f"{group}: the {rate} is {claim} since {format_time(one.since)}{_format_range(one)}; "
@@ -155,10 +156,6 @@ def _format_range(one: ComparisonEvidence) -> str:
     if one.earliest is None or one.latest is None or one.earliest == one.latest:
         return ""
     return f" (between {format_time(one.earliest)} and {format_time(one.latest)})"
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
 
 
 def _format(number: float) -> str:

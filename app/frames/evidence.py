@@ -20,7 +20,7 @@ from ..evidence.nulls import Direction, Limit, Scale
 from ..evidence.planning import Progress, expect_more_hours
 from ..evidence.selection import flag_groups
 from ..evidence.sentences import State
-from .columns import Codes, column_of
+from .columns import column_of
 from .grouping import Grouping, group_records
 from .outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, outcomes_of, same_label
 from .times import HourNumbers, first_of_each, hours_of
@@ -206,14 +206,10 @@ def count_hours_of(hours: HourNumbers, grouping: Grouping, place: int, figure: F
     references = [position for position, group in enumerate(grouping.groups) if group.role == "reference"]
 
     def count(codes: Sequence[int], which: npt.NDArray[np.bool_]) -> FloatArray:
-        return np.bincount(hours.numbers[which & _is_in(grouping.codes, codes)], minlength=hours.hours).astype(np.float64)
+        return np.bincount(hours.numbers[which & np.isin(grouping.codes, codes)], minlength=hours.hours).astype(np.float64)
 
     total = counted & figure.total
     return Hours(*(Side(count(codes, total & figure.part), count(codes, total)) for codes in ([place], references)))
-
-
-def _is_in(codes: Codes, some: Sequence[int]) -> npt.NDArray[np.bool_]:
-    return np.isin(codes, some)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
