@@ -11,7 +11,7 @@ import numpy as np
 from app.attribution.bins import bin_numbers
 from app.attribution.hybrids import count_hybrids, usual_pairs
 from app.attribution.parts import divide_difference
-from tests.unit.attribution.worlds import SHARES, approve, carry, count_covered, draw_one_number, draw_window
+from tests.builders.attribution_worlds import SHARES, approve, carry, count_covered, draw_one_number, draw_window
 
 
 @dataclass(frozen=True)

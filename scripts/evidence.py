@@ -20,8 +20,8 @@ from app.evidence.hours import FloatArray, Hours, Side, count_hours
 from app.evidence.nulls import SMALLEST_RATE, Direction, Limit, Scale
 from app.evidence.paired_bets import PairedHours, weigh_pairs_against_fairness
 from app.evidence.selection import flag_groups
-from tests.unit.evidence.oracle import exact_terms
-from tests.unit.evidence.worlds import ABOVE, BELOW, follow_months, simulate
+from tests.builders.evidence_hours import ABOVE, BELOW, follow_months, simulate
+from tests.builders.exact_e_values import exact_terms
 
 HOURS = 2_000
 CHANGE = 300

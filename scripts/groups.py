@@ -17,9 +17,9 @@ from app.evidence.hours import Hours, Side
 from app.evidence.planning import Traffic
 from app.scan.confirming import ALPHA, Candidate, follow_candidate
 from app.scan.scanning import Subgroup, scan_cells
-from tests.unit.evidence.worlds import BELOW, follow_months, simulate
-from tests.unit.scan.brute_force import score_every_subgroup
-from tests.unit.scan.worlds import draw_codes, draw_table, is_planted
+from tests.builders.brute_force import score_every_subgroup
+from tests.builders.evidence_hours import BELOW, follow_months, simulate
+from tests.builders.planted_tables import draw_codes, draw_table, is_planted
 
 PLANTED = {0: (1, 2), 2: (0,)}
 WHOLE = ((1, 2), None, (0,))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.docs_pages import DOCS, PAGES, REPOSITORY, blocks, name_of, section, table
+from tests.builders.docs_pages import DOCS, PAGES, REPOSITORY, blocks, name_of, section, table
 
 APP = REPOSITORY / "app"
 ARCHITECTURE = DOCS / "ARCHITECTURE.md"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.docs_pages import DOCS, FENCE, REPOSITORY, name_of, table
+from tests.builders.docs_pages import DOCS, FENCE, REPOSITORY, name_of, table
 
 STYLE = DOCS / "STYLE.md"
 

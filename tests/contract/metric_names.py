@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from tests.contract.docs_pages import DOCS, table
+from tests.builders.docs_pages import DOCS, table
 
 PAGE = DOCS / "concepts" / "metric-names.md"
 TOOLS = ("AIF360", "Clarify", "OpenScale", "fairlearn")

@@ -17,7 +17,8 @@ from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.values import Range, label_of
 from app.records.grouping import Group
 from app.store.database.engine import Database
-from tests.contract.test_golden_over_http import EXACT, ended, working
+from tests.builders.workers import ended, working
+from tests.contract.parity import EXACT
 from tests.models.serving import serve
 from tests.service import RunningService, running_service
 

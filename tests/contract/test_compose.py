@@ -8,7 +8,7 @@ import yaml
 
 from app import VERSION
 from app.settings import Settings
-from tests.contract.docs_pages import REPOSITORY
+from tests.builders.docs_pages import REPOSITORY
 
 COMPOSE: dict[str, Any] = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text(encoding="utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]

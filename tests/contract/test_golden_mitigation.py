@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from app.store.database.engine import Database
-from tests.contract.test_golden_over_http import log_native, registered
+from tests.builders.golden_http import log_native, registered
 from tests.golden import golden
 from tests.models.logistic import LogisticModel
 from tests.models.serving import serve

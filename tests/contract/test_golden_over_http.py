@@ -4,103 +4,20 @@ The expected figures are the golden values of OpenScale's definitions; the model
 """
 
 import json
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.checks.check import perform_check
-from app.mitigation.window.mitigating import mitigate_window
-from app.schedule.worker import Worker
 from app.store.database.engine import Database
+from tests.builders.golden_http import log_fields_values, log_native, registered
+from tests.builders.workers import ended, working
 from tests.golden import golden
 from tests.models.logistic import LogisticModel
-from tests.models.serving import ModelServer, serve
-from tests.scenes import PlainSealer, golden_columns, golden_rows
+from tests.models.serving import serve
 from tests.service import RunningService, running_service
 
 EXACT = 1e-9
-BATCH = 5_000
-
-
-@contextmanager
-def working(database: Database) -> Iterator[None]:
-    """A worker beside the service."""
-    stop = threading.Event()
-    perform = partial(perform_check, database=database, sealer=PlainSealer(), further=mitigate_window)
-    worker = Worker(database, perform, concurrency=1)
-    thread = threading.Thread(target=worker.run, args=(stop,))
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
-def registered(service: RunningService, case: str, server: ModelServer) -> tuple[str, list[dict[str, Any]]]:
-    """A deployment of the golden model with its monitor; its address and its rows."""
-    model = json.loads((golden(case) / "model.json").read_text())
-    columns = golden_columns(model, [term["feature"] for term in model["terms"] if term["type"] == "numeric"])
-    address = f"/v1/deployments/{case.lower()}"
-    deployment = {
-        "id": case.lower(),
-        "name": case,
-        "problem_type": "binary",
-        "features": [{"name": column.name, "type": column.type, "kind": column.kind} for column in columns],
-        "outputs": {"prediction": "prediction", "probability": "probability"},
-        "endpoint": {"url": server.url},
-    }
-    attributes = [
-        {"feature": entry["config"]["attribute"], **{key: entry["config"][key] for key in ("monitored", "reference", "threshold")}}
-        for entry in json.loads((golden(case) / "openscale.json").read_text()).values()
-    ]
-    monitor = {"favourable": [1], "unfavourable": [0], "attributes": attributes, "min_records": 100, "max_records": 20_000}
-    assert service.client.post("/v1/deployments", json=deployment).status_code == 201
-    assert service.client.put(f"{address}/fairness-monitor", json=monitor).status_code == 200
-    return address, golden_rows(golden(case), columns)
-
-
-def log_native(service: RunningService, address: str, rows: list[dict[str, Any]], names: list[str]) -> None:
-    for start in range(0, len(rows), BATCH):
-        records = [
-            {
-                "id": row["id"],
-                "features": {name: row[name] for name in names},
-                "prediction": row["prediction"],
-                "probability": row["probability"],
-            }
-            for row in rows[start : start + BATCH]
-        ]
-        receipt = service.client.post(f"{address}/payload-records", json={"records": records}).json()
-        assert (receipt["accepted"], receipt["rejected"]) == (len(records), 0)
-
-
-def log_fields_values(service: RunningService, address: str, rows: list[dict[str, Any]], names: list[str]) -> None:
-    for start in range(0, len(rows), BATCH):
-        part = rows[start : start + BATCH]
-        body = {
-            "scoring_id": f"batch-{start}",
-            "request": {"fields": names, "values": [[row[name] for name in names] for row in part]},
-            "response": {"fields": ["prediction", "probability"], "values": [[row["prediction"], row["probability"]] for row in part]},
-        }
-        receipt = service.client.post(f"{address}/payload-records", json=body).json()
-        assert (receipt["accepted"], receipt["rejected"]) == (len(part), 0)
-
-
-def ended(service: RunningService, address: str, check: dict[str, Any]) -> dict[str, Any]:
-    """The check, once it is over."""
-    for _ in range(600):
-        found: dict[str, Any] = service.client.get(f"{address}/checks/{check['id']}").json()
-        if found["state"] not in {"queued", "running"}:
-            return found
-        time.sleep(0.1)
-    raise AssertionError(found)
 
 
 def read(service: RunningService, address: str, **filters: str) -> dict[str, Any]:

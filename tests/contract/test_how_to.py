@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.docs_pages import DOCS, REPOSITORY, blocks, links, steps
-from tests.contract.test_docs import TOOLS, run_and_compare
+from tests.builders.docs_pages import DOCS, REPOSITORY, blocks, links, steps
+from tests.builders.docs_steps import TOOLS, run_and_compare
 from tests.example_run import Example, running_example
 
 README = DOCS / "how-to" / "README.md"

@@ -3,7 +3,7 @@
 import pytest
 
 from app.metrics import CATALOGUE
-from tests.contract.docs_pages import REPOSITORY
+from tests.builders.docs_pages import REPOSITORY
 from tests.contract.metric_names import TOOLS, entries
 
 AIF360 = """

@@ -11,7 +11,7 @@ import pytest
 
 from app.domain.deployments import OutputFields
 from app.payloads.mlflow import MlflowCodec
-from tests.contract.docs_pages import blocks
+from tests.builders.docs_pages import blocks
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "connect-mlflow.md"
 

@@ -10,7 +10,7 @@ from app.metrics import FeedbackCells, measure_feedback, metrics_on
 from app.metrics.catalogue.metric import Across
 from app.metrics.groups import FloatArray, Role
 from app.metrics.sentences import sentence
-from tests.unit.metrics.found import found, value
+from tests.builders.results import found, value
 
 GROUPS: list[tuple[str, Role]] = [("white", "reference"), ("black", "monitored"), ("asian", "monitored"), ("other", "monitored")]
 CONFUSION = np.array([[[300, 60], [50, 190]], [[40, 6], [15, 19]], [[1, 0], [1, 2]], [[0, 2], [0, 0]]])

@@ -10,8 +10,8 @@ from app.domain.values import Range
 from app.store.database.engine import Database
 from app.views.check_views import AttributeView, CheckView, ViewKind
 from app.views.viewing import check_view
+from tests.builders.golden_scenes import attribute_of, rows_of, watched
 from tests.golden import golden
-from tests.integration.checks.test_parity import attribute_of, rows_of, watched
 from tests.models.logistic import LogisticModel
 from tests.models.serving import serve
 from tests.scenes import NOON, Result, Scene

@@ -12,8 +12,8 @@ import pytest
 
 from app.example.results import COLUMNS
 from app.store.database.engine import Database
-from tests.contract.docs_pages import DOCS, REPOSITORY, TUTORIAL, blocks, steps
-from tests.contract.test_docs import TOOLS, everything, run_and_compare
+from tests.builders.docs_pages import DOCS, REPOSITORY, TUTORIAL, blocks, steps
+from tests.builders.docs_steps import TOOLS, everything, run_and_compare
 
 README = REPOSITORY / "README.md"
 MAX_WORDS = 600

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.integration.api.bodies import deployment, monitor
-from tests.integration.mitigation.live import row_server
+from tests.builders.bodies import deployment, monitor
+from tests.builders.row_server import row_server
 from tests.models.serving import ModelServer
 from tests.service import RunningService
 

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from app.security.principals import Role
 from app.store.tables import DeploymentRow
-from tests.integration.api.bodies import deployment, monitor
+from tests.builders.bodies import deployment, monitor
 from tests.security.permissions import CALLERS, RULES, Caller
 from tests.service import RunningService
 

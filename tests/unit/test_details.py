@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from app.details import Details
 from app.metrics import CATALOGUE, Measured
-from tests.unit.metrics.strategies import Records, records
-from tests.unit.metrics.test_laws import everything
-from tests.unit.metrics.test_rows import measured, window
+from tests.builders.every_figure import everything
+from tests.builders.random_records import Records, records
+from tests.builders.row_data import measured, window
 
 NAMES = st.sampled_from(["n", "monitored_n", "reference_", "whom", "p_value", "monitored", "subject", "counts"]) | st.text(max_size=5)
 NUMBERS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False)

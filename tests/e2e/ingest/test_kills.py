@@ -26,7 +26,7 @@ from app.security.principals import Role
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_coming_months
-from tests.integration.ingest.batches import make_target
+from tests.builders.batches import make_target
 from tests.progress import wait_until
 
 KILLS = 3

@@ -24,8 +24,8 @@ from app.schedule.worker import Worker
 from app.security.principals import Role
 from app.store.database.engine import Database
 from tests.browsing import DESKTOP, PHONE, Scheme, Visit, visiting
-from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
-from tests.integration.schedule.seeding import let_a_worker_answer, silence_workers
+from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.heartbeats import let_a_worker_answer, silence_workers
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.page_list import DEPLOYMENT, pages

@@ -3,14 +3,13 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from sqlalchemy import insert, select, text
 
 from app.alerts.sending import Sender
-from app.domain.alerts import Alert, Event, RuleKind, Subject
+from app.domain.alerts import Alert, Event
 from app.domain.channels import Channel, ChannelContent, ChannelKind, with_secret
-from app.domain.checks import DataSet
 from app.domain.notifications import Notification
 from app.domain.retrying import NOTIFICATION_LEASE
 from app.outbound.egress import EgressPolicy
@@ -21,53 +20,12 @@ from app.store.alerts.alert_channels import create_channel
 from app.store.alerts.notifications import notification_page, queue_notifications
 from app.store.database.engine import Database
 from app.store.tables import AlertRow, AlertRuleChannelRow, AlertRuleRow
-from tests.integration.schedule.seeding import add_deployments
+from tests.builders.alerts import OPENED_AT, alert_of
+from tests.builders.queued_checks import add_deployments
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # noqa: S105 - the one of the specification's example
 KEY = "the key of the tests"
 BOX = SecretBox(KEY)
-OPENED_AT = datetime(2026, 7, 1, 13, tzinfo=UTC)
-FACTS: dict[str, object] = {
-    "sentence": "Disparate impact of Sex for female is 0.62, below the limit of 0.8.",
-    "at": "2026-07-01T12:00:00Z",
-    "since": "2026-07-01T12:00:00Z",
-    "check_id": "5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11",
-    "checks_in_a_row": 1,
-    "value": 0.62,
-    "lower": 0.55,
-    "upper": 0.7,
-    "n": 1200,
-    "verdict": "unfair",
-    "lower_limit": 0.8,
-    "upper_limit": None,
-}
-
-
-def alert_of(
-    *, no: int = 1, deployment_no: int = 1, rule_no: int = 1, group: str = "female", facts: dict[str, object] | None = None
-) -> Alert:
-    """An open alert of an unfair group."""
-    return Alert(
-        no=no,
-        id=f"00000000-0000-4000-8000-{no:012}",
-        deployment_no=deployment_no,
-        deployment_id="loans-0",
-        deployment_name="Loans",
-        rule_no=rule_no,
-        rule_id="unfair",
-        rule_name="Unfair outcomes",
-        kind=RuleKind.VERDICT,
-        subject=Subject(data=DataSet.PAYLOAD, metric="disparate_impact", attribute="Sex", group=group),
-        facts=FACTS if facts is None else facts,
-        opened_at=OPENED_AT,
-        last_seen_at=OPENED_AT,
-        reminded_at=None,
-        acknowledged_at=None,
-        acknowledged_by=None,
-        note=None,
-        resolved_at=None,
-        resolution=None,
-    )
 
 
 def webhook(url: str) -> ChannelContent:

@@ -27,8 +27,8 @@ from app.store.alerts.notifications import (
     ClaimedNotification,
 )
 from app.store.database.engine import Database
+from tests.builders.alert_history import CHANNEL, History
 from tests.integration.alerts.claiming import claimed_by, end, fail, nothing_to_claim, states, wait_without_pauses
-from tests.integration.alerts.history import CHANNEL, History
 from tests.integration.alerts.telling import (
     BOX,
     KEY,

@@ -22,6 +22,8 @@ from app.store.alerts.notifications import (
 )
 from app.store.checks.leases import finish
 from app.store.database.engine import Database
+from tests.builders.queued_checks import ask, reread
+from tests.builders.workers import running
 from tests.integration.alerts.claiming import claimed_by, fail, nothing_to_claim, states
 from tests.integration.alerts.telling import (
     add_alert,
@@ -32,8 +34,6 @@ from tests.integration.alerts.telling import (
     tell,
     webhook,
 )
-from tests.integration.schedule.fakes import running
-from tests.integration.schedule.seeding import ask, reread
 from tests.models.receiving import Receiver, receiving
 from tests.progress import wait_until
 

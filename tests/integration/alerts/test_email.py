@@ -26,7 +26,8 @@ from app.domain.channels import ChannelContent, ChannelKind
 from app.domain.notifications import NotificationState, alert_message
 from app.settings import Settings
 from app.store.database.engine import Database
-from tests.integration.alerts.telling import add_alert, add_channels, alert_of, notifying, sender, sent_to, tell
+from tests.builders.alerts import alert_of
+from tests.integration.alerts.telling import add_alert, add_channels, notifying, sender, sent_to, tell
 from tests.models.certificates import write_certificate
 from tests.progress import wait_until
 

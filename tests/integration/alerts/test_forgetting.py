@@ -19,7 +19,7 @@ from app.store.alerts.notifications import FORGOTTEN_AT_ONCE, claim, forget_old,
 from app.store.checks.leases import finish
 from app.store.checks.results import store_measurements
 from app.store.database.engine import Database
-from tests.integration.alerts.history import CHANNEL, COLUMNS, MONITOR, History, figure
+from tests.builders.alert_history import CHANNEL, COLUMNS, MONITOR, History, figure
 from tests.integration.alerts.telling import add_alert, add_channels, let_pass, sent_to, tell, webhook
 from tests.progress import wait_until
 from tests.scenes import scene

@@ -12,7 +12,7 @@ from app.domain.alerts import AlertState, Resolution, VerdictCondition
 from app.domain.monitors import MonitoredAttribute
 from app.store.database.engine import Database
 from app.store.deployments.monitors import delete_monitor
-from tests.integration.alerts.history import MONITOR, SEX, History
+from tests.builders.alert_history import MONITOR, SEX, History
 
 
 @pytest.fixture

@@ -35,8 +35,8 @@ from app.store.checks.ended_checks import deployments_with_ended_checks
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
 from app.store.deployments.monitors import delete_monitor
-from tests.integration.alerts.history import History, moment, utc
-from tests.integration.schedule.seeding import add_deployments, ask
+from tests.builders.alert_history import History, moment, utc
+from tests.builders.queued_checks import add_deployments, ask
 from tests.models.faulty import Fault, faulty
 from tests.progress import wait_until
 from tests.scenes import HOUR, PlainSealer, Scene, scene

@@ -14,7 +14,7 @@ from app.store.checks.check_runs import read_run
 from app.store.checks.ended_checks import take_ended_check
 from app.store.checks.leases import finish
 from app.store.database.engine import Database
-from tests.integration.alerts.history import History, utc
+from tests.builders.alert_history import History, utc
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from app.security.authenticator import Authenticator
 from app.security.keys import create_key
 from app.security.principals import Role
 from app.store.database.engine import Database
-from tests.integration.api.bodies import deployment, monitor
+from tests.builders.bodies import deployment, monitor
 from tests.service import RunningService
 
 A_KEY_WE_DO_NOT_KNOW = "evk_aaaaaaaa_" + "x" * 43

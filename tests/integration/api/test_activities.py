@@ -4,7 +4,7 @@ from typing import Any
 import httpx
 
 from app.security.principals import Role
-from tests.integration.api.bodies import deployment, monitor
+from tests.builders.bodies import deployment, monitor
 from tests.service import RunningService
 
 ADDRESS = "/v1/deployments/credit-risk"

@@ -1,8 +1,5 @@
 import base64
-import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +7,11 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from app.alerts.sending import Sender
 from app.alerts.webhooks import signature
-from app.outbound.egress import EgressPolicy
-from app.schedule.notifier import Notifier
 from app.security.principals import Role
-from app.security.secrets import open_secret_box
-from app.settings import Settings
 from app.store.database.engine import Database
-from tests.integration.api.bodies import deployment
+from tests.builders.bodies import deployment
+from tests.integration.api.notifying import notifying
 from tests.models.receiving import receiving
 from tests.progress import wait_until
 from tests.service import RunningService, running_service
@@ -28,19 +21,6 @@ WEBHOOK = {"name": "On-call", "kind": "webhook", "url": "https://alerts.example.
 SLACK_URL = "https://hooks.slack.com/services/T0AAAAAAA/B0BBBBBBB/sEcReTsEcReT"
 SLACK = {"name": "Risk", "kind": "slack", "url": SLACK_URL}
 SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
-
-
-@contextmanager
-def notifying(database: Database, data_dir: Path) -> Iterator[None]:
-    """A notifier with the keys of the service."""
-    settings = Settings(data_dir=data_dir)
-    notifier, stop = Notifier(database, Sender.of(settings, open_secret_box(settings), EgressPolicy).send), threading.Event()
-    notifier.start(stop)
-    try:
-        yield
-    finally:
-        stop.set()
-        notifier.join(threading.TIMEOUT_MAX)
 
 
 def ended(client: httpx.Client, location: str) -> dict[str, Any]:

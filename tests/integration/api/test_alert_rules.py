@@ -10,7 +10,7 @@ from app.domain.alerts import DEFAULT_RULE, DEFAULT_RULE_ID
 from app.security.principals import Role
 from app.store.alerts.alert_rules import rules_page
 from app.store.database.engine import Database
-from tests.integration.api.bodies import deployment
+from tests.builders.bodies import deployment
 from tests.service import RunningService
 
 RULES = "/v1/deployments/credit-risk/alert-rules"

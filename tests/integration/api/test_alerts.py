@@ -14,8 +14,8 @@ from app.domain.alerts import AlertState, FailedChecksCondition, RuleKind
 from app.security.principals import Role
 from app.store.alerts.alerts import OpenAlerts
 from app.store.database.engine import Database
-from tests.integration.alerts.history import CHANNEL, History
-from tests.integration.api.bodies import deployment
+from tests.builders.alert_history import CHANNEL, History
+from tests.builders.bodies import deployment
 from tests.service import RunningService, running_service
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"

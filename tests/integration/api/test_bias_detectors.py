@@ -8,10 +8,10 @@ from app.domain.bias_detectors import ALL_TOGETHER, DetectorCounts
 from app.mitigation.detector.versions import DetectorEvidence, train_detectors
 from app.security.principals import Role
 from app.store.mitigation.bias_detectors import NewDetector, store_detectors
-from tests.integration.api.bodies import deployment
-from tests.integration.schedule.seeding import ask
+from tests.builders.bodies import deployment
+from tests.builders.queued_checks import ask
+from tests.builders.refused_women import COLUMNS, refused
 from tests.service import RunningService
-from tests.unit.mitigation.lending import COLUMNS, refused
 
 DETECTORS = "/v1/deployments/credit-risk/bias-detectors"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

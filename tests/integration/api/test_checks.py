@@ -10,7 +10,7 @@ from app.domain.retrying import CHECK_POLICY
 from app.security.principals import Role
 from app.store.checks.leases import VersionsUsed, claim, fail, finish, renew
 from app.store.checks.results import StoredTable, store_measurements, store_tables
-from tests.integration.api.bodies import deployment, monitor
+from tests.builders.bodies import deployment, monitor
 from tests.service import RunningService
 
 CHECKS = "/v1/deployments/credit-risk/checks"

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from app.domain.training_data import NOT_CORRECTED
-from tests.integration.api.bodies import deployment, monitor
+from tests.builders.bodies import deployment, monitor
 from tests.service import RunningService
 
 DEPLOYMENT = "/v1/deployments/credit-risk"

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.integration.api.bodies import deployment, monitor
+from tests.builders.bodies import deployment, monitor
 from tests.service import RunningService
 
 NUMBERS = [0, 1, 2**15, 2**31 - 1, 2**31, 2**32, 2**63 - 1, 2**63, 2**64, 2**130]

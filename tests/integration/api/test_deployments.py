@@ -7,7 +7,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy import table as table_named
 
 from app.security.principals import Role
-from tests.integration.api.bodies import deployment, monitor
+from tests.builders.bodies import deployment, monitor
 from tests.service import RunningService
 
 

@@ -5,8 +5,8 @@ import httpx
 import pytest
 
 from app.security.principals import Role
-from tests.integration.api.bodies import deployment, monitor
-from tests.integration.mitigation.live import row_server
+from tests.builders.bodies import deployment, monitor
+from tests.builders.row_server import row_server
 from tests.models.faulty import Fault, closed_url, faulty
 from tests.models.serving import ModelServer
 from tests.service import RunningService

@@ -15,10 +15,10 @@ from app.dashboard import pages
 from app.security.principals import Role
 from app.store.tables import DeploymentRow
 from app.web.access import principal_of
-from tests.integration.api.bodies import deployment, monitor
+from tests.builders.bodies import deployment, monitor
+from tests.integration.api.open_routes import FOR_EVERYBODY
 from tests.service import RunningService
 
-FOR_EVERYBODY = {"/health/live", "/health/ready", "/login", "/assets/{release}/{name}"}
 FOR_ANY_KEY = {"/v1/me", "/v1/metrics", "/v1/metrics/{metric_key}", "/docs", "/docs/{name}", "/openapi.json"}
 FOR_WHOEVER_IS_KNOWN = {"/logout"}
 

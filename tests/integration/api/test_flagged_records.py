@@ -11,14 +11,11 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from app.domain.checks import Span, Trigger
-from app.domain.mitigation import ONLY_DIRECT, FlaggedRecord
+from app.domain.mitigation import ONLY_DIRECT
 from app.security.principals import Role
-from app.store.checks.checks import queue_requested
-from app.store.records.flagged_records import store_flagged
 from app.store.tables import DeploymentRow, FeedbackRecordRow, PayloadKeyRow
-from tests.integration.api.bodies import deployment, monitor
-from tests.scenes import HOUR, NOON
+from tests.builders.bodies import deployment, monitor
+from tests.integration.api.flagging import flag, lines_of
 from tests.service import RunningService
 
 DEPLOYMENT = "/v1/deployments/credit-risk"
@@ -54,30 +51,10 @@ def log(service: RunningService, records: Sequence[dict[str, Any]]) -> None:
     assert answer.json().get("accepted") == len(records), answer.text
 
 
-def flag(service: RunningService, flags: Sequence[tuple[str, dict[str, Any]]]) -> None:
-    """Flags records by their id, as a check does."""
-    with service.database.transaction() as session:
-        no = session.scalars(select(DeploymentRow.no).where(DeploymentRow.id == "credit-risk")).one()
-        run = queue_requested(session, no, span=Span(start=NOON, end=NOON + HOUR), trigger=Trigger.RANGE, requested_by="test")
-        keys = {key.record_id: key for key in session.scalars(select(PayloadKeyRow).where(PayloadKeyRow.deployment_no == no))}
-        store_flagged(session, no, run.no, [flagged(keys[record_id], changes) for record_id, changes in flags])
-
-
-def flagged(key: PayloadKeyRow, changes: dict[str, Any]) -> FlaggedRecord:
-    given: dict[str, Any] = {"attribute": "Sex", "model_revision": "r1", "group": "female", "kind": "changed", "direction": "lifted"}
-    scores: dict[str, Any] = {"own_score": 0.25, "reference_score": 0.25 + changes["gap"]} if changes.get("gap") else {}
-    return FlaggedRecord(record_no=key.record_no, logged_at=key.logged_at, **{**given, **scores, **changes})
-
-
 def listed(service: RunningService, **filters: object) -> list[dict[str, Any]]:
     answer = service.client.get(PATH, params=filters)  # type: ignore[arg-type]
     assert answer.status_code == 200, answer.text
     return list(answer.json()["flagged_records"])
-
-
-def lines_of(answer: httpx.Response) -> list[dict[str, str]]:
-    assert answer.status_code == 200, answer.text
-    return list(csv.DictReader(io.StringIO(answer.content.decode(), newline=""), strict=True))
 
 
 def labelled(answer: httpx.Response, label: Callable[[dict[str, str]], str], column: str = "label") -> bytes:

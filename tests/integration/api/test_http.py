@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 from sqlalchemy import text
 
-from tests.integration.api.bodies import deployment
+from tests.builders.bodies import deployment
 from tests.service import RunningService
 
 

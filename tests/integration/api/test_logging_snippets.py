@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from app.security.principals import Role
-from tests.integration.api.bodies import deployment, monitor
+from tests.builders.bodies import deployment, monitor
 from tests.service import RunningService
 
 ADDRESS = "/v1/deployments/credit-risk"

@@ -9,7 +9,7 @@ import pytest
 from app.domain.deployments import Endpoint
 from app.security.principals import Role
 from app.store.database.engine import Database
-from tests.integration.checks.conftest import APPLICANT, applicants, monitor_of
+from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, scene

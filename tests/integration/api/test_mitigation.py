@@ -7,7 +7,7 @@ import pytest
 
 from app.domain.mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE
 from app.security.principals import Role
-from tests.integration.api.bodies import deployment, monitor
+from tests.builders.bodies import deployment, monitor
 from tests.service import RunningService
 
 DEPLOYMENT = "/v1/deployments/credit-risk"

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.integration.api.bodies import deployment, monitor
+from tests.builders.bodies import deployment, monitor
 from tests.service import RunningService
 
 DEPLOYMENT = "/v1/deployments/credit-risk"

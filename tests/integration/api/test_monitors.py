@@ -2,7 +2,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from tests.integration.api.bodies import deployment, monitor
+from tests.builders.bodies import deployment, monitor
 from tests.service import RunningService
 
 PATH = "/v1/deployments/credit-risk/fairness-monitor"

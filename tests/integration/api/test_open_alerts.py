@@ -11,8 +11,8 @@ from sqlalchemy import insert, text
 from app.alerts import catching_up
 from app.security.principals import Role
 from app.store.tables import AlertChannelRow
-from tests.integration.alerts.history import CHANNEL, History
-from tests.integration.api.test_alert_channels import notifying
+from tests.builders.alert_history import CHANNEL, History
+from tests.integration.api.notifying import notifying
 from tests.models.receiving import receiving
 from tests.progress import wait_until
 from tests.service import RunningService

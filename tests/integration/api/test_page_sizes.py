@@ -8,8 +8,8 @@ from sqlalchemy import text
 
 from app.domain.texts import MAX_TEXT
 from app.store.database.page_size import MAX_PAGE_BYTES
-from tests.integration.api.bodies import deployment, monitor
-from tests.integration.api.test_flagged_records import flag, lines_of
+from tests.builders.bodies import deployment, monitor
+from tests.integration.api.flagging import flag, lines_of
 from tests.service import RunningService
 
 DEPLOYMENT = "/v1/deployments/credit-risk"

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import select
 
 from app.store.tables import ActivityRow
+from tests.builders.bodies import deployment, monitor
 from tests.golden import dataset
-from tests.integration.api.bodies import deployment, monitor
 from tests.service import RunningService
 
 DEPLOYMENT = "/v1/deployments/credit-risk"

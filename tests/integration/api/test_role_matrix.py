@@ -3,7 +3,7 @@
 import pytest
 
 from app.security.principals import Role
-from tests.integration.api.bodies import deployment
+from tests.builders.bodies import deployment
 from tests.security.matrix import try_every_operation
 from tests.security.permissions import CALLERS
 from tests.service import RunningService

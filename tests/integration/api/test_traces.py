@@ -9,7 +9,7 @@ from app.security import failed_log_ins
 from app.security.principals import Role
 from app.security.users import create_user
 from app.store.database.engine import Database
-from tests.integration.api.bodies import deployment, monitor
+from tests.builders.bodies import deployment, monitor
 from tests.service import RunningService, running_service
 
 DEPLOYMENT = "/v1/deployments/credit-risk"

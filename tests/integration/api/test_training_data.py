@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from app.api import training_data, uploads
 from app.security.principals import Role
-from tests.integration.api.bodies import deployment, monitor
+from tests.builders.bodies import deployment, monitor
 from tests.service import RunningService
 
 DEPLOYMENT = "/v1/deployments/credit-risk"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.builders.bodies import deployment, monitor
 from tests.golden import golden
-from tests.integration.api.bodies import deployment, monitor
 from tests.service import RunningService
 
 DEPLOYMENT = "/v1/deployments/credit-risk"

@@ -3,7 +3,7 @@ from typing import Any
 
 import httpx
 
-from tests.integration.api.bodies import deployment, monitor
+from tests.builders.bodies import deployment, monitor
 from tests.service import RunningService
 
 ADDRESS = "/v1/deployments/credit-risk"

@@ -12,7 +12,7 @@ from random import Random
 import psycopg
 
 from app.domain.checks import Trigger
-from tests.integration.checks.conftest import applicants
+from tests.builders.applicants import applicants
 from tests.scenes import NOON, Result, Scene
 
 HOUR_MINUTES = 60

@@ -16,7 +16,7 @@ from app.domain.deployments import Endpoint
 from app.outbound.egress import EgressPolicy
 from app.store.database.arrow import arrow_reader
 from app.store.database.engine import Database
-from tests.integration.checks.conftest import APPLICANT, monitor_of
+from tests.builders.applicants import APPLICANT, monitor_of
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
 from tests.scenes import HOUR, NOON, PlainSealer, Scene, scene

@@ -14,7 +14,7 @@ from app.domain.deployments import Endpoint
 from app.domain.mitigation import MitigationSettings
 from app.store.checks.measurements import SeriesFilter, hour_tables
 from app.store.deployments.deployments import Deployments
-from tests.integration.checks.conftest import applicants, monitor_of
+from tests.builders.applicants import applicants, monitor_of
 from tests.models.serving import ModelServer
 from tests.scenes import HOUR, NOON, PlainSealer, Result, Scene
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.domain.deployments import Endpoint
 from app.store.database.engine import Database
-from tests.integration.checks.conftest import APPLICANT, monitor_of
+from tests.builders.applicants import APPLICANT, monitor_of
 from tests.integration.checks.histories import History
 from tests.models.serving import ModelServer
 from tests.scenes import scene

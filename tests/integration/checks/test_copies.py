@@ -13,7 +13,7 @@ from app.domain.values import Range
 from app.errors import CheckCancelled, InvalidInput, ScoringFailed
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
-from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.models.faulty import Fault, closed_url, faulty
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve

@@ -16,7 +16,7 @@ from app.views.check_views import ViewKind
 from app.views.payload_view import EARLIER_DEFINITION
 from app.views.series import Series, SeriesWanted, series_of
 from app.views.viewing import check_view
-from tests.integration.checks.conftest import applicants
+from tests.builders.applicants import applicants
 from tests.scenes import HOUR, NOON, Scene
 
 MIGRATION = Path("migrations/versions/0006_each_record_once.py")

@@ -10,7 +10,7 @@ from app.domain.deployments import Endpoint, OutputFields
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
 from app.store.records.window import match_pending_feedback
-from tests.integration.checks.conftest import APPLICANT, applicants, monitor_of
+from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
 from tests.scenes import HOUR, NOON, PlainSealer, Scene, scene

@@ -14,7 +14,7 @@ from app.domain.monitors import MonitoredAttribute
 from app.domain.values import Scalar, canonical, normalised
 from app.errors import InvalidInput
 from app.store.database.engine import Database
-from tests.integration.checks.conftest import monitor_of
+from tests.builders.applicants import monitor_of
 from tests.scenes import NOON, scene
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"))

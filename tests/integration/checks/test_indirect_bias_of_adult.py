@@ -17,8 +17,8 @@ from app.records.grouping import Group
 from app.store.database.engine import Database
 from app.store.training.training_data import store_training_data
 from app.training.processing import Upload, process_file
+from tests.builders.applicants import monitor_of
 from tests.golden import dataset
-from tests.integration.checks.conftest import monitor_of
 from tests.models.logistic import LogisticModel
 from tests.models.serving import ModelServer, serve
 from tests.scenes import NOON, Result, Scene, scene

@@ -18,9 +18,9 @@ from app.records.outcomes import outcome_codes
 from app.store.database.arrow import arrow_reader
 from app.store.database.engine import Database
 from app.store.records.record_conditions import RecordFilter, Statement, add_filters
-from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.outcome_rules import rules, values
 from tests.scenes import NOON, Result, Scene, scene
-from tests.unit.checks.test_classifying import rules, values
 
 AGE = MonitoredAttribute(feature="age", monitored=("young",), reference=("old",))
 

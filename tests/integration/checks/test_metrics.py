@@ -20,8 +20,8 @@ from app.metrics.rows import consistency, counterfactual_flip_test
 from app.records import scores
 from app.store.checks.measurements import SeriesFilter, hour_tables
 from app.store.database.engine import Database
+from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.golden import golden
-from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
 from tests.models.serving import ModelServer
 from tests.scenes import HOUR, NOON, Result, Scene, golden_columns, golden_rows, scene
 

@@ -16,7 +16,7 @@ from app.store.database.engine import Database
 from app.store.mitigation.mitigation import put_settings
 from app.views.check_views import ViewKind
 from app.views.viewing import check_view
-from tests.integration.checks.conftest import APPLICANT, applicants, monitor_of
+from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.models.strict import StrictServer, strict
 from tests.scenes import HOUR, NOON, Scene, scene
 

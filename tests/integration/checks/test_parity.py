@@ -2,38 +2,19 @@
 
 import json
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from app.domain.deployments import Endpoint
 from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
 from app.domain.values import Range
 from app.store.database.engine import Database
+from tests.builders.golden_scenes import FAVOURABLE_IS_ONE, attribute_of, rows_of, watched
 from tests.golden import golden
 from tests.models.logistic import LogisticModel
 from tests.models.serving import ModelServer, serve
-from tests.scenes import HOUR, NOON, Scene, golden_columns, golden_rows, scene
+from tests.scenes import HOUR, NOON
 
-FAVOURABLE_IS_ONE = OutcomeRule(favourable=(1,), unfavourable=(0,))
 EXACT = 1e-9
-
-
-def watched(database: Database, case: str, attributes: tuple[MonitoredAttribute, ...], server: ModelServer) -> Scene:
-    model = json.loads((golden(case) / "model.json").read_text())
-    columns = golden_columns(model, [term["feature"] for term in model["terms"] if term["type"] == "numeric"])
-    monitor = Monitor(outcomes=FAVOURABLE_IS_ONE, attributes=attributes, min_records=100, max_records=20_000)
-    return scene(database, columns, monitor, endpoint=Endpoint(url=server.url))
-
-
-def rows_of(stage: Scene, case: str) -> list[dict[str, Any]]:
-    return golden_rows(golden(case), stage.deployment.schema.features)
-
-
-def attribute_of(config: dict[str, Any]) -> MonitoredAttribute:
-    values = {side: tuple(Range(*v) if isinstance(v, list) else v for v in config[side]) for side in ("monitored", "reference")}
-    return MonitoredAttribute(feature=config["attribute"], threshold=config["threshold"], **values)
 
 
 @pytest.mark.parametrize("case", ["A1_adult", "A2_openscale_credit_risk"])

@@ -10,7 +10,7 @@ from app.domain.checks import Trigger
 from app.store.database.engine import Database
 from app.views.check_views import CheckView, ViewKind
 from app.views.viewing import check_view
-from tests.integration.checks.proxies import proxied_world, train, watched_through
+from tests.builders.proxies import proxied_world, train, watched_through
 from tests.scenes import HOUR, NOON, Result, Scene
 
 STRENGTHS = {

@@ -9,7 +9,7 @@ from app.domain.checks import Span
 from app.store.database.arrow import ArrowReader, arrow_reader
 from app.store.database.engine import Database
 from app.store.records.window import WindowQuery, features_of, match_pending_feedback, newest_feedback, newest_payload
-from tests.integration.checks.conftest import APPLICANT, applicants, monitor_of
+from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.scenes import HOUR, NOON, Scene, scene
 
 RECORDS = 1000

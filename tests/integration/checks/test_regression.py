@@ -5,7 +5,7 @@ from app.domain.monitors import Monitor
 from app.domain.outcomes import OutcomeRule
 from app.domain.values import Range
 from app.store.database.engine import Database
-from tests.integration.checks.conftest import APPLICANT, SEX
+from tests.builders.applicants import APPLICANT, SEX
 from tests.scenes import NOON, Scene, scene
 
 

@@ -11,7 +11,7 @@ from app.domain.mitigation import MitigationSettings
 from app.metrics import CATALOGUE
 from app.store.checks.measurements import SeriesFilter, hour_tables
 from app.store.deployments.deployments import Deployments
-from tests.integration.checks.conftest import applicants, monitor_of
+from tests.builders.applicants import applicants, monitor_of
 from tests.scenes import HOUR, NOON, PlainSealer, Scene
 
 OF_THE_PRESENT = (DataSet.BALANCED, DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK)

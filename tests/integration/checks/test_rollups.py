@@ -10,7 +10,7 @@ from app.domain.monitors import MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.domain.values import Range
 from app.store.checks.measurements import SeriesFilter, hour_tables
-from tests.integration.checks.conftest import SEX, applicants, monitor_of
+from tests.builders.applicants import SEX, applicants, monitor_of
 from tests.scenes import HOUR, NOON, Scene
 
 

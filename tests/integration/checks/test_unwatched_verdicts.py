@@ -12,7 +12,7 @@ from app.metrics.sides import mirror_of
 from app.metrics.values import Value
 from app.metrics.verdicts import Limits, Verdict, verdict
 from app.store.tables import MeasurementRow
-from tests.integration.checks.conftest import applicants
+from tests.builders.applicants import applicants
 from tests.scenes import NOON, Scene
 
 MIGRATION = Path("migrations/versions/0007_unwatched_verdicts.py")

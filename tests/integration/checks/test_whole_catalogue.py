@@ -9,9 +9,9 @@ from app.domain.checks import DataSet
 from app.domain.monitors import MonitoredAttribute
 from app.metrics import CATALOGUE
 from app.metrics.groups import Group
-from tests.integration.checks.conftest import applicants, monitor_of
+from tests.builders.applicants import applicants, monitor_of
+from tests.builders.whole_catalogue import Row, every_row
 from tests.scenes import NOON, Result, Scene
-from tests.unit.metrics.whole_catalogue import Row, every_row
 
 WATCHED = MonitoredAttribute(feature="sex", monitored=("female", "diverse"), reference=("male",))
 GROUPS = (Group("female", "monitored"), Group("diverse", "monitored"), Group("male", "reference"))

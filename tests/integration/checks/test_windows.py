@@ -7,7 +7,7 @@ from app.domain.checks import Trigger
 from app.domain.definitions import definition_of
 from app.errors import LeaseLost
 from app.store.deployments.deployments import Deployments
-from tests.integration.checks.conftest import applicants, monitor_of
+from tests.builders.applicants import applicants, monitor_of
 from tests.models.serving import ModelServer
 from tests.scenes import HOUR, NOON, PlainSealer, Scene
 

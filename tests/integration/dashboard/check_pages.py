@@ -7,7 +7,7 @@ from sqlalchemy import update
 
 from app.domain.checks import CheckRun
 from app.store.tables import CheckRow
-from tests.integration.checks.conftest import applicants
+from tests.builders.applicants import applicants
 from tests.scenes import NOON, Scene
 
 CHECKS = "/deployments/a-model/checks"

@@ -6,8 +6,7 @@ import pytest
 
 from app.domain.deployments import Endpoint
 from app.store.database.engine import Database
-from tests.integration.checks.conftest import APPLICANT, SEX, monitor_of
-from tests.integration.views.test_check_views import AGE
+from tests.builders.applicants import AGE, APPLICANT, SEX, monitor_of
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.scenes import Scene, scene

@@ -23,8 +23,8 @@ from app.mitigation.window.mitigating import mitigate_window
 from app.schedule.worker import Worker
 from app.store.database.engine import Database
 from app.store.deployments.monitors import delete_monitor
-from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
-from tests.integration.schedule.seeding import let_a_worker_answer, silence_workers
+from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.heartbeats import let_a_worker_answer, silence_workers
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.progress import wait_until

@@ -9,9 +9,9 @@ import pytest
 
 from app.domain.checks import CheckState, Failure
 from app.security.principals import Role
-from tests.integration.checks.conftest import applicants, monitor_of
+from tests.builders.applicants import applicants, monitor_of
+from tests.builders.heartbeats import let_a_worker_answer
 from tests.integration.dashboard.check_pages import CHECKS, HOSTILE, checked, set_check, words
-from tests.integration.schedule.seeding import let_a_worker_answer
 from tests.scenes import HOUR, NOON, Scene
 from tests.service import RunningService
 

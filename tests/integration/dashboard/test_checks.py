@@ -12,10 +12,9 @@ from app.domain.checks import CheckState, Trigger
 from app.domain.monitors import MonitoredAttribute
 from app.security import authenticator
 from app.security.principals import Role
-from tests.integration.checks.conftest import SEX, applicants, monitor_of
+from tests.builders.applicants import AGE, SEX, applicants, monitor_of
+from tests.builders.training import put_training
 from tests.integration.dashboard.check_pages import CHECKS, HOSTILE, checked, figures, words
-from tests.integration.views.test_check_views import AGE
-from tests.integration.views.training import put_training
 from tests.scenes import HOUR, NOON, Scene
 from tests.service import RunningService
 

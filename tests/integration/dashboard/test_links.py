@@ -16,9 +16,8 @@ from app.domain.deployments import Endpoint
 from app.store.database.engine import Database
 from app.web.gate import ASSETS, is_of_programs
 from app.web.parameters import declared_parameters
-from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
-from tests.integration.views.test_check_views import AGE
-from tests.integration.views.training import put_training
+from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
+from tests.builders.training import put_training
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, Scene, scene

@@ -11,8 +11,8 @@ from app.clock import HOUR, hour_of, utc_now
 from app.domain.deployments import Endpoint
 from app.security.principals import Role
 from app.store.database.engine import Database
-from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
-from tests.integration.views.statements import counted
+from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.statements import counted
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.scenes import Scene, scene

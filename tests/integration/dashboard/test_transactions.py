@@ -20,10 +20,10 @@ from app.store.database.engine import Database
 from app.store.deployments.monitors import delete_monitor
 from app.store.records import transactions as stored
 from app.store.tables import CheckRow
-from tests.integration.api.bodies import deployment
-from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
-from tests.integration.checks.test_indirect_bias import COLUMNS, THROUGH_ROLE, HusbandsFirst, people, train
-from tests.integration.checks.test_indirect_bias import SEX as META_SEX
+from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.bodies import deployment
+from tests.builders.husbands import COLUMNS, THROUGH_ROLE, HusbandsFirst, people, train
+from tests.builders.husbands import SEX as META_SEX
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, Scene, scene

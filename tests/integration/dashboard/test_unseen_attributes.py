@@ -9,7 +9,7 @@ import pytest
 
 from app.clock import HOUR, hour_of, utc_now
 from app.store.database.engine import Database
-from tests.integration.checks.proxies import proxied_world, watched_through
+from tests.builders.proxies import proxied_world, watched_through
 from tests.scenes import Scene
 
 PAGE = "/deployments/a-model"

@@ -13,8 +13,8 @@ import pytest
 
 from app.security.principals import Role
 from app.store.database.engine import Database
-from tests.integration.api.bodies import deployment
-from tests.integration.schedule.seeding import let_a_worker_answer, silence_workers
+from tests.builders.bodies import deployment
+from tests.builders.heartbeats import let_a_worker_answer, silence_workers
 from tests.progress import wait_until
 from tests.service import RunningService
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import httpx
 
-from tests.contract.docs_pages import DOCS, blocks
-from tests.integration.embedded.test_serve import EVENHAND, REPOSITORY, _environment, _free_port
+from tests.builders.docs_pages import DOCS, blocks
+from tests.integration.embedded.commands import EVENHAND, REPOSITORY, environment, free_port
 from tests.progress import wait_until
 
 LOANS = {
@@ -71,11 +71,11 @@ def _documented() -> tuple[list[str], list[str]]:
 @contextmanager
 def _client(folder: Path, *, key: str | None) -> Iterator[httpx.Client]:
     """The service on the data in `folder`, until the block ends; with a new key unless one is given."""
-    port = _free_port()
+    port = free_port()
     log = folder / "serve.log"
     with (
         log.open("ab") as output,
-        subprocess.Popen([*EVENHAND, "serve"], env=_environment(folder, port), cwd=REPOSITORY, stdout=output, stderr=output) as serving,
+        subprocess.Popen([*EVENHAND, "serve"], env=environment(folder, port), cwd=REPOSITORY, stdout=output, stderr=output) as serving,
     ):
         try:
             wait_until(lambda: "listens on" in log.read_text(encoding="utf-8"), "the service says where it listens")
@@ -92,8 +92,8 @@ def _client(folder: Path, *, key: str | None) -> Iterator[httpx.Client]:
 
 
 def _evenhand(folder: Path, *arguments: str) -> str:
-    environment = {**_environment(folder, 8000), "PYTHONPATH": str(REPOSITORY), "PATH": os.environ["PATH"]}
-    ended = subprocess.run([*EVENHAND, *arguments], env=environment, cwd=folder, capture_output=True, text=True, check=False)
+    variables = {**environment(folder, 8000), "PYTHONPATH": str(REPOSITORY), "PATH": os.environ["PATH"]}
+    ended = subprocess.run([*EVENHAND, *arguments], env=variables, cwd=folder, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
 

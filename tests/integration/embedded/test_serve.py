@@ -21,15 +21,13 @@ from app.settings import Settings
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.deployments.deployments import Deployments
+from tests.integration.embedded.commands import EVENHAND, REPOSITORY, environment, free_port
 from tests.integration.embedded.servers import running_on
 from tests.progress import wait_until
 
-REPOSITORY = Path(__file__).resolve().parents[3]
-EVENHAND = [sys.executable, "-m", "app.cli"]
-
 
 def test_it_answers_survives_the_death_of_its_parts_and_leaves_nothing_running(folder: Path) -> None:
-    port = _free_port()
+    port = free_port()
     data = folder / "data" / "postgres"
     with _serving(folder, port) as serving:
         wait_until(lambda: _is_ready(port))
@@ -49,7 +47,7 @@ def test_it_answers_survives_the_death_of_its_parts_and_leaves_nothing_running(f
 
 
 def test_when_it_is_killed_its_children_end_and_the_next_start_works(folder: Path) -> None:
-    port = _free_port()
+    port = free_port()
     data = folder / "data" / "postgres"
     with _serving(folder, port) as serving:
         wait_until(lambda: _is_ready(port))
@@ -69,7 +67,7 @@ def test_a_taken_port_is_told_in_a_sentence(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ended = subprocess.run(
             [*EVENHAND, "serve"],
-            env=_environment(folder, taken.getsockname()[1]),
+            env=environment(folder, taken.getsockname()[1]),
             cwd=REPOSITORY,
             capture_output=True,
             text=True,
@@ -102,7 +100,7 @@ def test_another_secret_key_than_the_stored_credentials_ends_it_with_a_sentence(
 
     ended = subprocess.run(
         [*EVENHAND, "serve"],
-        env=_environment(folder, _free_port()),
+        env=environment(folder, free_port()),
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
@@ -131,7 +129,7 @@ def test_a_key_is_made_listed_and_revoked_without_a_running_service(folder: Path
 
 
 def test_it_says_that_it_listens_when_it_answers_and_its_hint_makes_a_key_from_another_folder(folder: Path) -> None:
-    port = _free_port()
+    port = free_port()
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
     with _serving(folder, port) as serving:
@@ -157,7 +155,7 @@ def _serving(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
     log = folder / "serve.log"
     with (
         log.open("ab") as output,
-        subprocess.Popen([*EVENHAND, "serve"], env=_environment(folder, port), cwd=REPOSITORY, stdout=output, stderr=output) as serving,
+        subprocess.Popen([*EVENHAND, "serve"], env=environment(folder, port), cwd=REPOSITORY, stdout=output, stderr=output) as serving,
     ):
         try:
             yield serving
@@ -170,13 +168,8 @@ def _serving(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
 
 def _evenhand(folder: Path, *arguments: str) -> str:
     return subprocess.run(
-        [*EVENHAND, *arguments], env=_environment(folder, 8000), cwd=REPOSITORY, capture_output=True, text=True, check=True
+        [*EVENHAND, *arguments], env=environment(folder, 8000), cwd=REPOSITORY, capture_output=True, text=True, check=True
     ).stdout
-
-
-def _environment(folder: Path, port: int) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-    return {**kept, "EVENHAND_DATA_DIR": str(folder / "data"), "EVENHAND_PORT": str(port), "TMPDIR": str(folder)}
 
 
 def _is_ready(port: int) -> bool:
@@ -184,12 +177,6 @@ def _is_ready(port: int) -> bool:
         return httpx.get(f"http://127.0.0.1:{port}/health/ready").status_code == httpx.codes.OK
     except httpx.TransportError:
         return False
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-    return port
 
 
 def _children_of(pid: int) -> set[int]:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from app.store.database.engine import Database
-from tests.integration.api.bodies import deployment
+from tests.builders.bodies import deployment
 from tests.service import RunningService, running_service
 
 

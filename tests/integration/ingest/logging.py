@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from sqlalchemy import text
-
 from app.store.database.engine import Database
+from tests.builders.queries import rows
 from tests.service import RunningService
 
 PAYLOAD = "/v1/deployments/credit-risk/payload-records"
@@ -34,12 +33,6 @@ def log_feedback(service: RunningService, *records: dict[str, Any], **query: obj
 def counts(receipt: dict[str, Any]) -> tuple[int, int, int, int]:
     """(sent, accepted, duplicate, rejected)."""
     return receipt["sent"], receipt["accepted"], receipt["duplicate"], receipt["rejected"]
-
-
-def rows(database: Database, statement: str) -> list[tuple[Any, ...]]:
-    """What a query finds."""
-    with database.transaction() as session:
-        return [tuple(row) for row in session.execute(text(statement))]
 
 
 def stored_ids(database: Database) -> list[str]:

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from app.ingest.limits import MAX_RECORD_BYTES
-from tests.integration.api.bodies import deployment
-from tests.integration.ingest.logging import FEEDBACK, PAYLOAD, counts, log_feedback, log_payload, rows, stored_ids
+from tests.builders.bodies import deployment
+from tests.builders.queries import rows
+from tests.integration.ingest.logging import FEEDBACK, PAYLOAD, counts, log_feedback, log_payload, stored_ids
 from tests.service import RunningService
 
 NAMES = [f"text_{position}" for position in range(30)]

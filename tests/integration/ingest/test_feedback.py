@@ -1,6 +1,7 @@
 from datetime import UTC, datetime
 
-from tests.integration.ingest.logging import FEEDBACK, counts, features, log_feedback, log_payload, record, rows
+from tests.builders.queries import rows
+from tests.integration.ingest.logging import FEEDBACK, counts, features, log_feedback, log_payload, record
 from tests.service import RunningService
 
 

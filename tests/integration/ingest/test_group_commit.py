@@ -12,8 +12,9 @@ from app.ingest import Ingestion
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
 from app.store.writing import GroupCommit, Outcome, Refused, StaleTarget
-from tests.integration.ingest.batches import NOW, batch, make_target, request, with_commits, with_ingestions
-from tests.integration.ingest.logging import rows, stored_ids
+from tests.builders.batches import NOW, batch, make_target, request, with_commits, with_ingestions
+from tests.builders.queries import rows
+from tests.integration.ingest.logging import stored_ids
 from tests.scenes import PlainSealer
 
 

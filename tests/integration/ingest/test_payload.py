@@ -8,8 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.security.principals import Role
-from tests.integration.api.bodies import deployment
-from tests.integration.ingest.logging import PAYLOAD, counts, features, log_payload, record, rows, stored_ids
+from tests.builders.bodies import deployment
+from tests.builders.queries import rows
+from tests.integration.ingest.logging import PAYLOAD, counts, features, log_payload, record, stored_ids
 from tests.service import RunningService
 
 json_values = st.recursive(

@@ -1,13 +1,8 @@
-"""A deployment whose model can be read, behind a server that can be told to fail, and short ways to ask the debiased endpoint."""
+"""A deployment of loans, and short ways to ask its debiased endpoint."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
-import msgspec
-
-from tests.models.rules import RuleScorer
-from tests.models.serving import ModelServer, Reply, running
+from tests.models.serving import ModelServer
 from tests.service import RunningService
 
 ADDRESS = "/v1/deployments/loans"
@@ -21,54 +16,6 @@ FEATURES = [
 SEX = {"feature": "sex", "monitored": ["female"], "reference": ["male"]}
 COLOUR = {"feature": "colour", "monitored": ["red", "blue"], "reference": ["green"]}
 AGE = {"feature": "age", "monitored": [[18, 25]], "reference": [[26, 75]]}
-
-Outputs = Callable[[dict[str, Any]], dict[str, Any]]
-
-
-def points(row: dict[str, Any]) -> float:
-    """What the model counts: sex and colour weigh as much as an income of 30,000 each, and youth as much as 20,000."""
-    from_sex = 0.3 if row["sex"] == "male" else 0.0
-    from_colour = {"green": 0.3, "blue": 0.1}.get(row["colour"], 0.0)
-    from_age = 0.2 if row["age"] > 25 else 0.0
-    return float(from_sex + from_colour + from_age + (row["income"] or 0) / 100_000)
-
-
-def credit(row: dict[str, Any]) -> dict[str, Any]:
-    """1 where more than half a point was scored of two."""
-    return {"prediction": int(points(row) > 0.75), "probability": max(0.0, min(points(row) / 1.5, 1.0))}
-
-
-class RowServer(ModelServer):
-    """A model that is a function of one record. `replies` are given instead of an answer, by the number of the request, from 1."""
-
-    def __init__(self, outputs: Outputs = credit) -> None:
-        self.outputs = outputs
-        self.replies: dict[int, Reply | float] = {}
-        super().__init__(RuleScorer())
-
-    def answer(self, path: str, body: bytes) -> Reply:
-        """The function's outputs in the format of the path; a number among `replies` is a time to wait before."""
-        instead = self.replies.get(self.counts.requests)
-        if isinstance(instead, Reply):
-            return instead
-        self.stopping.wait(instead or 0)
-        request = msgspec.json.decode(body)
-        is_mlflow = path == "/invocations"
-        table = request["dataframe_split"] if is_mlflow else request
-        columns, data = (table["columns"], table["data"]) if is_mlflow else (table["fields"], table["values"])
-        with self.lock:
-            self.counts.rows += len(data)
-        found = [self.outputs(dict(zip(columns, row, strict=True))) for row in data]
-        document = {"predictions": found} if is_mlflow else {"fields": list(found[0]), "values": [list(row.values()) for row in found]}
-        return Reply(200, msgspec.json.encode(document))
-
-
-@contextmanager
-def row_server(outputs: Outputs = credit) -> Iterator[RowServer]:
-    """Such a server, until the block ends."""
-    server = RowServer(outputs)
-    with running(server):
-        yield server
 
 
 def register(service: RunningService, server: ModelServer | None, *attributes: dict[str, Any], **changes: Any) -> None:  # noqa: ANN401

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.mitigation.live import AGE, COLOUR, FEATURES, SEX, applicant, ask, credit, points, register, row_server, words
+from tests.builders.row_server import credit, points, row_server
+from tests.integration.mitigation.live import AGE, COLOUR, FEATURES, SEX, applicant, ask, register, words
 from tests.models.serving import Reply
 from tests.service import RunningService
 

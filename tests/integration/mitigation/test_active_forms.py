@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from app.security.principals import Role
-from tests.integration.ingest.logging import rows
-from tests.integration.mitigation.live import ADDRESS, FEATURES, SEX, applicant, ask, credit, register, row_server
+from tests.builders.queries import rows
+from tests.builders.row_server import credit, row_server
+from tests.integration.mitigation.live import ADDRESS, FEATURES, SEX, applicant, ask, register
 from tests.service import RunningService
 
 PATH = f"{ADDRESS}/debiased-predictions"

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from tests.integration.mitigation.live import ADDRESS, applicant, register, row_server, words
+from tests.builders.row_server import row_server
+from tests.integration.mitigation.live import ADDRESS, applicant, register, words
 from tests.service import RunningService
 
 TITLE = {"feature": "title", "monitored": ["Ms"], "reference": ["Mr"]}

@@ -15,7 +15,8 @@ from app.outbound.egress import EgressPolicy
 from app.scoring.live import LiveModels
 from app.security.principals import Principal, Role
 from app.store.database.engine import Database
-from tests.integration.mitigation.live import ADDRESS, SEX, applicant, ask, credit, register, row_server, words
+from tests.builders.row_server import credit, row_server
+from tests.integration.mitigation.live import ADDRESS, SEX, applicant, ask, register, words
 from tests.scenes import PlainSealer
 from tests.service import RunningService
 

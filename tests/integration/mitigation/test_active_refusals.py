@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.mitigation.live import ADDRESS, FEATURES, SEX, applicant, register, row_server
+from tests.builders.row_server import row_server
+from tests.integration.mitigation.live import ADDRESS, FEATURES, SEX, applicant, register
 from tests.service import RunningService
 
 PATH = f"{ADDRESS}/debiased-predictions"

@@ -1,6 +1,7 @@
 """A model that takes more than half of the time there is still gets all of it, though records and copies are asked about together."""
 
-from tests.integration.mitigation.live import SEX, applicant, ask, register, row_server, words
+from tests.builders.row_server import row_server
+from tests.integration.mitigation.live import SEX, applicant, ask, register, words
 from tests.models.serving import Reply
 from tests.service import RunningService
 

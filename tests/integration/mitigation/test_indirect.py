@@ -9,8 +9,8 @@ from app.domain.deployments import Endpoint
 from app.domain.mitigation import MitigationSettings, StandIn
 from app.mitigation.profiles import current_profile
 from app.store.database.engine import Database
-from tests.integration.checks.conftest import monitor_of
-from tests.integration.checks.test_indirect_bias import COLUMNS, PLAIN, ROWS, SEX, SINGLE, THROUGH_ROLE, HusbandsFirst, people, train
+from tests.builders.applicants import monitor_of
+from tests.builders.husbands import COLUMNS, PLAIN, ROWS, SEX, SINGLE, THROUGH_ROLE, HusbandsFirst, people, train
 from tests.models.serving import ModelServer, serve
 from tests.scenes import NOON, Scene, scene
 

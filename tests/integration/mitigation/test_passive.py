@@ -1,53 +1,25 @@
 """What mitigation would change in the windows of checks, with a model that can be read."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from app.domain.checks import Trigger
-from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
+from app.domain.deployments import Endpoint
 from app.domain.mitigation import DetectorUse, MitigationSettings, Mode, ParityGoal
-from app.domain.monitors import Monitor, MonitoredAttribute
+from app.domain.monitors import Monitor
 from app.domain.outcomes import OutcomeRule
 from app.errors import ScoringFailed
 from app.mitigation.profiles import fit_again
 from app.store.database.engine import Database
 from app.store.mitigation.bias_detectors import newest_detectors
 from app.store.mitigation.mitigation import newest_profile, put_settings
+from tests.builders.lender import BLIND, COLUMNS, HOUSING, UNFAIR, counts, everybody, use
 from tests.models.faulty import Fault, faulty
 from tests.models.serving import ModelServer, serve
 from tests.scenes import HOUR, NOON, Result, Scene, scene
-
-COLUMNS = (
-    Column(name="housing", type=FieldType.STRING, kind=FieldKind.CATEGORICAL),
-    Column(name="income", type=FieldType.NUMBER, kind=FieldKind.NUMERIC),
-)
-HOUSING = MonitoredAttribute(feature="housing", monitored=("rent", "free"), reference=("own", "family"))
-
-
-@dataclass
-class Lender:
-    """Good with probability income / 100 less a malus for the housing; good from one half on."""
-
-    malus: dict[str, float]
-
-    def answer(self, housing: str, income: float) -> dict[str, Any]:
-        score = min(max(income / 100 - self.malus.get(housing, 0), 0), 1)
-        return {"prediction": int(score >= 0.5), "probability": score}
-
-    def predict(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[Any, Any]]:
-        housing, income = list(columns).index("housing"), list(columns).index("income")
-        answers = [self.answer(row[housing], row[income]) for row in rows]
-        return [(answer["prediction"], answer["probability"]) for answer in answers]
-
-    def applicants(self, housing: str, incomes: Sequence[float]) -> list[dict[str, Any]]:
-        return [{"housing": housing, "income": income, **self.answer(housing, income)} for income in incomes]
-
-
-UNFAIR = Lender({"rent": 0.1, "free": 0.2, "family": 0.05})
-BLIND = Lender({})
 
 
 @pytest.fixture
@@ -63,31 +35,8 @@ def stage(database: Database, server: ModelServer) -> Scene:
     return scene(database, COLUMNS, monitor, endpoint=Endpoint(url=server.url))
 
 
-def use(stage: Scene, settings: MitigationSettings) -> None:
-    with stage.database.transaction() as session:
-        put_settings(session, stage.deployment.no, settings)
-
-
-def everybody(lender: Lender = UNFAIR) -> list[dict[str, Any]]:
-    """A hundred of each housing, incomes from 0.5 to 99.5; sixty owners to twenty that live with family."""
-    halves = [place + 0.5 for place in range(100)]
-    return [
-        *lender.applicants("rent", halves),
-        *lender.applicants("free", halves),
-        *lender.applicants("own", halves[:60]),
-        *lender.applicants("family", halves[40:60]),
-        *lender.applicants("boat", halves[:7]),
-    ]
-
-
 def debiased(result: Result) -> list[tuple[str, str, str | None, float | None]]:
     return [(m.metric, m.scope, m.group, m.value) for m in result.measurements if m.data in {"debiased", "debiased_feedback"}]
-
-
-def counts(result: Result) -> dict[str, Any]:
-    assert result.run.window is not None
-    found: dict[str, Any] = result.run.window["mitigation"]["attributes"]["housing"]
-    return found
 
 
 def test_several_values_and_references_are_decided_by_the_mean_probability_of_the_copies(stage: Scene) -> None:

@@ -10,7 +10,7 @@ from app.domain.mitigation import MitigationSettings
 from app.domain.monitors import Monitor
 from app.domain.outcomes import OutcomeRule
 from app.store.database.engine import Database
-from tests.integration.mitigation.test_passive import COLUMNS, HOUSING, UNFAIR, counts, everybody, use
+from tests.builders.lender import COLUMNS, HOUSING, UNFAIR, counts, everybody, use
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, Scene, scene
 

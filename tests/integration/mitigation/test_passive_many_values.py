@@ -5,7 +5,7 @@ from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.store.database.engine import Database
 from app.store.mitigation.mitigation import newest_profile
-from tests.integration.mitigation.test_passive import BLIND, COLUMNS
+from tests.builders.lender import BLIND, COLUMNS
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, scene
 

@@ -7,26 +7,16 @@ from typing import Any
 
 import pytest
 
-from app.domain.deployments import Endpoint
 from app.domain.mitigation import MitigationSettings, Mode
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
 from app.store.database.engine import Database
 from app.store.mitigation.mitigation import put_settings
+from tests.builders.golden_scenes import CASES, staged
 from tests.golden import golden
 from tests.models.logistic import LogisticModel
 from tests.models.serving import ModelServer, serve
-from tests.scenes import HOUR, NOON, Scene, golden_columns, golden_rows, scene
+from tests.scenes import HOUR, NOON, Scene
 
 EXACT = 1e-9
-SEX = MonitoredAttribute(feature="sex", monitored=("Female",), reference=("Male",))
-CASES = {
-    "A1_adult": (SEX,),
-    "A2_openscale_credit_risk": (
-        MonitoredAttribute(feature="Sex", monitored=("female",), reference=("male",)),
-        MonitoredAttribute(feature="Housing", monitored=("rent", "free"), reference=("own",)),
-    ),
-}
 
 
 @pytest.fixture
@@ -34,15 +24,6 @@ def adult(database: Database) -> Iterator[tuple[Scene, ModelServer, list[dict[st
     with serve(LogisticModel.of(golden("A1_adult"))) as server:
         stage, rows = staged(database, "A1_adult", server)
         yield stage, server, rows
-
-
-def staged(database: Database, case: str, server: ModelServer) -> tuple[Scene, list[dict[str, Any]]]:
-    model = json.loads((golden(case) / "model.json").read_text())
-    columns = golden_columns(model, [term["feature"] for term in model["terms"] if term["type"] == "numeric"])
-    outcomes = OutcomeRule(favourable=(1,), unfavourable=(0,))
-    monitor = Monitor(outcomes=outcomes, attributes=CASES[case], min_records=100, max_records=20_000)
-    stage = scene(database, columns, monitor, endpoint=Endpoint(url=server.url))
-    return stage, golden_rows(golden(case), stage.deployment.schema.features)
 
 
 def use(stage: Scene, mode: Mode) -> None:

@@ -13,7 +13,7 @@ from app.domain.outcomes import OutcomeRule
 from app.domain.values import Range
 from app.store.checks.measurements import SeriesFilter, hour_tables
 from app.store.database.engine import Database
-from tests.integration.mitigation.test_passive import COLUMNS, HOUSING, UNFAIR, everybody, use
+from tests.builders.lender import COLUMNS, HOUSING, UNFAIR, everybody, use
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, Scene, scene
 

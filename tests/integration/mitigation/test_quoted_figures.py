@@ -8,9 +8,9 @@ import pytest
 from app.domain.mitigation import MitigationSettings, Mode, ParityGoal
 from app.store.database.engine import Database
 from app.store.mitigation.mitigation import put_settings
-from tests.contract.docs_pages import REPOSITORY, table
+from tests.builders.docs_pages import REPOSITORY, table
+from tests.builders.golden_scenes import staged
 from tests.golden import golden
-from tests.integration.mitigation.test_passive_parity import staged
 from tests.models.logistic import LogisticModel
 from tests.models.serving import serve
 from tests.scenes import NOON, Result

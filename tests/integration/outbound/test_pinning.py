@@ -6,11 +6,11 @@ import pytest
 
 from app.errors import EndpointRefused, ScoringFailed
 from app.outbound.addresses import Address
-from tests.integration.scoring.asking import MAN, client_of
+from tests.builders.fake_time import FakeTime
+from tests.builders.scoring_clients import MAN, client_of
 from tests.models.faulty import Fault, faulty
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
-from tests.unit.outbound.clock import FakeTime
 
 
 class Names:

@@ -11,11 +11,11 @@ from cryptography import x509
 from app.errors import ScoringFailed
 from app.outbound import transport
 from app.outbound.addresses import Address
-from tests.integration.scoring.asking import MAN, client_of
+from tests.builders.fake_time import FakeTime
+from tests.builders.scoring_clients import MAN, client_of
 from tests.models.certificates import write_certificate
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, running
-from tests.unit.outbound.clock import FakeTime
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ from app.store.database.engine import Database
 from app.store.records.record_conditions import Statement, add_filters
 from app.views.record_lens import Lens
 from app.views.transactions import RecordsWanted, filter_of
-from tests.unit.records.drawn import SCHEMA, Drawn, draw
-from tests.unit.records.test_all_ways_agree import stored_record
+from tests.builders.drawn_records import SCHEMA, Drawn, draw, stored_record
 
 MONITORS, RECORDS = 110, 100
 

@@ -1,5 +1,4 @@
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -9,34 +8,14 @@ from app.domain.deployments import Endpoint
 from app.domain.monitors import MonitoredAttribute
 from app.domain.values import Range
 from app.store.database.engine import Database
-from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.integration.reports.reported import HOSTILE, Reported
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
-from tests.scenes import HOUR, NOON, Result, Scene, scene
-from tests.service import RunningService, running_service
+from tests.scenes import HOUR, NOON, scene
+from tests.service import running_service
 
-HOSTILE = '<b>#eval("1")</b> $x$ @y \\ *z* _q_ =1+1 العربية 東京 😀'
 AGE = MonitoredAttribute(feature="age", monitored=(Range(30, 45),), reference=(Range(46, 80),))
-
-
-@dataclass
-class Reported:
-    """A deployment with a strange name whose checks a report can be made of; the last hour has no records."""
-
-    stage: Scene
-    checks: list[Result]
-    service: RunningService
-
-    def text(self, path: str, **query: str) -> str:
-        """What the service answers beneath the deployment."""
-        answer = self.service.client.get(f"/v1/deployments/a-model{path}", params=query)
-        assert answer.status_code == 200, answer.text
-        return answer.text
-
-    @property
-    def address(self) -> str:
-        """Of the last check that counted."""
-        return f"/checks/{self.checks[2].run.id}"
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ import io
 
 from app.api.figures_csv import csv_file
 from app.charts.twins import Twin
-from tests.integration.reports.conftest import Reported
+from tests.integration.reports.reported import Reported
 from tests.scenes import HOUR, NOON
 
 RANGE = {"since": NOON.isoformat(), "until": (NOON + 5 * HOUR).isoformat()}

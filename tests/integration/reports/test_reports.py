@@ -10,8 +10,8 @@ import pytest
 from app.domain.monitors import MonitoredAttribute
 from app.security.principals import Role
 from app.store.tables import AlertRow
-from tests.integration.checks.conftest import applicants, monitor_of
-from tests.integration.reports.conftest import HOSTILE, Reported
+from tests.builders.applicants import applicants, monitor_of
+from tests.integration.reports.reported import HOSTILE, Reported
 from tests.scenes import HOUR, NOON
 
 VOID = {"meta", "br", "hr", "img", "input", "link", "path", "rect", "line"}

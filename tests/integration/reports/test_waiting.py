@@ -12,8 +12,8 @@ import pytest
 from app.reports.making import AT_ONCE, WAITING_OF_KEY, Order, ReportMaker
 from app.services.open import REQUESTS_AT_ONCE
 from app.store.database.engine import Database
-from tests.integration.api.bodies import deployment
-from tests.integration.reports.conftest import Reported
+from tests.builders.bodies import deployment
+from tests.integration.reports.reported import Reported
 from tests.service import running_service
 
 

@@ -61,19 +61,6 @@ class CountedCheck:
 
 
 @contextmanager
-def running(worker: Worker) -> Iterator[threading.Event]:
-    """The worker at work in this process until the block ends, or until the event is set."""
-    stop = threading.Event()
-    thread = threading.Thread(target=worker.run, args=(stop,))
-    thread.start()
-    try:
-        yield stop
-    finally:
-        stop.set()
-        thread.join()
-
-
-@contextmanager
 def worker_process(url: str, *, pages: int = 1, page_seconds: float = 0.0) -> Iterator[BaseProcess]:
     """A worker in a process of its own that does `CountedCheck`s; killed at the end of the block if it still runs."""
     process = multiprocessing.get_context("spawn").Process(target=_work, args=(url, pages, page_seconds))

@@ -12,7 +12,7 @@ from app.schedule.ticker import start_ticker, tick
 from app.store.database.engine import Database
 from app.store.deployments.monitors import put_monitor
 from app.store.tables import CheckRow, DeploymentRow, MonitorRow
-from tests.integration.schedule.seeding import add_deployments
+from tests.builders.queued_checks import add_deployments
 
 NOON = datetime(2030, 5, 5, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

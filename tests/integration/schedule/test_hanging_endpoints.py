@@ -22,9 +22,9 @@ from app.settings import Settings
 from app.store.checks.checks import queue_requested
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
-from tests.integration.checks.conftest import APPLICANT, applicants, monitor_of
-from tests.integration.schedule.fakes import running
-from tests.integration.schedule.seeding import reread
+from tests.builders.applicants import APPLICANT, applicants, monitor_of
+from tests.builders.queued_checks import reread
+from tests.builders.workers import running
 from tests.models.faulty import closed_url
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve

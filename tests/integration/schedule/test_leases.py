@@ -13,7 +13,7 @@ from app.errors import Conflict, LeaseLost
 from app.store.checks.checks import queue_scheduled, request_cancel
 from app.store.checks.leases import claim, fail, finish, release, renew
 from app.store.database.engine import Database
-from tests.integration.schedule.seeding import add_deployments, add_hours, ask, let_pass, reread
+from tests.builders.queued_checks import add_deployments, add_hours, ask, let_pass, reread
 
 
 def take(database: Database, worker: str = "one") -> CheckRun | None:

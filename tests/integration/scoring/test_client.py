@@ -12,11 +12,11 @@ from prometheus_client import REGISTRY
 from app.domain.deployments import Credentials, CredentialsKind
 from app.domain.values import Scalar
 from app.errors import CheckCancelled, LeaseLost, ScoringFailed
-from tests.integration.scoring.asking import MAN, POOR_WOMAN, RICH_WOMAN, client_of
+from tests.builders.fake_time import FakeTime
+from tests.builders.scoring_clients import MAN, POOR_WOMAN, RICH_WOMAN, client_of
 from tests.models.faulty import Fault, faulty
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
-from tests.unit.outbound.clock import FakeTime
 
 
 class Echo:

@@ -6,9 +6,9 @@ from app.domain.deployments import Credentials, CredentialsKind
 from app.domain.values import Scalar
 from app.errors import ScoringFailed
 from app.scoring import asking
-from tests.integration.scoring.asking import MAN, POOR_WOMAN, client_of
+from tests.builders.fake_time import FakeTime
+from tests.builders.scoring_clients import MAN, POOR_WOMAN, client_of
 from tests.models.faulty import Fault, closed_url, faulty
-from tests.unit.outbound.clock import FakeTime
 
 SECRET = "opensesame-42"  # noqa: S105 - made up
 ROWS: list[list[Scalar | None]] = [MAN, POOR_WOMAN]

@@ -11,11 +11,11 @@ from app.errors import EndpointRefused, ScoringFailed
 from app.outbound.egress import EgressPolicy
 from app.payloads.answers import Answer
 from app.scoring.live import LiveModel, LiveModels, ModelKey
-from tests.integration.scoring.asking import MAN, OUTPUTS, POOR_WOMAN
+from tests.builders.fake_time import FakeTime
+from tests.builders.scoring_clients import MAN, OUTPUTS, POOR_WOMAN
 from tests.models.faulty import Fault, closed_url, faulty
 from tests.models.rules import COLUMNS, RuleScorer
 from tests.models.serving import serve
-from tests.unit.outbound.clock import FakeTime
 
 OPEN = EgressPolicy.of([])
 LONG = 600.0

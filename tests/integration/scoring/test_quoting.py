@@ -10,7 +10,7 @@ from app.domain.deployments import Endpoint
 from app.errors import ScoringFailed
 from app.outbound.failures import excerpt, without_excerpt
 from app.scoring.asking import Asker
-from tests.unit.outbound.clock import FakeTime
+from tests.builders.fake_time import FakeTime
 
 SECRET = 'an internal page says ".hello'  # noqa: S105 - no password
 

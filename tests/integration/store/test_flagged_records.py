@@ -12,7 +12,7 @@ from app.domain.mitigation import FlaggedRecord
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
 from app.store.records.flagged_records import FlaggedFilter, FlaggedPayload, FlagPlace, clear_flags, flagged_page, store_flagged
-from tests.integration.checks.conftest import APPLICANT, applicants, monitor_of
+from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.scenes import HOUR, NOON, PlainSealer, Scene, scene
 
 R1 = FlaggedFilter(model_revision="1")

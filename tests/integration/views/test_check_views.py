@@ -11,17 +11,14 @@ from app.domain.checks import CheckRun, Trigger
 from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitors import MonitoredAttribute
 from app.domain.training_data import Cell, Distribution, TrainingData
-from app.domain.values import Range
 from app.store.database.engine import Database
 from app.views.check_views import AttributeView, CheckView, GroupShare, ViewKind
 from app.views.viewing import check_view, views_of
-from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
-from tests.integration.views.training import put_training, store_training, summary
+from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
+from tests.builders.training import put_training, store_training, summary
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
 from tests.scenes import HOUR, NOON, Scene, scene
-
-AGE = MonitoredAttribute(feature="age", monitored=(Range(18, 35),), reference=(Range(36, 75),))
 
 
 @pytest.fixture

@@ -11,9 +11,8 @@ from app.domain.deployments import Endpoint
 from app.domain.values import Range
 from app.security.principals import Role
 from app.store.database.engine import Database
-from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
-from tests.integration.views.test_check_views import AGE
-from tests.integration.views.training import put_training
+from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
+from tests.builders.training import put_training
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.scenes import NOON, Scene, scene

@@ -14,7 +14,7 @@ from app.store.database.engine import Database
 from app.store.mitigation.mitigation import put_settings
 from app.views.check_views import CheckView, GroupShare, ViewKind
 from app.views.viewing import check_view, views_of
-from tests.integration.mitigation.test_passive import COLUMNS, HOUSING, UNFAIR, everybody
+from tests.builders.lender import COLUMNS, HOUSING, UNFAIR, everybody
 from tests.models.serving import ModelServer, serve
 from tests.scenes import NOON, Result, Scene, scene
 

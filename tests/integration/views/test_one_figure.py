@@ -14,9 +14,8 @@ from app.views.check_views import CheckView, GroupShare, ViewKind
 from app.views.figures import Explanation
 from app.views.one_figure import FigureKey, explain_figure, key_of
 from app.views.viewing import check_view
-from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
-from tests.integration.views.test_check_views import AGE
-from tests.integration.views.training import put_training
+from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
+from tests.builders.training import put_training
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
 from tests.scenes import HOUR, NOON, Scene, scene

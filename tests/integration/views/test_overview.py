@@ -19,9 +19,9 @@ from app.store.deployments.monitors import delete_monitor
 from app.store.overviews import overview as stored
 from app.views.causes import Cause
 from app.views.overview import DeploymentOverview, DeploymentState, Overview, OverviewSort, OverviewWanted, overview, place_of
-from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
-from tests.integration.schedule.seeding import let_a_worker_answer
-from tests.integration.views.statements import counted
+from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.heartbeats import let_a_worker_answer
+from tests.builders.statements import counted
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
 from tests.scenes import HOUR, NOON, PlainSealer, Scene, scene

@@ -15,8 +15,8 @@ from app.domain.values import Range
 from app.store.database.engine import Database
 from app.store.deployments.monitors import delete_monitor
 from app.views.series import Series, SeriesWanted, Volume, series_of, volume_of
-from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
-from tests.integration.views.statements import counted
+from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.statements import counted
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
 from tests.scenes import HOUR, NOON, Scene, scene

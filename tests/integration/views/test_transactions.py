@@ -18,8 +18,8 @@ from app.store.deployments.monitors import delete_monitor
 from app.store.records import transactions as stored
 from app.views.one_record import record_details
 from app.views.transactions import Records, RecordsWanted, records_of
-from tests.integration.checks.conftest import APPLICANT, SEX, applicants, monitor_of
-from tests.integration.views.statements import counted
+from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.statements import counted
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
 from tests.scenes import HOUR, NOON, Scene, scene

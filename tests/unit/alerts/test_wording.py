@@ -9,7 +9,7 @@ from app.alerts.slack import slack_body
 from app.alerts.wording import facts, headline, sentence
 from app.domain.alerts import Event, Resolution, RuleKind, Subject
 from app.domain.notifications import alert_message, message_of_test
-from tests.integration.alerts.telling import FACTS, alert_of
+from tests.builders.alerts import FACTS, alert_of
 
 NOW = datetime(2026, 7, 1, 13, 0, 36, tzinfo=UTC)
 HOSTILE = "<!channel> & <https://evil.example|click> @all\r\nBcc: everybody@example.com"

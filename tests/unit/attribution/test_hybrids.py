@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.attribution.gap import carry_gap
 from app.attribution.hybrids import MAX_EXACT_PLAYERS, MAX_PLAYERS, Answered, count_hybrids, plan_hybrids
 from app.attribution.pairs import FloatArray, IntArray, RecordPairs, draw_pairs
-from tests.unit.attribution.worlds import SHARES, Window, approve, ask, carry, draw_window
+from tests.builders.attribution_worlds import SHARES, Window, approve, ask, carry, draw_window
 
 
 def enumerate_orders(outcomes: FloatArray, players: int) -> FloatArray:

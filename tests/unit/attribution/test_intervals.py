@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from app.attribution.intervals import MIN_UNITS, resample_means
 from app.attribution.pairs import draw_pairs
-from tests.unit.attribution.worlds import carry, count_covered, draw_window
+from tests.builders.attribution_worlds import carry, count_covered, draw_window
 
 
 @given(st.integers(1, 80), st.integers(1, 80), st.integers(1, 100))

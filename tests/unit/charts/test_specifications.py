@@ -17,7 +17,7 @@ from app.charts.volume import volume_chart
 from app.domain.checks import DataSet, Span
 from app.views.check_views import ViewKind
 from app.views.series import Volume
-from tests.unit.charts.made import HOSTILE, HOUR, START, group, outcomes, point, series, view
+from tests.builders.chart_data import HOSTILE, HOUR, START, group, outcomes, point, series, view
 
 DAY = [point(hour, 0.7 + hour / 100) for hour in range(24)]
 ODD = [

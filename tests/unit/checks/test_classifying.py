@@ -20,25 +20,11 @@ from app.records.outcomes import OutcomeClassifier, outcome_codes
 from app.training.columns import read_classes
 from app.training.from_distributions import classify_cell_label
 from app.training.labels import classify_label
+from tests.builders.outcome_rules import rules, values
 
 NUMBERS = OutcomeRule(favourable=(1,), unfavourable=(0,))
 TEXTS = OutcomeRule(favourable=("1",), unfavourable=("0",))
 RANGES = OutcomeRule(favourable=(Range(0.5, 1.0),), unfavourable=(Range(0.0, 0.4),))
-
-numbers = st.one_of(st.integers(-3, 3), st.sampled_from([0.0, 1.0, 0.5, 1e-5, -2.5, 1e20]))
-texts = st.sampled_from(["0", "1", "2", "1.0", "0.5", " 1", "1e0", "yes", "No Risk", 'a "quoted" \\ word', "é\t", "true"])
-values = st.one_of(numbers, texts)
-
-
-@st.composite
-def rules(draw: st.DrawFn) -> OutcomeRule:
-    """Outcomes of one type, as the rules of a monitor demand: all numbers, all text, or all ranges."""
-    if draw(st.booleans()):
-        cut = draw(st.integers(-2, 2))
-        return OutcomeRule(favourable=(Range(cut + 0.5, 5),), unfavourable=(Range(-5, cut),))
-    listed = draw(st.lists(draw(st.sampled_from([st.integers(-3, 3), texts])), min_size=2, max_size=5, unique=True))
-    cut = draw(st.integers(1, len(listed) - 1))
-    return OutcomeRule(favourable=tuple(listed[:cut]), unfavourable=tuple(listed[cut:]))
 
 
 def by_library(found: list[Scalar], rule: OutcomeRule) -> list[int]:

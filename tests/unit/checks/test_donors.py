@@ -17,7 +17,7 @@ from app.errors import InvalidInput
 from app.metrics.balanced import measure_balanced
 from app.metrics.tables import BalancedCells
 from app.records.grouping import Group, Grouping
-from tests.unit.metrics.found import value
+from tests.builders.results import value
 
 SEX = Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
 AGE = Column(name="age", type=FieldType.INTEGER, kind=FieldKind.NUMERIC)

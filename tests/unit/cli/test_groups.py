@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 from app.cli.file_options import WIDTH
 from app.cli.groups import command as groups
 from app.cli.plan import command as plan
-from tests.unit.frames.test_evidence import log as log_of_sexes
-from tests.unit.frames.test_groups import log
+from tests.builders.decision_log import log as log_of_sexes
+from tests.builders.planted_log import log
 
 OPTIONS = ("--time", "at", "--feature", "age", "--feature", "region", "--prediction", "approved", "--favourable", "yes")
 PLANNING = ("--time", "at", "--attribute", "sex", "--reference", "man", "--prediction", "approved", "--favourable", "yes")

@@ -10,8 +10,8 @@ import pytest
 from app.evidence.betting import log_e_values, project, weigh_against_fairness, weigh_against_unfairness
 from app.evidence.hours import Hours, Side, count_hours
 from app.evidence.nulls import SMALLEST_RATE, Direction, Limit, Null, Scale
-from tests.unit.evidence.oracle import exact_terms
-from tests.unit.evidence.worlds import ABOVE, BELOW, simulate
+from tests.builders.evidence_hours import ABOVE, BELOW, simulate
+from tests.builders.exact_e_values import exact_terms
 
 LIMITS = [
     BELOW,

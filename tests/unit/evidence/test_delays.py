@@ -5,7 +5,7 @@ import pytest
 
 from app.evidence.delays import MAX_HOURS, simulate_delay
 from app.evidence.planning import Traffic
-from tests.unit.evidence.worlds import ABOVE, BELOW, follow_months, simulate
+from tests.builders.evidence_hours import ABOVE, BELOW, follow_months, simulate
 
 YEAR = 8760.0
 

@@ -15,7 +15,7 @@ from app.evidence.onset import find_onset
 from app.evidence.planning import Traffic, expect_delay
 from app.evidence.selection import flag_groups
 from app.evidence.unsteadiness import measure_unsteadiness
-from tests.unit.evidence.worlds import ABOVE, BELOW, follow_months, simulate
+from tests.builders.evidence_hours import ABOVE, BELOW, follow_months, simulate
 
 
 @pytest.mark.parametrize("ratio", [0.85, 0.9, 1.0])

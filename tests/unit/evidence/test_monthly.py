@@ -4,7 +4,7 @@ import numpy as np
 
 from app.evidence.monthly import weigh_period
 from app.evidence.selection import flag_groups
-from tests.unit.evidence.worlds import BELOW, simulate
+from tests.builders.evidence_hours import BELOW, simulate
 
 
 def test_a_good_past_does_not_hide_a_late_fall() -> None:

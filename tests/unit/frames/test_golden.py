@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from app.frames import Report, measure_frame
+from tests.builders.results import value
 from tests.golden import golden
-from tests.unit.metrics.found import value
 
 EXACT = 1e-9
 

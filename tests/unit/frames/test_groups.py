@@ -9,26 +9,9 @@ import pytest
 from app.errors import InvalidInput
 from app.frames.binning import MAX_VALUES, MISSING, REST, bin_feature
 from app.frames.groups import CandidateState, find_groups
+from tests.builders.planted_log import START, log
 
-START = pd.Timestamp("2026-10-05T00:00:00Z")
 COLUMNS: dict[str, Any] = {"features": ["age", "region", "job"], "time": "at", "prediction": "approved", "favourable": "yes"}
-
-
-def log(hours: int = 120, *, ratio: float = 0.5, until: int | None = None, seed: int = 1, records: int = 60) -> pd.DataFrame:
-    """Decisions of which those about young people of the north are that much less often favourable, up to an hour."""
-    rng = np.random.default_rng(seed)
-    hour = np.repeat(np.arange(hours), records)
-    age, region = rng.integers(18, 80, hour.size), rng.choice(["north", "south", "west"], hour.size)
-    planted = (age <= 33) & (region == "north") & (hour < (hours if until is None else until))
-    return pd.DataFrame(
-        {
-            "at": START + pd.to_timedelta(hour, unit="h"),
-            "age": age,
-            "region": region,
-            "job": rng.choice(["a", "b"], hour.size),
-            "approved": np.where(rng.random(hour.size) < np.where(planted, 0.5 * ratio, 0.5), "yes", "no"),
-        }
-    )
 
 
 def test_a_planted_subgroup_is_found_and_confirmed_on_later_hours() -> None:

@@ -9,7 +9,7 @@ from app.errors import InvalidInput
 from app.frames import DEFAULT, Report, measure_frame
 from app.frames.measuring import USUAL_OF_SCORES
 from app.metrics import CATALOGUE, FeedbackCells, GroupCounts, measure_feedback, measure_payload, measure_training
-from tests.unit.metrics.found import found, reason, value
+from tests.builders.results import found, reason, value
 
 GROUPS = (("woman", "monitored"), ("man", "reference"))
 RATE = "favourable_rate"

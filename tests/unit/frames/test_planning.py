@@ -7,7 +7,7 @@ import pytest
 from app.errors import InvalidInput
 from app.frames.evidence import follow_frame
 from app.frames.planning import plan_frame
-from tests.unit.frames.test_evidence import COLUMNS, log
+from tests.builders.decision_log import COLUMNS, log
 
 
 def test_the_plan_is_for_the_traffic_of_the_log() -> None:

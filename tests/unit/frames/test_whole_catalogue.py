@@ -9,7 +9,7 @@ import pytest
 from app.frames import Report, measure_frame
 from app.metrics import Data, Undefined
 from app.metrics.groups import Group
-from tests.unit.metrics.whole_catalogue import every_row
+from tests.builders.whole_catalogue import every_row
 
 DRAWS = 20
 GROUPS = (Group("18-25", "monitored"), Group("66-75", "monitored"), Group("26-65", "reference"))

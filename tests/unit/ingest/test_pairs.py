@@ -10,7 +10,7 @@ from app.ingest.checked import CheckedPayload
 from app.ingest.limits import Moments
 from app.ingest.requests import LogRequest, read_payload
 from tests.unit.ingest.plans import HISTORICAL, MOMENTS, plan, record
-from tests.unit.ingest.test_native import cells, good_features
+from tests.unit.ingest.random_cells import cells, good_features
 
 PLAN = plan()
 FIELDS = ["Age", "Loan amount", "Sex", "Owner"]

@@ -3,7 +3,7 @@ import pytest
 
 from app.metrics import BalancedCells, GroupCounts, measure_balanced, measure_payload, measure_perturbed
 from app.metrics.groups import Role
-from tests.unit.metrics.found import found, reason, value
+from tests.builders.results import found, reason, value
 
 RACES: list[tuple[str, Role]] = [("Black", "monitored"), ("Asian", "monitored"), ("White", "reference")]
 

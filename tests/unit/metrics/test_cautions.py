@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from app.metrics import GroupCounts, Measured, Value, measure_payload, measure_training
 from app.metrics.groups import Role, as_groups
-from tests.unit.metrics.found import value
+from tests.builders.results import value
 
 SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
 

@@ -9,7 +9,7 @@ from app.metrics import GroupCounts, Measured, Value, measure_payload, verdict
 from app.metrics.composites import NO_STRATA
 from app.metrics.formulas.conditional import Outcomes, conditional_demographic_disparity, limits
 from app.metrics.groups import FloatArray, IntArray, Role
-from tests.unit.metrics.found import found, reason, value
+from tests.builders.results import found, reason, value
 
 CDDPL = "conditional_demographic_disparity_in_predicted_labels"
 SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]

@@ -21,7 +21,7 @@ from app.metrics import (
 )
 from app.metrics.groups import IntArray, Role
 from app.metrics.sentences import sentence
-from tests.unit.metrics.found import found, reason, value
+from tests.builders.results import found, reason, value
 
 SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
 SWAPPED: list[tuple[str, Role]] = [("Female", "reference"), ("Male", "monitored")]

@@ -22,7 +22,7 @@ from app.metrics import (
 from app.metrics.drawing import Cells, intervals_of, intervals_of_parts, sum_of_squares_interval
 from app.metrics.formulas import differential
 from app.metrics.groups import IntArray, Role, as_groups
-from tests.unit.metrics.found import found, value
+from tests.builders.results import found, value
 
 BETWEEN = "between_all_groups_theil_index"
 SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]

@@ -10,8 +10,8 @@ import pytest
 
 from app.metrics import BalancedCells, GroupCounts, measure_balanced, measure_payload, measure_perturbed
 from app.metrics.groups import Role
+from tests.builders.results import found, value
 from tests.golden import golden
-from tests.unit.metrics.found import found, value
 
 CASES = [("A1_adult", "sex"), ("A2_openscale_credit_risk", "Sex"), ("A2_openscale_credit_risk", "Housing")]
 EXACT = 1e-9

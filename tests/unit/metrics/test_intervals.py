@@ -10,7 +10,7 @@ from scipy.stats import binom, chi2, poisson
 from app.metrics import BalancedCells, GroupCounts, measure_balanced, measure_payload, measure_perturbed
 from app.metrics.groups import FloatArray, IntArray, Role
 from app.metrics.intervals import Interval, log_ratio, newcombe, proportion, wilson
-from tests.unit.metrics.found import found, value
+from tests.builders.results import found, value
 
 SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
 

@@ -22,34 +22,20 @@ from app.metrics import (
     Value,
     measure_balanced,
     measure_debiased,
-    measure_debiased_feedback,
     measure_feedback,
     measure_payload,
-    measure_perturbed,
     measure_training,
     metrics_on,
 )
 from app.metrics.catalogue.metric import CountOf
 from app.metrics.groups import Role
 from app.metrics.sentences import sentence
-from tests.unit.metrics.found import value
-from tests.unit.metrics.strategies import Records, records
+from tests.builders.every_figure import DRAWS, everything
+from tests.builders.random_records import Records, records
+from tests.builders.results import value
 
 SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
 SWAPPED: list[tuple[str, Role]] = [("Female", "reference"), ("Male", "monitored")]
-DRAWS = 50
-
-
-def everything(sample: Records) -> dict[Data, list[Measured]]:
-    return {
-        "payload": measure_payload(sample.group_counts(), limits={"disparate_impact": (0.8, 1.25)}, draws=DRAWS),
-        "payload_perturbed": measure_perturbed(sample.balanced_cells(), seed=1, draws=DRAWS),
-        "balanced": measure_balanced(sample.balanced_cells()),
-        "feedback": measure_feedback(sample.feedback_cells(), draws=DRAWS),
-        "training": measure_training(sample.label_counts(), draws=DRAWS),
-        "debiased": measure_debiased(sample.debiased_cells(), seed=1, draws=DRAWS),
-        "debiased_feedback": measure_debiased_feedback(sample.debiased_feedback(), seed=1, draws=DRAWS),
-    }
 
 
 UNWEIGHED: frozenset[Data] = frozenset({"payload_perturbed", "balanced", "debiased", "debiased_feedback"})

@@ -10,7 +10,7 @@ from app.metrics import (
     metrics_on,
 )
 from app.metrics.groups import Role, as_groups
-from tests.unit.metrics.found import found, reason, value
+from tests.builders.results import found, reason, value
 
 RACES: list[tuple[str, Role]] = [("Black", "monitored"), ("Asian", "monitored"), ("White", "reference")]
 

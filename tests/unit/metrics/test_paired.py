@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from app.metrics import BalancedCells, Measured, Undefined, Value, measure_balanced
 from app.metrics.intervals import paired_difference, paired_ratio
 from app.metrics.sentences import sentence
-from tests.unit.metrics.found import found, value
-from tests.unit.metrics.strategies import Records, records
+from tests.builders.random_records import Records, records
+from tests.builders.results import found, value
 
 EXACT = 1e-9
 HUNDRED = r"(fewer than 0\.1|more than 99\.9|[\d.]+)"

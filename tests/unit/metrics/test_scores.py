@@ -16,8 +16,8 @@ from app.metrics.tables.feedback_cells import FeedbackCells
 from app.metrics.tables.score_bins import MOST, ScoreBins, keys_of, scores_of
 from app.metrics.tables.score_sums import LARGEST_LOSS
 from app.metrics.tables.score_table import ScoreTable
+from tests.builders.results import found, reason, value
 from tests.golden import golden
-from tests.unit.metrics.found import found, reason, value
 
 SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
 WANTED = {key: f"formula of {key}" for key in (*FIGURES, EQUALIZED_ODDS)}

@@ -5,7 +5,7 @@ import pytest
 from app.details import Details
 from app.metrics import Measured, Value
 from app.metrics.sentences import sentence
-from tests.unit.metrics.found import found
+from tests.builders.results import found
 from tests.unit.metrics.worked import worked
 
 TOLD = [

@@ -14,7 +14,7 @@ from app.metrics.tables.distinct import distinct_rows
 from app.metrics.tables.score_table import ScoreTable
 from app.metrics.tables.strata import Strata
 from app.metrics.tables.weighting import Weighting
-from tests.unit.metrics.strategies import Records, records
+from tests.builders.random_records import Records, records
 
 SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
 

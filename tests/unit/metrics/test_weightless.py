@@ -6,7 +6,7 @@ import pytest
 from app.metrics import FeedbackCells, Measured, measure_feedback, rates
 from app.metrics.composites import FEW_GROUPS, FEW_WEIGHING
 from app.metrics.groups import Role
-from tests.unit.metrics.found import found, reason
+from tests.builders.results import found, reason
 
 RACES: list[tuple[str, Role]] = [("Black", "monitored"), ("Asian", "monitored"), ("White", "reference")]
 CDDL = "conditional_demographic_disparity_in_labels"

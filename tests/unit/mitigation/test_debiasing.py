@@ -9,8 +9,9 @@ from app.domain.outcomes import OutcomeRule
 from app.domain.records import Prediction
 from app.domain.values import Range
 from app.mitigation.live.copies import CopySet, Substitution
-from app.mitigation.live.debiasing import CopiedRecord, Debiased, Debiasing, Decider, RecordGroup, hold_to_thresholds
+from app.mitigation.live.debiasing import CopiedRecord, Debiased, Debiasing, Decider
 from app.mitigation.rule import Judge
+from tests.unit.mitigation.parity import held_to_thresholds
 
 RULE = OutcomeRule(favourable=("yes", "maybe"), unfavourable=("no",))
 NUMBERS = OutcomeRule(favourable=(Range(100, 200),), unfavourable=(Range(0, 50),))
@@ -25,12 +26,6 @@ def decider(mode: Mode = Mode.LIFT_ONLY, *, rule: OutcomeRule = RULE) -> Decider
 def substituted(by: Decider, own: Prediction, copies: CopySet, answers: list[Prediction]) -> Debiased:
     """The decision of one record, by the answers to its copies."""
     (found,) = by.substitute([CopiedRecord(own, by.classify(own.outcome_value), copies, answers)])
-    return found
-
-
-def held_to_thresholds(own: Prediction, groups: dict[str, str], profile: Profile) -> Debiased:
-    """The decision of one record of these monitored groups in parity mode."""
-    (found,) = hold_to_thresholds([own], [[RecordGroup(attribute, "monitored", label) for attribute, label in groups.items()]], profile)
     return found
 
 

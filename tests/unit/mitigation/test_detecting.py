@@ -11,7 +11,7 @@ from app.mitigation.detector.choosing import Chooser, DetectorChooser, bias_scor
 from app.mitigation.detector.model import Detector
 from app.mitigation.detector.versions import DetectorEvidence, pool_evidence, train_detectors
 from app.store.mitigation.bias_detectors import NewDetector
-from tests.unit.mitigation.lending import COLUMNS, Refused, refused
+from tests.builders.refused_women import COLUMNS, Refused, refused
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 

@@ -16,7 +16,7 @@ from app.domain.values import Scalar
 from app.errors import InvalidInput
 from app.mitigation.detector import model as module
 from app.mitigation.detector.model import LIBRARY, TRUSTED, Detector
-from tests.unit.mitigation.lending import refused
+from tests.builders.refused_women import refused
 
 MARK = b"evenhand bias detector 1\n"
 DETECTOR = refused(400).detector()

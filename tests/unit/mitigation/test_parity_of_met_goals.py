@@ -8,7 +8,7 @@ from app.domain.mitigation import AttributeProfile, Profile, Reading
 from app.domain.records import Prediction
 from app.mitigation.live.debiasing import Debiased, Debiasing
 from app.mitigation.thresholds import FEW, MET
-from tests.unit.mitigation.test_debiasing import held_to_thresholds
+from tests.unit.mitigation.parity import held_to_thresholds
 
 YES = Prediction("yes", 0.9)
 TOO_FEW = FEW.format(n=3, least=100)

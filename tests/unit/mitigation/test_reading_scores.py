@@ -9,7 +9,7 @@ from app.domain.outcomes import Outcome, OutcomeRule
 from app.mitigation.rule import Judge, known_scores
 from app.records.scores import read_scores
 from tests.unit.mitigation.copies import CopyAnswer, outcome_as_reference
-from tests.unit.mitigation.test_thresholds import OWN, RENT, thresholds
+from tests.unit.mitigation.parity import OWN, RENT, thresholds
 
 RULE = OutcomeRule(favourable=(1,), unfavourable=(0,))
 MIXED = ["0.25", None, "[0.125, 0.875]", "[0.25, 0.25, 0.5]", "1"]

@@ -3,20 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.mitigation import ParityGoal
-from app.mitigation.thresholds import fit_thresholds
-from app.records.grouping import Grouping
-from tests.unit.mitigation.copies import GROUPS, HOME
-
-RENT, FREE, OWN = 0, 1, 2
-GOAL = ParityGoal(attribute="housing", disparate_impact=0.8, min_group_size=4)
-
-
-def thresholds(
-    codes: list[int], outcomes: list[int], scores: list[float], goal: ParityGoal = GOAL
-) -> tuple[dict[str, float], dict[str, str]]:
-    grouping = Grouping(HOME, GROUPS, np.array(codes, dtype=np.int64))
-    found = fit_thresholds(grouping, np.array(outcomes, dtype=np.int64), np.array(scores), goal)
-    return found.thresholds, found.untouched
+from tests.unit.mitigation.parity import FREE, OWN, RENT, thresholds
 
 
 def test_so_many_of_the_highest_scores_are_lifted_that_the_goal_is_met_and_no_more() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from app.recommendations.detecting import Detected, detect
-from tests.contract.docs_pages import REPOSITORY, table
+from tests.builders.docs_pages import REPOSITORY, table
 from tests.unit.recommendations.found_in_the_wild import CASES, Case
 from tests.unit.recommendations.later_strangers import LATER
 from tests.unit.recommendations.reading import counted_of, is_held_out

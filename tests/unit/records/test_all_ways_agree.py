@@ -1,7 +1,5 @@
 """Every way to read the outcome and the group of a record gives one answer: 12,500 pairs of a monitor and a record, each way of asking."""
 
-from datetime import UTC, datetime
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -11,7 +9,7 @@ from app.domain.comparisons import comparisons_of
 from app.domain.deployments import FieldKind, FieldType
 from app.domain.monitors import Monitor
 from app.domain.training_data import Cell, Distribution
-from app.domain.values import canonical, normalised
+from app.domain.values import canonical
 from app.errors import InvalidInput
 from app.frames.grouping import group_records as group_frame
 from app.frames.outcomes import OutcomeLists
@@ -21,14 +19,13 @@ from app.records.cells import format_value
 from app.records.grouping import Grouping, ListedGroups
 from app.records.outcomes import OutcomeClassifier
 from app.records.reading import RecordColumns, read_table
-from app.store.records.transactions import StoredRecord
 from app.training.columns import read_classes, read_numbers
 from app.training.from_distributions import build_table
 from app.training.pieces import Part, Piece, _read_part
 from app.training.survey import Seen
 from app.training.tables import RowTables
 from app.views.record_lens import Lens
-from tests.unit.records.drawn import COLUMNS, SCHEMA, Drawn, Found, draw
+from tests.builders.drawn_records import COLUMNS, SCHEMA, Drawn, Found, draw, stored_record
 
 MONITORS, RECORDS = 250, 50
 
@@ -130,26 +127,6 @@ def test_a_record_on_a_page(worlds: list[Drawn]) -> None:
             assert lens.outcome(record) == world.outcomes[no]
             groups = {one.attribute: (one.group, one.role) for one in lens.groups(record)}
             assert groups == {feature: found[no] or (None, None) for feature, found in world.groups.items()}, world.monitor
-
-
-def stored_record(no: int, row: dict[str, object], answer: object) -> StoredRecord:
-    """The record as the store answers it."""
-    now = datetime(2026, 1, 1, tzinfo=UTC)
-    cells = {name: None if value is None else normalised(value) for name, value in row.items()}  # type: ignore[arg-type]
-    return StoredRecord(
-        record_no=no,
-        record_id=str(no),
-        logged_at=now,
-        scored_at=now,
-        schema_version=SCHEMA.version,
-        model_revision="1",
-        features=[cells[column.name] for column in SCHEMA.features],
-        meta=[cells[column.name] for column in SCHEMA.meta],
-        prediction=normalised(answer),  # type: ignore[arg-type]
-        probability=None,
-        label=None,
-        debiased=None,
-    )
 
 
 def _stored(world: Drawn, name: str) -> pa.ChunkedArray:

@@ -7,7 +7,7 @@ from app.charts.series import series_chart
 from app.reports.document import Bullets, Document, Figure, Made, Paragraph, Section, Table
 from app.reports.html import as_html
 from app.reports.pdf import as_pdf
-from tests.unit.charts.made import HOSTILE, point, series
+from tests.builders.chart_data import HOSTILE, point, series
 
 MADE = Made(at=datetime(2026, 3, 2, 12, tzinfo=UTC), by="user:Zoë")
 REPOSITORY = Path(__file__).parents[3]

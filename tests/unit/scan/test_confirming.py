@@ -9,7 +9,7 @@ from app.evidence.betting import weigh_against_fairness
 from app.evidence.hours import Hours
 from app.scan.confirming import ALPHA, EXPIRY_HOURS, Candidate, CandidateBook, follow_candidate
 from app.scan.scanning import Subgroup
-from tests.unit.evidence.worlds import BELOW, simulate
+from tests.builders.evidence_hours import BELOW, simulate
 
 WOMEN = Subgroup(((0,),))
 

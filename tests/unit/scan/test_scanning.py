@@ -10,8 +10,8 @@ from app.scan.cells import CellTable, count_cells
 from app.scan.multipliers import LOWEST, find_range, fit_multiplier, log_likelihood
 from app.scan.scanning import scan_cells
 from app.scan.search import MIN_RECORDS, search_tables
-from tests.unit.scan.brute_force import score_every_subgroup
-from tests.unit.scan.worlds import draw_codes, draw_table
+from tests.builders.brute_force import score_every_subgroup
+from tests.builders.planted_tables import draw_codes, draw_table
 
 WORLDS = 40
 """Here; `scripts/groups` tries 300."""

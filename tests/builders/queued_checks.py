@@ -1,4 +1,4 @@
-"""Rows that the schedule's tests start from."""
+"""Deployments and their queued checks, put straight into the store."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -73,22 +73,7 @@ def let_pass(database: Database, duration: timedelta) -> None:
         )
 
 
-def let_a_worker_answer(database: Database) -> None:
-    """Notes a heartbeat that stays fresh however long a test takes."""
-    with database.transaction() as session:
-        session.execute(
-            text("INSERT INTO workers (id, beat_at) VALUES ('w', now() + :d) ON CONFLICT (id) DO UPDATE SET beat_at = now() + :d"),
-            {"d": timedelta(days=1)},
-        )
-
-
 def end_leases(database: Database) -> None:
     """Lets the leases of running checks run out, as if their workers had been silent for so long."""
     with database.transaction() as session:
         session.execute(text("UPDATE checks SET lease_until = now(), claimable_at = now() WHERE state = 'running'"))
-
-
-def silence_workers(database: Database, *, since: datetime) -> None:
-    """Moves the heartbeat of every worker to that moment, as if none had answered since."""
-    with database.transaction() as session:
-        session.execute(text("UPDATE workers SET beat_at = :since"), {"since": since})

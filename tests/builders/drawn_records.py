@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -11,7 +12,8 @@ from app.domain.deployments import Column, FieldKind, FieldType, ProblemType, Re
 from app.domain.monitor_rules import monitor_problems
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import Outcome, OutcomeRule
-from app.domain.values import GroupValue, Range, Scalar, canonical, label_of
+from app.domain.values import GroupValue, Range, Scalar, canonical, label_of, normalised
+from app.store.records.transactions import StoredRecord
 
 Found: TypeAlias = tuple[str, str] | None
 """A group's label and role; None where a record is in no group."""
@@ -180,3 +182,23 @@ def _some(rng: np.random.Generator, pool: Sequence[Any], fewest: int, most: int)
 
 def _one(rng: np.random.Generator, pool: Sequence[Any]) -> Any:  # noqa: ANN401 - a value of the pool
     return pool[int(rng.integers(len(pool)))]
+
+
+def stored_record(no: int, row: dict[str, object], answer: object) -> StoredRecord:
+    """The record as the store answers it."""
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    cells = {name: None if value is None else normalised(value) for name, value in row.items()}  # type: ignore[arg-type]
+    return StoredRecord(
+        record_no=no,
+        record_id=str(no),
+        logged_at=now,
+        scored_at=now,
+        schema_version=SCHEMA.version,
+        model_revision="1",
+        features=[cells[column.name] for column in SCHEMA.features],
+        meta=[cells[column.name] for column in SCHEMA.meta],
+        prediction=normalised(answer),  # type: ignore[arg-type]
+        probability=None,
+        label=None,
+        debiased=None,
+    )

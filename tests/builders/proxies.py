@@ -19,7 +19,7 @@ from app.domain.training_data import Association, TrainingForm
 from app.store.database.engine import Database
 from app.store.training.training_data import store_training_data
 from app.training.processing import Upload, process_file
-from tests.integration.checks.conftest import monitor_of
+from tests.builders.applicants import monitor_of
 from tests.models.serving import serve
 from tests.scenes import NOON, Scene, scene
 

@@ -8,8 +8,8 @@ from app.outbound.egress import EgressPolicy
 from app.outbound.transport import Resolver, resolve
 from app.payloads.registry import PayloadFormat
 from app.scoring.client import ScoringClient
+from tests.builders.fake_time import FakeTime
 from tests.models.rules import COLUMNS
-from tests.unit.outbound.clock import FakeTime
 
 OUTPUTS = OutputFields(probability="probability")
 

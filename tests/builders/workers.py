@@ -1,0 +1,46 @@
+"""Workers that do checks in this process, and checks that are over."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from app.checks.check import perform_check
+from app.mitigation.window.mitigating import mitigate_window
+from app.schedule.worker import Worker
+from app.store.database.engine import Database
+from tests.scenes import PlainSealer
+from tests.service import RunningService
+
+
+@contextmanager
+def running(worker: Worker) -> Iterator[threading.Event]:
+    """The worker at work in this process until the block ends, or until the event is set."""
+    stop = threading.Event()
+    thread = threading.Thread(target=worker.run, args=(stop,))
+    thread.start()
+    try:
+        yield stop
+    finally:
+        stop.set()
+        thread.join()
+
+
+@contextmanager
+def working(database: Database) -> Iterator[None]:
+    """A worker next to the service, one check at a time."""
+    perform = partial(perform_check, database=database, sealer=PlainSealer(), further=mitigate_window)
+    with running(Worker(database, perform, concurrency=1)):
+        yield
+
+
+def ended(service: RunningService, address: str, check: dict[str, Any]) -> dict[str, Any]:
+    """The check, once it is over."""
+    for _ in range(600):
+        found: dict[str, Any] = service.client.get(f"{address}/checks/{check['id']}").json()
+        if found["state"] not in {"queued", "running"}:
+            return found
+        time.sleep(0.1)
+    raise AssertionError(found)

@@ -1,0 +1,3 @@
+"""Routes that ask for no key."""
+
+FOR_EVERYBODY = {"/health/live", "/health/ready", "/login", "/assets/{release}/{name}"}
