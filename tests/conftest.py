@@ -27,7 +27,7 @@ from tests.progress import Watch, lift_limits
 lift_limits()
 hash_passwords_cheaply()
 # Hypothesis gives an example 200 ms by itself, which a busy machine can miss.
-hypothesis.settings.register_profile("unhurried")
+hypothesis.settings.register_profile("unhurried", deadline=None)
 hypothesis.settings.load_profile("unhurried")
 
 LOGGING: dict[str, Any] = {

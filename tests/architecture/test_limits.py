@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FILES = {path.relative_to(REPOSITORY).as_posix(): path for path in sorted((REPOSITORY / "tests").rglob("*.py"))}
@@ -28,7 +29,18 @@ EXCEPTIONS = {
 
 def limits(source: str) -> list[int]:
     """The lines that have one."""
-    return [node.lineno for node in ast.walk(ast.parse(source)) if isinstance(node, ast.expr) and _is_limit(node)]
+    tree = ast.parse(source)
+    bounded = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.For) and _asks_so_often(node)]
+    return bounded + [node.lineno for node in ast.walk(tree) if isinstance(node, ast.expr) and _is_limit(node)]
+
+
+def _asks_so_often(loop: ast.For) -> bool:
+    """Whether the loop sleeps between a bounded number of tries, which is a limit in seconds."""
+    is_counted = isinstance(loop.iter, ast.Call) and isinstance(loop.iter.func, ast.Name) and loop.iter.func.id == "range"
+    calls = [node.func for node in ast.walk(loop) if isinstance(node, ast.Call)]
+    sleeps = any(isinstance(called, ast.Attribute) and called.attr == "sleep" for called in calls)
+    # One that runs to its end in any case only works slowly, as a model of a test does.
+    return is_counted and sleeps and any(isinstance(node, ast.Return | ast.Break) for node in ast.walk(loop))
 
 
 def _is_limit(node: ast.expr) -> bool:
@@ -79,6 +91,7 @@ def test_a_test_waits_without_limit_or_says_why_not() -> None:
         "pytestmark = pytest.mark.timeout(300)",
         "asyncio.timeout(1)",
         "settings(deadline=200)",
+        "for _ in range(600): time.sleep(0.1); break",
     ],
 )
 def test_a_limit_is_seen(line: str) -> None:
@@ -88,5 +101,10 @@ def test_a_limit_is_seen(line: str) -> None:
 @pytest.mark.parametrize(
     "line", ["process.wait()", "stop.wait(0.2)", "', '.join(words)", "settings(deadline=None)", "began = time.monotonic()"]
 )
-def test_what_is_none_is_not(line: str) -> None:
+def test_what_is_no_limit_is_not_seen(line: str) -> None:
     assert limits(line) == []
+
+
+def test_hypothesis_has_no_limit_by_itself() -> None:
+    assert settings.default is not None
+    assert settings.default.deadline is None

@@ -1,7 +1,6 @@
 """Workers that do checks in this process, and checks that are over."""
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -11,6 +10,7 @@ from app.checks.check import perform_check
 from app.mitigation.window.mitigating import mitigate_window
 from app.schedule.worker import Worker
 from app.store.database.engine import Database
+from tests.progress import wait_until
 from tests.scenes import PlainSealer
 from tests.service import RunningService
 
@@ -38,9 +38,11 @@ def working(database: Database) -> Iterator[None]:
 
 def ended(service: RunningService, address: str, check: dict[str, Any]) -> dict[str, Any]:
     """The check, once it is over."""
-    for _ in range(600):
-        found: dict[str, Any] = service.client.get(f"{address}/checks/{check['id']}").json()
-        if found["state"] not in {"queued", "running"}:
-            return found
-        time.sleep(0.1)
-    raise AssertionError(found)
+    found: dict[str, Any] = {}
+
+    def is_over() -> bool:
+        found.update(service.client.get(f"{address}/checks/{check['id']}").json())
+        return found["state"] not in {"queued", "running"}
+
+    wait_until(is_over, "the check is over")
+    return found
