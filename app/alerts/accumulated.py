@@ -1,4 +1,4 @@
-"""Applies rules about evidence: an alert opens with the detector's alarm, and is resolved by the detector of the opposite."""
+"""Applies rules about evidence: the detector's alarm opens an alert, and the detector of the return inside the limit resolves it."""
 
 from collections.abc import Sequence
 from functools import partial

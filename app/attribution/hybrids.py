@@ -20,10 +20,10 @@ MAX_PLAYERS = 62
 """Max players: a mask is a number of 64 bits."""
 
 PAIRS_OF_ALL_HYBRIDS = 500
-"""Pairs that are usual where all hybrids are computed; standard errors are .007 to .019 in `scripts/attribution`."""
+"""Default number of pairs where all hybrids are computed; standard errors are .007 to .019 in `scripts/attribution`."""
 
 PAIRS_OF_ORDERS = 4_000
-"""Pairs that are usual where two orders a pair are computed; standard errors are .004 to .008 in `scripts/attribution`."""
+"""Default number of pairs where two orders are computed for each pair; standard errors are .004 to .008 in `scripts/attribution`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +50,7 @@ class HybridPlan(Protocol):
 
 
 def count_hybrids(players: int) -> int:
-    """Returns how many hybrids of a pair a model is asked about: all up to MAX_EXACT_PLAYERS, above it those of two orders.
+    """Returns how many hybrids of one pair a model is asked about: all for up to MAX_EXACT_PLAYERS players, those of two orders for more.
 
     Raises:
         ValueError: there is no player, or more than MAX_PLAYERS.
@@ -108,7 +108,7 @@ class AllHybrids:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrderedHybrids:
-    """Hybrids along one order of the players a pair, and along the reversed one: unbiased, with a sum that is exact in each pair."""
+    """Hybrids along one random order of the players for each pair, and along its reverse: unbiased, and their sum is exact in each pair."""
 
     orders: IntArray
 

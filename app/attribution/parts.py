@@ -2,7 +2,7 @@
 
 Source: Kitagawa 1955. Cells that one side has no record of have no rate there. The records in them have *no counterpart*, and they are a
 part of their own as in Ñopo 2008, Matching as a tool to decompose wage gaps, Review of Economics and Statistics 90, 290-299: the
-difference of all records less that of the records with a counterpart. So equal rates in all cells leave all parts at 0 whatever cells
+difference of all records minus that of the records with a counterpart. So equal rates in all cells leave all parts at 0 whatever cells
 are missing.
 """
 
@@ -35,7 +35,7 @@ class CellCounts:
 class DifferenceParts:
     """Difference of two rates, and its three parts, which sum to it; [...] each. NaN where a side has no record.
 
-    `who` is what the different shares of the cells make, `how` what different rates within a cell make.
+    `who` is the part that comes from different shares of the cells, `how` the part that comes from different rates within a cell.
     """
 
     difference: FloatArray

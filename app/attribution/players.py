@@ -15,9 +15,10 @@ Behavioral Sciences, 2nd edition, 1988, chapters 3 and 7) calls 0.5 a large effe
 
 
 def join_players(strengths: FloatArray, threshold: float = TOGETHER_FROM) -> tuple[tuple[int, ...], ...]:
-    """Returns the features of each player, by position and in order: features at least that strongly associated, directly or by others.
+    """Returns the features of each player, by position and in order.
 
-    `strengths` [features, features] is symmetric, from 0 to 1; NaN, an undefined association, joins nothing.
+    Features with an association of at least `threshold` are one player, directly or through others. `strengths` [features, features] is
+    symmetric, from 0 to 1; NaN, an undefined association, joins nothing.
     """
     features = len(strengths)
     player_of = np.arange(features)
@@ -28,7 +29,7 @@ def join_players(strengths: FloatArray, threshold: float = TOGETHER_FROM) -> tup
 
 
 def as_players(player_of: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Returns the positions of the features of each player, from the player's number of each feature."""
+    """Returns the positions of the features of each player, given the number of the player of each feature."""
     players: dict[int, list[int]] = {}
     for feature, player in enumerate(player_of):
         players.setdefault(player, []).append(feature)

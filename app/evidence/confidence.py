@@ -16,7 +16,7 @@ DIFFERENCES = np.linspace(-1.0, 1.0, 201)[1:-1]
 GRIDS = {Scale.RATIO: RATIOS, Scale.DIFFERENCE: DIFFERENCES}
 MIN_REFERENCE_RECORDS = 50
 MIN_MONITORED_RECORDS = 20
-"""Fewer before an hour, on either side: the hour says nothing yet."""
+"""Min records before an hour, on each side; with fewer the hour says nothing."""
 
 MOST_ROWS = 2_000
 """Max hours that are weighed against the whole grid at once; more would need gigabytes."""
@@ -68,7 +68,7 @@ def follow_interval(hours: Hours, scale: Scale) -> tuple[FloatArray, FloatArray]
 
 
 def find_crossings(below: FloatArray, above: FloatArray, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Returns the values [H] one step of the grid outside the outermost ones that are not refuted; NaN at an end of the grid."""
+    """Returns both ends [H]: the outermost values that are not refuted, each moved outwards by one step; NaN at an end of the grid."""
     limit, size = math.log(2 / ALPHA), len(grid)
     last = size - 1 - np.argmax((below < limit)[:, ::-1], axis=1)
     first = np.argmax(above < limit, axis=1)
@@ -103,7 +103,7 @@ def _weigh(before: Sequence[FloatArray], series: Sequence[Hours], scale: Scale) 
     for start in range(0, len(together), MOST_ROWS):
         rows = slice(start, start + MOST_ROWS)
         logs = compare_with_line(together.between(start, start + MOST_ROWS), lines, monitored[rows], reference[rows, None])
-        # Each hour speaks against one side of the value only.
+        # An hour is evidence against one side of each value only.
         is_below = monitored[rows] < lines.slope * reference[rows, None] - lines.slack
         known = np.where(np.isnan(logs), 0.0, logs)
         below[rows], above[rows] = np.where(is_below, known, 0.0), np.where(is_below, 0.0, known)

@@ -48,7 +48,8 @@ class Detector:
     def alarms(self, log_threshold: float) -> bool:
         """Returns whether the evidence reaches the threshold, given as ln A.
 
-        The sum alone grows by 1 in an hour that says nothing and would alarm by clockwork, so the best start must carry it, too.
+        The sum alone grows by 1 in an hour that says nothing, so enough such hours would raise an alarm. So the best single start
+        must reach the square root of the threshold as well.
         """
         return self.log_sum >= log_threshold and self.log_best >= log_threshold / 2
 

@@ -1,6 +1,6 @@
 """Life of a comparison over the hours: watched, unfair since, fair again since, shown fair since.
 
-A chapter is the time between two turns: it begins with the first hour, after each alarm, and after each end of an alarm.
+A chapter begins with the first hour, after each alarm, and after each end of an alarm; it lasts until the next one begins.
 """
 
 import math
@@ -129,7 +129,7 @@ class Follower:
                 self.watching.restart()
                 self.proof.restart()
             return
-        # While an episode is open its detector rests; it starts again from 0.
+        # This detector gets no hours while an episode is open, and starts again from nothing at its end.
         self.watching.add(weighed.unfair)
         if self.watching.alarms(weighed.log_threshold):
             since = find(self.chapter, hour + 1, True)

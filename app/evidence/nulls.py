@@ -16,7 +16,8 @@ DIFFERENCE_STEPS = (0.01, 0.03, 0.07, 0.15, 0.3)
 INSIDE_LOWER = (1.025, 1.0625, 1.125, 1.25)
 INSIDE_UPPER = (0.975, 0.9, 0.85, 0.8)
 INSIDE_STEPS = (0.01, 0.03, 0.07, 0.15)
-"""Alternatives to the claim that a limit is exceeded: inside a lower or an upper limit of a ratio as parts of it, or by distance."""
+"""Alternatives inside a limit, for bets against the claim that it is exceeded: inside a lower and an upper limit of a ratio, as multiples
+of it, and inside a limit of a difference, as distances from it."""
 
 SMALLEST_RATE = 1e-4
 """Rates that are bet on keep this distance from 0 and 1, so that one record cannot end all evidence."""

@@ -27,7 +27,7 @@ class Onset:
 
 
 def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool) -> Onset:
-    """Returns the hour from `start` to `end` (exclusive) at which the figure most likely left the limits, or came back inside."""
+    """Returns the hour from `start` to `end` (exclusive) at which the figure most likely left the limits if `leaves`, else came back."""
     first = max(start, end - PAST_HOURS)
     likelihoods = _log_likelihoods(hours.between(first, end), limit.scale)
     grid = RATIOS if limit.scale is Scale.RATIO else DIFFERENCES

@@ -31,8 +31,8 @@ class PairedHours:
     def sums(self) -> Hours:
         """Returns each hour's sums of the outcomes, over the same records on both sides.
 
-        As if the sides were different records. So the onset found from them has too wide a range, never too narrow a one: outcomes of
-        one record are alike, and their difference varies less than that of two records.
+        The result reads as if the sides were different records. The two outcomes of one record are alike, so their difference varies less
+        than that of two records: the range of an onset found from these sums may be too wide, never too narrow.
         """
         records = self.records.sum(axis=1)
         return Hours(*(Side(np.minimum(self.records @ figures, records), records) for figures in (self.monitored, self.reference)))

@@ -62,7 +62,7 @@ def expect_more_hours(limit: Limit, recent: Hours, progress: Progress) -> int | 
 
 
 def expect_more_paired_hours(limit: float, direction: Direction, recent: PairedHours, progress: Progress) -> int | None:
-    """Returns the same for a balanced ratio; the growth is that of the best stake in these hours."""
+    """Returns the same as `expect_more_hours` for a balanced ratio; the growth is that of the best stake in these hours."""
     if not recent.records.sum():
         return None
     together = PairedHours(recent.monitored, recent.reference, recent.records.sum(axis=0, keepdims=True) / len(recent))

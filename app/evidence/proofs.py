@@ -1,4 +1,4 @@
-"""Evidence that a comparison is inside its limit: shown fair, until when."""
+"""Evidence that a comparison is inside its limit, and how long it then counts as shown fair."""
 
 import math
 from collections.abc import Sequence

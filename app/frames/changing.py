@@ -27,7 +27,7 @@ class FeatureChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedChange:
-    """Gap of a monitored group before and after the moment: its favourable rate less that of the reference; None without a record."""
+    """Gap of a monitored group before and after the moment: its favourable rate minus that of the reference; None without a record."""
 
     group: str
     reference: str
@@ -69,7 +69,7 @@ def explain_change(  # noqa: PLR0913 - one keyword for each column, as in measur
     `follow_frame`.
 
     Raises:
-        InvalidInput: names the argument that is wrong; one is that no record is before or after the moment.
+        InvalidInput: names the argument that is wrong; it is `at` if all records are on the same side of the moment.
     """
     records = read_compared(
         frame,
@@ -117,7 +117,7 @@ def _explain_group(records: ComparedRecords, place: int, is_after: npt.NDArray[n
 
 
 def _read_moment(at: datetime | str) -> datetime:
-    """Returns the moment in UTC, which is meant unless it says otherwise."""
+    """Returns the moment in UTC; a time without an offset is read as UTC."""
     try:
         moment = pd.Timestamp(at)
     except (TypeError, ValueError) as error:

@@ -31,7 +31,7 @@ class PlayerShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarriedByFeatures:
-    """Gap of the sampled pairs, which `players` carry and their shares sum to; `gap_of_pairs` + `sampling` is the gap of the group.
+    """Gap of the sampled pairs: the shares of `players` sum to `gap_of_pairs`, and `gap_of_pairs` + `sampling` is the gap of the group.
 
     `pairs_left_out` had an answer that is neither favourable nor unfavourable.
     """
@@ -60,7 +60,7 @@ class FeatureParts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedGap:
-    """Gap of a monitored group: its favourable rate less that of the reference, -1 to 1; None where either has no record.
+    """Gap of a monitored group: its favourable rate minus that of the reference, -1 to 1; None where either has no record.
 
     `carried` is None without a model, or if no pair has all its answers.
     """
@@ -84,7 +84,7 @@ class GapExplanation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GapPlan:
-    """Questions that explain the gaps, before any is asked. `players` are the features that move together."""
+    """Questions to a model that will explain the gaps; none is asked yet. `players` are the features that move together."""
 
     players: tuple[tuple[str, ...], ...]
     _records: ComparedRecords
@@ -103,7 +103,7 @@ class GapPlan:
         """Asks the model, if there is one, and returns what carries the gaps.
 
         Raises:
-            InvalidInput: the model returned no single prediction for each row, or none that is an outcome of the prediction column.
+            InvalidInput: the model did not return exactly one prediction for each row, or none is an outcome of the prediction column.
         """
         rng = np.random.default_rng([self._seed, 1])
         explained, warnings = [], list(self._records.grouping.warnings)

@@ -50,9 +50,9 @@ class FoundGroup:
     """A subgroup that a scan found, under its number.
 
     `labels` are the values that belong to it, by feature; other features do not restrict it. `records`, `rate`, `others_rate` and
-    `p_value` are those of its scan, `found_at` is the end of the scan's last hour. The p value is of one scan, and of the best of all
-    subgroups that were searched. Only `confirmed_at` says that later hours show it to be beyond the limit. `evidence` is how far the
-    later hours speak against "inside the limit", `needed` how much confirms it.
+    `p_value` are those of its scan, `found_at` is the end of the scan's last hour. The p value accounts for the search over all
+    subgroups of one scan, but not for several scans. Only `confirmed_at` says that later hours show it to be beyond the
+    limit. `evidence` is the factor by which the later hours speak against "inside the limit", `needed` the factor that confirms it.
     """
 
     number: int

@@ -66,7 +66,7 @@ def ask_model(records: ComparedRecords, asked: Questions, players: Players, mode
     """Returns the model's replies to the questions.
 
     Raises:
-        InvalidInput: the model returned no single prediction for each row, or none that is an outcome of the prediction column.
+        InvalidInput: the model did not return exactly one prediction for each row, or none is an outcome of the prediction column.
     """
     predictions: list[Any] = []
     for rows in _build_rows(records, asked, players):

@@ -17,7 +17,7 @@ SHARE_BELOW = 0.95
 """Share of all shuffles that stay below the level of chance."""
 
 FEWEST_RECORDS = 20
-"""Min records: with fewer, one is more than 5 of 100 and may decide an association, so shuffles are taken to reach the highest one."""
+"""Min records. Among fewer, a single one is more than 5 % of them and may decide an association, so the level is then the highest value."""
 
 _ROUNDING = 1e-12
 

@@ -12,7 +12,7 @@ from ..evidence.nulls import Limit
 from .scanning import Subgroup
 
 ALPHA = 0.05
-"""Max chance that any candidate of a deployment's whole life is confirmed though it is inside the limit in every later hour."""
+"""Max chance, over all candidates that a deployment ever has, of confirming one that is inside the limit in every later hour."""
 
 EXPIRY_HOURS = 720
 """Hours after which a candidate that was not confirmed expires."""
@@ -37,7 +37,7 @@ class Candidate:
 class Followup:
     """Evidence after each later hour, as a logarithm [H], up to the confirmation, the expiry or the last hour.
 
-    `confirmed` is the hour of the confirmation, counted as the hours of the log, `is_expired` whether the time has run out before it.
+    `confirmed` is the position of the confirming hour in the log, `is_expired` whether EXPIRY_HOURS have passed without one.
     """
 
     log_evidence: FloatArray
@@ -63,8 +63,8 @@ def follow_candidate(candidate: Candidate, strata: Sequence[Hours]) -> Followup:
 
     `strata` are all hours of the log, for each stratum: the subgroup as the monitored side, all other records as the reference. Hours
     before the birth are used to choose bets only. The e-values of the strata are multiplied, which is an e-value of the claim that the
-    limit holds in each of them; a stratum with too few records is skipped. Averages of the product over the bets may be looked at after
-    each hour: by Ville's inequality the chance of ever reaching the threshold is at most 1 / threshold.
+    limit holds in each of them; a stratum with too few records is skipped. The evidence is the mean of this product over the bets. It may
+    be looked at after each hour: by Ville's inequality the chance of ever reaching the threshold is at most 1 / threshold.
     """
     later = slice(candidate.born, candidate.born + EXPIRY_HOURS)
     # NaN is a skipped hour: a factor of 1.

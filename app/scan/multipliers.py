@@ -48,7 +48,7 @@ def fit_multiplier(favourable: FloatArray, records: FloatArray, expected: FloatA
 def find_range(
     favourable: FloatArray, records: FloatArray, expected: FloatArray, penalty: float
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Returns between which ln q the likelihood exceeds the penalty, and whether it does anywhere."""
+    """Returns the smallest and the largest ln q at which the log-likelihood exceeds the penalty, and whether it does so anywhere."""
     peak = log_likelihood(favourable, records, expected, fit_multiplier(favourable, records, expected))
     exceeds = peak > penalty + 1e-12
     left, right = np.full(favourable.shape, LOWEST), np.zeros(favourable.shape)

@@ -34,7 +34,8 @@ class Scan:
     """Result of a scan.
 
     `subgroup` is None where no subgroup falls short, or where it or the rest has fewer than MIN_RECORDS records, so that it must not be
-    shown. `p_value` is the share of scans of random tables, this one counted, with at least its `score`. `subsets` subgroups were searched.
+    shown. `p_value` is the share of scans with at least this `score`, among those of random tables and this one. `subsets` subgroups
+    were searched.
     """
 
     subgroup: Subgroup | None
@@ -50,7 +51,8 @@ def scan_cells(
 ) -> Scan:
     """Returns the subgroup with the highest score, with a p value from a parametric bootstrap of the whole scan.
 
-    Expected is the rate of all records of the same stratum. The random tables have it in every cell, and theirs is estimated again.
+    The expected rate is that of all records of the same stratum. Random tables are drawn with it in every cell; when they are scanned,
+    their own rates are estimated from them, as those of the real table are.
     """
     strata = np.eye(cells.strata_count)[cells.strata]
     rates = (cells.favourable @ strata) / np.maximum(cells.records @ strata, 1)

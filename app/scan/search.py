@@ -10,7 +10,8 @@ from .cells import BoolArray, CellTable, FloatArray, IntArray
 from .multipliers import find_range, fit_multiplier, log_likelihood
 
 RESTARTS = 50
-"""Max starts of each search: one from all records, the others from random subgroups. Small tables start from all, and miss nothing."""
+"""Max starts of each search: one from all records, the others from random subgroups. Small tables start from every combination
+of values and so miss nothing."""
 
 MIN_RECORDS = 10
 """Min records of a subgroup. Smaller ones are neither searched nor shown."""
@@ -22,7 +23,7 @@ GAIN = 1e-9
 """Smaller gains count as none."""
 
 MAX_CELLS = 4_000_000
-"""Max numbers of one array: tables are searched in parts of this size."""
+"""Max elements of one array: tables are searched in parts of this size."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +35,7 @@ class Best:
 
 
 def search_tables(cells: CellTable, favourable: FloatArray, *, penalty: float, seed: int, restarts: int = RESTARTS) -> Best:
-    """Returns the best subgroup of each table: `favourable` [T, C] are its counts, in the cells and of the records of `cells`.
+    """Returns the best subgroup of each of T tables, which have the cells and records of `cells` but their own counts `favourable` [T, C].
 
     The expected rate of a stratum is that of the table itself. The score is the log-likelihood of the best multiplier of the odds below 1,
     minus the penalty for each value that is named. A feature all of whose values belong to the subgroup names none.
@@ -61,7 +62,7 @@ def list_all_starts(sizes: tuple[int, ...], most: int) -> list[BoolArray] | None
 
 
 class _Search:
-    """Climbs of some tables; each table has `restarts` rows, one after the other."""
+    """Searches in several tables at once. A row is one search from one start; each table has `restarts` rows, next to each other."""
 
     def __init__(self, cells: CellTable, favourable: FloatArray, penalty: float, restarts: int, rng: np.random.Generator) -> None:
         self._cells, self._penalty, self._rng = cells, penalty, rng
@@ -93,7 +94,7 @@ class _Search:
         return np.asarray(included)
 
     def run(self) -> Best:
-        """Climbs until no feature improves any row, and keeps the best row of each table."""
+        """Improves all rows until no feature improves any, and returns the best row of each table."""
         rows = np.arange(len(self._favourable))
         # First the feature with most values: where the starts are all combinations of the others, this already is the best of all.
         self._improve(int(np.argmax(self._cells.sizes)), rows)

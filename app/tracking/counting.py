@@ -48,7 +48,7 @@ class Followed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Records:
-    """Records of a span: as the monitor reads them, the number of each one's hour, and which of them count."""
+    """Records of a span [records]: their rows, what the monitor reads in them, the number of each record's hour, and whether it counts."""
 
     rows: pa.Table
     read: RecordTable
@@ -70,7 +70,7 @@ def count_payload(reader: ArrowReader, followed: Followed, span: Span, people: F
 
 
 def count_labels(reader: ArrowReader, followed: Followed, span: Span, people: FirstRecords | None) -> list[CountedHour]:
-    """Returns the counts of labels against predictions of the span's hours, as `DEFINITIONS` lists them.
+    """Returns the counts of labels, by prediction, of the span's hours: those that `figures.DEFINITIONS` describes, in its order.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
@@ -90,7 +90,7 @@ def count_labels(reader: ArrowReader, followed: Followed, span: Span, people: Fi
 
 
 def count_pairs(table: BalancedCells) -> Cells:
-    """Returns for each monitored group the kinds of records of a balanced table: the outcomes on either side, and how many have them.
+    """Returns for each monitored group the kinds of records of a balanced table: pairs of outcomes, and how many records have each.
 
     Empty if no record has a counterfactual: the model does not see the attribute.
     """
@@ -110,7 +110,7 @@ def count_pairs(table: BalancedCells) -> Cells:
 
 
 def _read(followed: Followed, fetch: _Fetch, span: Span, people: FirstRecords | None) -> Iterator[_Records]:
-    """Yields the records of each version of the columns that has all that the monitor names; others say nothing about its groups."""
+    """Yields the records of each schema version. A version that lacks a column of the monitor is left out: its records have no group."""
     monitor, person = followed.monitor, followed.monitor.evidence.person
     names = [attribute.feature for attribute in monitor.attributes] + ([] if person is None else [person])
     for schema in followed.deployment.schemas:
@@ -136,7 +136,7 @@ def _number_hours(times: pa.ChunkedArray, span: Span) -> npt.NDArray[np.int64]:
 
 
 def _tabulate(part: _Records, data: DataSet, span: Span, columns: Sequence[Mask]) -> Iterator[CountedHour]:
-    """Yields for each comparison and hour with records how many records of each group are in each column."""
+    """Yields a count for each comparison and each hour with records: how many records of each group have each of the `columns` true."""
     size = int((span.end - span.start) / HOUR)
     for comparison in comparisons_of(part.read.monitor):
         named, codes = part.read.compare(comparison)
@@ -153,7 +153,7 @@ def _tabulate(part: _Records, data: DataSet, span: Span, columns: Sequence[Mask]
 
 
 def _merge(parts: Sequence[Iterator[CountedHour]]) -> list[CountedHour]:
-    """Returns the sums of the counts of several versions of the columns, groups by their label."""
+    """Returns the counts of several schema versions, added up: a group of one version is that of the same label and role in another."""
     merged: dict[tuple[CountedPlace, datetime], dict[tuple[str, str], list[int]]] = {}
     for part in parts:
         for one in part:

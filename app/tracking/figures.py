@@ -16,7 +16,8 @@ from ..store.evidence.hours import CountedPlace
 class Definition:
     """Definition of a metric as a rate in each group: the positions of part and whole among a group's counts.
 
-    A reversed one is reference - monitored. One of pairs is the ratio of balanced rates, for which a group has kinds of records.
+    If `is_reversed`, the metric is reference - monitored. A paired metric is the ratio of balanced rates: its counts are kinds of records
+    (see `counting.count_pairs`) and have no positions.
     """
 
     data: DataSet
@@ -40,13 +41,19 @@ DEFINITIONS = (
     Definition(data=DataSet.FEEDBACK, metric="false_positive_rate_difference", scale=Scale.DIFFERENCE, part=2, whole=3),
     Definition(data=DataSet.FEEDBACK, metric="accuracy_difference", scale=Scale.DIFFERENCE, part=4, whole=5, is_reversed=True),
 )
-"""Counts of a group are, of payload: favourable, all. Of feedback: predicted and labelled favourable, labelled favourable; predicted
-favourable but labelled unfavourable, labelled unfavourable; right, all."""
+"""Metrics that evidence can be collected on.
+
+A group has two counts on payload: favourable, all. It has six on feedback: predicted and labelled favourable, labelled favourable;
+predicted favourable but labelled unfavourable, labelled unfavourable; right, all.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedMetric:
-    """One metric of a comparison with its limits, one or two, as `app.evidence` states them: monitored / or - reference."""
+    """One metric of a comparison, with its one or two limits.
+
+    The limits are those of monitored / reference or monitored - reference, as `app.evidence` needs them, even of a reversed metric.
+    """
 
     comparison: Comparison
     definition: Definition

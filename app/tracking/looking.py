@@ -35,7 +35,8 @@ class ComparisonState:
     """Evidence on one metric, group and direction after its last hour.
 
     `figure_id` names its counts. `since` lies between `earliest` and `latest`; `alarm_at` is the end of the hour of the alarm.
-    `evidence` and `threshold` are factors, not logarithms. `reason` says why nothing can be computed; then there is no figure.
+    `log_evidence`, `log_fairness` and `log_threshold` are natural logarithms of factors. `reason` says why nothing can be computed; then
+    there is no figure.
     """
 
     figure_id: str | None
@@ -144,16 +145,16 @@ def _look_at(
     recent = load_series(session, followed.era.no, watched, Span(start=end - RECENT_HOURS * HOUR, end=end), groups)
     lag = lag_of(watched.definition.data, followed.monitor)
     for figure, series in zip(figures, recent, strict=True):
-        # A figure that was seen in this moment has no state yet.
+        # A figure that was added a moment ago has no state yet.
         is_new = not figure.state
         state = FigureState.starting(watched, number_hour(figure.first_hour)) if is_new else FigureState.decode(figure.state, watched)
         for limit, follower in zip(watched.limits, state.followers, strict=True):
             level = follower.log_threshold if math.isfinite(follower.log_threshold) else budget.log_threshold(number_hour(end) + lag)
-            yield _describe(followed, watched, _Place(figure, state, limit, follower, level), series)
+            yield _describe(followed, watched, _FigureAtLimit(figure, state, limit, follower, level), series)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Place:
+class _FigureAtLimit:
     figure: StoredFigure
     state: FigureState
     limit: Limit
@@ -161,7 +162,7 @@ class _Place:
     log_threshold: float
 
 
-def _describe(followed: Followed, watched: WatchedMetric, at: _Place, recent: Series) -> ComparisonState:
+def _describe(followed: Followed, watched: WatchedMetric, at: _FigureAtLimit, recent: Series) -> ComparisonState:
     figure, follower = at.figure, at.follower
     opened = follower.open_episode
     shown = follower.proof.since
@@ -199,7 +200,7 @@ def _describe(followed: Followed, watched: WatchedMetric, at: _Place, recent: Se
     )
 
 
-def _expect_more(at: _Place, start: int, end: int, recent: Series) -> int | None:
+def _expect_more(at: _FigureAtLimit, start: int, end: int, recent: Series) -> int | None:
     progress = Progress(at.log_threshold, at.follower.log_evidence, at.follower.log_fairness)
     if end <= start:
         return None

@@ -15,9 +15,10 @@ from ..store.evidence.people import Placed, first_records, store_first_records
 
 
 class FirstRecords:
-    """Chooses the first record of each person, and remembers it. A record without an id counts.
+    """Chooses the first record of each person. A record without an id counts.
 
-    `displaced` are the hours whose record is no longer a person's first, because an earlier one was imported.
+    With `remembers` (for records) it stores which record is the first; without it (for labels) it only looks up what was stored.
+    `displaced` are hours with a record that is no longer its person's first, because an earlier one was imported.
     """
 
     def __init__(self, session: Session, era_no: int, *, remembers: bool) -> None:
@@ -36,7 +37,7 @@ class FirstRecords:
         found: dict[bytes, Placed] = {}
         codes, first = np.unique(coded.codes, return_index=True)
         if not self._remembers:
-            # Labels: any record of a person may have one, not only the earliest of these.
+            # Any of a person's records may have a label, so each is compared with the stored first one, not only the earliest of these.
             first = np.arange(len(coded.codes))
             codes = coded.codes
         times, numbers = rows["logged_at"], rows["record_no"]

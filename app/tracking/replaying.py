@@ -40,7 +40,7 @@ class EvidenceOfHour:
 class HourOfEvidence:
     """One hour: the records of both sides, how many of them are favourable, and the evidence after it for each limit.
 
-    Of pairs both sides have the same records, and the favourable ones are sums of outcomes between 0 and 1.
+    Of a paired metric both sides have the same records, and `favourable` is a sum of outcomes from 0 to 1 on each side.
     """
 
     number: int

@@ -33,7 +33,7 @@ def start_of(number: int) -> datetime:
 
 
 def number_month(number: int) -> int:
-    """Returns the number of the calendar month in which an hour lies, counted without gaps."""
+    """Returns the number of the calendar month in which an hour lies; that of the next month is 1 more, also in January."""
     start = start_of(number)
     return start.year * 12 + start.month
 
@@ -62,7 +62,7 @@ class PairSeries:
         return pair_hours(self.kinds[start - self.first : end - self.first])
 
     def between(self, start: int, end: int) -> Hours:
-        """Returns the same as `pairs`, as if both sides were different records."""
+        """Returns the sums of outcomes of the same hours, as if the records of the two sides were different ones."""
         return self.pairs(start, end).sums()
 
 

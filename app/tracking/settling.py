@@ -33,9 +33,9 @@ from .states import Course, FigureState, advance
 
 
 def settle_figures(session: Session, followed: Followed, data: DataSet, span: Span, counted: Sequence[CountedHour]) -> None:
-    """Adds the figures that the counts of the span's hours show first, and marks those stale whose state rests on other counts.
+    """Adds figures that appear in these counts for the first time, and marks figures stale whose state was computed from other counts.
 
-    Marks figures of all data stale, too, if there is one comparison more, or one less, in an hour that they have passed.
+    If this changes the number of comparisons in an hour that is already in other states, those figures become stale as well.
     """
     stored, lag = figures_of(session, followed.era.no), lag_of(data, followed.monitor)
     seen = _Seen.of(counted)
@@ -61,9 +61,9 @@ def settle_figures(session: Session, followed: Followed, data: DataSet, span: Sp
             remove_figure(session, figure)
         else:
             move_first_hour(session, figure, first)
-    # A new hour is after the end of every state; an hour before it has been added to, and later ones rest on it.
+    # A state that ends after the start of the span contains hours whose counts have changed.
     stale = {one.no for one in stored if one.key.place.data is data and one.until > span.start}
-    # With another number of comparisons in a past hour its threshold was another one, for all of them.
+    # All figures share the budget, so another number of comparisons in a past hour changes every figure's threshold there.
     if births:
         stale |= {one.no for one in stored if number_hour(one.until) + lag_of(one.key.place.data, followed.monitor) > min(births)}
     mark_stale(session, stale)
@@ -99,7 +99,7 @@ def _find_first_hour(session: Session, followed: Followed, figure: StoredFigure,
 
 
 def lag_of(data: DataSet, monitor: Monitor) -> int:
-    """Returns how many hours after an hour its counts are there: balanced ones after its check, labels after their horizon."""
+    """Returns how many hours later than payload's an hour's counts are there: balanced ones after its check, labels after their horizon."""
     return {DataSet.PAYLOAD: 0, DataSet.BALANCED: 1}.get(data, monitor.evidence.label_horizon_hours + 1)
 
 
@@ -107,7 +107,7 @@ def lag_of(data: DataSet, monitor: Monitor) -> int:
 class Budget:
     """Threshold of the alarm in each hour of the clock: the budget times the comparisons that there are by then.
 
-    `births` are the hours in which comparisons were added, ascending; `totals` how many there are from each of them on.
+    `births` are the hours in which comparisons were added, ascending; `totals` [births] is the number of comparisons from each of them on.
     """
 
     hours: int
@@ -135,7 +135,7 @@ class Budget:
 
 
 def take_forward(session: Session, followed: Followed) -> bool:
-    """Takes the figures of one metric forward to the last hour that is counted; returns whether there was one to take."""
+    """Brings the figures of one metric up to its last counted hour; returns False if no metric has a figure that needs it."""
     figures = figures_of(session, followed.era.no)
     budget = Budget.of(figures, followed.monitor)
     for watched in watched_metrics(followed.monitor):
@@ -147,7 +147,7 @@ def take_forward(session: Session, followed: Followed) -> bool:
         together: dict[datetime, list[StoredFigure]] = defaultdict(list)
         for one in waiting:
             together[one.first_hour if one.is_stale or not one.state else one.until].append(one)
-        # Those that are equally far share their arrays; after a change some start again while others go on.
+        # Figures that start at the same hour share their arrays. After a change some start again at their first hour, others go on.
         for start, several in together.items():
             _take_together(session, followed, watched, several, Span(start=start, end=max(start, end)), budget)
         note_progress(session, followed.era.no, alerts_due=True)
@@ -173,9 +173,9 @@ def load_series(session: Session, era_no: int, watched: WatchedMetric, span: Spa
 def _take_together(
     session: Session, followed: Followed, watched: WatchedMetric, figures: Sequence[StoredFigure], span: Span, budget: Budget
 ) -> None:
-    """Takes figures of one metric that are equally far over the hours of the span."""
+    """Adds the hours of the span to figures of one metric, each from its state at the start of the span."""
     era_no, lag = followed.era.no, lag_of(watched.definition.data, followed.monitor)
-    # The hours before the first one that is added tell the rate that is bet on.
+    # Bets are chosen from the hours before the span.
     with_past = Span(start=span.start - PAST_HOURS * HOUR, end=span.end)
     loaded = load_series(session, era_no, watched, with_past, [one.key.group for one in figures])
 

@@ -18,10 +18,10 @@ from .series import BLOCK, PairSeries, Series, number_month, weigh_series
 Interval: TypeAlias = RunningInterval | RunningPairedInterval
 
 MOST_TOGETHER = 24
-"""Max hours for which several intervals are gone on with together; more would need gigabytes."""
+"""Max hours that are added to several intervals in one call; more would need gigabytes."""
 
 LONG_BLOCK = 1_000
-"""Hours that one interval is gone on with at once."""
+"""Hours that are added to a single interval in one call."""
 
 Thresholds: TypeAlias = Callable[[int], float]
 """Returns ln A for the hour of that number."""
@@ -43,7 +43,7 @@ class FigureState:
         """Returns the state before the first hour."""
         is_paired = watched.definition.is_paired
         interval: Interval = RunningPairedInterval.empty() if is_paired else RunningInterval.empty(watched.definition.scale)
-        # Of a limit close to the other one some alternatives are beyond that one, and left out.
+        # If the two limits are close, some alternatives inside one are beyond the other. These are left out, so counts differ.
         followers = []
         for limit in watched.limits:
             counts = (len(STAKES), len(STAKES)) if is_paired else (limit.bets_outside, limit.bets_inside)
@@ -51,7 +51,7 @@ class FigureState:
         return cls(followers, interval, hour)
 
     def encode(self) -> bytes:
-        """Returns the state as bytes, every digit of it."""
+        """Returns the state as bytes, without rounding."""
         parts = [self.interval.below, self.interval.above]
         parts += [self.interval.counts] if isinstance(self.interval, RunningInterval) else []
         return msgspec.msgpack.encode(
@@ -80,7 +80,7 @@ class _Stored(msgspec.Struct, array_like=True):
 
 @dataclass(slots=True, eq=False)
 class Course:
-    """One figure on its way: its state, its counts, and where earlier counts are read if an onset is looked for."""
+    """One figure while hours are added to it: its state, the counts of these hours, and the lookup of earlier counts to find an onset."""
 
     state: FigureState
     series: Series
@@ -127,11 +127,11 @@ def advance(courses: Sequence[Course], watched: WatchedMetric, start: int, end: 
             course.state.interval = RunningPairedInterval.empty() if is_paired else RunningInterval.empty(watched.definition.scale)
         # The hour of the alarm itself belongs to the chapter before.
         begins.append(max(chapter, start))
-    _go_on(courses, begins, end)
+    _extend_intervals(courses, begins, end)
 
 
-def _go_on(courses: Sequence[Course], begins: Sequence[int], end: int) -> None:
-    """Adds each figure's hours from its `begin` on to its interval."""
+def _extend_intervals(courses: Sequence[Course], begins: Sequence[int], end: int) -> None:
+    """Adds to each figure's interval the hours from its place in `begins` up to, not including, `end`."""
     together: list[tuple[RunningInterval, int, Course]] = []
     for course, begin in zip(courses, begins, strict=True):
         interval, series = course.state.interval, course.series

@@ -1,6 +1,6 @@
-"""Updates the evidence of deployments: counts hours that are new or have changed, then takes every figure forward.
+"""Updates the evidence of deployments: counts hours that are new or have changed, then updates every figure.
 
-Each transaction counts at most a day of hours, or takes figures forward, and says how far it came: a process may die at any point. Any
+Each transaction counts at most a day of hours, or updates figures, and stores how far it got, so a process may die at any point. Any
 number of processes may do this in parallel; a lock makes them take turns for each deployment. No check waits for it.
 """
 
@@ -54,6 +54,7 @@ MOST_RECORDS = 200_000
 """Max records that one transaction reads, unless a single hour has more."""
 
 MOST_NOTES = 10_000
+"""Max notes of changed hours that one transaction reads."""
 
 BEGINNING = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
@@ -71,7 +72,7 @@ def update_evidence(database: Database, *, grace: timedelta) -> int:
         forget_unfollowed_changes(session)
         waiting = deployments_to_follow(session, latest=latest)
     done = 0
-    # In a new random order: an error of the database ends the round, and must not always cut off the same ones.
+    # In random order: an error of the database ends the round, and the deployments that it leaves out must not always be the same.
     for deployment_no in random.sample(waiting, len(waiting)):
         try:
             done += update_deployment(database, deployment_no, latest)
@@ -145,13 +146,13 @@ class _Step:
         return self._followed.era
 
     def take(self) -> bool:
-        """Does what comes first, and returns whether there was anything to do."""
+        """Does the first thing that is due, and returns whether there was one."""
         return self._recount() or self._count_new() or self._count_new_labels() or take_forward(self._session, self._followed)
 
     def _recount(self) -> bool:
-        """Counts hours that have changed again: the first ones that follow each other."""
+        """Counts again the first changed hours: all up to the first gap between them."""
         no = self._followed.deployment.no
-        # Before the records are read: a note that is written later is of a later step.
+        # Read before the records, so that a note written in the meantime is left to a later step.
         notes = changed_hours(self._session, no, most=MOST_NOTES)
         if not notes.hours:
             return False
@@ -202,7 +203,7 @@ class _Step:
         return True
 
     def _bound(self, span: Span) -> Span:
-        """Returns the start of the span with at most `MOST_HOURS` and, if possible, at most `MOST_RECORDS`."""
+        """Returns the span, shortened at its end to at most `MOST_HOURS` and, if one hour has no more, at most `MOST_RECORDS`."""
         hours = min((span.end - span.start) // HOUR, MOST_HOURS)
         records = count_records(self._session, self._followed.deployment.no, Span(start=span.start, end=span.start + hours * HOUR))
         if records > MOST_RECORDS:
@@ -219,7 +220,7 @@ class _Step:
         with arrow_reader(self._database.url) as reader:
             counted = (count_payload if is_payload else count_labels)(reader, self._followed, span, people)
         if people is not None:
-            # Hours that were counted with a record that counts no more.
+            # These hours were counted with a record that has turned out not to be its person's first.
             note_changed_hours(self._session, self._followed.deployment.no, sorted(people.displaced))
         starts_at = self._era.starts_at or BEGINNING
         self._store(data, span, [one for one in counted if one.hour >= starts_at], is_again=is_again)

@@ -1,6 +1,6 @@
 """Hours to which something was added after their end: imports, labels that wait for their record, checks of whole hours.
 
-Numbers of records could not find them: processes allot them in blocks, and a low one may be used a month after a high one. So each
+Record numbers cannot find these hours: processes reserve numbers in blocks, and may use a low one a month after a high one. So each
 transaction that may add to a past hour notes the hour itself. Live records need no note: they lie in the hour of their write, and an hour
 is counted only when no such write can be open any more.
 """
@@ -17,7 +17,7 @@ from ..tables import ChangedHourRow
 
 @dataclass(frozen=True, slots=True)
 class ChangedHours:
-    """Notes of changed hours: the number of each row, the hour it is `of`, and the hours, each once and ascending."""
+    """Notes of changed hours: `nos` are the numbers of the rows, `of` the hour of each row. `hours` has each hour once, ascending."""
 
     nos: Sequence[int]
     of: Sequence[datetime]

@@ -25,7 +25,7 @@ class FigureKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFigure:
-    """State of one figure after the hours before `until`; empty before the first. A stale one is to be computed again."""
+    """One figure and its `state` after the hours before `until`, empty before the first hour. A stale state is to be computed again."""
 
     no: int
     id: str
