@@ -45,6 +45,7 @@ _EVIDENCE: dict[str, Any] = {
     "counted_until": "2026-11-20T09:00:00Z",
     "labels_until": "2026-10-21T09:00:00Z",
     "late_labels": 12,
+    "problem": None,
     "false_alarm_hours": 8760,
     "comparisons": [_COMPARISON],
     "next_cursor": None,
@@ -108,6 +109,7 @@ class EvidenceOut(Out):
     counted_until: datetime | None = Field(description="The end of the last hour whose records are counted.")
     labels_until: datetime | None = Field(description="The end of the last hour whose labels are counted: its horizon has passed.")
     late_labels: int = Field(description="Labels that arrived after their horizon; they do not count.")
+    problem: str | None = Field(description="Why no further hour is counted; null while counting goes on.")
     false_alarm_hours: int = Field(description="All comparisons together raise at most one false alarm in these hours on average.")
     comparisons: list[ComparisonEvidenceOut]
     next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end.")
@@ -123,6 +125,7 @@ class EvidenceOut(Out):
             counted_until=None if era is None else era.counted_until,
             labels_until=None if era is None else era.labels_until,
             late_labels=0 if era is None else era.late_labels,
+            problem=None if era is None else era.problem,
             false_alarm_hours=evidence.monitor.evidence.false_alarm_hours,
             comparisons=[
                 ComparisonEvidenceOut.from_object(

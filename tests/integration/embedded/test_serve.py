@@ -36,6 +36,8 @@ def test_it_answers_survives_the_death_of_its_parts_and_leaves_nothing_running(f
         os.kill(running_on(data).pid, signal.SIGKILL)
         wait_until(lambda: postmaster_of(data) is not None and _is_ready(port))
         for pid in _api_processes(children):
+            soft, hard = _open_files(pid)
+            assert soft == min(hard, 65_536)  # raised at its start, whatever the shell allowed
             os.kill(pid, signal.SIGKILL)
         wait_until(lambda: _is_ready(port))
         children |= _children_of(serving.pid)
@@ -188,6 +190,13 @@ def _children_of(pid: int) -> set[int]:
 
 def _api_processes(pids: set[int]) -> list[int]:
     return [pid for pid in pids if _lives(pid) and "app.cli.api_process" in Path(f"/proc/{pid}/cmdline").read_text()]
+
+
+def _open_files(pid: int) -> tuple[float, float]:
+    """The soft and the hard limit of the process."""
+    (line,) = [line for line in Path(f"/proc/{pid}/limits").read_text().splitlines() if line.startswith("Max open files")]
+    soft, hard = line.split()[3:5]
+    return float(soft.replace("unlimited", "inf")), float(hard.replace("unlimited", "inf"))
 
 
 def _lives(pid: int) -> bool:
