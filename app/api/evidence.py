@@ -10,7 +10,7 @@ from ..tracking.replaying import replay_figure
 from ..web.access import ReadableDeployment, SessionIn
 from ..web.paging import Limit, cut, read_number_cursor
 from .answers import problems_of_deployment
-from .schemas.evidence import EvidenceHourPage, EvidenceOut
+from .schemas.evidence import EvidenceHourPage, DeploymentEvidenceOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/evidence", tags=["evidence"])
 
@@ -28,7 +28,7 @@ ComparisonId = Annotated[
 @router.get("", operation_id="readEvidence", responses=problems_of_deployment(Conflict))
 def read_evidence(
     deployment: ReadableDeployment, session: SessionIn, after_no: Annotated[int, Depends(read_number_cursor)], limit: Limit = 100
-) -> EvidenceOut:
+) -> DeploymentEvidenceOut:
     """Returns the evidence of every comparison: unfair since when, shown fair, or undecided.
 
     Evidence accumulates over the hours, each record counted once, and may be looked at at any time: on a model that is inside its limits
@@ -40,7 +40,7 @@ def read_evidence(
     # Places count from 1, because 0 is the start.
     places = range(after_no + 1, min(after_no + limit + 1, len(found.comparisons)) + 1)
     page, next_cursor = cut(places, limit, lambda place: place)
-    return EvidenceOut.of(found, [found.comparisons[place - 1] for place in page], next_cursor)
+    return DeploymentEvidenceOut.of(found, [found.comparisons[place - 1] for place in page], next_cursor)
 
 
 @router.get("/{comparison_id}/hours", operation_id="listEvidenceHours", responses=problems_of_deployment())

@@ -98,7 +98,7 @@ class ComparisonEvidenceOut(Out):
     reason: str | None = Field(description="Why nothing can be computed.")
 
 
-class EvidenceOut(Out):
+class DeploymentEvidenceOut(Out):
     """Evidence of a deployment under the present monitor version and model revision; with another one it begins again."""
 
     model_config = example(_EVIDENCE)
@@ -115,7 +115,7 @@ class EvidenceOut(Out):
     next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end.")
 
     @classmethod
-    def of(cls, evidence: DeploymentEvidence, page: list[ComparisonState], next_cursor: str | None) -> "EvidenceOut":
+    def of(cls, evidence: DeploymentEvidence, page: list[ComparisonState], next_cursor: str | None) -> "DeploymentEvidenceOut":
         """Returns the body of one page of a deployment's evidence."""
         era = evidence.era
         return cls(
