@@ -10,7 +10,7 @@ from ..tracking.replaying import replay_figure
 from ..web.access import ReadableDeployment, SessionIn
 from ..web.paging import Limit, cut, read_number_cursor
 from .answers import problems_of_deployment
-from .schemas.evidence import EvidenceHourPage, DeploymentEvidenceOut
+from .schemas.evidence import DeploymentEvidenceOut, EvidenceHourPage
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/evidence", tags=["evidence"])
 
