@@ -142,7 +142,7 @@ def _factorize(column: Column, option: str) -> tuple[Codes, list[Any]]:
             own, distinct = pd.factorize(records)
             uniques: list[Any] = distinct.tolist()
             hash(tuple(uniques))  # pandas distinguishes lists of some types, which could not be looked up
-        except (TypeError, NotImplementedError) as error:
+        except (TypeError, NotImplementedError) as error:  # pandas raises either for values that cannot be hashed, by their type
             values = enumerate(records, part.start + 1)
             record, found = next(((number, value) for number, value in values if not isinstance(value, Hashable)), (part.start + 1, None))
             raise InvalidInput.of(
@@ -206,7 +206,7 @@ def numbers_of(column: Column, option: str) -> FloatArray:
     else:
         try:
             parsed = pd.to_numeric(column, errors="coerce")
-        except (TypeError, ValueError, NotImplementedError):  # of lists and the like
+        except (TypeError, ValueError, NotImplementedError):  # pandas raises one of them for lists, sets or arrays, by their type
             plain = column.map(lambda value: value if isinstance(value, str | bool | int | float) else None)
             parsed = pd.to_numeric(plain, errors="coerce")
         wrong = parsed.isna() & column.notna()

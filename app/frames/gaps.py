@@ -43,19 +43,28 @@ class CarriedByFeatures:
     pairs_left_out: int
 
 
+@dataclass(frozen=True, slots=True)
+class PartIntervals:
+    """95 % intervals of the parts of a gap; None where there are too few records."""
+
+    who_applies: Interval
+    how_treated: Interval
+    no_counterpart: Interval
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureParts:
     """Parts of the gap by the cells of one feature. They sum to the gap; parts of different features must not be added.
 
     `who_applies` is carried by different shares of the cells, `how_treated` by different rates within a cell, `no_counterpart` by
-    cells that only one group has. The intervals are in this order.
+    cells that only one group has.
     """
 
     feature: str
     who_applies: float
     how_treated: float
     no_counterpart: float
-    intervals: tuple[Interval, Interval, Interval]
+    intervals: PartIntervals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +156,7 @@ class GapPlan:
             who_applies=float(parts.who),
             how_treated=float(parts.how),
             no_counterpart=float(parts.no_counterpart),
-            intervals=(intervals[0], intervals[1], intervals[2]),
+            intervals=PartIntervals(*intervals),
         )
 
     def _name_shares(self, gap: CarriedGap) -> CarriedByFeatures:

@@ -35,7 +35,7 @@ def measure_feedback(
         # A table of unscored records gives each metric that is asked for by name its reason.
         scores = ScoreTable.unknown(table.groups, table.counts.sum(axis=(1, 2, 3)))
 
-    # A label spelt differently from the outcomes would count as a mistake of the model: labels in neither list are in no rate.
+    # A label spelled differently from the outcomes would count as a mistake of the model: labels in neither list are in no rate.
     cells = table.counts[:, :2, :2].sum(axis=(1, 2))
     weighting = None
     if table.weighting is not None:

@@ -83,7 +83,7 @@ def network_of(entry: str) -> Network | None:
 
 
 def is_odd_ipv4(name: str) -> bool:
-    """Returns whether resolvers would read the name as an IPv4 address, though it is not spelt like one."""
+    """Returns whether resolvers would read the name as an IPv4 address, though it is not spelled like one."""
     # Resolvers also read 0x7f.1, 2130706433 and 0177.0.0.1 as addresses.
     try:
         socket.inet_aton(name)

@@ -48,5 +48,5 @@ def match_ages(counted: Mapping[GroupValue, int]) -> ValueMatch:
 
 def is_band(value: GroupValue) -> bool:
     """Returns whether the value is a text that gives a band of ages."""
-    spelt = value.strip().lower() if isinstance(value, str) else ""
-    return bool(_BAND.fullmatch(spelt) or _OPEN_BAND.fullmatch(spelt))
+    spelled = value.strip().lower() if isinstance(value, str) else ""
+    return bool(_BAND.fullmatch(spelled) or _OPEN_BAND.fullmatch(spelled))

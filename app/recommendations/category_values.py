@@ -69,12 +69,12 @@ def _find_meaning(words: Mapping[str, str], value: GroupValue) -> str | None:
     if not isinstance(value, str) or len(label) > MAX_CATEGORY_LENGTH:
         return None
     parts = split_words(label)
-    spelt, joined = " ".join(parts), "".join(parts)
-    if spelt in words or joined in words:
-        return words.get(spelt) or words[joined]
+    spelled, joined = " ".join(parts), "".join(parts)
+    if spelled in words or joined in words:
+        return words.get(spelled) or words[joined]
     if len(parts) > MAX_WORDS:
         return None
-    held = [(len(phrase.split()), meaning) for phrase, meaning in words.items() if holds_phrase(spelt, phrase)]
+    held = [(len(phrase.split()), meaning) for phrase, meaning in words.items() if holds_phrase(spelled, phrase)]
     longest = max((size for size, _ in held), default=0)
     meanings = {meaning for size, meaning in held if size == longest}
     return meanings.pop() if len(meanings) == 1 else None

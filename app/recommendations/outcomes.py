@@ -41,7 +41,7 @@ def determine_outcomes(
 ) -> Outcomes:
     """Returns the monitor's outcomes, or those that the labels of the column `name` suggest.
 
-    `predicted` are the outcomes that the model logged: a monitor reads them, too, so they must be spelt as the labels are.
+    `predicted` are the outcomes that the model logged: a monitor reads them, too, so they must be spelled as the labels are.
     """
     if monitor is not None:
         return Outcomes(monitor.outcomes, Origin.MONITOR, is_certain=True, evidence="the fairness monitor says so")
@@ -54,7 +54,7 @@ def determine_outcomes(
     # A monitor compares spellings: labels `1` and predictions `approved` would share no outcome.
     foreign = [value for value in predicted if not isinstance(value, Range) and rule.classify(value) is Outcome.UNCLASSIFIED]
     if foreign:
-        evidence = f"{found.evidence}; but the model's own outcomes are spelt otherwise, such as {label_of(foreign[0])!r:.60}: say both"
+        evidence = f"{found.evidence}; but the model's own outcomes are spelled otherwise, such as {label_of(foreign[0])!r:.60}: say both"
         return Outcomes(rule, Origin.SUGGESTION, is_certain=False, evidence=evidence)
     return found
 
@@ -70,9 +70,9 @@ def _suggest(labels: list[Scalar | Range], name: str) -> Outcomes:
 
     sides: dict[Scalar, bool | None] = {}
     for label, text in texts.items():
-        spelt = " ".join(split_words(text))
-        is_good = bool(_HIGH_INCOME.fullmatch(text)) or spelt in _WORDS["favourable"]
-        is_bad = bool(_LOW_INCOME.fullmatch(text)) or spelt in _WORDS["unfavourable"]
+        spelled = " ".join(split_words(text))
+        is_good = bool(_HIGH_INCOME.fullmatch(text)) or spelled in _WORDS["favourable"]
+        is_bad = bool(_LOW_INCOME.fullmatch(text)) or spelled in _WORDS["unfavourable"]
         sides[label] = True if is_good else False if is_bad else None
     if {*sides.values()} == {True, False}:
         return _suggestion(sides, is_certain=True, evidence=f"the words {listed} say it; confirm")

@@ -53,8 +53,8 @@ def match_places(counted: Mapping[GroupValue, int]) -> ValueMatch:
                 continue
             fitting = sum(records for value, records in counted.items() if pattern.fullmatch(fold(label_of(value)).strip()))
             if fitting >= ENOUGH * whole and len(counted) > 1:
-                return ValueMatch(fit, f"its values are spelt as {title}: {list_values(list(counted))}")
-    return ValueMatch(Fit.UNFIT, "its values are not spelt as postal codes")
+                return ValueMatch(fit, f"its values are spelled as {title}: {list_values(list(counted))}")
+    return ValueMatch(Fit.UNFIT, "its values are not spelled as postal codes")
 
 
 def choose_places(row: KindRow, values: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> Choice:

@@ -50,14 +50,14 @@ class ValueMatch:
 @lru_cache(maxsize=4096, typed=True)
 def is_no_answer(value: GroupValue) -> bool:
     """Returns whether the value says that it is not known."""
-    spelt = " ".join(split_words(label_of(value)))
+    spelled = " ".join(split_words(label_of(value)))
     # A value such as `?` or `-` has no words at all.
-    return spelt == "" or spelt in NO_ANSWERS or any(len(one) > _MAX_SHORT_ANSWER and holds_phrase(spelt, one) for one in NO_ANSWERS)
+    return spelled == "" or spelled in NO_ANSWERS or any(len(one) > _MAX_SHORT_ANSWER and holds_phrase(spelled, one) for one in NO_ANSWERS)
 
 
-def holds_phrase(spelt: str, phrase: str) -> bool:
+def holds_phrase(spelled: str, phrase: str) -> bool:
     """Returns whether the words hold the phrase, as whole words."""
-    return f" {phrase} " in f" {spelt} "
+    return f" {phrase} " in f" {spelled} "
 
 
 def list_values(values: Sequence[GroupValue], most: int = 6) -> str:

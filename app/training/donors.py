@@ -145,8 +145,8 @@ class DonorChoice:
                 _, records = picked[name]
                 donors = tuple(Donor(value, float(one), tuple(rest)) for (value, *rest), one in zip(cells[name], records, strict=True))
             kinds = tuple((column.name, column.type) for column in features[name])
-            spelt = json.dumps([kinds, [[donor.value, donor.records, *donor.features] for donor in donors]])
-            digest = hashlib.blake2b(spelt.encode(), digest_size=16).hexdigest()
+            spelled = json.dumps([kinds, [[donor.value, donor.records, *donor.features] for donor in donors]])
+            digest = hashlib.blake2b(spelled.encode(), digest_size=16).hexdigest()
             correlated.append(Correlated(name, found, Donors(kinds, donors, digest)))
         return tuple(correlated)
 

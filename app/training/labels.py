@@ -20,6 +20,6 @@ def classify_label(label: Scalar | None, rule: OutcomeRule) -> Outcome:
 def convert_label(label: Scalar, rule: OutcomeRule) -> Scalar:
     """Returns the label in the type of the monitor's outcomes. If all of these are booleans, a text that spells one is that one."""
     if isinstance(label, str) and all(isinstance(member, bool) for member in (*rule.favourable, *rule.unfavourable)):
-        spelt = parse_boolean(label)
-        return label if spelt is None else spelt
+        spelled = parse_boolean(label)
+        return label if spelled is None else spelled
     return label

@@ -21,7 +21,7 @@ class ArrowReader:
         self._connection = connection
 
     def table(self, query: str, parameters: Sequence[Parameter] = ()) -> pa.Table:
-        """Returns the rows of `query`, whose parameters are spelt `$1`, `$2`.
+        """Returns the rows of `query`, whose parameters are spelled `$1`, `$2`.
 
         Raises:
             Unavailable: the database went away.

@@ -1,4 +1,4 @@
-"""The settings of mitigation and the profiles that were learnt, over HTTP."""
+"""The settings of mitigation and the profiles that were learned, over HTTP."""
 
 from typing import Any
 

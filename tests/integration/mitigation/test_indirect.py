@@ -74,13 +74,13 @@ def test_other_donors_make_another_profile_and_the_same_file_again_does_not(data
     train(stage)
     stage.log(people(10), NOON)
 
-    def learnt() -> int:
+    def learned() -> int:
         return current_profile(database, stage.deployment, stage.monitor(), MitigationSettings(), now=utc_now()).version
 
-    first = learnt()
+    first = learned()
     train(stage)
-    again = learnt()
+    again = learned()
     train(stage, [*ROWS, *SINGLE])
-    other = learnt()
+    other = learned()
 
     assert (first, again, other) == (1, 1, 2)

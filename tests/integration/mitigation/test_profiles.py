@@ -1,4 +1,4 @@
-"""What is learnt from logged payload, and when it is learnt again."""
+"""What is learned from logged payload, and when it is learned again."""
 
 from dataclasses import replace
 from typing import Any
@@ -41,14 +41,14 @@ def tenants(count: int, housing: str = "rent") -> list[dict[str, Any]]:
     return rows
 
 
-def learnt(stage: Scene, settings: MitigationSettings | None = None) -> Profile:
+def learned(stage: Scene, settings: MitigationSettings | None = None) -> Profile:
     return current_profile(stage.database, stage.deployment, stage.monitor(), settings or MitigationSettings(), now=utc_now())
 
 
 def test_shares_are_those_of_the_logged_reference_records_and_values_nobody_has_get_no_copy(stage: Scene) -> None:
     stage.log([*tenants(30, "own"), *tenants(10, "family"), *tenants(40, "rent")], NOON)
 
-    housing = learnt(stage).attribute("housing")
+    housing = learned(stage).attribute("housing")
 
     assert housing is not None
     assert housing.stand_ins == (StandIn("own", (("housing", "own"),), 0.75), StandIn("family", (("housing", "family"),), 0.25))
@@ -58,7 +58,7 @@ def test_shares_are_those_of_the_logged_reference_records_and_values_nobody_has_
 def test_a_range_is_stood_for_by_values_that_occur_in_it_at_even_parts_of_its_records(stage: Scene) -> None:
     stage.log(tenants(58), NOON)
 
-    age = learnt(stage).attribute("age")
+    age = learned(stage).attribute("age")
 
     assert age is not None
     # 50 records from 26 to 75: the 5th, 15th, 25th, 35th and 45th.
@@ -68,7 +68,7 @@ def test_a_range_is_stood_for_by_values_that_occur_in_it_at_even_parts_of_its_re
 
 
 def test_without_any_payload_reference_values_count_alike_and_a_range_is_spread_evenly(stage: Scene) -> None:
-    profile = learnt(stage)
+    profile = learned(stage)
 
     housing, age = profile.attribute("housing"), profile.attribute("age")
     assert profile.is_provisional
@@ -81,7 +81,7 @@ def test_without_any_payload_reference_values_count_alike_and_a_range_is_spread_
 def test_the_probability_is_read_and_the_cut_off_found_between_the_outcomes(stage: Scene) -> None:
     stage.log(tenants(40), NOON)
 
-    profile = learnt(stage)
+    profile = learned(stage)
 
     assert profile.reading is not None
     assert profile.cut_off is not None
@@ -93,7 +93,7 @@ def test_the_probability_is_read_and_the_cut_off_found_between_the_outcomes(stag
 def test_a_cut_off_that_is_not_one_half_is_the_middle_between_the_outcomes(stage: Scene) -> None:
     stage.log([{**row, "prediction": "Good" if row["probability"] > 0.2 else "Bad"} for row in tenants(40)], NOON)
 
-    profile = learnt(stage)
+    profile = learned(stage)
 
     assert profile.cut_off is not None
     assert profile.cut_off.value == pytest.approx(0.2)
@@ -104,7 +104,7 @@ def test_a_model_that_does_not_decide_by_its_probability_alone_has_no_cut_off(st
     rows = [{**row, "probability": [1 - row["probability"], row["probability"]]} for row in tenants(40)]
     stage.log([*rows, odd], NOON)
 
-    profile = learnt(stage)
+    profile = learned(stage)
 
     assert profile.cut_off is None
     assert profile.unread
@@ -112,13 +112,13 @@ def test_a_model_that_does_not_decide_by_its_probability_alone_has_no_cut_off(st
 
 def test_the_profile_stays_until_what_it_is_fitted_for_changes(stage: Scene) -> None:
     stage.log(tenants(40, "own"), NOON)
-    first = learnt(stage)
+    first = learned(stage)
     stage.log(tenants(40, "family"), NOON)
-    second = learnt(stage)
+    second = learned(stage)
     stage.watch(replace(stage.monitor(), attributes=(replace(HOUSING, threshold=0.9),)))
-    after_thresholds = learnt(stage)
+    after_thresholds = learned(stage)
     stage.watch(replace(stage.monitor(), attributes=(replace(HOUSING, monitored=("rent",)),)))
-    after_groups = learnt(stage)
+    after_groups = learned(stage)
 
     assert second == first
     assert after_groups.version > after_thresholds.version
@@ -127,9 +127,9 @@ def test_the_profile_stays_until_what_it_is_fitted_for_changes(stage: Scene) -> 
 
 def test_a_provisional_profile_is_fitted_again_once_there_are_records_enough(stage: Scene) -> None:
     stage.log(tenants(10, "own"), NOON)
-    first, again = learnt(stage), learnt(stage)
+    first, again = learned(stage), learned(stage)
     stage.log(tenants(10, "family"), NOON)
-    second = learnt(stage)
+    second = learned(stage)
 
     assert (first.version, first.is_provisional) == (1, True)
     assert again == first
@@ -138,10 +138,10 @@ def test_a_provisional_profile_is_fitted_again_once_there_are_records_enough(sta
 
 def test_fitting_anew_makes_a_version_from_the_newest_payload(stage: Scene) -> None:
     stage.log(tenants(40, "own"), NOON)
-    first = learnt(stage)
+    first = learned(stage)
     stage.log(tenants(40, "family"), NOON)
     fit_again(stage.database, stage.deployment, stage.monitor(), MitigationSettings(), actor="tests", now=utc_now())
-    second = learnt(stage)
+    second = learned(stage)
 
     assert (first.version, second.version) == (1, 2)
     housing = second.attribute("housing")
@@ -152,7 +152,7 @@ def test_fitting_anew_makes_a_version_from_the_newest_payload(stage: Scene) -> N
 def test_records_of_another_model_teach_nothing(stage: Scene) -> None:
     stage.log(tenants(40, "own"), NOON, revision="0")
 
-    assert learnt(stage).records == 0
+    assert learned(stage).records == 0
 
 
 def test_parity_thresholds_are_learnt_and_groups_without_one_say_why(stage: Scene) -> None:
@@ -161,7 +161,7 @@ def test_parity_thresholds_are_learnt_and_groups_without_one_say_why(stage: Scen
     stage.log([*tenants(50, "own"), *poor, *tenants(5, "free")], NOON)
     goal = ParityGoal(attribute="housing", disparate_impact=0.4, min_group_size=30)
 
-    housing = learnt(stage, MitigationSettings(parity=(goal,))).attribute("housing")
+    housing = learned(stage, MitigationSettings(parity=(goal,))).attribute("housing")
 
     assert housing is not None
     assert dict(housing.thresholds)["rent"] == pytest.approx(sorted(row["probability"] for row in poor)[-10])

@@ -1,6 +1,7 @@
 """Explanation of a gap in a DataFrame."""
 
 from collections.abc import Callable
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,7 @@ def test_without_a_model_only_the_cells_divide_the_gap() -> None:
     parts = {one.feature: one for one in women.parts}
     for one in women.parts:
         assert one.who_applies + one.how_treated + one.no_counterpart == pytest.approx(women.gap)
-        assert all(interval is not None for interval in one.intervals)
+        assert all(interval is not None for interval in astuple(one.intervals))
     # Women of the same income are refused more often, because they live in the north.
     assert parts["income"].who_applies < -0.1
     assert parts["income"].how_treated < -0.04

@@ -129,7 +129,7 @@ def test_a_mean_of_equal_probabilities_is_that_probability() -> None:
     assert found.answer.probability == (0.0, 1.0)
 
 
-def learnt(*thresholds: tuple[str, str, float], favourable: Prediction | None = YES) -> Profile:
+def learned(*thresholds: tuple[str, str, float], favourable: Prediction | None = YES) -> Profile:
     """A profile with these thresholds: attribute, group, score."""
     attributes = tuple(AttributeProfile(attribute, (), thresholds=((group, score),)) for attribute, group, score in thresholds)
     return Profile(
@@ -147,14 +147,14 @@ def learnt(*thresholds: tuple[str, str, float], favourable: Prediction | None = 
 
 def test_a_score_at_the_groups_threshold_lifts_and_keeps_the_models_probability() -> None:
     own = Prediction("no", 0.3)
-    found = held_to_thresholds(own, {"sex": "female"}, learnt(("sex", "female", 0.3)))
+    found = held_to_thresholds(own, {"sex": "female"}, learned(("sex", "female", 0.3)))
 
     assert found == Debiased(Prediction("yes", 0.3), Debiasing.CHANGED, ("sex",))
-    assert held_to_thresholds(own, {"sex": "female"}, learnt(("sex", "female", 0.31))) == Debiased(own, Debiasing.UNCHANGED)
+    assert held_to_thresholds(own, {"sex": "female"}, learned(("sex", "female", 0.31))) == Debiased(own, Debiasing.UNCHANGED)
 
 
 def test_any_of_several_thresholds_lifts_and_is_named() -> None:
-    profile = learnt(("sex", "female", 0.5), ("colour", "red", 0.2))
+    profile = learned(("sex", "female", 0.5), ("colour", "red", 0.2))
 
     assert held_to_thresholds(Prediction("no", 0.3), {"sex": "female", "colour": "red"}, profile).changed_by == ("colour",)
 
@@ -165,6 +165,6 @@ def test_any_of_several_thresholds_lifts_and_is_named() -> None:
 def test_without_a_score_a_threshold_or_a_favourable_answer_nothing_is_decided(
     own: Prediction, group: str, favourable: Prediction | None
 ) -> None:
-    assert held_to_thresholds(own, {"sex": group}, learnt(("sex", "female", 0.1), favourable=favourable)) == Debiased(
+    assert held_to_thresholds(own, {"sex": group}, learned(("sex", "female", 0.1), favourable=favourable)) == Debiased(
         own, Debiasing.UNDECIDED
     )

@@ -107,9 +107,9 @@ def test_too_few_of_either_kind_are_refused_in_words(kept_biased: int, kept_othe
 
 def test_too_few_held_out_are_refused_though_there_are_enough_in_all() -> None:
     women = refused(2000)
-    # Ids of one kind only: all of the biased records fall on the side that is learnt from.
-    learnt = [record_id for record_id in (f"id-{no}" for no in range(8000)) if _is_learnt_from(record_id)]
-    spare = iter(learnt)
+    # Ids of one kind only: all of the biased records fall on the side that is learned from.
+    learned = [record_id for record_id in (f"id-{no}" for no in range(8000)) if _is_learnt_from(record_id)]
+    spare = iter(learned)
     ids = [next(spare) if is_biased else f"other-{no}" for no, is_biased in enumerate(women.biased)]
 
     refusal = replace(women, ids=ids).refusal()

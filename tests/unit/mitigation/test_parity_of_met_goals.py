@@ -14,8 +14,8 @@ YES = Prediction("yes", 0.9)
 TOO_FEW = FEW.format(n=3, least=100)
 
 
-def learnt(*, favourable: Prediction | None = YES) -> Profile:
-    """Women meet their goal, blue has a threshold of 0.3, and of green nothing could be learnt."""
+def learned(*, favourable: Prediction | None = YES) -> Profile:
+    """Women meet their goal, blue has a threshold of 0.3, and of green nothing could be learned."""
     sex = AttributeProfile("sex", (), untouched=(("female", MET),))
     colour = AttributeProfile("colour", (), thresholds=(("blue", 0.3),), untouched=(("green", TOO_FEW),))
     return Profile(
@@ -33,7 +33,7 @@ def learnt(*, favourable: Prediction | None = YES) -> Profile:
 @pytest.mark.parametrize("own", [Prediction("no", 0.1), Prediction("no")])
 @pytest.mark.parametrize("favourable", [YES, None])
 def test_nothing_is_to_be_done_where_the_group_meets_its_goal(own: Prediction, favourable: Prediction | None) -> None:
-    assert held_to_thresholds(own, {"sex": "female"}, learnt(favourable=favourable)) == Debiased(own, Debiasing.UNCHANGED)
+    assert held_to_thresholds(own, {"sex": "female"}, learned(favourable=favourable)) == Debiased(own, Debiasing.UNCHANGED)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_nothing_is_to_be_done_where_the_group_meets_its_goal(own: Prediction, f
 def test_a_group_that_meets_its_goal_leaves_the_word_to_the_thresholds_of_others(
     probability: float | None, colour: str, debiasing: Debiasing
 ) -> None:
-    found = held_to_thresholds(Prediction("no", probability), {"sex": "female", "colour": colour}, learnt())
+    found = held_to_thresholds(Prediction("no", probability), {"sex": "female", "colour": colour}, learned())
 
     assert found.debiasing is debiasing
 
@@ -56,4 +56,4 @@ def test_a_group_that_meets_its_goal_leaves_the_word_to_the_thresholds_of_others
 def test_a_group_of_which_nothing_could_be_learnt_stays_undecided() -> None:
     own = Prediction("no", 0.9)
 
-    assert held_to_thresholds(own, {"colour": "green"}, learnt()) == Debiased(own, Debiasing.UNDECIDED)
+    assert held_to_thresholds(own, {"colour": "green"}, learned()) == Debiased(own, Debiasing.UNDECIDED)

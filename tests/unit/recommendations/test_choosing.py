@@ -248,7 +248,7 @@ def test_favourable_outcomes_are_suggested_where_words_say_them(
 def test_a_suggestion_is_not_certain_where_the_model_spells_its_outcomes_otherwise() -> None:
     outcomes = determine_outcomes(None, {">50K": 5, "<=50K": 5}, name="income", predicted={0: 3, 1: 3}, is_quantity=False)
 
-    assert (outcomes.is_certain, "spelt otherwise" in outcomes.evidence) == (False, True)
+    assert (outcomes.is_certain, "spelled otherwise" in outcomes.evidence) == (False, True)
 
 
 def test_the_outcomes_of_a_regression_are_for_a_person_to_say() -> None:

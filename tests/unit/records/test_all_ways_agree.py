@@ -167,8 +167,8 @@ def _outcomes_of_labels(world: Drawn) -> list[int]:
     favourable = [canonical(member) for member in world.monitor.outcomes.favourable if isinstance(member, bool)]
     if not favourable:
         return world.outcomes
-    spelt = [answer.strip().lower() if isinstance(answer, str) else "" for answer in world.answers]
-    return [int(one in favourable) if one in {"true", "false"} else own for one, own in zip(spelt, world.outcomes, strict=True)]
+    spelled = [answer.strip().lower() if isinstance(answer, str) else "" for answer in world.answers]
+    return [int(one in favourable) if one in {"true", "false"} else own for one, own in zip(spelled, world.outcomes, strict=True)]
 
 
 def _watched(monitor: Monitor) -> list[tuple[str, ...]]:
