@@ -11,9 +11,7 @@ from app.security import passwords
 
 def hash_passwords_cheaply() -> None:
     """Takes a thousandth of the memory and time for a hash. A hash holds its own costs, so any process can verify it."""
-    hasher = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
-    passwords._HASHER = hasher  # noqa: SLF001 - no setting of the product may weaken it
-    passwords._NOBODY = hasher.hash("nobody has this password")  # noqa: SLF001 - as above
+    passwords._HASHER = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)  # noqa: SLF001 - no setting of the product may weaken it
 
 
 def trust_one_authority(folder: Path) -> None:

@@ -23,6 +23,7 @@ from app.store.database.partitions import ensure_coming_months
 from tests.cheap import hash_passwords_cheaply, trust_one_authority
 from tests.databases import UNSAFE, Databases, address_of, execute
 from tests.progress import Watch, lift_limits
+from tests.scenes import SceneMemory
 
 lift_limits()
 hash_passwords_cheaply()
@@ -113,6 +114,12 @@ def database_url(databases: Databases) -> Iterator[str]:
     """The address of an empty, migrated database that no other test uses meanwhile."""
     with databases.lent() as url:
         yield url
+
+
+@pytest.fixture(scope="module")
+def memory() -> SceneMemory:
+    """Memory for the scene that the tests of a module begin with."""
+    return SceneMemory()
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ import psycopg
 from psycopg import sql
 from sqlalchemy.engine import make_url
 
+from tests.progress import wait_until
+
 UNSAFE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 """For a server whose data nobody needs after a power cut. Tests of crashes run servers of their own, with the product's settings."""
 
@@ -27,6 +29,16 @@ _SCHEMA = """
 """Everything that a test may create, change or drop, by number: what was dropped and created again is another one."""
 
 _TABLES = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
+
+_OTHERS = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+"""Connections to this database but ours."""
+
+_PARENTS = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition"
+"""Tables, of which a partitioned one has the rows of its partitions."""
+
+_SEQUENCES = """
+    SELECT seqrelid::regclass::text, pg_sequence_last_value(seqrelid) FROM pg_sequence WHERE pg_sequence_last_value(seqrelid) IS NOT NULL
+"""
 
 _RESTART = """
     SELECT setval(seqrelid::regclass, seqstart, false) FROM pg_sequence
@@ -93,9 +105,9 @@ class _Copy:
         self._connection.close()
 
     def _end_connections(self) -> None:
-        self._connection.execute(
-            "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
+        self._connection.execute(f"SELECT pg_terminate_backend(pid) {_OTHERS}")
+        # Postgres itself would look only every 100 ms whether they have ended.
+        wait_until(lambda: self._connection.execute(f"SELECT NOT EXISTS (SELECT {_OTHERS})").fetchone() == (True,), "connections end")
 
     def _empty(self) -> None:
         # Foreign keys need not be followed from row to row: everything goes.
@@ -129,6 +141,31 @@ class _Copy:
 
     def _schema_now(self) -> frozenset[tuple[Any, ...]]:
         return frozenset(self._connection.execute(_SCHEMA))
+
+
+class Snapshot:
+    """Rows and sequences of a database. Tables that are filled now must be there when they are restored."""
+
+    def __init__(self, url: str) -> None:
+        with psycopg.connect(libpq(url)) as connection:
+            tables = [table for (table,) in connection.execute(_PARENTS)]
+            self._rows = {table: rows for table in tables for rows in [_copy_out(connection, table)] if rows}
+            self._sequences = connection.execute(_SEQUENCES).fetchall()
+
+    def restore(self, url: str) -> None:
+        """Puts the rows into that database, which has none."""
+        with psycopg.connect(libpq(url)) as connection, connection.cursor() as cursor:
+            cursor.execute("SET LOCAL session_replication_role = replica")
+            for table, rows in self._rows.items():
+                cursor.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))  # what the migrations put there
+                with cursor.copy(sql.SQL("COPY {} FROM STDIN").format(sql.Identifier(table))) as copy:
+                    copy.write(rows)
+            cursor.executemany("SELECT setval(%s::regclass, %s)", self._sequences)
+
+
+def _copy_out(connection: psycopg.Connection[Any], table: str) -> bytes:
+    with connection.cursor() as cursor, cursor.copy(sql.SQL("COPY (SELECT * FROM {}) TO STDOUT").format(sql.Identifier(table))) as copy:
+        return b"".join(bytes(part) for part in copy)
 
 
 def address_of(url: str, database: str) -> str:

@@ -173,7 +173,7 @@ class HybridScorer:
         for start in range(0, len(masks), CHUNK):
             part = slice(start, start + CHUNK)
             wanted = np.unique(sources[:, part])
-            with arrow_reader(self._database.url) as reader:
+            with arrow_reader(self._database) as reader:
                 features = features_of(reader, self._deployment.no, window.reach(), record_nos[wanted].tolist())
             yield [
                 _mix(features[int(record_nos[reference])], features[int(record_nos[monitored])], plan.players, mask)

@@ -85,7 +85,7 @@ def perform_check(
         earlier = find_earlier_check(session, subject)
 
     # One reader for both: the comparison with the earlier check and the window must see the database at the same moment.
-    with arrow_reader(database.url) as reader:
+    with arrow_reader(database) as reader:
         found = earlier if earlier is not None and still_holds(reader, subject, earlier) else read_evidence(reader, subject)
 
     if isinstance(found, EarlierCheck):

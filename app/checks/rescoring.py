@@ -113,7 +113,7 @@ class Rescorer:
     def _build_rows(self, window: PayloadWindow, attributes: Sequence[CopyOutcomes], chunk: Sequence[_Copy]) -> list[Row]:
         record_nos, record_ids = window.record_nos(), window.rows["record_id"]
         wanted = sorted({copy.record for copy in chunk})
-        with arrow_reader(self._database.url) as reader:
+        with arrow_reader(self._database) as reader:
             features = features_of(reader, self._deployment.no, window.reach(), record_nos[wanted].tolist())
         ids = {record: str(record_ids[record]) for record in wanted}
         rows = []

@@ -8,7 +8,7 @@ and intervals that are too narrow for small groups; with thousands of records th
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,14 @@ LARGE = 100.0
 """Multiple of its unit above which a sum of squares is treated as normal."""
 
 
+class _Sums(NamedTuple):
+    """Cells [sets, …] of sets of columns together."""
+
+    counts: IntArray
+    weights: FloatArray
+    squares: FloatArray
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
     """Cells of a table's columns (groups, perhaps ungrouped records): counts [C, …], their weights, and sums of squared weights.
@@ -57,21 +65,20 @@ class Cells:
     tag: int
     prior: FloatArray | float = PRIOR
     _drawn: dict[tuple[tuple[int, ...], ...], FloatArray] = field(default_factory=dict)
+    _sums: dict[tuple[tuple[int, ...], ...], _Sums] = field(default_factory=dict)
 
     def point(self, sets: Sequence[Sequence[int]]) -> FloatArray:
         """Returns the weights [1, sets, …] of each set of columns together."""
-        return np.stack([self.weights[list(columns)].sum(axis=0) for columns in sets])[None]
+        return self._sum(sets).weights[None]
 
     def records(self, sets: Sequence[Sequence[int]]) -> IntArray:
         """Returns the counts [sets, …] of each set of columns together."""
-        return np.stack([self.counts[list(columns)].sum(axis=0) for columns in sets])
+        return self._sum(sets).counts
 
     def certain(self, sets: Sequence[Sequence[int]], of: Callable[[NDArray[Any]], NDArray[Any]]) -> IntArray:
         """Returns the records [sets] of a part of the cells, or the effective number where unequal weights make it smaller."""
-        weights, squares, counts = (
-            of(np.stack([part[list(columns)].sum(axis=0) for columns in sets])) for part in (self.weights, self.squares, self.counts)
-        )
-        return certain_records(counts, weights, squares)
+        sums = self._sum(sets)
+        return certain_records(of(sums.counts), of(sums.weights), of(sums.squares))
 
     def fewer_draws(self, sets: Sequence[Sequence[int]]) -> int | None:
         """Returns the number of draws where there are too many cells for the draws asked for; else None."""
@@ -99,10 +106,20 @@ class Cells:
 
     def _scale(self, sets: Sequence[Sequence[int]]) -> FloatArray:
         """Returns the records of equal weight per unit of weight [sets, 1, …]."""
-        parts = (np.stack([part[list(columns)].sum(axis=0) for columns in sets]) for part in (self.weights, self.squares))
-        total, squares = (part.sum(axis=tuple(range(1, part.ndim)), keepdims=True) for part in parts)
+        sums = self._sum(sets)
+        total, squares = (part.sum(axis=tuple(range(1, part.ndim)), keepdims=True) for part in (sums.weights, sums.squares))
         scale: FloatArray = np.divide(total, squares, out=np.ones_like(total), where=squares > 0)
         return scale
+
+    def _sum(self, sets: Sequence[Sequence[int]]) -> _Sums:
+        """Returns the cells of each set. Read only: every metric of these sets shares them."""
+        key = tuple(tuple(columns) for columns in sets)
+        if key not in self._sums:
+            found = [np.stack([part[list(columns)].sum(axis=0) for columns in sets]) for part in (self.counts, self.weights, self.squares)]
+            for part in found:
+                part.flags.writeable = False
+            self._sums[key] = _Sums(*found)
+        return self._sums[key]
 
 
 def certain_records(counts: IntArray, weights: FloatArray, squares: FloatArray) -> IntArray:

@@ -56,5 +56,5 @@ def _with_caution(result: Measured) -> Measured:
     """Adds a caution to a result that rests on too few records for its interval to hold the truth as often as it should."""
     if not isinstance(result.number, Value) or result.details.caution is not None:
         return result
-    records = result.smallest_group if result.cautious_of is None else result.cautious_of
-    return replace(result, details=replace(result.details, caution=caution(records)))
+    found = caution(result.smallest_group if result.cautious_of is None else result.cautious_of)
+    return result if found is None else replace(result, details=replace(result.details, caution=found))

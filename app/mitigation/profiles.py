@@ -118,7 +118,7 @@ def _fit(database: Database, deployment: Deployment, monitor: Monitor, settings:
     with database.transaction() as session:
         donors = donors_of(session, deployment.no, _list_correlated(monitor))
     basis = _basis(deployment, monitor, settings, {attribute: one.digest for attribute, one in donors.items()})
-    with arrow_reader(database.url) as reader:
+    with arrow_reader(database) as reader:
         goal = Goal(deployment=deployment, monitor=monitor, settings=settings, donors=donors, basis=basis)
         return fit_profile(reader, goal, now=now)
 

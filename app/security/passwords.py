@@ -1,6 +1,7 @@
 """Passwords of people: hashed by Argon2id, never stored or logged."""
 
 import threading
+from functools import cache
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -13,7 +14,6 @@ AT_ONCE = 2
 
 _HASHER = PasswordHasher()
 _TURNS = threading.BoundedSemaphore(AT_ONCE)
-_NOBODY = _HASHER.hash("nobody has this password")
 
 
 def hash_password(password: str) -> str:
@@ -26,9 +26,15 @@ def is_password(password: str, stored: str | None) -> bool:
     """Returns whether it is the password of the stored hash. Without one it takes as long, so that names cannot be guessed by time."""
     try:
         with _TURNS:
-            return _HASHER.verify(stored or _NOBODY, password) and stored is not None
+            return _HASHER.verify(stored or _hash_of_nobody(), password) and stored is not None
     except (VerificationError, InvalidHashError):
         return False
+
+
+@cache
+def _hash_of_nobody() -> str:
+    """Returns a hash with the costs of all others. Computed when first needed: 50 ms of the start of every process."""
+    return _HASHER.hash("nobody has this password")
 
 
 def password_problem(password: str, *, name: str) -> str | None:

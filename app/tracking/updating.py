@@ -217,7 +217,7 @@ class _Step:
         is_payload = data is DataSet.PAYLOAD
         has_people = self._followed.monitor.evidence.person is not None
         people = FirstRecords(self._session, self._era.no, remembers=is_payload) if has_people else None
-        with arrow_reader(self._database.url) as reader:
+        with arrow_reader(self._database) as reader:
             counted = (count_payload if is_payload else count_labels)(reader, self._followed, span, people)
         if people is not None:
             # These hours were counted with a record that has turned out not to be its person's first.

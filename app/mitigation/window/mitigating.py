@@ -81,7 +81,7 @@ def mitigate_window(subject: Subject, evidence: Evidence, labels: Labelled | Non
     profile = completed_profile(database, subject.deployment, subject.monitor, subject.mitigation, now=utc_now())
     with database.transaction() as session:
         only_new = is_flagged_already(session, subject, profile)
-    with arrow_reader(database.url) as reader:
+    with arrow_reader(database) as reader:
         attributes = list(_treat_attributes(reader, subject, evidence, labels, profile))
         treated = [one.treated for one in attributes]
         flags = [flag_records(reader, subject, evidence.window, one, only_new=only_new) for one in treated]

@@ -3,13 +3,16 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 from adbc_driver_manager import Error as AdbcError
-from adbc_driver_postgresql import dbapi
 
 from ...errors import Unavailable
+from .engine import Database
+
+if TYPE_CHECKING:
+    from adbc_driver_postgresql import dbapi
 
 Parameter: TypeAlias = str | int | datetime
 
@@ -17,7 +20,7 @@ Parameter: TypeAlias = str | int | datetime
 class ArrowReader:
     """One read-only connection, for one thread. All its queries see the same moment of the database."""
 
-    def __init__(self, connection: dbapi.Connection) -> None:
+    def __init__(self, connection: "dbapi.Connection") -> None:
         self._connection = connection
 
     def table(self, query: str, parameters: Sequence[Parameter] = ()) -> pa.Table:
@@ -35,14 +38,14 @@ class ArrowReader:
 
 
 @contextmanager
-def arrow_reader(libpq_url: str) -> Iterator[ArrowReader]:
+def arrow_reader(database: Database) -> Iterator[ArrowReader]:
     """Yields a reader on a connection of its own, closed at the end.
 
     Raises:
         Unavailable: the database does not answer.
     """
     try:
-        connection = dbapi.connect(libpq_url)
+        connection = database.open_arrow_connection()
     except AdbcError as error:
         raise Unavailable("The database does not answer; try again in a moment.") from error
     with connection:

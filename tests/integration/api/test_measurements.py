@@ -12,21 +12,26 @@ from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
-from tests.scenes import HOUR, NOON, scene
+from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene
 from tests.service import RunningService, running_service
 
 ADDRESS = "/v1/deployments/a-model/measurements"
 
 
 @pytest.fixture
-def measured(database: Database, tmp_path: Path) -> Iterator[RunningService]:
-    """The service over a deployment with three checked hours, the last without records."""
-    with serve(RuleScorer()) as server:
-        stage = scene(database, APPLICANT, monitor_of(), endpoint=Endpoint(url=server.url))
-        for hour in range(2):
-            stage.log(applicants(20, 20, 2 + hour, prefix=str(hour)), NOON + hour * HOUR)
-        for hour in range(3):
-            stage.check(NOON + hour * HOUR, trigger="schedule")  # type: ignore[arg-type]
+def measured(database: Database, tmp_path: Path, memory: SceneMemory) -> Iterator[RunningService]:
+    """The service over a deployment with three checked hours, the last without records. Its model has gone."""
+
+    def make() -> Scene:
+        with serve(RuleScorer()) as server:
+            stage = scene(database, APPLICANT, monitor_of(), endpoint=Endpoint(url=server.url))
+            for hour in range(2):
+                stage.log(applicants(20, 20, 2 + hour, prefix=str(hour)), NOON + hour * HOUR)
+            for hour in range(3):
+                stage.check(NOON + hour * HOUR, trigger="schedule")  # type: ignore[arg-type]
+            return stage
+
+    memory.recall(database, make)
     with running_service(database, tmp_path) as service:
         yield service
 

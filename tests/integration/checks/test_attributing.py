@@ -41,7 +41,7 @@ def attribute(stage: Scene, *, pairs: int | None = None) -> tuple[AttributionPla
     """Plans the attribution of the hour and asks the model."""
     run = stage.queue(Span(start=NOON, end=NOON + HOUR))
     subject = read_subject(run, stage.database, PlainSealer())
-    with arrow_reader(stage.database.url) as reader:
+    with arrow_reader(stage.database) as reader:
         evidence = read_evidence(reader, subject)
         plan = plan_attribution(reader, subject.deployment, evidence, pairs=pairs)
     assert subject.deployment.endpoint is not None

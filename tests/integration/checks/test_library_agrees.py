@@ -123,7 +123,7 @@ def test_the_database_and_the_rule_agree_on_every_value(database: Database, valu
             statement.add("true", value=format_value(value))
             query = text(f"SELECT count(*) FROM ({record}) r WHERE {statement.where}")  # noqa: S608 - nothing of it was sent
             answers[outcome] = session.execute(query, asdict(statement)["values"]).scalar_one() == 1
-    with arrow_reader(database.url) as reader:
+    with arrow_reader(database) as reader:
         stored = reader.table("SELECT $1::text::jsonb::text AS outcome", [format_value(value)])["outcome"]
 
     assert answers == {outcome: outcome is expected for outcome in Outcome}

@@ -55,7 +55,7 @@ def test_reading_the_window_visits_each_record_once_a_read(database: Database) -
     with database.transaction() as session:
         match_pending_feedback(session, stage.deployment.no)
 
-    with arrow_reader(database.url) as reader:
+    with arrow_reader(database) as reader:
         visited = [_visited(reader)]
         record_nos = newest_payload(reader, query, SPAN, RECORDS)["record_no"].to_pylist()
         visited.append(_visited(reader))

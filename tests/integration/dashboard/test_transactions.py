@@ -25,8 +25,8 @@ from tests.builders.bodies import deployment
 from tests.builders.husbands import COLUMNS, THROUGH_ROLE, HusbandsFirst, people, train
 from tests.builders.husbands import SEX as META_SEX
 from tests.models.rules import RuleScorer
-from tests.models.serving import serve
-from tests.scenes import HOUR, NOON, Scene, scene
+from tests.models.serving import ModelServer, serve
+from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene
 from tests.service import RunningService
 
 PAGE = "/deployments/a-model/transactions"
@@ -53,14 +53,23 @@ IDS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def server() -> Iterator[ModelServer]:
+    with serve(RuleScorer()) as running:
+        yield running
+
+
 @pytest.fixture
-def stage(database: Database) -> Iterator[Scene]:
+def stage(database: Database, server: ModelServer, memory: SceneMemory) -> Scene:
     """Ten men, who are approved, and ten women, of whom the first two are rich; checked."""
-    with serve(RuleScorer()) as server:
+
+    def make() -> Scene:
         watched = scene(database, APPLICANT, monitor_of(SEX, AGE, intersections=(("sex", "age"),)), endpoint=Endpoint(url=server.url))
         watched.log(applicants(10, 10, 2), NOON)
         watched.check(NOON)
-        yield watched
+        return watched
+
+    return memory.recall(database, make)
 
 
 def words(page: str) -> str:

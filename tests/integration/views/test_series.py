@@ -19,26 +19,30 @@ from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.statements import counted
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
-from tests.scenes import HOUR, NOON, Scene, scene
+from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene
 
 AGE = MonitoredAttribute(feature="age", monitored=(Range(30, 34), Range(35, 39)), reference=(Range(40, 69),), upper_threshold=1.25)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server() -> Iterator[ModelServer]:
     with serve(RuleScorer()) as running:
         yield running
 
 
 @pytest.fixture
-def stage(database: Database, server: ModelServer) -> Scene:
+def stage(database: Database, server: ModelServer, memory: SceneMemory) -> Scene:
     """Two hours with records, one without, one with too few for a check of a new monitor."""
-    watched = scene(database, APPLICANT, monitor_of(SEX, AGE), endpoint=Endpoint(url=server.url))
-    for hour in range(2):
-        watched.log(applicants(20, 20, 2 + hour, prefix=f"{hour}-"), NOON + hour * HOUR)
-    for hour in range(3):
-        watched.check(NOON + hour * HOUR, trigger=Trigger.SCHEDULE)
-    return watched
+
+    def make() -> Scene:
+        watched = scene(database, APPLICANT, monitor_of(SEX, AGE), endpoint=Endpoint(url=server.url))
+        for hour in range(2):
+            watched.log(applicants(20, 20, 2 + hour, prefix=f"{hour}-"), NOON + hour * HOUR)
+        for hour in range(3):
+            watched.check(NOON + hour * HOUR, trigger=Trigger.SCHEDULE)
+        return watched
+
+    return memory.recall(database, make)
 
 
 def read(stage: Scene, **wanted: Any) -> Series:  # noqa: ANN401

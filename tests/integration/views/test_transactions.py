@@ -22,24 +22,28 @@ from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.statements import counted
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
-from tests.scenes import HOUR, NOON, Scene, scene
+from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene
 
 AGE = MonitoredAttribute(feature="age", monitored=(Range(30, 39),), reference=(Range(40, 49),))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server() -> Iterator[ModelServer]:
     with serve(RuleScorer()) as running:
         yield running
 
 
 @pytest.fixture
-def stage(database: Database, server: ModelServer) -> Scene:
+def stage(database: Database, server: ModelServer, memory: SceneMemory) -> Scene:
     """Ten men, who are approved, and ten women, of whom the first two are rich; checked."""
-    watched = scene(database, APPLICANT, monitor_of(SEX, AGE, intersections=(("sex", "age"),)), endpoint=Endpoint(url=server.url))
-    watched.log(applicants(10, 10, 2), NOON)
-    watched.check(NOON)
-    return watched
+
+    def make() -> Scene:
+        watched = scene(database, APPLICANT, monitor_of(SEX, AGE, intersections=(("sex", "age"),)), endpoint=Endpoint(url=server.url))
+        watched.log(applicants(10, 10, 2), NOON)
+        watched.check(NOON)
+        return watched
+
+    return memory.recall(database, make)
 
 
 def found(stage: Scene, **wanted: Any) -> Records:  # noqa: ANN401

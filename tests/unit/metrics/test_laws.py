@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict, replace
 from random import Random
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -38,6 +39,8 @@ SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
 SWAPPED: list[tuple[str, Role]] = [("Female", "reference"), ("Male", "monitored")]
 
 
+Figures: TypeAlias = dict[Data, list[Measured]]
+
 UNWEIGHED: frozenset[Data] = frozenset({"payload_perturbed", "balanced", "debiased", "debiased_feedback"})
 """Data of which records have no weights."""
 
@@ -48,8 +51,15 @@ def within(row: Metric, value: float) -> bool:
 
 @settings(max_examples=150)
 @given(records() | records(weighted=True))
-def test_every_metric_is_a_number_in_its_range_or_a_reason(sample: Records) -> None:
-    for results in everything(sample).values():
+def test_every_metric_is_a_number_in_its_range_or_a_reason_has_a_sentence_and_is_given_once_for_each_scope(sample: Records) -> None:
+    found = everything(sample)
+    check_numbers(found)
+    check_sentences(found)
+    check_scopes(found, [label for label, role in sample.groups if role == "monitored"])
+
+
+def check_numbers(found: Figures) -> None:
+    for results in found.values():
         json.dumps([asdict(result) for result in results], allow_nan=False)
         for result in results:
             if isinstance(result.number, Undefined):
@@ -64,9 +74,8 @@ def test_every_metric_is_a_number_in_its_range_or_a_reason(sample: Records) -> N
             assert isinstance(row.measure, CountOf) or number.n >= result.smallest_group > 0
 
 
-@given(records())
-def test_every_metric_is_told_in_a_sentence(sample: Records) -> None:
-    for results in everything(sample).values():
+def check_sentences(found: Figures) -> None:
+    for results in found.values():
         for result in results:
             number = result.number
             told = (
@@ -78,13 +87,11 @@ def test_every_metric_is_told_in_a_sentence(sample: Records) -> None:
             assert not {"{", "}", "nan", "inf"} & set(told.split())
 
 
-@given(records())
-def test_every_metric_is_given_once_for_each_of_its_scopes(sample: Records) -> None:
-    for data, results in everything(sample).items():
+def check_scopes(found: Figures, monitored: list[str]) -> None:
+    for data, results in found.items():
         keys = [(result.metric, result.scope, result.group) for result in results]
 
         assert len(set(keys)) == len(keys)
-        monitored = [label for label, role in sample.groups if role == "monitored"]
         for row in metrics_on(data):
             scopes = {scope for metric, scope, _ in keys if metric == row.key}
             assert scopes <= set(row.scopes_on(data))
@@ -93,10 +100,16 @@ def test_every_metric_is_given_once_for_each_of_its_scopes(sample: Records) -> N
 
 
 @given(records())
-def test_the_order_of_records_changes_nothing(sample: Records) -> None:
-    backwards = sample.rows(np.arange(sample.codes.size)[::-1])
+def test_neither_order_nor_number_nor_an_equal_weight_of_the_same_records_changes_a_value(sample: Records) -> None:
+    found = everything(sample)
+    check_order(found, everything(sample.rows(np.arange(sample.codes.size)[::-1])))
+    check_more_of_the_same(found, everything(sample.rows(np.tile(np.arange(sample.codes.size), 3))))
+    # A power of two: a shape that differs by rounding gives other random draws.
+    check_weights(found, everything(replace(sample, weights=np.full(sample.codes.size, 4.0))))
 
-    for one, other in zip(everything(sample).values(), everything(backwards).values(), strict=True):
+
+def check_order(found: Figures, backwards: Figures) -> None:
+    for one, other in zip(found.values(), backwards.values(), strict=True):
         for result, turned in zip(one, other, strict=True):
             assert (result.metric, result.scope, result.group) == (turned.metric, turned.scope, turned.group)
             assert numbers(result) == pytest.approx(numbers(turned), abs=1e-9, rel=1e-9)
@@ -110,11 +123,8 @@ def numbers(result: Measured) -> list[float]:
     return [result.number.value, -np.inf if lower is None else lower, np.inf if upper is None else upper]
 
 
-@given(records())
-def test_more_of_the_same_records_change_no_value(sample: Records) -> None:
-    tripled = sample.rows(np.tile(np.arange(sample.codes.size), 3))
-
-    for once, thrice in zip(everything(sample).values(), everything(tripled).values(), strict=True):
+def check_more_of_the_same(found: Figures, tripled: Figures) -> None:
+    for once, thrice in zip(found.values(), tripled.values(), strict=True):
         for one, three in zip(once, thrice, strict=True):
             if one.scope in {"worst", "worst_pair"} or "smoothed" in one.metric or "differential" in one.metric:
                 continue  # three times as many records may lift a group over a size that matters, and weigh more than a pseudo-count
@@ -126,14 +136,10 @@ def test_more_of_the_same_records_change_no_value(sample: Records) -> None:
                 assert three.number.n == 3 * one.number.n
 
 
-@given(records())
-def test_weighting_all_records_alike_changes_no_value_and_no_interval(sample: Records) -> None:
-    # A power of two: a shape that differs by rounding gives other random draws.
-    weighed = replace(sample, weights=np.full(sample.codes.size, 4.0))
-
-    all_of_weights = everything(weighed)
-    for data, results in everything(sample).items():
-        for one, other in zip(results, all_of_weights[data], strict=True):
+def check_weights(found: Figures, weighed: Figures) -> None:
+    """The intervals stay, too."""
+    for data, results in found.items():
+        for one, other in zip(results, weighed[data], strict=True):
             assert (one.metric, one.scope, one.group) == (other.metric, other.scope, other.group)
             if "differential" in one.metric:
                 continue  # its pseudo-count is one record, however much the others weigh

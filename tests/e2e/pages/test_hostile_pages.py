@@ -1,6 +1,7 @@
 """Every page in a real browser, over names, values, ids and notes that try to be markup, script, a template or a formula."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -16,7 +17,7 @@ from app.store.database.engine import Database
 from tests.browsing import Visit, running_browser, visiting
 from tests.models.serving import serve
 from tests.scenes import Scene, scene
-from tests.service import RunningService
+from tests.service import RunningService, running_service
 
 MARKUP = "\"><img src=x onerror=alert(1)>'{{7*7}}${alert(2)}</td></script><script>alert(3)</script></textarea><svg/onload=alert(4)>--><!--"
 FIELD = "a.b[0]['x']\\\"<b>{{8*8}}=cmd|' /C'!A0 datum.constructor"
@@ -49,6 +50,13 @@ class HostileModel:
         """(the class, 0.9 or 0.1) for each row."""
         place = list(columns).index(FIELD)
         return [(MARKUP, 0.9) if row[place] == GROUPS[2] else (ADDRESS, 0.1) for row in rows]
+
+
+@pytest.fixture
+def service(database: Database, tmp_path: Path) -> Iterator[RunningService]:
+    """The service, running on a fresh database."""
+    with running_service(database, tmp_path) as service:
+        yield service
 
 
 @pytest.fixture
