@@ -6,9 +6,11 @@ from functools import partial
 from sqlalchemy.orm import Session
 
 from ..domain.alerts import Alert, EvidenceCondition, Resolution, Rule, RuleKind, Subject
+from ..domain.checks import Span
 from ..evidence.sentences import State
 from ..store.alerts.alert_rules import hold_deployment, rule_by_no, rule_nos, try_lock_alerts
 from ..store.alerts.alerts import unresolved_of_rule
+from ..store.attributions.attributions import queue_for_alert
 from ..store.database.engine import Database
 from ..store.evidence.eras import eras_with_alerts_due, take_alerts_due
 from ..tracking.looking import ComparisonState, DeploymentEvidence, look_at_evidence
@@ -68,6 +70,10 @@ def _decide(
         return
     opened = [one for one in sides if one.state is State.UNFAIR]
     if opened and alert is None:
-        confirm(session, rule, subject, facts_of_evidence(opened[0], evidence), alert=None, check=None)
+        found = confirm(session, rule, subject, facts_of_evidence(opened[0], evidence), alert=None, check=None)
+        since, alarm_at = opened[0].since, opened[0].alarm_at
+        if found is not None and since is not None and alarm_at is not None:
+            # Reading the records takes too long for this transaction: a worker does it, and the notification does not wait.
+            queue_for_alert(session, found.deployment_no, Span(start=since, end=alarm_at), alert_no=found.no)
     elif not opened and alert is not None:
         end(session, alert, Resolution.RECOVERED, facts_of_fair_evidence(sides[0]))

@@ -23,15 +23,16 @@ from .facts import Facts
 log = structlog.get_logger(__name__)
 
 
-def confirm(session: Session, rule: Rule, subject: Subject, facts: Facts, *, alert: Alert | None, check: CheckRun | None) -> None:
-    """Opens the rule's alert about the subject or, where `alert` is open already, notes that it still holds."""
+def confirm(session: Session, rule: Rule, subject: Subject, facts: Facts, *, alert: Alert | None, check: CheckRun | None) -> Alert | None:
+    """Opens the rule's alert about the subject and returns it; where `alert` is open already, notes that it still holds."""
     if alert is not None:
         note_seen_again(session, alert, facts, check)
-        return
+        return None
     opened = open_alert(session, rule, subject, facts, check)
     if opened is not None:
         queue_notifications(session, opened, Event.OPENED)
         log.info("alert_opened", alert=opened.id, deployment=opened.deployment_id, rule=rule.id, kind=opened.kind.value)
+    return opened
 
 
 def end(session: Session, alert: Alert, resolution: Resolution, recovery: Facts | None = None) -> None:

@@ -8,6 +8,7 @@ from ..views.headlines import VERDICT_WORDS
 
 _HAPPENED = {
     "opened": "Alert",
+    "explained": "Why it changed",
     "reminded": "Reminder",
     "acknowledged": "Acknowledged",
     "resolved": "Resolved",
@@ -70,9 +71,11 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Acknowledged", about["acknowledged_by"] and f"by {about['acknowledged_by']} at {about['acknowledged_at']}"),
         ("Note", about["note"]),
         ("Resolved", about["resolved_at"] and f"{about['resolved_at']}, {str(about['resolution']).replace('_', ' ')}"),
+        ("Why it changed", None if body["event"] == "explained" else (about.get("change") or {}).get("sentence")),
         ("Page", about["path"]),
     ]
-    return [(name, _line(str(value), _MOST_VALUE)) for name, value in named if value is not None]
+    longer = {"Why it changed": _MOST_SENTENCE}
+    return [(name, _line(str(value), longer.get(name, _MOST_VALUE))) for name, value in named if value is not None]
 
 
 def _number(value: object) -> str | None:

@@ -1,8 +1,12 @@
-"""Cells of numbers: bins between the quantiles of all compared records together."""
+"""Cells of a feature: its values, or bins of numbers between the quantiles of all compared records together."""
+
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from .pairs import FloatArray, IntArray
+from .parts import CellCounts
 
 MIN_BINS = 10
 """Min bins of numbers. Within a wide bin the groups still differ, and this counts as treatment: with 2 bins .041 of a gap of .149 did, with
@@ -26,3 +30,21 @@ def bin_numbers(numbers: FloatArray, bins: int = MIN_BINS) -> IntArray:
     # `left`: a number that is an end belongs to the bin below, so that equal numbers are never divided.
     found = np.searchsorted(ends, numbers, side="left") + 1
     return np.where(np.isnan(numbers), 0, found).astype(np.int64)
+
+
+def count_cells(
+    content: IntArray | FloatArray, favourable: npt.NDArray[np.bool_], populations: Sequence[IntArray], bins: int = MIN_BINS
+) -> tuple[CellCounts, ...]:
+    """Returns the counts of each population, given by the positions of its records, in the same cells of a feature.
+
+    `content` [records] holds quantities, or NaN, if it is of floats; whole numbers are the places of categories from 0, or -1 without a
+    value. Records without a value are the first cell. Bins end at the quantiles of all populations together.
+    """
+    everyone = content[np.concatenate(populations)]
+    cells = everyone.astype(np.int64) + 1 if np.issubdtype(everyone.dtype, np.integer) else bin_numbers(everyone.astype(np.float64), bins)
+    size = int(cells.max(initial=0)) + 1
+    ends = np.cumsum([len(records) for records in populations])[:-1]
+    return tuple(
+        CellCounts(*(np.bincount(own, weights, size).astype(np.float64) for weights in (favourable[records], None)))
+        for own, records in zip(np.split(cells, ends), populations, strict=True)
+    )

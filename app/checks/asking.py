@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from ..domain.checks import CheckRun, Progress, Trigger
+from ..domain.checks import Progress, Trigger
 from ..domain.deployments import Deployment, Endpoint
 from ..domain.endpoint_health import OPEN_FOR, OPENS_AFTER, BreakerState, EndpointHealth
 from ..errors import EndpointDown, EndpointRefused, ScoringFailed
@@ -40,15 +40,15 @@ class Calls:
 
 
 class ModelOfCheck:
-    """The model of the deployment, as one check calls it.
+    """The model of the deployment, as one check or attribution calls it.
 
     Raises:
         EndpointRefused: the endpoint's URL is not an allowed one.
         ScoringFailed: its credentials cannot be sent.
     """
 
-    def __init__(self, check: CheckRun, deployment: Deployment, endpoint: Endpoint, *, database: Database, calls: Calls) -> None:
-        self._check = check
+    def __init__(self, trigger: Trigger, deployment: Deployment, endpoint: Endpoint, *, database: Database, calls: Calls) -> None:
+        self._trigger = trigger
         self._deployment = deployment
         self._database = database
         self._calls = calls
@@ -101,7 +101,7 @@ class ModelOfCheck:
 
         A person who requests a check, or a range, may know that the endpoint is back. Nor is a range retried automatically.
         """
-        if self._health.state is BreakerState.OPEN and self._check.trigger is Trigger.SCHEDULE and not self._has_answered:
+        if self._health.state is BreakerState.OPEN and self._trigger is Trigger.SCHEDULE and not self._has_answered:
             health = self._health
             at = "" if health.failed_at is None else f", the last time at {health.failed_at:%Y-%m-%d %H:%M} UTC"
             until = "" if health.tried_again_at is None else f" before {health.tried_again_at:%H:%M} UTC"

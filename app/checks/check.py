@@ -108,7 +108,7 @@ def _evaluate(subject: Subject, evidence: Evidence, database: Database, calls: C
 
     answers, predicted = Answers(CounterfactualLines(), {}), Predicted(keep_scored(evidence.feedback))
     if deployment.endpoint is not None:
-        model = ModelOfCheck(subject.check, deployment, deployment.endpoint, database=database, calls=calls)
+        model = ModelOfCheck(subject.check.trigger, deployment, deployment.endpoint, database=database, calls=calls)
         rescorer = Rescorer(database, deployment, model, rule=subject.monitor.outcomes)
         answers = rescorer.rescore(evidence.window, evidence.copies, evidence.known_targets)
         predicted = predict_unscored(evidence.feedback, database, deployment, model)

@@ -6,6 +6,7 @@ from sqlalchemy.orm import Session
 
 from ..clock import hour_of
 from ..domain.checks import CheckRun, Span, Trigger
+from ..domain.monitors import Monitor
 from ..errors import Conflict, InvalidInput
 from ..store.checks.checks import current_time, queue_requested, renew_waiting
 from ..store.deployments.monitors import monitor_of
@@ -25,7 +26,7 @@ def request_check(session: Session, deployment_no: int, *, requested_by: str) ->
     Raises:
         Conflict: the deployment has no monitor.
     """
-    _require_monitor(session, deployment_no)
+    require_monitor(session, deployment_no)
     now = current_time(session)
     # At a full hour exactly, the hour that has just ended.
     start = hour_of(now - timedelta.resolution)
@@ -42,7 +43,17 @@ def request_check_of(session: Session, deployment_no: int, span: Span, *, reques
         Conflict: the deployment has no monitor.
         InvalidInput: the range is empty, lies in the future, or begins before 1970.
     """
-    _require_monitor(session, deployment_no)
+    require_monitor(session, deployment_no)
+    past = require_past(session, span)
+    return queue_requested(session, deployment_no, span=past, trigger=Trigger.RANGE, requested_by=requested_by)
+
+
+def require_past(session: Session, span: Span) -> Span:
+    """Returns the range, cut to end now if it ends a moment later.
+
+    Raises:
+        InvalidInput: it is empty, lies in the future, or begins before 1970.
+    """
     now = current_time(session)
     if span.start < EARLIEST:
         raise InvalidInput.of("from", "must not be before 1970")
@@ -51,10 +62,17 @@ def request_check_of(session: Session, deployment_no: int, span: Span, *, reques
     end = min(span.end, now)
     if span.start >= end:
         raise InvalidInput.of("from", "must be before `to`, and in the past")
-    return queue_requested(session, deployment_no, span=Span(start=span.start, end=end), trigger=Trigger.RANGE, requested_by=requested_by)
+    return Span(start=span.start, end=end)
 
 
-def _require_monitor(session: Session, deployment_no: int) -> None:
-    if monitor_of(session, deployment_no) is None:
+def require_monitor(session: Session, deployment_no: int) -> Monitor:
+    """Returns the deployment's monitor.
+
+    Raises:
+        Conflict: it has none.
+    """
+    monitor = monitor_of(session, deployment_no)
+    if monitor is None:
         name = session.get_one(DeploymentRow, deployment_no).id
         raise Conflict(f"Deployment {name} has no fairness monitor to check by. PUT one to /v1/deployments/{name}/fairness-monitor first.")
+    return monitor

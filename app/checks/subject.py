@@ -49,12 +49,7 @@ class Subject:
         Raises:
             InvalidInput: the changed schema no longer has it.
         """
-        column = self.deployment.schema.column(feature)
-        if column is None:
-            raise InvalidInput.of(
-                member, f"{feature} is named by the monitor but no longer a column of {self.deployment.id}; change the monitor"
-            )
-        return column
+        return require_column(self.deployment, feature, member)
 
     def is_feature(self, name: str) -> bool:
         """Returns whether the model sees the column; it does not see meta fields."""
@@ -86,6 +81,18 @@ class Subject:
         """Returns the attribute with the reference values that the payload window showed, so that labels are grouped in the same way."""
         values = {role: tuple(group.value for group in grouping.groups if group.role == role) for role in ("monitored", "reference")}
         return MonitoredAttribute(feature=grouping.column.name, monitored=values["monitored"], reference=values["reference"])
+
+
+def require_column(deployment: Deployment, feature: str, member: str = "attributes") -> Column:
+    """Returns the schema's column of that name, which that member of the monitor names.
+
+    Raises:
+        InvalidInput: the changed schema no longer has it.
+    """
+    column = deployment.schema.column(feature)
+    if column is None:
+        raise InvalidInput.of(member, f"{feature} is named by the monitor but no longer a column of {deployment.id}; change the monitor")
+    return column
 
 
 def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject:

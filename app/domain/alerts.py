@@ -50,6 +50,7 @@ class Event(StrEnum):
     """The event that a notification reports of an alert; `test` belongs to no alert."""
 
     OPENED = "opened"
+    EXPLAINED = "explained"
     REMINDED = "reminded"
     ACKNOWLEDGED = "acknowledged"
     RESOLVED = "resolved"
@@ -167,7 +168,8 @@ class Alert:
 
     `facts` hold everything that a notification says of it: `sentence`, `at`, `since`, `check_id`, `checks_in_a_row`; of a verdict
     also `value`, `lower`, `upper`, `n`, `verdict`, `lower_limit`, `upper_limit` and the `details` the sentence was made of.
-    `rule_no` is None once the rule is deleted; `rule_id` and `rule_name` stay.
+    `change` says why the figure of an alert on evidence changed; None until that is known. `rule_no` is None once the rule is deleted;
+    `rule_id` and `rule_name` stay.
     """
 
     no: int
@@ -189,6 +191,7 @@ class Alert:
     note: str | None
     resolved_at: datetime | None
     resolution: Resolution | None
+    change: dict[str, object] | None = None
 
     @property
     def state(self) -> AlertState:

@@ -41,6 +41,12 @@ class Comparison:
         by_name = {attribute.feature: attribute for attribute in monitor.attributes}
         return [by_name[feature] for feature in self.features if feature in by_name]
 
+    def reference_label(self, monitor: Monitor) -> str | None:
+        """Returns the labels of the reference groups; None where every other value is one."""
+        listed = [None if one.reference is None else [label_of(value) for value in one.reference] for one in self.members(monitor)]
+        known = [labels for labels in listed if labels is not None]
+        return TOGETHER.join(", ".join(labels) for labels in known) if known and len(known) == len(listed) else None
+
 
 def comparisons_of(monitor: Monitor) -> list[Comparison]:
     """Returns each attribute of the monitor by itself, then its intersections."""

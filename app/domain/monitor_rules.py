@@ -33,6 +33,8 @@ MAX_GROUPS_TOGETHER = 1_000
 MAX_LABEL_HORIZON_HOURS = 8_760
 MAX_FALSE_ALARM_HOURS = 876_000
 """A hundred years."""
+MAX_ATTRIBUTED_ROWS = 5_000_000
+"""Max rows of one attribution: as many as the copies of one check."""
 INTERSECTION_SIZES = (2, 3)
 SUGGESTED = 3
 """Max metrics with a similar name that are suggested for one that does not exist."""
@@ -89,6 +91,7 @@ def monitor_problems(
         found.append(FieldProblem("evidence.person", f"{evidence.person!r:.100} is neither a feature nor a meta field of the deployment"))
     found += check_bounds("evidence.label_horizon_hours", evidence.label_horizon_hours, MAX_LABEL_HORIZON_HOURS)
     found += check_bounds("evidence.false_alarm_hours", evidence.false_alarm_hours, MAX_FALSE_ALARM_HOURS)
+    found += check_bounds("attribution.max_rows", monitor.attribution.max_rows, MAX_ATTRIBUTED_ROWS)
     return found
 
 

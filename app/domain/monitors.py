@@ -62,9 +62,20 @@ class EvidenceSettings:
     false_alarm_hours: int = FALSE_ALARM_HOURS
 
 
+MAX_NIGHTLY_ROWS = 50_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributionSettings:
+    """Whether the gaps of each day are attributed in the night after it, and about how many rows at most the model is asked for that."""
+
+    nightly: bool = False
+    max_rows: int = MAX_NIGHTLY_ROWS
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Monitor:
-    """A deployment's fairness monitor. `version` grows with every change and is recorded with each check.
+    """A deployment's fairness monitor. `version` grows with every change but one of `attribution`, and is recorded with each check.
 
     `metrics` are the keys to measure; None = the usual ones. `strata` is the column within whose values the conditional metrics compare.
     """
@@ -80,4 +91,5 @@ class Monitor:
     draws: int = DRAWS_PER_ROW
     seed: int = 0
     evidence: EvidenceSettings = EvidenceSettings()
+    attribution: AttributionSettings = AttributionSettings()
     version: int = 1

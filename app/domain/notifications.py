@@ -78,9 +78,11 @@ def alert_message(alert: Alert, event: Event, *, now: datetime) -> Message:
         "resolved_at": _iso(alert.resolved_at),
         "resolution": alert.resolution and alert.resolution.value,
         "facts": dict(alert.facts),
+        "change": alert.change,
         "path": f"/alerts/{alert.id}",
     }
-    return _message(event, now=now, sentence=str(alert.facts.get("sentence", "")), about=about)
+    worded = alert.change if event is Event.EXPLAINED and alert.change is not None else alert.facts
+    return _message(event, now=now, sentence=str(worded.get("sentence", "")), about=about)
 
 
 def message_of_test(*, now: datetime) -> Message:

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..attribution.bins import MIN_BINS
+from ..attribution.bins import MIN_BINS, count_cells
 from ..attribution.changes import BeforeAndAfter, GapChange, explain_change_of_gap
 from ..errors import InvalidInput
 from .columns import column_of
 from .compared import ComparedRecords, read_compared
-from .features import check_bins, count_cells
+from .features import check_bins
 from .times import hours_of
 
 
@@ -105,7 +105,7 @@ def _explain_group(records: ComparedRecords, place: int, is_after: npt.NDArray[n
     features = []
     for feature in records.features if None not in rates else ():
         # All four in one division into bins, or else their cells could not be compared.
-        counts = count_cells(feature, records.favourable, populations, bins)
+        counts = count_cells(feature.places, records.favourable, populations, bins)
         features.append(FeatureChange(feature.name, explain_change_of_gap(BeforeAndAfter(*counts[:2]), BeforeAndAfter(*counts[2:]))))
     return ExplainedChange(
         group=records.grouping.groups[place].label,

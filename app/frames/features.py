@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from ..attribution.bins import MIN_BINS, bin_numbers
+from ..attribution.bins import MIN_BINS
 from ..attribution.hybrids import MAX_PLAYERS
-from ..attribution.parts import CellCounts
 from ..attribution.players import join_players
 from ..errors import InvalidInput
 from ..metrics.groups import FloatArray, IntArray
@@ -28,14 +26,10 @@ class Feature:
     name: str
     content: Encoded | FloatArray
 
-    def cells(self, records: IntArray, bins: int) -> IntArray:
-        """Returns the cell of each of these records, from 0: that of its value or of its number's bin, and 0 without a value.
-
-        Bins end at the quantiles of these records together.
-        """
-        if isinstance(self.content, Encoded):
-            return self.content.codes[records].astype(np.int64) + 1
-        return bin_numbers(self.content[records], bins)
+    @property
+    def places(self) -> IntArray | FloatArray:
+        """Returns the place of each record's value, -1 without one; or the numbers as they are, NaN without one."""
+        return self.content.codes.astype(np.int64) if isinstance(self.content, Encoded) else self.content
 
 
 def read_features(frame: pd.DataFrame, features: Sequence[str] | str) -> tuple[Feature, ...]:
@@ -64,17 +58,6 @@ def check_bins(bins: object) -> int:
     return bins
 
 
-def count_cells(feature: Feature, favourable: npt.NDArray[np.bool_], populations: Sequence[IntArray], bins: int) -> tuple[CellCounts, ...]:
-    """Returns the counts of each population, given by the positions of its records, in the same cells of a feature."""
-    cells = feature.cells(np.concatenate(populations), bins)
-    size = int(cells.max()) + 1
-    ends = np.cumsum([len(records) for records in populations])[:-1]
-    return tuple(
-        CellCounts(*(np.bincount(own, weights, size).astype(np.float64) for weights in (favourable[records], None)))
-        for own, records in zip(np.split(cells, ends), populations, strict=True)
-    )
-
-
 def list_players(features: Sequence[Feature], together: Sequence[Sequence[str]] | None) -> tuple[tuple[int, ...], ...]:
     """Returns the features of each player by position: those listed `together`, or correlated ones where None is given.
 
@@ -83,10 +66,7 @@ def list_players(features: Sequence[Feature], together: Sequence[Sequence[str]] 
     """
     if together is None:
         # Whole numbers are quantities here even where they number categories: their order decides how strong the association is.
-        columns = [
-            feature.content.codes.astype(np.int64) if isinstance(feature.content, Encoded) else feature.content for feature in features
-        ]
-        return join_players(measure_strengths(columns))
+        return join_players(measure_strengths([feature.places for feature in features]))
     if isinstance(together, str) or any(isinstance(names, str) for names in together):
         raise InvalidInput.of("together", f"must be a list of lists of features, such as [['income', 'tax']], found {together!r:.100}")
     place = {feature.name: position for position, feature in enumerate(features)}

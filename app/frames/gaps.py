@@ -7,13 +7,13 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
-from ..attribution.bins import MIN_BINS
+from ..attribution.bins import MIN_BINS, count_cells
 from ..attribution.gap import CarriedGap, carry_gap
 from ..attribution.hybrids import usual_pairs
 from ..attribution.parts import divide_difference, resample_parts
 from ..errors import InvalidInput
 from .compared import ComparedRecords, read_compared
-from .features import Feature, check_bins, count_cells, list_players
+from .features import Feature, check_bins, list_players
 from .hybrid_rows import Model, Players, Questions, ask_model, draw_questions
 
 Interval: TypeAlias = tuple[float, float] | None
@@ -147,7 +147,7 @@ class GapPlan:
         records = self._records
         # Bins of the compared records alone: other groups would move them.
         sides = records.records_of(place), records.reference_records()
-        one, other = count_cells(feature, records.favourable, sides, self._bins)
+        one, other = count_cells(feature.places, records.favourable, sides, self._bins)
         parts = divide_difference(one, other)
         ends = resample_parts(one, other, rng, self._draws)
         intervals = [_interval(low, high) for low, high in zip(ends.low, ends.high, strict=True)]

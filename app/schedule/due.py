@@ -1,10 +1,12 @@
-"""Queues the checks of the hours that are due."""
+"""Queues the checks of the hours that are due, and the attributions of the nights."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.orm import Session
 
 from ..clock import HOUR, hour_of
+from ..domain.checks import Span
+from ..store.attributions.attributions import queue_nightly
 from ..store.checks.checks import queue_scheduled
 
 GRACE = timedelta(seconds=30)
@@ -22,3 +24,12 @@ def queue_due_checks(session: Session, now: datetime) -> int:
     """
     latest = hour_of(now - GRACE) - HOUR
     return queue_scheduled(session, earliest=latest - (MISSED_HOURS_LIMIT - 1) * HOUR, latest=latest, grace=GRACE)
+
+
+def queue_due_attributions(session: Session, now: datetime) -> int:
+    """Queues the attribution of the last day that has ended, in UTC, for each monitor that wants one every night; returns their number.
+
+    Repeated or concurrent calls queue nothing twice. Nights that were missed are not made up for: they would cost their rows all at once.
+    """
+    midnight = (now - GRACE).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return queue_nightly(session, night=Span(start=midnight - timedelta(days=1), end=midnight))

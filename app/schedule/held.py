@@ -1,16 +1,20 @@
-"""Holds a claimed check for a worker: renews its lease, stores its progress, limits its time, and receives requests to stop."""
+"""Holds claimed work for a worker, a check or an attribution: renews its lease, stores its progress, limits its time, and stops it."""
 
 import threading
+from dataclasses import dataclass
 from datetime import timedelta
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from ..clock import monotonic_seconds
+from ..domain.attributions import AttributionRun
 from ..domain.checks import CheckRun, Progress
 from ..errors import CheckCancelled, CheckTooLong, EvenhandError, LeaseLost, Unavailable
+from ..store.attributions.leases import release_attribution, renew_attribution
 from ..store.checks.leases import release, renew
 from ..store.database.engine import Database
 
@@ -23,11 +27,78 @@ REPORT_SECONDS = 1.0
 log = structlog.get_logger(__name__)
 
 
-class HeldCheck:
-    """Holds a claimed check until the `with` block ends; a thread renews the lease meanwhile. `limit` is the check's max duration."""
+class LeasedWork(Protocol):
+    """Work under a lease. `name` is what people call it, `advice` what to do when it takes too long."""
 
-    def __init__(self, database: Database, check: CheckRun, *, lease: timedelta, limit: timedelta) -> None:
-        self.check = check
+    @property
+    def name(self) -> str:
+        """Returns its kind and its id."""
+
+    @property
+    def advice(self) -> str:
+        """Returns sentences on how to make it shorter, or give it more time."""
+
+    def renew(self, session: Session, *, lease: timedelta, progress: Progress | None) -> bool:
+        """Keeps the lease and stores the progress; returns whether the work is to be cancelled."""
+
+    def release(self, session: Session) -> None:
+        """Puts the work back into the queue; the attempt does not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedCheck:
+    """A check as leased work."""
+
+    check: CheckRun
+    advice: str = (
+        "Let the model's endpoint answer faster (a larger page size or concurrency, if it can take them), lower the monitor's"
+        " max_records, or give checks more time with EVENHAND_CHECK_MINUTES."
+    )
+
+    @property
+    def name(self) -> str:
+        """Returns its kind and its id."""
+        return f"check {self.check.id}"
+
+    def renew(self, session: Session, *, lease: timedelta, progress: Progress | None) -> bool:
+        """Keeps the lease and stores the progress; returns whether the check is to be cancelled."""
+        return renew(session, self.check, lease=lease, progress=progress)
+
+    def release(self, session: Session) -> None:
+        """Puts the check back into the queue."""
+        release(session, self.check)
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedAttribution:
+    """An attribution as leased work."""
+
+    run: AttributionRun
+    advice: str = (
+        "Ask for fewer rows (max_rows) or pairs, let the model's endpoint answer faster (a larger page size or concurrency, if it can take"
+        " them), or give it more time with EVENHAND_CHECK_MINUTES."
+    )
+
+    @property
+    def name(self) -> str:
+        """Returns its kind and its id."""
+        return f"attribution {self.run.id}"
+
+    def renew(self, session: Session, *, lease: timedelta, progress: Progress | None) -> bool:
+        """Keeps the lease and stores the progress; an attribution is never cancelled."""
+        renew_attribution(session, self.run, lease=lease, progress=progress)
+        return False
+
+    def release(self, session: Session) -> None:
+        """Puts the attribution back into the queue."""
+        release_attribution(session, self.run)
+
+
+class HeldWork:
+    """Holds claimed work until the `with` block ends; a thread renews the lease meanwhile. `limit` is its max duration."""
+
+    def __init__(self, database: Database, work: LeasedWork, *, lease: timedelta, limit: timedelta) -> None:
+        self.work = work
         self._limit = limit
         self._ends_at = monotonic_seconds() + limit.total_seconds()
         self._progress: Progress | None = None
@@ -38,7 +109,7 @@ class HeldCheck:
         self._order: EvenhandError | None = None
         self._turn = threading.Lock()
         self._stored_at = float("-inf")
-        self._thread = threading.Thread(target=self._keep, name=f"lease-{check.id}", daemon=True)
+        self._thread = threading.Thread(target=self._keep, name=f"lease of {work.name}", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -52,9 +123,9 @@ class HeldCheck:
         """Stores the progress, at most once every `REPORT_SECONDS`; may be called from several threads.
 
         Raises:
-            CheckCancelled: the check was cancelled on request.
+            CheckCancelled: the work was cancelled on request.
             CheckTooLong: it has used up its time.
-            LeaseLost: the check is no longer ours, or the worker is stopping.
+            LeaseLost: the work is no longer ours, or the worker is stopping.
         """
         self._progress = progress
         self.check_stop()
@@ -66,7 +137,7 @@ class HeldCheck:
         self.check_stop()
 
     def check_stop(self) -> None:
-        """Returns while the check may continue.
+        """Returns while the work may continue.
 
         Raises:
             CheckCancelled, CheckTooLong, LeaseLost: as `report`.
@@ -78,22 +149,21 @@ class HeldCheck:
             at = "" if progress is None else f" It was {progress.step}"
             if progress is not None and progress.total:
                 at += f", {progress.done:,} of {progress.total:,} done"
+            kind = self.work.name.split()[0]
             raise CheckTooLong(
-                f"The check was stopped because it had used up the {minutes:g} minutes that a check has.{at}{'.' if at else ''}"
-                " Let the model's endpoint answer faster (a larger page size or concurrency, if it can take them), lower the monitor's"
-                " max_records, or give checks more time with EVENHAND_CHECK_MINUTES."
+                f"The {kind} was stopped because it had used up its {minutes:g} minutes.{at}{'.' if at else ''} {self.work.advice}"
             )
 
     def give_up(self) -> None:
-        """Releases the check so that another worker can claim it at once. Code that still works on it here can store nothing any more."""
+        """Releases the work so that another worker can claim it at once. Code that still works on it here can store nothing any more."""
         try:
             with self._database.transaction() as session:
-                release(session, self.check)
+                self.work.release(session)
         except (Unavailable, SQLAlchemyError) as error:
-            log.warning("release_failed", check=self.check.id, error=str(error))  # the lease expires by itself
+            log.warning("release_failed", work=self.work.name, error=str(error))  # the lease expires by itself
         except LeaseLost:
             return
-        self._order = LeaseLost(f"Check {self.check.id} was handed back, because its worker is stopping.")
+        self._order = LeaseLost(f"The {self.work.name} was handed back, because its worker is stopping.")
 
     def _keep(self) -> None:
         pause = self._beat_seconds
@@ -101,16 +171,16 @@ class HeldCheck:
             pause = self._beat_seconds if self._renew() else min(1.0, self._beat_seconds)
 
     def _renew(self, progress: Progress | None = None) -> bool:
-        """Returns whether the database answered. If it did not, the check goes on: only the database can say that the lease is gone."""
+        """Returns whether the database answered. If it did not, the work goes on: only the database can say that the lease is gone."""
         try:
             with self._database.transaction() as session:
-                cancel_requested = renew(session, self.check, lease=self._lease, progress=progress)
+                cancel_requested = self.work.renew(session, lease=self._lease, progress=progress)
         except LeaseLost as error:
             self._order = error
         except (Unavailable, SQLAlchemyError) as error:
-            log.warning("heartbeat_failed", check=self.check.id, error=str(error))
+            log.warning("heartbeat_failed", work=self.work.name, error=str(error))
             return False
         else:
             if cancel_requested:
-                self._order = CheckCancelled(f"Check {self.check.id} was cancelled on request.")
+                self._order = CheckCancelled(f"The {self.work.name} was cancelled on request.")
         return True

@@ -1,4 +1,4 @@
-"""Queues due checks once a minute, updates evidence, and evaluates alerts. Any number of processes may run a ticker at the same time."""
+"""Queues due checks and attributions once a minute, updates evidence, and evaluates alerts. Any number of processes may run a ticker."""
 
 import structlog
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -15,7 +15,7 @@ from ..store.checks.checks import current_time
 from ..store.database.engine import Database
 from ..store.database.partitions import ensure_coming_months
 from . import alerting, evidence
-from .due import queue_due_checks
+from .due import queue_due_attributions, queue_due_checks
 from .heartbeat import beat
 
 SECOND = 35
@@ -40,7 +40,7 @@ def start_ticker(database: Database, *, worker_id: str) -> BackgroundScheduler:
 
 
 def tick(database: Database) -> None:
-    """Queues due checks, creates the coming months' partitions, and deletes old notifications.
+    """Queues due checks and attributions, creates the coming months' partitions, and deletes old notifications.
 
     If the database is away, the next call tries again.
     """
@@ -48,6 +48,8 @@ def tick(database: Database) -> None:
         with database.transaction() as session:
             now = current_time(session)
             queued = queue_due_checks(session, now)
+        with database.transaction() as session:
+            nightly = queue_due_attributions(session, now)
         with database.transaction() as session:
             ensure_coming_months(session, now)
         with database.transaction() as session:
@@ -57,3 +59,5 @@ def tick(database: Database) -> None:
         return
     if queued:
         log.info("checks_queued", count=queued)
+    if nightly:
+        log.info("attributions_queued", count=nightly)

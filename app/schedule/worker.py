@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ..alerts.sending import Sender
 from ..checks.asking import Report, Waiting
+from ..checks.attributing.performing import perform_attribution
 from ..checks.check import perform_check
 from ..clock import monotonic_seconds
 from ..domain.checks import CheckRun, CheckState, Failure
@@ -42,7 +43,8 @@ from ..store.checks.leases import claim, fail, finish
 from ..store.database.engine import Database
 from ..store.database.listener import exposed_on
 from ..telemetry import metrics as telemetry
-from .held import HeldCheck
+from .attributor import ATTRIBUTORS, Attributor
+from .held import HeldWork, LeasedCheck
 from .notifier import SENDERS, Notifier
 from .polling import POLL_SECONDS, Pauses
 from .slots import Slot, Slots
@@ -65,7 +67,7 @@ class Perform(Protocol):
 
 
 def run_worker(settings: Settings, stop: threading.Event) -> None:
-    """Queues due checks, runs checks and sends notifications until `stop` is set; waits for a database that goes away.
+    """Queues due checks, runs checks and attributions and sends notifications until `stop` is set; waits for a database that goes away.
 
     Raises:
         SetupError: there is no DATABASE_URL, or the secret key, the allow-list or the mail server cannot be used.
@@ -73,17 +75,22 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
     if settings.database_url is None:
         raise SetupError("A worker needs DATABASE_URL.")
     concurrency = settings.worker_concurrency
-    database = Database(settings.database_url.get_secret_value(), pool_size=CONNECTIONS_PER_CHECK * concurrency + SENDERS + JOBS)
+    running = CONNECTIONS_PER_CHECK * (concurrency + ATTRIBUTORS)
+    database = Database(settings.database_url.get_secret_value(), pool_size=running + SENDERS + JOBS)
     sealer = open_secret_box(settings)
     egress = egress_of(settings, database)
     perform = partial(perform_check, database=database, sealer=sealer, egress=egress, further=mitigate_window)
     notifier = Notifier(database, Sender.of(settings, sealer, egress).send)
+    limit = timedelta(minutes=settings.check_minutes)
+    attributor = Attributor(database, partial(perform_attribution, database=database, sealer=sealer, egress=egress), limit=limit)
     ticker = start_ticker(database, worker_id=str(uuid.uuid4()))
     notifier.start(stop)
+    attributor.start(stop)
     try:
-        Worker(database, perform, concurrency=concurrency, limit=timedelta(minutes=settings.check_minutes)).run(stop)
+        Worker(database, perform, concurrency=concurrency, limit=limit).run(stop)
     finally:
         ticker.shutdown(wait=False)
+        attributor.join(STOP_SECONDS)
         notifier.join(STOP_SECONDS)
         database.close()
 
@@ -123,7 +130,7 @@ class Worker:
         self._slots = Slots(concurrency)
         self._policy = policy
         self._limit = limit
-        self._held: set[HeldCheck] = set()
+        self._held: set[HeldWork] = set()
         self._threads: set[threading.Thread] = set()
         self._broken: BaseException | None = None
 
@@ -168,11 +175,11 @@ class Worker:
         try:
             with (
                 structlog.contextvars.bound_contextvars(**about),
-                HeldCheck(self._database, check, lease=self._policy.lease, limit=self._limit) as held,
+                HeldWork(self._database, LeasedCheck(check), lease=self._policy.lease, limit=self._limit) as held,
             ):
                 self._held.add(held)
                 try:
-                    self._run(held, slot, stop)
+                    self._run(check, held, slot, stop)
                 finally:
                     self._held.discard(held)
         except BaseException as error:  # noqa: BLE001 - `run` raises it where it ends the process
@@ -181,15 +188,14 @@ class Worker:
             slot.end()
             self._threads.discard(threading.current_thread())
 
-    def _run(self, held: HeldCheck, slot: Slot, stop: threading.Event) -> None:
-        check = held.check
+    def _run(self, check: CheckRun, held: HeldWork, slot: Slot, stop: threading.Event) -> None:
         if stop.is_set():  # claimed just as `run` released all others
             held.give_up()
             return
         log.info("check_started", trigger=check.trigger, span_start=check.span.start.isoformat())
         started = monotonic_seconds()
         try:
-            self._perform_check(held, slot)
+            self._perform_check(check, held, slot)
         except LeaseLost as error:
             log.warning("check_left", reason=str(error))
             return
@@ -208,9 +214,8 @@ class Worker:
         reason = None if ended.reason is None else without_excerpt(ended.reason)
         log.info("check_ended", state=ended.state, seconds=round(seconds, 3), reason=reason, next_attempt_at=ended.next_attempt_at)
 
-    def _perform_check(self, held: HeldCheck, slot: Slot) -> None:
+    def _perform_check(self, check: CheckRun, held: HeldWork, slot: Slot) -> None:
         """Performs the check and stores its end, whatever went wrong except for the database and the lease."""
-        check = held.check
         try:
             self._perform(check, report=held.report, waiting=partial(slot.lend, held.check_stop))
         except (LeaseLost, Unavailable):

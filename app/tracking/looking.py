@@ -11,8 +11,6 @@ from ..clock import HOUR
 from ..domain.checks import DataSet, Span
 from ..domain.comparisons import find_comparison
 from ..domain.monitors import Monitor
-from ..domain.texts import TOGETHER
-from ..domain.values import label_of
 from ..evidence.following import Follower
 from ..evidence.nulls import Direction, Limit
 from ..evidence.planning import Progress, expect_more_hours, expect_more_paired_hours
@@ -80,11 +78,7 @@ class DeploymentEvidence:
     def reference_of(self, one: ComparisonState) -> str | None:
         """Returns the labels of the reference groups; None where every other value is one."""
         found = find_comparison(self.monitor, one.attribute)
-        members = [] if found is None else found.members(self.monitor)
-        listed = [[label_of(value) for value in member.reference] for member in members if member.reference is not None]
-        if not members or len(listed) < len(members):
-            return None
-        return TOGETHER.join(", ".join(labels) for labels in listed)
+        return None if found is None else found.reference_label(self.monitor)
 
 
 def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence | None:

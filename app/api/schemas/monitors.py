@@ -5,12 +5,21 @@ from typing import Annotated, Any
 
 from pydantic import AliasPath, BeforeValidator, Field
 
-from ...domain.monitor_rules import MAX_ATTRIBUTES, MAX_DRAWS, MAX_FALSE_ALARM_HOURS, MAX_LABEL_HORIZON_HOURS, MAX_RECORDS
+from ...domain.monitor_rules import (
+    MAX_ATTRIBUTED_ROWS,
+    MAX_ATTRIBUTES,
+    MAX_DRAWS,
+    MAX_FALSE_ALARM_HOURS,
+    MAX_LABEL_HORIZON_HOURS,
+    MAX_RECORDS,
+)
 from ...domain.monitors import (
     DEFAULT_THRESHOLD,
     DRAWS_PER_ROW,
     FALSE_ALARM_HOURS,
     LABEL_HORIZON_HOURS,
+    MAX_NIGHTLY_ROWS,
+    AttributionSettings,
     EvidenceSettings,
     Limits,
     Monitor,
@@ -44,6 +53,7 @@ _STORED: dict[str, Any] = {
     "draws": DRAWS_PER_ROW,
     "seed": 0,
     "evidence": {"person": None, "label_horizon_hours": LABEL_HORIZON_HOURS, "false_alarm_hours": FALSE_ALARM_HOURS},
+    "attribution": {"nightly": False, "max_rows": MAX_NIGHTLY_ROWS},
     "warnings": [],
 }
 
@@ -119,6 +129,17 @@ class EvidenceSettingsIn(In):
     )
 
 
+class AttributionSettingsIn(In):
+    """Attribution of each day's gaps in the night after it. Members that are left out get their default."""
+
+    nightly: bool = Field(default=False, description="True: queued once a night, at midnight UTC, for the day that has ended.")
+    max_rows: int = Field(
+        default=MAX_NIGHTLY_ROWS,
+        json_schema_extra={"minimum": 1, "maximum": MAX_ATTRIBUTED_ROWS},
+        description="Max rows a night that the model is asked about; fewer pairs are compared where all of them would cost more.",
+    )
+
+
 class MonitorIn(In):
     """The configuration of a deployment's fairness monitor."""
 
@@ -168,6 +189,11 @@ class MonitorIn(In):
         default_factory=EvidenceSettingsIn,
         description="Settings of the evidence over time, see `GET /v1/deployments/{deployment_id}/evidence`.",
     )
+    attribution: AttributionSettingsIn = Field(
+        default_factory=AttributionSettingsIn,
+        description="What carries the gaps, every night, see `GET /v1/deployments/{deployment_id}/attributions`. A change of it makes no"
+        " new version. What a night costs is said beforehand by `POST …/attributions` with `dry_run`.",
+    )
 
     def to_domain(self) -> Monitor:
         """Returns the configuration, not yet checked."""
@@ -183,6 +209,7 @@ class MonitorIn(In):
             draws=self.draws,
             seed=self.seed,
             evidence=EvidenceSettings(**self.evidence.model_dump()),
+            attribution=AttributionSettings(**self.attribution.model_dump()),
         )
 
 
@@ -228,8 +255,15 @@ class EvidenceSettingsOut(Out):
     false_alarm_hours: int
 
 
+class AttributionSettingsOut(Out):
+    """Attribution of each day's gaps in the night after it."""
+
+    nightly: bool
+    max_rows: int
+
+
 class MonitorOut(Out):
-    """The stored configuration. `version` grows with every change of content and is recorded with each check."""
+    """The stored configuration. `version` grows with every change but one of `attribution`, and is recorded with each check."""
 
     model_config = example(_STORED)
 
@@ -246,6 +280,7 @@ class MonitorOut(Out):
     draws: int
     seed: int
     evidence: EvidenceSettingsOut
+    attribution: AttributionSettingsOut
     warnings: list[MonitorWarning] = Field(
         description="Doubtful fields, none of which is refused: outcomes and groups that neither the training data nor the newest records"
         " hold, and correlated features that are no stronger than chance. Not part of what is set."

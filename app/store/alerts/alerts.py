@@ -153,6 +153,11 @@ def resolve(session: Session, alert: Alert, resolution: Resolution, facts: dict[
     return _change(session, alert, {"resolved_at": func.now(), "resolution": resolution.value, "facts": facts}, _UNRESOLVED)
 
 
+def note_change(session: Session, alert: Alert, change: dict[str, object]) -> Alert | None:
+    """Returns the alert, resolved or not, with the reason why its figure changed; None if it was deleted."""
+    return _change(session, alert, {"change": change})
+
+
 def deployments_to_revisit(session: Session) -> list[int]:
     """Returns the deployments that have an alert open, or a rule about the time since the last record."""
     stale = select(AlertRuleRow.deployment_no).where(AlertRuleRow.kind == RuleKind.STALE_DATA, AlertRuleRow.enabled)
@@ -220,6 +225,7 @@ def _read(session: Session, statement: Select[AlertRow, str, str]) -> list[Alert
             note=row.note,
             resolved_at=row.resolved_at,
             resolution=None if row.resolution is None else Resolution(row.resolution),
+            change=row.change,
         )
         for row, deployment_id, deployment_name in session.execute(statement)
     ]

@@ -1,4 +1,4 @@
-"""One protocol for rows that are worked on by one process at a time: checks by workers, notifications by senders.
+"""One protocol for rows that are worked on by one process at a time: by a worker, or notifications by a sender.
 
 A claim gives the row a new token and moves its `claimable_at` into the future. A holder that dies stops moving it, so the row becomes
 claimable again, and the next token keeps the old holder from writing. All times are the database's, so the clocks of the machines do not
@@ -13,9 +13,9 @@ from sqlalchemy import func, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ...errors import LeaseLost
-from ..tables import CheckRow, NotificationRow
+from ..tables import AttributionRow, CheckRow, NotificationRow
 
-LeasedTable: TypeAlias = type[CheckRow] | type[NotificationRow]
+LeasedTable: TypeAlias = type[CheckRow] | type[AttributionRow] | type[NotificationRow]
 
 Column = TypeVar("Column")
 

@@ -25,6 +25,7 @@ from ...errors import Conflict, NotFound
 from ..alerts.alert_rules import add_default_rule
 from ..database.sealer import Sealer
 from ..tables import (
+    AttributionRow,
     ChangedHourRow,
     CheckRow,
     CopyTargetRow,
@@ -136,10 +137,11 @@ class Deployments:
             NotFound: there is none.
         """
         no = self.get_for_change(deployment_id).no
-        # Checks first: a worker that is just storing a result holds its check's row, and will either have committed by then or find
-        # that row gone. Only then the full lock, which waits for writers of records and keeps new ones out: a worker needs the
+        # Checks and attributions first: a worker that is just storing a result holds its row, and will either have committed by then or
+        # find that row gone. Only then the full lock, which waits for writers of records and keeps new ones out: a worker needs the
         # deployment's row after its check's row, so the other order could end in a deadlock.
         self._session.execute(delete(CheckRow).where(CheckRow.deployment_no == no))
+        self._session.execute(delete(AttributionRow).where(AttributionRow.deployment_no == no))
         self._session.execute(select(DeploymentRow.no).where(DeploymentRow.no == no).with_for_update())
         targets = select(CopyTargetRow.no).where(CopyTargetRow.deployment_no == no)
         self._session.execute(delete(CounterfactualRow).where(CounterfactualRow.target_no.in_(targets)))

@@ -8,7 +8,7 @@ from sqlalchemy import case, delete, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.monitors import EvidenceSettings, Limits, Monitor, MonitoredAttribute, Schedule
+from ...domain.monitors import AttributionSettings, EvidenceSettings, Limits, Monitor, MonitoredAttribute, Schedule
 from ...domain.outcomes import OutcomeRule
 from ...domain.values import GroupValue, Range
 from ..tables import CheckRow, EvidenceEraRow, MonitorRow
@@ -21,7 +21,7 @@ def monitor_of(session: Session, deployment_no: int) -> Monitor | None:
 
 
 def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monitor:
-    """Stores the configuration and returns it with its version, which grows only if the content differs.
+    """Stores the configuration and returns it with its version, which grows only if the content differs, that of `attribution` aside.
 
     A monitor that was deleted and is made again goes on counting after the last version that a check or evidence rests on, so that a
     version never means two things.
@@ -30,22 +30,32 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
     of_evidence = select(func.max(EvidenceEraRow.monitor_version)).where(EvidenceEraRow.deployment_no == deployment_no).scalar_subquery()
     # GREATEST leaves out what is NULL.
     last_used = func.greatest(of_checks, of_evidence, 0)
+    is_nightly = monitor.attribution.nightly
     insertion = insert(MonitorRow).values(
-        deployment_no=deployment_no, version=last_used + 1, schedule=monitor.schedule.value, config=_config(monitor)
+        deployment_no=deployment_no,
+        version=last_used + 1,
+        schedule=monitor.schedule.value,
+        config=_config(monitor),
+        attribution=None if monitor.attribution == AttributionSettings() else asdict(monitor.attribution),
+        nightly_since=func.now() if is_nightly else None,
     )
     new = insertion.excluded
+    differs = or_(MonitorRow.schedule != new.schedule, MonitorRow.config != new.config)
     session.execute(
         insertion.on_conflict_do_update(
             index_elements=[MonitorRow.deployment_no],
             set_={
-                "version": MonitorRow.version + 1,
+                # Attribution measures nothing that is followed over time: evidence would begin again with another version.
+                "version": case((differs, MonitorRow.version + 1), else_=MonitorRow.version),
                 "schedule": new.schedule,
                 "scheduled_since": case((MonitorRow.schedule == new.schedule, MonitorRow.scheduled_since), else_=func.now()),
                 "config": new.config,
-                "updated_at": func.now(),
+                "updated_at": case((differs, func.now()), else_=MonitorRow.updated_at),
+                "attribution": new.attribution,
+                "nightly_since": func.coalesce(MonitorRow.nightly_since, func.now()) if is_nightly else None,
             },
             # Equal content changes nothing, and the version stays.
-            where=or_(MonitorRow.schedule != new.schedule, MonitorRow.config != new.config),
+            where=or_(differs, MonitorRow.attribution.is_distinct_from(new.attribution)),
         )
     )
     row = session.scalars(select(MonitorRow).where(MonitorRow.deployment_no == deployment_no).execution_options(populate_existing=True))
@@ -125,6 +135,7 @@ def _monitor(row: MonitorRow) -> Monitor:
         draws=config["draws"],
         seed=config["seed"],
         evidence=EvidenceSettings(**config.get("evidence", {})),
+        attribution=AttributionSettings(**(row.attribution or {})),
         version=row.version,
     )
 

@@ -2,6 +2,7 @@
 
 from .alerts import AlertChannelRow, AlertRow, AlertRuleChannelRow, AlertRuleRow, NotificationRow
 from .api_keys import ApiKeyRow
+from .attributions import AttributionRow
 from .base import Row
 from .checks import CheckRow, CheckTableRow, MeasurementRow
 from .counterfactuals import CopyTargetRow, CounterfactualRow
@@ -22,6 +23,7 @@ __all__ = [
     "AlertRuleChannelRow",
     "AlertRuleRow",
     "ApiKeyRow",
+    "AttributionRow",
     "BiasDetectorRow",
     "ChangedHourRow",
     "CheckRow",

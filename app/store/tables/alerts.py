@@ -56,7 +56,7 @@ class AlertRow(Row):
     """One alert, from its opening to its resolution. `subject` is a digest of what it is about (data, metric, attribute, group).
 
     The unique index is what opens an alert once, whatever the workers do; names may be longer than an index takes, hence the digest.
-    An alert outlives its rule, whose id and name it keeps.
+    An alert outlives its rule, whose id and name it keeps. `change` says why its figure changed, once an attribution has found out.
     """
 
     __tablename__ = "alerts"
@@ -89,6 +89,7 @@ class AlertRow(Row):
     note: Mapped[str | None]
     resolved_at: Mapped[datetime | None]
     resolution: Mapped[str | None]
+    change: Mapped[dict[str, Any] | None]
 
 
 class NotificationRow(Row):

@@ -12,7 +12,8 @@ from .base import Row
 class MonitorRow(Row):
     """One monitor; `schedule` is a column besides `config` because the tick asks for it.
 
-    `scheduled_since` is when the schedule was last switched on: hours before it are not checked.
+    `scheduled_since` is when the schedule was last switched on: hours before it are not checked. `attribution` holds what is attributed
+    every night, `nightly_since` when that was switched on; both NULL: nothing is. They are not part of what a version counts.
     """
 
     __tablename__ = "monitors"
@@ -22,5 +23,7 @@ class MonitorRow(Row):
     schedule: Mapped[str]
     config: Mapped[dict[str, Any]]
     scheduled_since: Mapped[datetime] = mapped_column(server_default=func.now())
+    attribution: Mapped[dict[str, Any] | None]
+    nightly_since: Mapped[datetime | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now())

@@ -15,7 +15,7 @@ def test_a_monitor_is_read_back_with_its_defaults(service: RunningService) -> No
 
     assert put.status_code == 200
     assert service.client.get(PATH).json() == put.json()
-    names = ("version", "min_records", "max_records", "schedule", "draws", "seed", "evidence")
+    names = ("version", "min_records", "max_records", "schedule", "draws", "seed", "evidence", "attribution")
     assert {key: put.json()[key] for key in names} == {
         "version": 1,
         "min_records": 100,
@@ -24,6 +24,7 @@ def test_a_monitor_is_read_back_with_its_defaults(service: RunningService) -> No
         "draws": 2,
         "seed": 0,
         "evidence": {"person": None, "label_horizon_hours": 720, "false_alarm_hours": 8760},
+        "attribution": {"nightly": False, "max_rows": 50_000},
     }
     assert put.json()["attributes"][1]["monitored"] == [[18, 25]]
     assert put.json()["attributes"][1]["threshold"] == 0.8

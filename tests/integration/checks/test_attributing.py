@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from app.checks.asking import Calls, ModelOfCheck
-from app.checks.attributing import AttributedGap, AttributionPlan, HybridScorer, plan_attribution
-from app.checks.evidence import read_evidence
-from app.checks.subject import read_subject
-from app.domain.checks import Span
+from app.checks.attributing.hybrids import HybridScorer
+from app.checks.attributing.questions import AttributionPlan, plan_attribution
+from app.checks.attributing.records import read_window_records
+from app.domain.attributions import AttributedGap, AttributionLimits
+from app.domain.checks import Span, Trigger
 from app.domain.deployments import Endpoint
+from app.errors import InvalidInput
 from app.outbound.egress import EgressPolicy
 from app.store.database.arrow import arrow_reader
 from app.store.database.engine import Database
@@ -37,18 +39,16 @@ def people(size: int, seed: int = 1) -> list[dict[str, Any]]:
     return [{**row, "prediction": one, "probability": likely} for row, (one, likely) in zip(rows, decided, strict=True)]
 
 
-def attribute(stage: Scene, *, pairs: int | None = None) -> tuple[AttributionPlan, tuple[AttributedGap, ...]]:
+def attribute(stage: Scene, limits: AttributionLimits | None = None) -> tuple[AttributionPlan, tuple[AttributedGap, ...]]:
     """Plans the attribution of the hour and asks the model."""
-    run = stage.queue(Span(start=NOON, end=NOON + HOUR))
-    subject = read_subject(run, stage.database, PlainSealer())
+    deployment = stage.deployment
     with arrow_reader(stage.database) as reader:
-        evidence = read_evidence(reader, subject)
-        plan = plan_attribution(reader, subject.deployment, evidence, pairs=pairs)
-    assert subject.deployment.endpoint is not None
+        records = read_window_records(reader, deployment, stage.monitor(), Span(start=NOON, end=NOON + HOUR))
+        plan = plan_attribution(reader, records, limits)
+    assert deployment.endpoint is not None
     calls = Calls(EgressPolicy, stage.reported.append, nullcontext)
-    model = ModelOfCheck(run, subject.deployment, subject.deployment.endpoint, database=stage.database, calls=calls)
-    scorer = HybridScorer(stage.database, subject.deployment, model, rule=subject.monitor.outcomes)
-    return plan, scorer.attribute(plan, evidence)
+    model = ModelOfCheck(Trigger.RANGE, deployment, deployment.endpoint, database=stage.database, calls=calls)
+    return plan, HybridScorer(stage.database, records, model).attribute(plan)
 
 
 def test_the_endpoint_says_what_carries_the_gap_and_is_asked_as_many_rows_as_was_said(stage: Scene, server: ModelServer) -> None:
@@ -57,27 +57,30 @@ def test_the_endpoint_says_what_carries_the_gap_and_is_asked_as_many_rows_as_was
     plan, (women,) = attribute(stage)
 
     assert plan.players == ((0,), (1,), (2,))
-    assert plan.rows == server.counts.rows == plan.questions[0].plan.masks.size + women.compared
-    assert (women.attribute, women.group, women.differing) == ("sex", "female", 0)
-    assert women.carried is not None
-    assert women.carried.shares.sum() == pytest.approx(women.carried.gap_of_pairs, abs=1e-12)
-    assert women.carried.gap_of_pairs + women.carried.sampling == pytest.approx(plan.questions[0].gap, abs=1e-12)
-    sex, income, age = women.carried.shares
-    assert sex == pytest.approx(-0.5, abs=0.06)
-    assert income == pytest.approx(0, abs=0.06)
-    assert age == 0
+    found = women.hybrids
+    assert found is not None
+    assert plan.rows == server.counts.rows == plan.questions[0].plan.masks.size + found.compared
+    assert plan.cost(page_size=1000).requests == server.counts.requests
+    assert (women.attribute, women.monitored.label, women.reference.label, found.differing) == ("sex", "female", "male", 0)
+    assert sum(one.share.value for one in found.shares) == pytest.approx(found.gap_of_pairs, abs=1e-12)
+    assert found.gap_of_pairs + found.sampling == pytest.approx(women.gap, abs=1e-12)
+    share = {one.features: one.share.value for one in found.shares}
+    assert share["sex",] == pytest.approx(-0.5, abs=0.06)
+    assert share["income",] == pytest.approx(0, abs=0.06)
+    assert share["age",] == 0
+    assert [abs(one.share.value) for one in found.shares] == sorted((abs(one) for one in share.values()), reverse=True)
 
 
 def test_correlated_features_move_together(stage: Scene) -> None:
     rows = [row | {"age": row["income"] // 1000 + number % 7} for number, row in enumerate(people(300))]
     stage.log(rows, NOON)
 
-    plan, (women,) = attribute(stage, pairs=50)
+    plan, (women,) = attribute(stage, AttributionLimits(pairs=50))
 
     assert plan.players == ((0,), (1, 2))
     assert plan.questions[0].plan.masks.shape == (50, 2)
-    assert women.carried is not None
-    assert women.carried.pairs == 50
+    assert women.hybrids is not None
+    assert women.hybrids.pairs == 50
 
 
 def test_records_of_other_revisions_take_no_part(stage: Scene) -> None:
@@ -93,9 +96,10 @@ def test_records_of_other_revisions_take_no_part(stage: Scene) -> None:
 def test_a_model_that_answers_otherwise_now_is_seen(stage: Scene) -> None:
     stage.log([row | {"prediction": 1 - row["prediction"]} for row in people(100)], NOON)
 
-    _, (women,) = attribute(stage, pairs=20)
+    _, (women,) = attribute(stage, AttributionLimits(pairs=20))
 
-    assert women.differing == women.compared
+    assert women.hybrids is not None
+    assert women.hybrids.differing == women.hybrids.compared
 
 
 def test_a_window_of_one_group_asks_nothing(stage: Scene, server: ModelServer) -> None:
@@ -121,7 +125,25 @@ def test_pairs_with_an_answer_that_is_no_outcome_are_left_out(database: Database
 
         plan, (women,) = attribute(stage)
 
-    assert women.carried is not None
-    assert women.carried.pairs + women.carried.left_out == len(plan.questions[0].pairs)
-    assert 0 < women.carried.pairs < 30
-    assert women.carried.shares.sum() == pytest.approx(women.carried.gap_of_pairs, abs=1e-12)
+    found = women.hybrids
+    assert found is not None
+    assert found.pairs + found.pairs_left_out == len(plan.questions[0].pairs)
+    assert 0 < found.pairs < 30
+    assert sum(one.share.value for one in found.shares) == pytest.approx(found.gap_of_pairs, abs=1e-12)
+
+
+def test_a_limit_of_rows_is_kept_with_fewer_pairs(stage: Scene, server: ModelServer) -> None:
+    stage.log(people(600), NOON)
+
+    plan, _ = attribute(stage, AttributionLimits(max_rows=700))
+
+    assert 690 < plan.rows == server.counts.rows <= 700
+    assert len(plan.questions[0].pairs) == 100
+
+
+def test_a_limit_that_leaves_too_few_pairs_is_refused_before_the_model_is_asked(stage: Scene, server: ModelServer) -> None:
+    stage.log(people(600), NOON)
+
+    with pytest.raises(InvalidInput, match="max_rows: must be at least 160 for this window, found 159: 20 pairs of each gap"):
+        attribute(stage, AttributionLimits(max_rows=159))
+    assert server.counts.rows == 0

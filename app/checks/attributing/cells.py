@@ -1,0 +1,50 @@
+"""Parts of a window's gaps by the cells of each feature, where there is no model to ask."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...attribution.bins import count_cells
+from ...attribution.parts import divide_difference, resample_parts
+from ...domain.attributions import AttributedGap, CellsOfFeature
+from ...domain.deployments import Column
+from ...metrics.groups import FloatArray, IntArray
+from .hybrids import as_part
+from .records import GapRecords, WindowRecords, read_cells
+
+
+class DividedFeatures:
+    """Features of a window that divide its records into cells; `left_out` are the names of those with too many different values."""
+
+    def __init__(self, records: WindowRecords) -> None:
+        found = [(column, read_cells(records, column)) for column in records.deployment.schema.features]
+        self._contents = [(column, content) for column, content in found if content is not None]
+        self.left_out = tuple(column.name for column, content in found if content is None)
+
+    def __iter__(self) -> Iterator[tuple[Column, IntArray | FloatArray]]:
+        return iter(self._contents)
+
+
+def divide_gaps(records: WindowRecords, features: DividedFeatures, *, seed: int = 0) -> tuple[AttributedGap, ...]:
+    """Returns the parts of each gap by the cells of each feature."""
+    rng = np.random.default_rng([seed, 2])
+    return tuple(_divide_gap(records, features, gap, rng) for gap in records.list_gaps())
+
+
+def _divide_gap(records: WindowRecords, features: DividedFeatures, gap: GapRecords, rng: np.random.Generator) -> AttributedGap:
+    cells = []
+    for column, content in features:
+        # Bins of the compared records alone: other groups would move them.
+        one, other = count_cells(content, records.is_favourable, (gap.monitored, gap.reference))
+        parts, ends = divide_difference(one, other), resample_parts(one, other, rng)
+        who, how, no_counterpart = (as_part(*found) for found in zip(parts.stacked().tolist(), ends.low, ends.high, strict=True))
+        used = int(((one.records > 0) | (other.records > 0)).sum())
+        cells.append(CellsOfFeature(feature=column.name, cells=used, who_applies=who, how_treated=how, no_counterpart=no_counterpart))
+    monitored, reference = records.count(gap.group, gap.monitored), records.count(gap.reference_label, gap.reference)
+    return AttributedGap(
+        attribute=gap.attribute,
+        monitored=monitored,
+        reference=reference,
+        gap=(monitored.rate or 0.0) - (reference.rate or 0.0),
+        cells=tuple(cells),
+    )

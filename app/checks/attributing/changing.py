@@ -1,0 +1,126 @@
+"""Why the gap of an alert changed: its group's records before the onset against those from the onset to the alarm."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ...attribution.bins import count_cells
+from ...attribution.changes import BeforeAndAfter, ChangeParts, explain_change_of_gap
+from ...attribution.intervals import MIN_UNITS
+from ...domain.attributions import ChangedGap, ChangedParts, PeriodCounts, RevisionBoundary
+from ...domain.checks import Span
+from ...domain.comparisons import Comparison
+from ...domain.deployments import Deployment
+from ...domain.monitors import Monitor
+from ...metrics.groups import IntArray
+from ...store.database.arrow import ArrowReader
+from ...store.records.window import newest_payload
+from ..window import BEGINNING, PayloadWindow
+from .cells import DividedFeatures
+from .records import WindowRecords, query_of, read_as_monitored
+
+
+@dataclass(frozen=True, slots=True)
+class AlertedGroup:
+    """The group that an alert is about."""
+
+    comparison: Comparison
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedAlert:
+    """The change of an alerted group's gap, with the records that were read and the features that they could be divided by."""
+
+    records: WindowRecords
+    features: DividedFeatures
+    change: ChangedGap
+
+
+def explain_alert(reader: ArrowReader, deployment: Deployment, monitor: Monitor, alerted: AlertedGroup, span: Span) -> ExplainedAlert:
+    """Returns why the group's gap changed. `span` goes from the onset to the alarm.
+
+    At most the monitor's `max_records` of either side are read, the newest. Those after the onset are of the present model revision, and so
+    are those before it if both groups have enough of them. Otherwise the change came with the revision, and those of earlier ones count.
+
+    Raises:
+        InvalidInput: the monitor cannot be applied to what was logged.
+    """
+    query = query_of(deployment, monitor, deployment.schema.features)
+    after = newest_payload(reader, query, span, monitor.max_records)
+    before = newest_payload(reader, query, Span(start=BEGINNING, end=span.start), monitor.max_records)
+    rows = pa.concat_tables([after, before])
+    records = read_as_monitored(deployment, monitor, PayloadWindow(rows, after.num_rows, query.columns, after.num_rows))
+    features = DividedFeatures(records)
+    return ExplainedAlert(records, features, _explain(records, features, alerted, span.start))
+
+
+def _explain(records: WindowRecords, features: DividedFeatures, alerted: AlertedGroup, onset: datetime) -> ChangedGap:
+    named, codes = records.read.compare(alerted.comparison)
+    is_member = np.isin(codes, [place for place, (label, _) in enumerate(named) if label == alerted.group])
+    is_reference = np.isin(codes, [place for place, (_, role) in enumerate(named) if role == "reference"])
+    is_after = records.window.is_own()
+    early = [np.flatnonzero(~is_after & records.is_usable & side) for side in (is_member, is_reference)]
+    if min(map(len, early)) < MIN_UNITS:
+        early = [np.flatnonzero(~is_after & records.is_classified & side) for side in (is_member, is_reference)]
+    late = [np.flatnonzero(is_after & records.is_usable & side) for side in (is_member, is_reference)]
+    labels = (alerted.group, alerted.comparison.reference_label(records.read.monitor))
+    before, after = (_count_period(records, labels, found) for found in (early, late))
+
+    parts = []
+    for column, content in features if before.gap is not None and after.gap is not None else ():
+        # All four in one division into bins, or else their cells could not be compared.
+        counts = count_cells(content, records.is_favourable, (early[0], late[0], early[1], late[1]))
+        change = explain_change_of_gap(BeforeAndAfter(*counts[:2]), BeforeAndAfter(*counts[2:]))
+        if change.of_difference is not None:
+            parts.append(_describe(column.name, change.of_difference, change.of_log_ratio))
+    return ChangedGap(
+        attribute=alerted.comparison.label,
+        group=alerted.group,
+        at=onset,
+        before=before,
+        after=after,
+        boundary=_find_boundary(records),
+        features=tuple(parts),
+    )
+
+
+def _describe(feature: str, change: ChangeParts, ratio: ChangeParts | None) -> ChangedParts:
+    return ChangedParts(
+        feature=feature,
+        who_asked=change.who_asked,
+        how_answered=change.how_answered,
+        no_counterpart=change.no_counterpart,
+        who_asked_log_ratio=None if ratio is None else ratio.who_asked,
+        how_answered_log_ratio=None if ratio is None else ratio.how_answered,
+        no_counterpart_log_ratio=None if ratio is None else ratio.no_counterpart,
+    )
+
+
+def _count_period(records: WindowRecords, labels: tuple[str, str | None], sides: list[IntArray]) -> PeriodCounts:
+    everyone = np.sort(np.concatenate(sides))
+    times = records.window.rows["logged_at"].take(everyone).to_pylist()
+    monitored, reference = (records.count(label, side) for label, side in zip(labels, sides, strict=True))
+    return PeriodCounts(
+        monitored=monitored,
+        reference=reference,
+        # The newest come first in a window.
+        first=times[-1] if times else None,
+        last=times[0] if times else None,
+        revisions=dict(Counter(records.revisions[everyone].tolist())),
+    )
+
+
+def _find_boundary(records: WindowRecords) -> RevisionBoundary | None:
+    """Returns the last time at which another model revision came before the present one; None if all records read are of one."""
+    is_present: npt.NDArray[np.bool_] = records.revisions == records.deployment.model_revision
+    earlier = np.flatnonzero(~is_present)
+    if not len(earlier) or earlier[0] == 0:
+        return None
+    # The newest come first in a window: the record just before the newest one of another revision is the first of the present one.
+    first = records.window.rows["logged_at"][int(earlier[0]) - 1].as_py()
+    return RevisionBoundary(before=str(records.revisions[earlier[0]]), after=records.deployment.model_revision, at=first)

@@ -1,0 +1,125 @@
+"""Asks the model about hybrids of a window's records, and returns what carries each gap.
+
+No transaction is open while the model is called; features are read in short ones, a chunk of rows at a time.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from ...attribution.gap import CarriedGap, carry_gap
+from ...attribution.hybrids import Answered
+from ...domain.attributions import AttributedGap, HybridShares, PartOfGap, Resampled, ShareOfPlayer
+from ...domain.checks import Progress
+from ...domain.outcomes import Outcome
+from ...domain.values import Scalar
+from ...metrics.groups import FloatArray
+from ...records.outcomes import OutcomeClassifier
+from ...scoring.refusals import Refusal, Scored
+from ...store.database.arrow import arrow_reader
+from ...store.database.engine import Database
+from ...store.records.window import features_of
+from ..asking import ModelOfCheck
+from .questions import AttributionPlan, GapQuestions
+from .records import WindowRecords
+
+Row: TypeAlias = "list[Scalar | None]"
+
+
+class HybridScorer:
+    """Asks the model about the hybrids of a plan. `asked` counts the rows that it was asked about so far."""
+
+    def __init__(self, database: Database, records: WindowRecords, model: ModelOfCheck) -> None:
+        self._database = database
+        self._records = records
+        self._model = model
+        self._classify = OutcomeClassifier(records.read.monitor.outcomes)
+        self.asked = 0
+
+    def attribute(self, plan: AttributionPlan, *, seed: int = 0) -> tuple[AttributedGap, ...]:
+        """Returns what carries each gap. A pair with a hybrid that the model refuses, or answers with no outcome, is left out.
+
+        Raises:
+            ScoringFailed: the model gave no usable answer to some page, or took no row at all.
+        """
+        rng = np.random.default_rng([seed, 1])
+        records = self._records
+        logged = np.where(records.is_classified, records.is_favourable, np.nan).astype(np.float64)
+        found = []
+        for asked in plan.questions:
+            answers = self._ask(asked, plan)
+            own, hybrids = np.split(answers, [len(asked.own)])
+            # The pairs' own records keep their logged outcomes, so that the shares sum to the gap of what was logged.
+            answered = Answered(logged[asked.reference], logged[asked.monitored], hybrids.reshape(asked.plan.masks.shape))
+            gap = asked.gap
+            monitored, reference = records.count(gap.group, gap.monitored), records.count(gap.reference_label, gap.reference)
+            gap_of_window = (monitored.rate or 0.0) - (reference.rate or 0.0)
+            carried = carry_gap(asked.pairs, asked.plan, answered, gap_of_window=gap_of_window, rng=rng)
+            differing = int((own != logged[asked.own]).sum())
+            shares = None if carried is None else self._describe(carried, asked, plan, differing=differing)
+            found.append(
+                AttributedGap(attribute=gap.attribute, monitored=monitored, reference=reference, gap=gap_of_window, hybrids=shares)
+            )
+        return tuple(found)
+
+    def _describe(self, carried: CarriedGap, asked: GapQuestions, plan: AttributionPlan, *, differing: int) -> HybridShares:
+        names = [column.name for column in self._records.deployment.schema.features]
+        shares = [
+            ShareOfPlayer(features=tuple(names[position] for position in player), share=as_part(share, low, high))
+            for player, share, low, high in zip(plan.players, carried.shares, carried.ends.low, carried.ends.high, strict=True)
+        ]
+        return HybridShares(
+            gap_of_pairs=carried.gap_of_pairs,
+            sum_of_shares=float(carried.shares.sum()),
+            sampling=carried.sampling,
+            pairs=carried.pairs,
+            pairs_left_out=carried.left_out,
+            resampled=Resampled.RECORDS if asked.pairs.are_reused else Resampled.PAIRS,
+            compared=len(asked.own),
+            differing=differing,
+            shares=tuple(sorted(shares, key=lambda one: -abs(one.share.value))),
+        )
+
+    def _ask(self, asked: GapQuestions, plan: AttributionPlan) -> FloatArray:
+        """Returns the outcome of each row, those of records as they are first; NaN where there is none."""
+        answers: list[float] = []
+        for rows in self._build_rows(asked, plan):
+            progress = Progress(step="asking the model about hybrids", done=self.asked, total=plan.rows)
+            answers += [self._read(one) for one in self._model.score(rows, progress)]
+            self.asked += len(rows)
+        return np.array(answers)
+
+    def _read(self, scored: Scored) -> float:
+        outcome = Outcome.UNCLASSIFIED if isinstance(scored, Refusal) else self._classify(scored.outcome_value)
+        return float("nan") if outcome is Outcome.UNCLASSIFIED else float(outcome)
+
+    def _build_rows(self, asked: GapQuestions, plan: AttributionPlan) -> Iterator[list[Row]]:
+        hybrids, window = asked.plan.masks.shape[1], self._records.window
+        masks = np.concatenate([np.zeros(len(asked.own), np.int64), asked.plan.masks.ravel()])
+        sources = np.array([np.concatenate([asked.own, np.repeat(side, hybrids)]) for side in (asked.reference, asked.monitored)])
+        record_nos = window.record_nos()
+        for part in asked.chunks():
+            wanted = np.unique(sources[:, part])
+            with arrow_reader(self._database) as reader:
+                features = features_of(reader, self._records.deployment.no, window.reach(), record_nos[wanted].tolist())
+            yield [
+                _mix(features[int(record_nos[reference])], features[int(record_nos[monitored])], plan.players, mask)
+                for reference, monitored, mask in zip(*sources[:, part].tolist(), masks[part].tolist(), strict=True)
+            ]
+
+
+def as_part(value: float, low: float, high: float) -> PartOfGap:
+    """Returns a part with its interval; NaN is an end that is not known."""
+    is_known = not np.isnan([low, high]).any()
+    return PartOfGap(value=float(value), low=float(low) if is_known else None, high=float(high) if is_known else None)
+
+
+def _mix(reference: Row, monitored: Row, players: Sequence[Sequence[int]], mask: int) -> Row:
+    # A copy, because a record's features serve many hybrids.
+    row = list(reference)
+    for number, player in enumerate(players):
+        if mask >> number & 1:
+            for position in player:
+                row[position] = monitored[position]
+    return row

@@ -1,0 +1,149 @@
+"""Questions to the model about a window's gaps, and their cost in rows, before any is asked."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...attribution.hybrids import MAX_PLAYERS, HybridPlan, count_hybrids, plan_hybrids, usual_pairs
+from ...attribution.intervals import MIN_UNITS
+from ...attribution.pairs import RecordPairs, count_pairs, draw_pairs
+from ...attribution.players import join_players
+from ...domain.attributions import AttributionCost, AttributionLimits
+from ...domain.deployments import Column, FieldKind
+from ...domain.values import Scalar, canonical, number_of
+from ...errors import InvalidInput
+from ...metrics.groups import FloatArray, IntArray
+from ...records.cells import MISSING
+from ...records.strengths import measure_strengths
+from ...store.database.arrow import ArrowReader
+from ...store.records.window import features_of
+from ..rescoring import CHUNK
+from .records import GapRecords, WindowRecords
+
+MAX_ASSOCIATED = 2_000
+"""Max records, the newest ones, by which correlated features are found."""
+
+MAX_COMPARED = 100
+"""Max records of each gap that the model is asked about as they are, to see whether it still answers as it was logged."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GapQuestions:
+    """One gap, its pairs by the positions of their records in the window, and the hybrids of each.
+
+    `own` are the positions of the records that are asked about as they are.
+    """
+
+    gap: GapRecords
+    monitored: IntArray
+    reference: IntArray
+    pairs: RecordPairs
+    plan: HybridPlan
+    own: IntArray
+
+    @property
+    def rows(self) -> int:
+        """Returns how many rows the model is asked about."""
+        return self.plan.masks.size + len(self.own)
+
+    def chunks(self) -> Iterator[slice]:
+        """Yields the parts of the rows that are sent to the model together."""
+        for start in range(0, self.rows, CHUNK):
+            yield slice(start, min(start + CHUNK, self.rows))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AttributionPlan:
+    """Questions of an attribution. `players` are the features that move together, by their places in the schema."""
+
+    players: tuple[tuple[int, ...], ...]
+    questions: tuple[GapQuestions, ...]
+
+    @property
+    def rows(self) -> int:
+        """Returns how many rows the model is asked about."""
+        return sum(asked.rows for asked in self.questions)
+
+    def cost(self, page_size: int) -> AttributionCost:
+        """Returns the rows and the requests of that many rows each; requests that fail and are repeated come on top."""
+        sizes = [part.stop - part.start for asked in self.questions for part in asked.chunks()]
+        return AttributionCost(rows=self.rows, requests=sum(-(-size // page_size) for size in sizes))
+
+
+def plan_attribution(
+    reader: ArrowReader, records: WindowRecords, limits: AttributionLimits | None = None, *, seed: int = 0
+) -> AttributionPlan:
+    """Returns the questions about every gap of a window; the same window and seed give the same ones.
+
+    Of each gap as many pairs as is usual are drawn, or fewer where the limits say so.
+
+    Raises:
+        InvalidInput: the limits leave fewer pairs than an interval needs, or the model has too many features.
+    """
+    limits = limits or AttributionLimits()
+    # The newest come first in a window.
+    associated = np.flatnonzero(records.is_usable)[:MAX_ASSOCIATED]
+    if not len(associated):
+        return AttributionPlan((), ())
+    deployment, window = records.deployment, records.window
+    record_nos = window.record_nos()[associated].tolist()
+    features = features_of(reader, deployment.no, window.reach(), record_nos)
+    values = zip(*(features[no] for no in record_nos), strict=True)
+    columns = [_read_column(column, found) for column, found in zip(deployment.schema.features, values, strict=True)]
+    players = join_players(measure_strengths(columns))
+    if len(players) > MAX_PLAYERS:
+        raise InvalidInput.of(
+            "features", f"of the deployment move in {len(players)} ways, and at most {MAX_PLAYERS} are attributed; send the model fewer"
+        )
+    gaps = records.list_gaps()
+    most = usual_pairs(len(players)) if limits.pairs is None else limits.pairs
+    if limits.max_rows is not None:
+        most = _fit_pairs(gaps, len(players), most, limits.max_rows)
+    rng = np.random.default_rng(seed)
+    return AttributionPlan(players, tuple(_draw_questions(gap, len(players), most, rng) for gap in gaps))
+
+
+def _fit_pairs(gaps: Sequence[GapRecords], players: int, most: int, max_rows: int) -> int:
+    """Returns how many pairs, at most `most` of each gap, cost at most that many rows."""
+
+    def max_cost(pairs: int) -> int:
+        counts = [count_pairs(len(gap.monitored), len(gap.reference), pairs) for gap in gaps]
+        return sum(count * count_hybrids(players) + min(2 * count, MAX_COMPARED) for count in counts)
+
+    fewest = min(most, MIN_UNITS)
+    if max_cost(fewest) > max_rows:
+        raise InvalidInput.of(
+            "max_rows",
+            f"must be at least {max_cost(fewest):,} for this window, found {max_rows:,}: {fewest} pairs of each gap (here {len(gaps)}) are"
+            " the fewest that say something. Raise it, or watch fewer values",
+        )
+    # Costs grow with the pairs: the largest number that is not too expensive is found by halves.
+    fits, too_many = fewest, most + 1
+    while too_many - fits > 1:
+        middle = (fits + too_many) // 2
+        fits, too_many = (middle, too_many) if max_cost(middle) <= max_rows else (fits, middle)
+    return fits
+
+
+def _draw_questions(gap: GapRecords, players: int, most: int, rng: np.random.Generator) -> GapQuestions:
+    pairs = draw_pairs(len(gap.monitored), len(gap.reference), most, rng)
+    monitored, reference = gap.monitored[pairs.monitored], gap.reference[pairs.reference]
+    return GapQuestions(
+        gap,
+        monitored,
+        reference,
+        pairs,
+        plan_hybrids(len(pairs), players, rng),
+        # From both ends of the pairs alike; a record that is in several of them is asked about once.
+        own=np.unique(np.concatenate([side[: MAX_COMPARED // 2] for side in (monitored, reference)])),
+    )
+
+
+def _read_column(column: Column, values: Sequence[Scalar | None]) -> IntArray | FloatArray:
+    """Returns a feature as `measure_strengths` takes it."""
+    if column.kind is FieldKind.NUMERIC:
+        numbers = [None if value is None else number_of(value) for value in values]
+        return np.array([np.nan if number is None else number for number in numbers], dtype=np.float64)
+    places: dict[str, int] = {}
+    return np.array([MISSING if value is None else places.setdefault(canonical(value), len(places)) for value in values], dtype=np.int64)

@@ -1,0 +1,126 @@
+"""Records that an attribution is about: those of the window that a check would read, by group, of the present model revision."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ...domain.attributions import SideCounts
+from ...domain.checks import Span
+from ...domain.comparisons import Comparison
+from ...domain.deployments import Column, Deployment
+from ...domain.monitors import Monitor
+from ...domain.outcomes import Outcome
+from ...metrics.groups import FloatArray, IntArray
+from ...records.cells import stored_cells
+from ...records.reading import RecordColumns, RecordTable, read_table
+from ...store.database.arrow import ArrowReader
+from ...store.records.window import WindowQuery
+from ..subject import require_column
+from ..window import PayloadWindow, read_payload_window
+
+MAX_CELLS = 1_000
+"""Max cells of a feature; with more, hardly any has records of both groups."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GapRecords:
+    """Positions of the records of a monitored group, and of its reference."""
+
+    attribute: str
+    group: str
+    reference_label: str | None
+    monitored: IntArray
+    reference: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class WindowRecords:
+    """A window as the monitor reads it. Only records of the present model with an outcome of either list take part."""
+
+    deployment: Deployment
+    window: PayloadWindow
+    read: RecordTable
+
+    @cached_property
+    def revisions(self) -> npt.NDArray[np.object_]:
+        """The model revision of each record."""
+        return np.array(self.window.rows["model_revision"].to_pylist(), dtype=object)
+
+    @cached_property
+    def is_classified(self) -> npt.NDArray[np.bool_]:
+        """Whether each record's outcome is in either list."""
+        return np.asarray(self.read.outcomes != Outcome.UNCLASSIFIED)
+
+    @cached_property
+    def is_usable(self) -> npt.NDArray[np.bool_]:
+        """Whether each record takes part: the model cannot be asked what an earlier one would say, nor may they be mixed."""
+        return np.asarray((self.revisions == self.deployment.model_revision) & self.is_classified)
+
+    @cached_property
+    def is_favourable(self) -> npt.NDArray[np.bool_]:
+        """Whether each record's outcome is favourable."""
+        return np.asarray(self.read.outcomes == Outcome.FAVOURABLE)
+
+    def list_gaps(self) -> list[GapRecords]:
+        """Returns each monitored group of each attribute that has usable records, as the reference has."""
+        found = []
+        for attribute in self.read.monitor.attributes:
+            comparison = Comparison((attribute.feature,))
+            named, codes = self.read.compare(comparison)
+            is_monitored = np.array([role == "monitored" for _, role in named], dtype=np.bool_)
+            reference = np.flatnonzero(self.is_usable & np.isin(codes, np.flatnonzero(~is_monitored)))
+            for place in np.flatnonzero(is_monitored).tolist():
+                monitored = np.flatnonzero(self.is_usable & (codes == place))
+                if len(monitored) and len(reference):
+                    found.append(
+                        GapRecords(attribute.feature, named[place][0], comparison.reference_label(self.read.monitor), monitored, reference)
+                    )
+        return found
+
+    def count(self, label: str | None, records: IntArray) -> SideCounts:
+        """Returns the counts of those records, under the label of their group."""
+        return SideCounts(label=label, favourable=int(self.is_favourable[records].sum()), records=len(records))
+
+
+def read_window_records(
+    reader: ArrowReader, deployment: Deployment, monitor: Monitor, span: Span, *, further: Sequence[Column] = ()
+) -> WindowRecords:
+    """Returns the window that a check of the span reads, with the columns of its attributes and those `further` ones.
+
+    Raises:
+        InvalidInput: the monitor cannot be applied to what was logged.
+    """
+    window = read_payload_window(reader, query_of(deployment, monitor, further), span, monitor)
+    return read_as_monitored(deployment, monitor, window)
+
+
+def query_of(deployment: Deployment, monitor: Monitor, further: Sequence[Column]) -> WindowQuery:
+    """Returns the query of the columns of the monitor's attributes, and of those `further` ones.
+
+    Raises:
+        InvalidInput: the changed schema no longer has an attribute.
+    """
+    names = [require_column(deployment, attribute.feature).name for attribute in monitor.attributes]
+    return WindowQuery(deployment.no, deployment.schema, tuple(dict.fromkeys([*names, *(column.name for column in further)])))
+
+
+def read_as_monitored(deployment: Deployment, monitor: Monitor, window: PayloadWindow) -> WindowRecords:
+    """Returns the window as the monitor reads it.
+
+    Raises:
+        InvalidInput: the monitor cannot be applied to what was logged.
+    """
+    return WindowRecords(deployment, window, read_table(RecordColumns(window.values(), window.rows["outcome"]), deployment.schema, monitor))
+
+
+def read_cells(records: WindowRecords, feature: Column) -> IntArray | FloatArray | None:
+    """Returns a feature by which records are divided into cells, as `count_cells` takes it; None if it has too many different values."""
+    cells = stored_cells(records.read.values(feature.name), feature)
+    numbers = cells.floats()
+    if numbers is not None:
+        return numbers
+    coded = cells.coded()
+    return coded.codes if len(coded.values) <= MAX_CELLS else None

@@ -1,0 +1,98 @@
+"""Requests for an attribution by a person or program, and what it would cost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy.orm import Session
+
+from ...clock import hour_of
+from ...domain.attributions import AttributionCost, AttributionLimits, AttributionRun, Method
+from ...domain.checks import Span
+from ...domain.deployments import Deployment
+from ...store.attributions.attributions import find_waiting, lock_requests, queue_manual
+from ...store.checks.checks import current_time, get
+from ...store.database.arrow import arrow_reader
+from ..requests import require_monitor, require_past
+from .performing import attribution_seed
+from .questions import plan_attribution
+from .records import read_window_records
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedAttribution:
+    """The window of a check of that id, or of a check of that span; of neither, that of a check for now."""
+
+    span: Span | None = None
+    check_id: str | None = None
+    limits: AttributionLimits = field(default_factory=AttributionLimits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapCost:
+    """Rows of one gap, and the pairs that they are hybrids of."""
+
+    attribute: str
+    group: str
+    pairs: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimatedCost:
+    """Cost of an attribution of the window of a check of `span`, in which `records` were read."""
+
+    method: Method
+    span: Span
+    records: int
+    cost: AttributionCost
+    players: Sequence[Sequence[str]] = ()
+    gaps: Sequence[GapCost] = ()
+
+
+def request_attribution(session: Session, deployment_no: int, wanted: WantedAttribution, *, requested_by: str) -> AttributionRun:
+    """Queues an attribution. If the same was requested before and has not begun, that one is returned, brought up to now.
+
+    Raises:
+        Conflict: the deployment has no monitor.
+        NotFound: it has no check of that id.
+        InvalidInput: the range is empty, lies in the future, or begins before 1970, or a limit is too small or too large.
+    """
+    lock_requests(session, deployment_no)
+    span = _find_span(session, deployment_no, wanted)
+    extends = wanted.span is None and wanted.check_id is None
+    waiting = find_waiting(session, deployment_no, span, check_id=wanted.check_id, limits=wanted.limits, extends=extends)
+    return waiting or queue_manual(session, deployment_no, span, check_id=wanted.check_id, limits=wanted.limits, requested_by=requested_by)
+
+
+def estimate_cost(session: Session, deployment: Deployment, wanted: WantedAttribution, *, database_url: str) -> EstimatedCost:
+    """Returns what an attribution would cost, by planning it as a worker would. Nothing is stored, and nobody is asked.
+
+    Raises:
+        Conflict, NotFound, InvalidInput: as `request_attribution`, or the monitor cannot be applied to what was logged.
+    """
+    span = _find_span(session, deployment.no, wanted)
+    monitor = require_monitor(session, deployment.no)
+    with arrow_reader(database_url) as reader:
+        records = read_window_records(reader, deployment, monitor, span)
+        if deployment.endpoint is None:
+            cost = AttributionCost(rows=0, requests=0)
+            return EstimatedCost(method=Method.KITAGAWA, span=span, records=len(records.window), cost=cost)
+        plan = plan_attribution(reader, records, wanted.limits, seed=attribution_seed(monitor))
+    return EstimatedCost(
+        method=Method.HYBRIDS,
+        span=span,
+        records=len(records.window),
+        cost=plan.cost(deployment.endpoint.page_size),
+        players=[[deployment.schema.features[position].name for position in player] for player in plan.players],
+        gaps=[GapCost(attribute=one.gap.attribute, group=one.gap.group, pairs=len(one.pairs), rows=one.rows) for one in plan.questions],
+    )
+
+
+def _find_span(session: Session, deployment_no: int, wanted: WantedAttribution) -> Span:
+    require_monitor(session, deployment_no)
+    if wanted.check_id is not None:
+        return get(session, deployment_no, wanted.check_id).span
+    if wanted.span is not None:
+        return require_past(session, wanted.span)
+    now = current_time(session)
+    return Span(start=hour_of(now - now.resolution), end=now)

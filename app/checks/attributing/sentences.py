@@ -1,0 +1,116 @@
+"""Plain sentences about what carries a gap, and about why one changed. The only module that words them."""
+
+from collections.abc import Iterator, Sequence
+
+from ...domain.attributions import AttributedGap, AttributionResult, CellsOfFeature, ChangedGap, HybridShares, PartOfGap, SideCounts
+
+MAX_NAMED = 3
+"""Max players of a sentence; the table has all."""
+
+NO_GAP = "No monitored group and its reference both have records with an outcome in this window, so there is no gap to attribute."
+NOT_ANSWERED = "For no pair did the model answer every row with an outcome of either list, so nothing is attributed."
+NOT_ADDED = "Each feature divides the whole gap: do not add the parts of different features."
+EXAGGERATED = "The records after the onset were selected by the alarm, so the change looks larger than it is."
+
+
+def say_result(result: AttributionResult) -> list[str]:
+    """Returns the findings of an attribution, a few sentences for each gap."""
+    if result.change is not None:
+        return [say_change(result.change)]
+    return [sentence for gap in result.gaps for sentence in say_gap(gap)] or [NO_GAP]
+
+
+def say_gap(gap: AttributedGap) -> Iterator[str]:
+    """Yields what is known of one gap: its size, what it is carried by, and doubts."""
+    yield f"{_say_side(gap.monitored)}; {_say_side(gap.reference, is_first=False)}: a gap of {say_points(gap.gap)}."
+    if gap.hybrids is not None:
+        yield from _say_shares(gap.hybrids)
+    elif gap.cells:
+        yield from _say_cells(gap.cells)
+    else:
+        yield NOT_ANSWERED
+
+
+def say_change(change: ChangedGap) -> str:
+    """Returns why a gap changed, with the boundary of the model revision if there is one."""
+    at, before, after = f"{change.at:%Y-%m-%d %H:%M} UTC", change.before.gap, change.after.gap
+    boundary = change.boundary
+    revision = (
+        f" The model revision changed from {boundary.before} to {boundary.after} at {boundary.at:%Y-%m-%d %H:%M} UTC." if boundary else ""
+    )
+    of_group = f"{change.group} ({change.attribute})"
+    if before is None or after is None:
+        when = "before" if before is None else "from"
+        return f"Why the gap of {of_group} changed is not known: one of the groups has no record {when} {at} to compare with.{revision}"
+    went = f"The favourable rate of {of_group} less that of the reference went from {say_points(before)} before {at} to {say_points(after)}"
+    if not change.features:
+        return f"{went} after it. No feature has few enough values to divide the records by.{revision} {EXAGGERATED}"
+    # Other features leave more of the part "who asked" under "how the model answers".
+    most = max(change.features, key=lambda one: abs(one.who_asked))
+    parts = f"{say_points(most.who_asked)} are carried by who asked and {say_points(most.how_answered)} by how the model answers"
+    alone = f", {say_points(most.no_counterpart)} by records without a counterpart" if _shows(most.no_counterpart) else ""
+    return f"{went} after it. Divided by {most.feature}, {parts}{alone}.{revision} {EXAGGERATED}"
+
+
+def say_points(value: float) -> str:
+    """Returns a difference of rates in percentage points, with its sign."""
+    tenths = round(100 * value, 1)
+    # -0.04 would read as -0.0.
+    return "0.0 points" if tenths == 0 else f"{tenths:+.1f} points".replace("-", "−")
+
+
+def say_interval(part: PartOfGap) -> str | None:
+    """Returns the 95 % interval in words; None where too few records allow none."""
+    if part.low is None or part.high is None:
+        return None
+    return f"{say_points(part.low).removesuffix(' points')} to {say_points(part.high).removesuffix(' points')}"
+
+
+def _say_shares(found: HybridShares) -> Iterator[str]:
+    shown = [one for one in found.shares if _shows(one.share.value)][:MAX_NAMED]
+    named = [f"{say_points(one.share.value)}{_in_brackets(one.share)} by {' with '.join(one.features)}" for one in shown]
+    pairs = "1 sampled pair" if found.pairs == 1 else f"{found.pairs:,} sampled pairs"
+    if named:
+        yield f"The gap of {pairs} is {say_points(found.gap_of_pairs)}, of which are carried {_join(named)}."
+    else:
+        yield f"The gap of {pairs} is {say_points(found.gap_of_pairs)}; no feature carries any of it."
+    if _shows(found.sampling):
+        yield f"The rest of {say_points(found.sampling)} comes from the choice of pairs (sampling)."
+    if found.pairs_left_out:
+        left_out = "1 pair was" if found.pairs_left_out == 1 else f"{found.pairs_left_out:,} pairs were"
+        yield f"{left_out} left out, because the model refused a row of it or gave an answer that is in neither outcome list."
+    if found.differing:
+        yield (
+            f"The model now answers {found.differing:,} of {found.compared:,} logged records differently. If it is another model than the"
+            " logged one, the shares describe neither of them."
+        )
+
+
+def _say_cells(cells: Sequence[CellsOfFeature]) -> Iterator[str]:
+    most = max(cells, key=lambda one: abs(one.who_applies.value))
+    alone = f", {say_points(most.no_counterpart.value)} by records without a counterpart" if _shows(most.no_counterpart.value) else ""
+    yield (
+        f"Divided by {most.feature}, {say_points(most.who_applies.value)}{_in_brackets(most.who_applies)} are carried by who applies and"
+        f" {say_points(most.how_treated.value)}{_in_brackets(most.how_treated)} by how they are treated{alone}."
+    )
+    if len(cells) > 1:
+        yield NOT_ADDED
+
+
+def _say_side(side: SideCounts, *, is_first: bool = True) -> str:
+    hundred = f"{100 * (side.rate or 0.0):.1f}"
+    label = side.label if side.label is not None else "all other values"
+    return f"Of 100 records of {label}, {hundred} have a favourable outcome" if is_first else f"of 100 of {label}, {hundred}"
+
+
+def _in_brackets(part: PartOfGap) -> str:
+    interval = say_interval(part)
+    return "" if interval is None else f" (95 %: {interval})"
+
+
+def _shows(value: float) -> bool:
+    return round(100 * value, 1) != 0
+
+
+def _join(named: Sequence[str]) -> str:
+    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"

@@ -1,0 +1,238 @@
+"""Attributions: the features that the gaps of a window are carried by, and why the gap of an alert changed."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from .checks import Progress, Span
+
+
+class AttributionState(StrEnum):
+    """The state of an attribution; the last two are final."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class AttributionTrigger(StrEnum):
+    """The origin of an attribution: a person or program, the night, or an alert that evidence has opened."""
+
+    MANUAL = "manual"
+    NIGHTLY = "nightly"
+    ALERT = "alert"
+
+
+class Method(StrEnum):
+    """The arithmetic: Shapley values of hybrids that the model was asked about, or Kitagawa's parts, for which nothing is asked."""
+
+    HYBRIDS = "hybrids"
+    KITAGAWA = "kitagawa"
+
+
+class Resampled(StrEnum):
+    """The units that an interval of a share is made by: whole pairs or, where records are used several times, those records."""
+
+    PAIRS = "pairs"
+    RECORDS = "records"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributionLimits:
+    """Max pairs of each gap, and max rows that the model is asked about in all; None: as many as is usual, and no limit."""
+
+    pairs: int | None = None
+    max_rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributionCost:
+    """Rows that a model will be asked about, in that many requests at least."""
+
+    rows: int
+    requests: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideCounts:
+    """Records of one side of a gap, and how many of them have a favourable outcome. `label` None: every other value is the reference."""
+
+    label: str | None
+    favourable: int
+    records: int
+
+    @property
+    def rate(self) -> float | None:
+        """Returns the favourable rate; None without a record."""
+        return self.favourable / self.records if self.records else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartOfGap:
+    """Part of a gap, with both ends of its 95 % interval; None where too few records allow none."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareOfPlayer:
+    """Part of a gap that is carried by a feature, or by several that go together."""
+
+    features: tuple[str, ...]
+    share: PartOfGap
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HybridShares:
+    """Shares of the gap of the sampled pairs, which they sum to; the gap of the window is that plus `sampling`.
+
+    `pairs` were used, `pairs_left_out` had an answer that is no outcome or was refused. Of `compared` records that were asked about as they
+    are, `differing` got another outcome than was logged.
+    """
+
+    gap_of_pairs: float
+    sum_of_shares: float
+    sampling: float
+    pairs: int
+    pairs_left_out: int
+    resampled: Resampled
+    compared: int
+    differing: int
+    shares: tuple[ShareOfPlayer, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellsOfFeature:
+    """Parts of a gap by the cells of one feature, which sum to it; parts of different features must not be added."""
+
+    feature: str
+    cells: int
+    who_applies: PartOfGap
+    how_treated: PartOfGap
+    no_counterpart: PartOfGap
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributedGap:
+    """Gap of one monitored group: its favourable rate less that of the reference.
+
+    `hybrids` are None by the method `kitagawa`, or if the model answered no pair; `cells` are empty by the method `hybrids`.
+    """
+
+    attribute: str
+    monitored: SideCounts
+    reference: SideCounts
+    gap: float
+    hybrids: HybridShares | None = None
+    cells: tuple[CellsOfFeature, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedParts:
+    """Change of a gap by the cells of one feature, and its parts; those of the logarithm of the ratio are None where a rate is 0."""
+
+    feature: str
+    who_asked: float
+    how_answered: float
+    no_counterpart: float
+    who_asked_log_ratio: float | None
+    how_answered_log_ratio: float | None
+    no_counterpart_log_ratio: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeriodCounts:
+    """Both sides' records before a moment or after it, logged from `first` to `last`, and how many are of each model revision."""
+
+    monitored: SideCounts
+    reference: SideCounts
+    first: datetime | None
+    last: datetime | None
+    revisions: dict[str, int]
+
+    @property
+    def gap(self) -> float | None:
+        """Returns the monitored rate less that of the reference; None where a side has no record."""
+        monitored, reference = self.monitored.rate, self.reference.rate
+        return None if monitored is None or reference is None else monitored - reference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionBoundary:
+    """The change of the model revision among the records that were read, at the time of the new one's first record."""
+
+    before: str
+    after: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedGap:
+    """Change of a group's gap at the onset `at`: the records before it against those from then on. Descriptive only.
+
+    The records after the onset were selected by the alarm, which exaggerates the change.
+    """
+
+    attribute: str
+    group: str
+    at: datetime
+    before: PeriodCounts
+    after: PeriodCounts
+    boundary: RevisionBoundary | None
+    features: tuple[ChangedParts, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributionResult:
+    """Findings of an attribution, with the counts that each figure is traced by.
+
+    Of the window's `records`, `additional_records` were logged before its span, `other_revisions` are of an earlier model and
+    `unclassified` have an outcome in neither list; the last two take no part. `left_out` are features without cells: they have too many
+    different values. `change` is the finding of an attribution for an alert, which has no `gaps`.
+    """
+
+    method: Method
+    model_revision: str
+    monitor_version: int
+    records: int
+    additional_records: int
+    other_revisions: int
+    unclassified: int
+    gaps: tuple[AttributedGap, ...] = ()
+    left_out: tuple[str, ...] = ()
+    change: ChangedGap | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributionRun:
+    """One queued, running or ended attribution. `span` is that of the check whose window it takes, `check_id` that check if it was named.
+
+    Of one for an alert, `span` goes from the onset to the alarm. `lease_token` fences a worker, as in a check. `planned_*` are known once
+    a worker has planned the questions and before it asks any; `asked_rows` once all were answered.
+    """
+
+    no: int
+    id: str
+    deployment_no: int
+    deployment_id: str
+    trigger: AttributionTrigger
+    state: AttributionState
+    span: Span
+    check_id: str | None
+    alert_no: int | None
+    limits: AttributionLimits
+    planned_rows: int | None
+    planned_requests: int | None
+    asked_rows: int | None
+    result: AttributionResult | None
+    problem: str | None
+    attempts: int
+    lease_token: str | None
+    progress: Progress | None
+    created_by: str
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None

@@ -1,0 +1,137 @@
+"""Runs queued attributions next to the checks: one that asks a model, and one for an alert, at a time.
+
+How an attribution is performed is not decided here: that is passed in (`Attribute`).
+"""
+
+import secrets
+import threading
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final, Protocol
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from ..checks.asking import Report
+from ..clock import monotonic_seconds
+from ..domain.attributions import AttributionRun, AttributionTrigger
+from ..domain.retrying import CHECK_POLICY, CheckPolicy
+from ..errors import EvenhandError, LeaseLost, Unavailable
+from ..outbound.failures import without_excerpt
+from ..store.attributions.leases import claim_attribution, end_abandoned, fail_attribution
+from ..store.database.engine import Database
+from .held import HeldWork, LeasedAttribution
+from .polling import LONGEST_PAUSE_SECONDS, Pauses
+
+QUEUES: Final[Sequence[Sequence[AttributionTrigger]]] = (
+    (AttributionTrigger.MANUAL, AttributionTrigger.NIGHTLY),
+    (AttributionTrigger.ALERT,),
+)
+"""Triggers of each thread: an alert does not wait for a model that answers slowly."""
+
+ATTRIBUTORS = len(QUEUES)
+
+INTERRUPTED = (
+    "The attribution was interrupted {attempts} times before it could end: its worker stopped, or lost the database. The logs of the"
+    " workers say why; request it again once they run."
+)
+
+log = structlog.get_logger(__name__)
+
+
+class Attribute(Protocol):
+    """Performs one attribution and stores its end, or raises."""
+
+    def __call__(self, run: AttributionRun, *, report: Report) -> None:
+        """Performs the attribution; see `app.checks.attributing.performing.perform_attribution`."""
+
+
+class Attributor:
+    """Runs attributions on threads of its own, from `start` until the event passed to it is set. Each has at most `limit`."""
+
+    def __init__(self, database: Database, perform: Attribute, *, limit: timedelta, policy: CheckPolicy = CHECK_POLICY) -> None:
+        self._database = database
+        self._perform = perform
+        self._limit = limit
+        self._policy = policy
+        self._held: set[HeldWork] = set()
+        self._threads: list[threading.Thread] = []
+
+    def start(self, stop: threading.Event) -> None:
+        """Starts the threads, which run until `stop` is set."""
+        self._threads = [
+            threading.Thread(target=self._work, args=(triggers, stop), name=f"attributor-{no}", daemon=True)
+            for no, triggers in enumerate(QUEUES)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def join(self, seconds: float) -> None:
+        """Releases running attributions, so that another worker claims them at once, and waits up to `seconds` for their threads."""
+        # A copy, because the threads remove theirs meanwhile.
+        for held in tuple(self._held):
+            held.give_up()
+        deadline = monotonic_seconds() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - monotonic_seconds()))
+
+    def run_next(self, triggers: Sequence[AttributionTrigger]) -> bool:
+        """Runs the next attribution with one of those triggers to its end; returns whether there was one.
+
+        Raises:
+            LeaseLost: it is no longer this worker's.
+            Unavailable: the database went away.
+        """
+        policy = self._policy
+        with self._database.transaction() as session:
+            end_abandoned(session, max_attempts=policy.max_attempts, problem=INTERRUPTED.format(attempts=policy.max_attempts))
+            run = claim_attribution(session, token=secrets.token_hex(16), lease=policy.lease, triggers=triggers)
+        if run is None:
+            return False
+        about = {"attribution": run.id, "deployment": run.deployment_id, "trigger": run.trigger.value, "attempt": run.attempts}
+        with (
+            structlog.contextvars.bound_contextvars(**about),
+            HeldWork(self._database, LeasedAttribution(run), lease=policy.lease, limit=self._limit) as held,
+        ):
+            self._held.add(held)
+            try:
+                log.info("attribution_started")
+                self._perform_or_fail(run, held)
+            finally:
+                self._held.discard(held)
+        return True
+
+    def _perform_or_fail(self, run: AttributionRun, held: HeldWork) -> None:
+        try:
+            self._perform(run, report=held.report)
+        except (LeaseLost, Unavailable, SQLAlchemyError):
+            raise
+        except EvenhandError as error:
+            problem = str(error)
+            log.warning("attribution_failed", reason=without_excerpt(problem))
+        except Exception:  # a bug met by one attribution must not stop the others: logged with its traceback, found by its id
+            log.exception("attribution_broke")
+            problem = f"Evenhand itself failed on this attribution. The worker's log has the details under attribution {run.id}."
+        else:
+            log.info("attribution_ended")
+            return
+        with self._database.transaction() as session:
+            fail_attribution(session, run, problem=problem)
+
+    def _work(self, triggers: Sequence[AttributionTrigger], stop: threading.Event) -> None:
+        pauses = Pauses(stop)
+        while not stop.is_set():
+            try:
+                found = self.run_next(triggers)
+            except LeaseLost as error:
+                log.warning("attribution_left", reason=str(error))
+            except (Unavailable, SQLAlchemyError) as error:
+                log.warning("attributor_interrupted", error=str(error), next_try_seconds=pauses.next_try_seconds)
+                pauses.wait_for_database()
+            except Exception:  # an unforeseen error must not end the thread: nothing would be attributed any more
+                log.exception("attributor_broke")
+                stop.wait(LONGEST_PAUSE_SECONDS)
+            else:
+                pauses.end_outage()
+                if not found:
+                    pauses.wait_for_work()

@@ -1,0 +1,1 @@
+"""Attributions: their queue, and what they have found."""

@@ -1,0 +1,178 @@
+"""Asks for attributions, and reads them. Running them is in `leases.py`."""
+
+import uuid
+from typing import Any
+
+import msgspec
+from sqlalchemy import Select, func, select, text, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from ...domain.attributions import AttributionLimits, AttributionResult, AttributionRun, AttributionState, AttributionTrigger
+from ...domain.checks import Progress, Span
+from ...errors import NotFound
+from ..tables import AttributionRow, DeploymentRow
+
+_QUEUE_NIGHTLY = text("""
+    INSERT INTO attributions (id, deployment_no, trigger, state, span_start, span_end, max_rows, attempts, claimable_at, created_by)
+    SELECT gen_random_uuid(), due.no, 'nightly', 'queued', :start, :end, due.max_rows, 0, now(), 'schedule'
+    FROM (
+        SELECT d.no, (m.attribution->>'max_rows')::int AS max_rows
+        FROM monitors m
+        JOIN deployments d ON d.no = m.deployment_no
+        WHERE m.nightly_since <= :end
+          AND NOT EXISTS (SELECT FROM attributions a WHERE a.deployment_no = d.no AND a.trigger = 'nightly' AND a.span_end >= :end)
+        ORDER BY d.no
+        FOR KEY SHARE OF d SKIP LOCKED
+    ) AS due
+    ON CONFLICT DO NOTHING
+    RETURNING no
+""")
+"""In the same order as scheduled checks, and for the same reasons. The unique index decides between two tickers at once."""
+
+
+def lock_requests(session: Session, deployment_no: int) -> None:
+    """Lets requests for attributions of the deployment take turns until the transaction ends; records may still be logged."""
+    session.execute(select(DeploymentRow.no).where(DeploymentRow.no == deployment_no).with_for_update(key_share=True))
+
+
+def queue_nightly(session: Session, *, night: Span) -> int:
+    """Queues the attribution of that night for each monitor that wants one since its end or before; returns how many were queued."""
+    return len(session.scalars(_QUEUE_NIGHTLY, {"start": night.start, "end": night.end}).all())
+
+
+def queue_manual(
+    session: Session, deployment_no: int, span: Span, *, check_id: str | None, limits: AttributionLimits, requested_by: str
+) -> AttributionRun:
+    """Queues an attribution that a person or program asked for."""
+    wanted = {"check_id": check_id, "pairs": limits.pairs, "max_rows": limits.max_rows, "created_by": requested_by}
+    insertion = insert(AttributionRow).values(_values(deployment_no, span, AttributionTrigger.MANUAL) | wanted)
+    return read_attribution(session, session.scalars(insertion.returning(AttributionRow.no)).one())
+
+
+def queue_for_alert(session: Session, deployment_no: int, span: Span, *, alert_no: int) -> None:
+    """Queues the attribution of the change that an alert is about, once. It costs the transaction that opens the alert one insertion."""
+    values = _values(deployment_no, span, AttributionTrigger.ALERT) | {"alert_no": alert_no, "created_by": "alert"}
+    session.execute(insert(AttributionRow).values(values).on_conflict_do_nothing(index_elements=[AttributionRow.alert_no]))
+
+
+def find_waiting(
+    session: Session, deployment_no: int, span: Span, *, check_id: str | None, limits: AttributionLimits, extends: bool
+) -> AttributionRun | None:
+    """Returns the requested attribution of the same window and limits that no worker has begun, if there is one.
+
+    `extends` says that the window goes up to now: then the one that begins with it is brought up to its end.
+    """
+    waits = [
+        AttributionRow.deployment_no == deployment_no,
+        AttributionRow.trigger == AttributionTrigger.MANUAL,
+        AttributionRow.state == AttributionState.QUEUED,
+        AttributionRow.attempts == 0,
+        AttributionRow.span_start == span.start,
+        AttributionRow.check_id.is_not_distinct_from(check_id),
+        AttributionRow.pairs.is_not_distinct_from(limits.pairs),
+        AttributionRow.max_rows.is_not_distinct_from(limits.max_rows),
+    ]
+    if not extends:
+        waits.append(AttributionRow.span_end == span.end)
+    statement = update(AttributionRow).where(*waits).values(span_end=span.end).returning(AttributionRow.no)
+    no = session.scalar(statement.execution_options(synchronize_session=False))
+    return None if no is None else read_attribution(session, no)
+
+
+def get_attribution(session: Session, deployment_no: int, attribution_id: str) -> AttributionRun:
+    """Returns one attribution of the deployment.
+
+    Raises:
+        NotFound: the deployment has no attribution of that id.
+    """
+    found = _read(session, _rows().where(AttributionRow.deployment_no == deployment_no, AttributionRow.id == attribution_id))
+    if not found:
+        raise NotFound("attribution", attribution_id)
+    return found[0]
+
+
+def attributions_page(
+    session: Session, deployment_no: int, *, limit: int, trigger: AttributionTrigger | None = None, before_no: int | None = None
+) -> list[AttributionRun]:
+    """Returns at most `limit` attributions of the deployment, newest first, from before the one of number `before_no`."""
+    statement = _rows().where(AttributionRow.deployment_no == deployment_no).order_by(AttributionRow.no.desc()).limit(limit)
+    if trigger is not None:
+        statement = statement.where(AttributionRow.trigger == trigger)
+    if before_no is not None:
+        statement = statement.where(AttributionRow.no < before_no)
+    return _read(session, statement)
+
+
+def newest_of_gaps(session: Session, deployment_no: int, *, state: AttributionState | None = None) -> AttributionRun | None:
+    """Returns the newest attribution of a window's gaps, in that state if one is given; those for alerts are left out."""
+    wanted = [AttributionRow.deployment_no == deployment_no, AttributionRow.trigger != AttributionTrigger.ALERT]
+    if state is not None:
+        wanted.append(AttributionRow.state == state)
+    found = _read(session, _rows().where(*wanted).order_by(AttributionRow.no.desc()).limit(1))
+    return found[0] if found else None
+
+
+def attribution_of_alert(session: Session, alert_no: int) -> AttributionRun | None:
+    """Returns the attribution of the change that the alert is about; None for an alert that has none."""
+    found = _read(session, _rows().where(AttributionRow.alert_no == alert_no))
+    return found[0] if found else None
+
+
+def read_attribution(session: Session, no: int) -> AttributionRun:
+    """Returns the attribution of that number, which the caller knows to exist."""
+    return _read(session, _rows().where(AttributionRow.no == no))[0]
+
+
+def _values(deployment_no: int, span: Span, trigger: AttributionTrigger) -> dict[str, Any]:
+    return {
+        "id": str(uuid.uuid4()),
+        "deployment_no": deployment_no,
+        "trigger": trigger.value,
+        "state": AttributionState.QUEUED.value,
+        "span_start": span.start,
+        "span_end": span.end,
+        "attempts": 0,
+        "claimable_at": func.now(),
+    }
+
+
+def _rows() -> Select[AttributionRow, str]:
+    joined = select(AttributionRow, DeploymentRow.id).join(DeploymentRow, DeploymentRow.no == AttributionRow.deployment_no)
+    return joined.execution_options(populate_existing=True)
+
+
+def _read(session: Session, statement: Select[AttributionRow, str]) -> list[AttributionRun]:
+    return [
+        AttributionRun(
+            no=row.no,
+            id=row.id,
+            deployment_no=row.deployment_no,
+            deployment_id=deployment_id,
+            trigger=AttributionTrigger(row.trigger),
+            state=AttributionState(row.state),
+            span=Span(start=row.span_start, end=row.span_end),
+            check_id=row.check_id,
+            alert_no=row.alert_no,
+            limits=AttributionLimits(pairs=row.pairs, max_rows=row.max_rows),
+            planned_rows=row.planned_rows,
+            planned_requests=row.planned_requests,
+            asked_rows=row.asked_rows,
+            result=None if row.result is None else msgspec.convert(row.result, AttributionResult),
+            problem=row.problem,
+            attempts=row.attempts,
+            lease_token=row.lease_token,
+            progress=None if row.progress is None else Progress(**row.progress),
+            created_by=row.created_by,
+            created_at=row.created_at,
+            started_at=row.started_at,
+            finished_at=row.finished_at,
+        )
+        for row, deployment_id in session.execute(statement)
+    ]
+
+
+def encode_result(result: AttributionResult) -> dict[str, Any]:
+    """Returns the result as it is stored."""
+    encoded: dict[str, Any] = msgspec.to_builtins(result)
+    return encoded

@@ -1,0 +1,137 @@
+"""Leases of attributions: claiming, keeping and giving back, and the fenced end, by the protocol that checks follow.
+
+The length of a lease and the number of attempts are passed in.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import func, text
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from ...domain.attributions import AttributionCost, AttributionResult, AttributionRun, AttributionState, AttributionTrigger
+from ...domain.checks import Progress
+from ..database.leased_rows import HeldRow, lease_row, write_held
+from ..tables import AttributionRow
+from .attributions import encode_result, read_attribution
+
+_NEXT = text("""
+    SELECT a.no
+    FROM attributions a
+    WHERE a.claimable_at <= now() AND a.trigger = ANY(:triggers)
+      AND (a.state = 'running' OR a.trigger = 'alert'
+           OR NOT EXISTS (
+               SELECT FROM attributions r
+               WHERE r.deployment_no = a.deployment_no AND r.state = 'running' AND r.trigger <> 'alert'))
+    ORDER BY a.state <> 'running', CASE a.trigger WHEN 'nightly' THEN 1 ELSE 0 END, a.no
+    LIMIT 1
+    FOR UPDATE OF a SKIP LOCKED
+""")
+"""The next attribution: one whose worker went silent first, then those that a person or an alert waits for."""
+
+_END_ABANDONED = text("""
+    UPDATE attributions
+    SET state = 'failed', problem = :problem, claimable_at = NULL, lease_token = NULL, finished_at = now()
+    WHERE no IN (
+        SELECT no FROM attributions WHERE state = 'running' AND claimable_at <= now() AND attempts >= :most FOR UPDATE SKIP LOCKED
+    )
+""")
+
+_UNLEASED: dict[str, Any] = {"lease_token": None, "claimable_at": None}
+
+
+def end_abandoned(session: Session, *, max_attempts: int, problem: str) -> None:
+    """Ends attributions whose workers went silent and that have no attempt left."""
+    session.execute(_END_ABANDONED, {"most": max_attempts, "problem": problem})
+
+
+def claim_attribution(session: Session, *, token: str, lease: timedelta, triggers: Sequence[AttributionTrigger]) -> AttributionRun | None:
+    """Takes the next attribution with one of those triggers for the holder of `token` (new for each claim); None without one.
+
+    One whose worker went silent is taken over, from its beginning.
+    """
+    try:
+        # A savepoint: a collision must not undo what the transaction has done before.
+        with session.begin_nested():
+            no = session.scalar(_NEXT, {"triggers": [one.value for one in triggers]})
+            if no is None:
+                return None
+            lease_row(
+                session,
+                AttributionRow,
+                no,
+                token=token,
+                lease=lease,
+                state=AttributionState.RUNNING,
+                progress=None,
+                planned_rows=None,
+                planned_requests=None,
+                started_at=func.now(),
+            )
+    except IntegrityError:  # another worker started one of the same deployment in this moment
+        return None
+    return read_attribution(session, no)
+
+
+def renew_attribution(session: Session, run: AttributionRun, *, lease: timedelta, progress: Progress | None = None) -> None:
+    """Keeps the lease for another while, and stores the progress.
+
+    Raises:
+        LeaseLost: the attribution is no longer this worker's.
+    """
+    values: dict[str, Any] = {"claimable_at": func.now() + lease}
+    if progress is not None:
+        values["progress"] = {"step": progress.step, "done": progress.done, "total": progress.total}
+    _write(session, run, values)
+
+
+def note_cost(session: Session, run: AttributionRun, cost: AttributionCost) -> None:
+    """Stores what the attribution will cost, before anything is asked.
+
+    Raises:
+        LeaseLost: the attribution is no longer this worker's.
+    """
+    _write(session, run, {"planned_rows": cost.rows, "planned_requests": cost.requests})
+
+
+def finish_attribution(session: Session, run: AttributionRun, result: AttributionResult, *, asked_rows: int) -> None:
+    """Ends the attribution with its result.
+
+    Raises:
+        LeaseLost: the attribution is no longer this worker's; roll everything back.
+    """
+    found = {"result": encode_result(result), "asked_rows": asked_rows}
+    _write(session, run, {"state": AttributionState.DONE, "finished_at": func.now(), **found, **_UNLEASED})
+
+
+def fail_attribution(session: Session, run: AttributionRun, *, problem: str) -> None:
+    """Ends the attribution without a result. It is not tried again by itself: another try costs the same rows.
+
+    Raises:
+        LeaseLost: the attribution is no longer this worker's.
+    """
+    _write(session, run, {"state": AttributionState.FAILED, "problem": problem, "finished_at": func.now(), **_UNLEASED})
+
+
+def release_attribution(session: Session, run: AttributionRun) -> None:
+    """Puts the attribution back into the queue for any worker to take at once; the attempt does not count.
+
+    Raises:
+        LeaseLost: the attribution is no longer this worker's.
+    """
+    values = {
+        "lease_token": None,
+        "claimable_at": func.now(),
+        "state": AttributionState.QUEUED,
+        "attempts": AttributionRow.attempts - 1,
+        "progress": None,
+        "started_at": None,
+    }
+    _write(session, run, values)
+
+
+def _write(session: Session, run: AttributionRun, values: dict[str, Any]) -> None:
+    if_lost = f"Attribution {run.id} is no longer this worker's: nothing was written."
+    write_held(session, HeldRow(table=AttributionRow, no=run.no, token=run.lease_token, if_lost=if_lost), values, AttributionRow.no)

@@ -1,0 +1,56 @@
+"""Attributions of gaps, from the request to the result."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey, Identity, Index, func, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from .base import Row
+
+
+class AttributionRow(Row):
+    """One attribution of a window's gaps, or of the change that an alert is about (`alert_no`).
+
+    `claimable_at` is when a worker may take it (again); NULL once it is over. The unique indexes queue one attribution a night and one
+    for an alert, and let a model answer one at a time. `planned_rows` is stored before the model is asked, all other figures at the end.
+    """
+
+    __tablename__ = "attributions"
+    __table_args__ = (
+        Index("attributions_one_per_night_idx", "deployment_no", "span_end", unique=True, postgresql_where=text("trigger = 'nightly'")),
+        Index("attributions_one_per_alert_idx", "alert_no", unique=True),
+        Index(
+            "attributions_one_running_idx",
+            "deployment_no",
+            unique=True,
+            postgresql_where=text("state = 'running' AND trigger <> 'alert'"),
+        ),
+        Index("attributions_claimable_idx", "claimable_at", postgresql_where=text("claimable_at IS NOT NULL")),
+        Index("attributions_deployment_no_no_idx", "deployment_no", "no"),
+    )
+
+    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[str] = mapped_column(unique=True)
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))
+    trigger: Mapped[str]
+    state: Mapped[str]
+    span_start: Mapped[datetime]
+    span_end: Mapped[datetime]
+    check_id: Mapped[str | None]
+    alert_no: Mapped[int | None] = mapped_column(BigInteger, ForeignKey("alerts.no", ondelete="CASCADE"))
+    pairs: Mapped[int | None]
+    max_rows: Mapped[int | None]
+    planned_rows: Mapped[int | None] = mapped_column(BigInteger)
+    planned_requests: Mapped[int | None] = mapped_column(BigInteger)
+    asked_rows: Mapped[int | None] = mapped_column(BigInteger)
+    result: Mapped[dict[str, Any] | None]
+    problem: Mapped[str | None]
+    attempts: Mapped[int]
+    claimable_at: Mapped[datetime | None]
+    lease_token: Mapped[str | None]
+    progress: Mapped[dict[str, Any] | None]
+    created_by: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
