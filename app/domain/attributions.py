@@ -145,19 +145,17 @@ class ChangedParts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodCounts:
-    """Both sides' records before a moment or after it, logged from `first` to `last`, and how many are of each model revision."""
+    """Both sides' records before a moment or after it, logged from `first` to `last`, and how many are of each model revision.
+
+    `gap` is None where a side has no record.
+    """
 
     monitored: SideCounts
     reference: SideCounts
     first: datetime | None
     last: datetime | None
     revisions: dict[str, int]
-
-    @property
-    def gap(self) -> float | None:
-        """Returns the monitored rate less that of the reference; None where a side has no record."""
-        monitored, reference = self.monitored.rate, self.reference.rate
-        return None if monitored is None or reference is None else monitored - reference
+    gap: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,6 +85,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("readDeployment", "readFairnessMonitor", "listRecommendedMonitors", "listLoggingSnippets", "listDeploymentActivities"),
         *("listPayloadRecords", "readPayloadRecord", "readTrainingData", "measureTrainingData", "listCorrelatedFeatures"),
         *("listChecks", "readCheck", "listCheckViews", "readCheckView", "listMeasurements", "readEvidence", "listEvidenceHours"),
+        *("listAttributions", "readAttribution"),
         *("chartSeries", "chartVolume", "specifyCheckChart", "chartCheck"),
         *("reportCheck", "reportPeriod", "exportCheckMeasurements", "exportMeasurements"),
         *("readMitigation", "listMitigationProfiles", "readMitigationProfile", "listBiasDetectors"),
@@ -92,7 +93,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
     ),
     Rule(Needed.MANAGE, Reach.DEPLOYMENT): (
         *("changeDeployment", "deleteDeployment", "putFairnessMonitor", "deleteFairnessMonitor", "watchBothSides"),
-        *("acceptRecommendedMonitors", "putTrainingData", "deleteTrainingData", "requestCheck", "cancelCheck"),
+        *("acceptRecommendedMonitors", "putTrainingData", "deleteTrainingData", "requestCheck", "cancelCheck", "requestAttribution"),
         *("putMitigation", "fitMitigationProfile", "putAlertRule", "deleteAlertRule", "sendOpenAlertsOfRule", "testEndpoint"),
     ),
     Rule(Needed.MANAGE, Reach.SEEN): ("acknowledgeAlert",),

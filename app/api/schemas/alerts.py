@@ -7,6 +7,7 @@ from pydantic import AliasPath, Field
 
 from ...domain.alerts import AlertState, Resolution, RuleKind
 from ...domain.checks import DataSet
+from .attributions import ChangedGapOut
 from .base import In, Out, example
 
 MAX_NOTE = 2000
@@ -52,7 +53,15 @@ _ALERT: dict[str, Any] = {
     "note": "The new price list; the model is being retrained.",
     "resolved_at": None,
     "resolution": None,
+    "change": None,
 }
+
+
+class AlertChangeOut(ChangedGapOut):
+    """Why the gap of an alert on evidence changed, before its onset against after it."""
+
+    sentence: str
+    attribution_id: str = Field(description="The attribution that found it, with the counts.")
 
 
 class AlertOut(Out):
@@ -89,6 +98,10 @@ class AlertOut(Out):
     note: str | None
     resolved_at: datetime | None
     resolution: Resolution | None = Field(description="`recovered`, or why the rule no longer watches it.")
+    change: AlertChangeOut | None = Field(
+        description="Of the kind `evidence`: why the favourable rates of logged records changed. It is computed after the alert has opened;"
+        " null until then, and for other kinds."
+    )
 
 
 class AlertPage(Out):

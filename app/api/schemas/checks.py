@@ -1,7 +1,7 @@
 """Checks as bodies."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 
 from pydantic import AliasPath, Field, model_validator
 
@@ -57,16 +57,14 @@ _TABLE: dict[str, Any] = {
 }
 
 
-class CheckIn(In):
-    """The records to check. Without a range: the present hour up to now."""
-
-    model_config = example({"from": "2026-03-01T09:00:00Z", "to": "2026-03-01T10:00:00Z"})
+class RangeIn(In):
+    """A range of logging times, or none."""
 
     from_: Timestamp | None = Field(default=None, alias="from", description="The beginning of the range of logging times; comes with `to`.")
     to: Timestamp | None = Field(default=None, description="Its end, exclusive; not in the future.")
 
     @model_validator(mode="after")
-    def _both_or_none(self) -> "CheckIn":
+    def _both_or_none(self) -> Self:
         if (self.from_ is None) != (self.to is None):
             raise ValueError("`from` and `to` must be sent together")
         return self
@@ -78,8 +76,14 @@ class CheckIn(In):
         return Span(start=_utc(self.from_), end=_utc(self.to))
 
 
+class CheckIn(RangeIn):
+    """The records to check. Without a range: the present hour up to now."""
+
+    model_config = example({"from": "2026-03-01T09:00:00Z", "to": "2026-03-01T10:00:00Z"})
+
+
 class ProgressOut(Out):
-    """The progress of a check: copies scored of copies to score, where `total` is not 0, and the step in words."""
+    """The progress of a check or an attribution: rows scored of rows to score, where `total` is not 0, and the step in words."""
 
     step: str
     done: int

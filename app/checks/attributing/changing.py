@@ -112,6 +112,7 @@ def _count_period(records: WindowRecords, labels: tuple[str, str | None], sides:
         first=times[-1] if times else None,
         last=times[0] if times else None,
         revisions=dict(Counter(records.revisions[everyone].tolist())),
+        gap=None if monitored.rate is None or reference.rate is None else monitored.rate - reference.rate,
     )
 
 

@@ -11,6 +11,7 @@ from ...attribution.pairs import RecordPairs, count_pairs, draw_pairs
 from ...attribution.players import join_players
 from ...domain.attributions import AttributionCost, AttributionLimits
 from ...domain.deployments import Column, FieldKind
+from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS
 from ...domain.values import Scalar, canonical, number_of
 from ...errors import InvalidInput
 from ...metrics.groups import FloatArray, IntArray
@@ -98,8 +99,7 @@ def plan_attribution(
         )
     gaps = records.list_gaps()
     most = usual_pairs(len(players)) if limits.pairs is None else limits.pairs
-    if limits.max_rows is not None:
-        most = _fit_pairs(gaps, len(players), most, limits.max_rows)
+    most = _fit_pairs(gaps, len(players), most, limits.max_rows or MAX_ATTRIBUTED_ROWS)
     rng = np.random.default_rng(seed)
     return AttributionPlan(players, tuple(_draw_questions(gap, len(players), most, rng) for gap in gaps))
 

@@ -40,8 +40,9 @@ def say_change(change: ChangedGap) -> str:
     )
     of_group = f"{change.group} ({change.attribute})"
     if before is None or after is None:
-        when = "before" if before is None else "from"
-        return f"Why the gap of {of_group} changed is not known: one of the groups has no record {when} {at} to compare with.{revision}"
+        when = f"before {at}" if before is None else f"from {at} on"
+        nothing = f"{change.group} or the reference has no record {when} to compare with"
+        return f"Why the gap of {of_group} changed is not known: {nothing}.{revision}"
     went = f"The favourable rate of {of_group} less that of the reference went from {say_points(before)} before {at} to {say_points(after)}"
     if not change.features:
         return f"{went} after it. No feature has few enough values to divide the records by.{revision} {EXAGGERATED}"
@@ -78,7 +79,7 @@ def _say_shares(found: HybridShares) -> Iterator[str]:
         yield f"The rest of {say_points(found.sampling)} comes from the choice of pairs (sampling)."
     if found.pairs_left_out:
         left_out = "1 pair was" if found.pairs_left_out == 1 else f"{found.pairs_left_out:,} pairs were"
-        yield f"{left_out} left out, because the model refused a row of it or gave an answer that is in neither outcome list."
+        yield f"{left_out} left out, because the model refused a row or gave an answer that is in neither outcome list."
     if found.differing:
         yield (
             f"The model now answers {found.differing:,} of {found.compared:,} logged records differently. If it is another model than the"

@@ -21,7 +21,7 @@ from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, monitor_of
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
-from tests.scenes import HOUR, NOON, PlainSealer, Scene, scene
+from tests.scenes import HOUR, NOON, Scene, scene
 
 
 def people(size: int, seed: int = 1) -> list[dict[str, Any]]:

@@ -1,0 +1,90 @@
+"""Routes of attributions: what one would cost, request, list, read. They only write to the queue; the worker asks the model."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+
+from ..checks.attributing.requests import estimate_cost, request_attribution
+from ..domain.attributions import AttributionTrigger
+from ..errors import Conflict, NotFound
+from ..store.attributions.attributions import attributions_page, get_attribution
+from ..store.checks.checks import current_time
+from ..store.people.activities import record_activity
+from ..web.access import ManagedDeployment, Manager, ReadableDeployment, ServicesIn, SessionIn
+from ..web.paging import Limit, cut, read_number_cursor
+from .answers import Answers, problems_of_deployment, problems_with_body
+from .schemas.attributions import AttributionCostOut, AttributionIn, AttributionOut, AttributionPage
+
+router = APIRouter(prefix="/v1/deployments/{deployment_id}/attributions", tags=["attributions"])
+
+AttributionId = Annotated[
+    str,
+    Path(
+        description="The attribution's id.",
+        pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+        examples=["7c2f7b0e-33c5-4f9a-8f0e-6a1d6a8f3b52"],
+    ),
+]
+
+_ANSWERS: Answers = {
+    200: {"description": "The cost, with `dry_run`; nothing was stored", "model": AttributionCostOut},
+    202: {
+        "description": "Queued; read its address until it ends",
+        "model": AttributionOut,
+        "headers": {"Location": {"description": "The attribution's address.", "schema": {"type": "string"}}},
+    },
+}
+
+
+@router.post(
+    "",
+    status_code=202,
+    operation_id="requestAttribution",
+    response_model=None,
+    responses=_ANSWERS | problems_with_body(NotFound, Conflict),
+)
+def post_attribution(
+    *,
+    deployment: ManagedDeployment,
+    session: SessionIn,
+    services: ServicesIn,
+    principal: Manager,
+    response: Response,
+    body: AttributionIn | None = None,
+) -> AttributionOut | AttributionCostOut:
+    """Attributes the gaps of a window to the features that carry them: by asking the model about hybrids of its records, or without one.
+
+    With `dry_run` the answer says how many rows and requests that takes. While an attribution of the same window and limits waits, asking
+    again returns it; one for now is brought up to now. Needs a fairness monitor (409).
+    """
+    body = body or AttributionIn()
+    wanted = body.to_domain()
+    if body.dry_run:
+        response.status_code = 200
+        return AttributionCostOut.of(estimate_cost(session, deployment, wanted, database_url=services.database.url))
+    run = request_attribution(session, deployment.no, wanted, requested_by=principal.actor)
+    if run.created_at == current_time(session):  # one that was waiting already was requested before
+        details = {"from": [None, run.span.start.isoformat()], "to": [None, run.span.end.isoformat()]}
+        record_activity(session, principal.actor, "attribution.requested", deployment=deployment, subject=run.id, details=details)
+    response.headers["Location"] = f"/v1/deployments/{deployment.id}/attributions/{run.id}"
+    return AttributionOut.of(run)
+
+
+@router.get("", operation_id="listAttributions", responses=problems_of_deployment())
+def list_attributions(
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    before_no: Annotated[int, Depends(read_number_cursor)],
+    trigger: Annotated[AttributionTrigger | None, Query(description="Only attributions with this origin.")] = None,
+    limit: Limit = 100,
+) -> AttributionPage:
+    """Returns the deployment's attributions, newest first."""
+    found = attributions_page(session, deployment.no, limit=limit + 1, trigger=trigger, before_no=before_no or None)
+    page, next_cursor = cut(found, limit, lambda one: one.no)
+    return AttributionPage(attributions=[AttributionOut.of(one) for one in page], next_cursor=next_cursor)
+
+
+@router.get("/{attribution_id}", operation_id="readAttribution", responses=problems_of_deployment())
+def read_attribution(deployment: ReadableDeployment, attribution_id: AttributionId, session: SessionIn) -> AttributionOut:
+    """Returns one attribution: its state, its cost, and what carries each gap."""
+    return AttributionOut.of(get_attribution(session, deployment.no, attribution_id))

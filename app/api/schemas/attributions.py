@@ -1,0 +1,308 @@
+"""Attributions as bodies."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import AliasPath, Field, model_validator
+
+from ...checks.attributing.requests import EstimatedCost, WantedAttribution
+from ...checks.attributing.sentences import say_result
+from ...domain.attributions import AttributionLimits, AttributionRun, AttributionState, AttributionTrigger, Method, Resampled
+from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS
+from .base import Out, example
+from .checks import ProgressOut, RangeIn
+
+MAX_PAIRS = 100_000
+
+_COUNTS: dict[str, Any] = {
+    "monitored": {"label": "female", "favourable": 412, "records": 1030},
+    "reference": {"label": "male", "favourable": 1520, "records": 2410},
+}
+_SHARES: dict[str, Any] = {
+    "gap_of_pairs": -0.226,
+    "sum_of_shares": -0.226,
+    "sampling": -0.00470,
+    "pairs": 500,
+    "pairs_left_out": 0,
+    "resampled": "pairs",
+    "compared": 100,
+    "differing": 0,
+    "shares": [
+        {"features": ["income"], "share": {"value": -0.154, "low": -0.203, "high": -0.104}},
+        {"features": ["area"], "share": {"value": -0.072, "low": -0.095, "high": -0.051}},
+    ],
+}
+_GAP: dict[str, Any] = {"attribute": "Sex", **_COUNTS, "gap": -0.23070, "hybrids": _SHARES, "cells": []}
+_RESULT: dict[str, Any] = {
+    "method": "hybrids",
+    "model_revision": "2026-02",
+    "monitor_version": 3,
+    "records": 3440,
+    "additional_records": 0,
+    "other_revisions": 0,
+    "unclassified": 0,
+    "gaps": [_GAP],
+    "left_out": [],
+    "change": None,
+}
+_ATTRIBUTION: dict[str, Any] = {
+    "id": "7c2f7b0e-33c5-4f9a-8f0e-6a1d6a8f3b52",
+    "deployment_id": "credit-risk",
+    "trigger": "manual",
+    "state": "done",
+    "from": "2026-11-19T00:00:00Z",
+    "to": "2026-11-20T00:00:00Z",
+    "check_id": None,
+    "pairs": None,
+    "max_rows": None,
+    "planned_rows": 1100,
+    "planned_requests": 2,
+    "asked_rows": 1100,
+    "progress": {"step": "storing the result", "done": 0, "total": 0},
+    "problem": None,
+    "attempts": 1,
+    "requested_by": "user:ada",
+    "created_at": "2026-11-20T08:12:03.411290Z",
+    "started_at": "2026-11-20T08:12:03.902113Z",
+    "finished_at": "2026-11-20T08:12:09.020874Z",
+    "sentences": [
+        "Of 100 records of female, 40.0 have a favourable outcome; of 100 of male, 63.1: a gap of −23.1 points.",
+        "The gap of 500 sampled pairs is −22.6 points, of which are carried −15.4 points (95 %: −20.3 to −10.4) by income.",
+        "The rest of −0.5 points comes from the choice of pairs (sampling).",
+    ],
+    "result": _RESULT,
+}
+_COST: dict[str, Any] = {
+    "method": "hybrids",
+    "from": "2026-11-19T00:00:00Z",
+    "to": "2026-11-20T00:00:00Z",
+    "records": 3440,
+    "rows": 1100,
+    "requests": 2,
+    "players": [["income"], ["area"]],
+    "gaps": [{"attribute": "Sex", "group": "female", "pairs": 500, "rows": 1100}],
+}
+
+
+class AttributionIn(RangeIn):
+    """The window to attribute, and limits on its cost. Without a check or a range: that of a check for now."""
+
+    model_config = example({"dry_run": True, "from": "2026-11-19T00:00:00Z", "to": "2026-11-20T00:00:00Z", "max_rows": 20_000})
+
+    dry_run: bool = Field(default=False, description="True: answers what it would cost, stores nothing and asks nobody.")
+    check_id: Annotated[str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")] | None = Field(
+        default=None, description="The window of this check; comes without a range."
+    )
+    pairs: int | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_PAIRS,
+        description="Max pairs of each gap. Left out: 500, or 4,000 if more than six features move separately.",
+    )
+    max_rows: int | None = Field(
+        default=None, ge=1, le=MAX_ATTRIBUTED_ROWS, description="Max rows in all; fewer pairs are compared where they would cost more."
+    )
+
+    @model_validator(mode="after")
+    def _one_window(self) -> "AttributionIn":
+        if self.check_id is not None and self.from_ is not None:
+            raise ValueError("`check_id` comes without `from` and `to`: a check has a range already")
+        return self
+
+    def to_domain(self) -> WantedAttribution:
+        """Returns the request, not yet checked."""
+        limits = AttributionLimits(pairs=self.pairs, max_rows=self.max_rows)
+        return WantedAttribution(span=self.span(), check_id=self.check_id, limits=limits)
+
+
+class SideCountsOut(Out):
+    """Records of one side, and how many of them have a favourable outcome."""
+
+    label: str | None = Field(description="The group; null: every value that is not monitored.")
+    favourable: int
+    records: int
+
+
+class PartOfGapOut(Out):
+    """Part of a gap, from -1 to 1, with both ends of its 95 % interval; null where there are too few records."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+class ShareOfPlayerOut(Out):
+    """Part of the gap that is carried by a feature, or by several that go together."""
+
+    features: list[str]
+    share: PartOfGapOut
+
+
+class HybridSharesOut(Out):
+    """Shares of the gap of the sampled pairs."""
+
+    gap_of_pairs: float = Field(description="The gap of the sampled pairs, as logged.")
+    sum_of_shares: float = Field(description="The sum of all shares; the same number, up to rounding of the machine.")
+    sampling: float = Field(description="The gap of all records less that of the pairs: the rest that no feature carries.")
+    pairs: int
+    pairs_left_out: int = Field(description="Pairs of which the model refused a row, or answered one with neither outcome.")
+    resampled: Resampled = Field(description="What the intervals are made by: pairs, or records where they are in several pairs.")
+    compared: int = Field(description="Logged records that the model was asked about as they are.")
+    differing: int = Field(description="How many of them got another outcome than was logged.")
+    shares: list[ShareOfPlayerOut] = Field(description="Largest first.")
+
+
+class CellsOfFeatureOut(Out):
+    """Parts of the gap by the cells of one feature. They sum to the gap; parts of different features must not be added."""
+
+    feature: str
+    cells: int
+    who_applies: PartOfGapOut = Field(description="Carried by different shares of the cells.")
+    how_treated: PartOfGapOut = Field(description="Carried by different rates within a cell.")
+    no_counterpart: PartOfGapOut = Field(description="Carried by records in cells that only one group has.")
+
+
+class AttributedGapOut(Out):
+    """Gap of one monitored group: its favourable rate less that of the reference."""
+
+    attribute: str
+    monitored: SideCountsOut
+    reference: SideCountsOut
+    gap: float
+    hybrids: HybridSharesOut | None = Field(description="Null by the method `kitagawa`, or if no pair was answered.")
+    cells: list[CellsOfFeatureOut] = Field(description="Empty by the method `hybrids`.")
+
+
+class PeriodCountsOut(Out):
+    """Both sides' records before a moment, or from then on."""
+
+    monitored: SideCountsOut
+    reference: SideCountsOut
+    gap: float | None
+    first: datetime | None = Field(description="When the first of them was logged.")
+    last: datetime | None
+    revisions: dict[str, int] = Field(description="How many are of each model revision.")
+
+
+class RevisionBoundaryOut(Out):
+    """A change of the model revision among the records."""
+
+    before: str
+    after: str
+    at: datetime = Field(description="When the first record of the new revision was logged.")
+
+
+class ChangedPartsOut(Out):
+    """Change of the gap by the cells of one feature, and of the logarithm of the ratio (null where a rate is 0)."""
+
+    feature: str
+    who_asked: float
+    how_answered: float
+    no_counterpart: float
+    who_asked_log_ratio: float | None
+    how_answered_log_ratio: float | None
+    no_counterpart_log_ratio: float | None
+
+
+class ChangedGapOut(Out):
+    """Why a group's gap changed at the onset of an alarm. Descriptive only: the alarm selected the records after it."""
+
+    attribute: str
+    group: str
+    at: datetime
+    before: PeriodCountsOut
+    after: PeriodCountsOut
+    boundary: RevisionBoundaryOut | None
+    features: list[ChangedPartsOut]
+
+
+class AttributionResultOut(Out):
+    """Findings, with the counts that each figure is traced by."""
+
+    method: Method = Field(description="`hybrids`: the model was asked. `kitagawa`: the deployment has no endpoint, or it is for an alert.")
+    model_revision: str
+    monitor_version: int
+    records: int = Field(description="Records of the window.")
+    additional_records: int = Field(description="Of these, logged before the range; a check tops its window up in the same way.")
+    other_revisions: int = Field(description="Of these, of another model revision; they take no part.")
+    unclassified: int = Field(description="Of these, with an outcome in neither list; they take no part.")
+    gaps: list[AttributedGapOut]
+    left_out: list[str] = Field(description="Features without cells, because they have too many different values.")
+    change: ChangedGapOut | None = Field(description="Of an attribution for an alert.")
+
+
+class AttributionOut(Out):
+    """One attribution. `done` and `failed` are final."""
+
+    model_config = example(_ATTRIBUTION)
+
+    id: str
+    deployment_id: str
+    trigger: AttributionTrigger = Field(description="`manual`: requested; `nightly`: by the monitor; `alert`: why its figure changed.")
+    state: AttributionState
+    from_: datetime = Field(
+        validation_alias=AliasPath("span", "start"), serialization_alias="from", description="The beginning of the window; the onset."
+    )
+    to: datetime = Field(validation_alias=AliasPath("span", "end"), description="Its end, exclusive.")
+    check_id: str | None = Field(description="The check whose window it is, if one was named.")
+    pairs: int | None = Field(validation_alias=AliasPath("limits", "pairs"))
+    max_rows: int | None = Field(validation_alias=AliasPath("limits", "max_rows"))
+    planned_rows: int | None = Field(description="Rows that the model is asked about; known before the first is asked.")
+    planned_requests: int | None = Field(description="Requests for them, those aside that fail and are repeated.")
+    asked_rows: int | None = Field(description="Rows that were asked about; known at the end.")
+    progress: ProgressOut | None
+    problem: str | None = Field(description="Why it failed, and what to do.")
+    attempts: int = Field(description="How often a worker has begun it. Each begins with the first row.")
+    requested_by: str = Field(
+        validation_alias="created_by", description="The id of the API key, `user:` and a name, `schedule` or `alert`."
+    )
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    sentences: list[str] = Field(description="The findings in plain sentences.")
+    result: AttributionResultOut | None
+
+    @classmethod
+    def of(cls, run: AttributionRun) -> "AttributionOut":
+        """Returns the body of a stored attribution."""
+        return cls.from_object(run, sentences=[] if run.result is None else say_result(run.result))
+
+
+class AttributionPage(Out):
+    """A page of attributions, newest first."""
+
+    model_config = example({"attributions": [_ATTRIBUTION], "next_cursor": None})
+
+    attributions: list[AttributionOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end.")
+
+
+class GapCostOut(Out):
+    """Cost of one gap."""
+
+    attribute: str
+    group: str
+    pairs: int
+    rows: int
+
+
+class AttributionCostOut(Out):
+    """What an attribution would cost; nothing was stored, and nobody was asked."""
+
+    model_config = example(_COST)
+
+    method: Method
+    from_: datetime = Field(validation_alias=AliasPath("span", "start"), serialization_alias="from")
+    to: datetime = Field(validation_alias=AliasPath("span", "end"))
+    records: int = Field(description="Records of the window.")
+    rows: int = Field(validation_alias=AliasPath("cost", "rows"), description="Rows that the model would be asked about; 0 by `kitagawa`.")
+    requests: int = Field(
+        validation_alias=AliasPath("cost", "requests"), description="Requests, each of at most the endpoint's `page_size` rows."
+    )
+    players: list[list[str]] = Field(description="Features that move together, because they are correlated.")
+    gaps: list[GapCostOut]
+
+    @classmethod
+    def of(cls, estimated: EstimatedCost) -> "AttributionCostOut":
+        """Returns the body of an estimate."""
+        return cls.from_object(estimated)

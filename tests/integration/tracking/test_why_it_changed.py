@@ -1,0 +1,145 @@
+"""Why the gap of an alert changed: found by a worker after the alert has opened, and attached to it."""
+
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+from sqlalchemy import select, text
+
+from app.alerts.accumulated import evaluate_evidence
+from app.alerts.wording import facts, headline, sentence
+from app.domain.alerts import Alert, EvidenceCondition, RuleContent, RuleKind
+from app.domain.attributions import AttributionState, AttributionTrigger
+from app.domain.channels import ChannelContent, ChannelKind
+from app.domain.monitors import MonitoredAttribute
+from app.store.alerts.alert_channels import create_channel
+from app.store.alerts.alert_rules import put_rule
+from app.store.alerts.alerts import AlertFilter, alerts_page
+from app.store.database.engine import Database
+from app.store.tables import NotificationRow
+from tests.builders.attributions import all_attributions, run_all
+from tests.integration.tracking.worlds import START, log, update, watched, world
+from tests.scenes import HOUR, PlainSealer, Scene
+
+PLACE = MonitoredAttribute(feature="place", monitored=("there",), reference=("here",))
+
+
+def alert_of(stage: Scene) -> Alert:
+    """The one alert on evidence."""
+    with stage.database.transaction() as session:
+        found = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), limit=100)
+    (alert,) = [one for one in found if one.kind is RuleKind.EVIDENCE]
+    return alert
+
+
+def told(stage: Scene) -> list[dict[str, object]]:
+    """The bodies of all notifications, in their order."""
+    with stage.database.transaction() as session:
+        return list(session.scalars(select(NotificationRow.body).order_by(NotificationRow.no)))
+
+
+def alarmed(database: Database) -> Scene:
+    """A deployment whose ratio has fallen at hour 30, with an open alert that a channel was told of."""
+    stage = watched(database, metrics=("disparate_impact",))
+    with database.transaction() as session:
+        create_channel(session, "team", ChannelContent(name="Team", kind=ChannelKind.EMAIL, to=("team@example.org",)), PlainSealer())
+        content = RuleContent(name="Evidence", condition=EvidenceCondition(), channels=("team",))
+        put_rule(session, stage.deployment.no, "evidence", content, most=10)
+    log(stage, world([1.0] * 30 + [0.3] * 15, seed=1, records=120), first_no=1)
+    update(stage, START + 44 * HOUR)
+    evaluate_evidence(database)
+    return stage
+
+
+def test_an_alert_is_told_at_once_and_explained_when_a_worker_has_read_the_records(database: Database) -> None:
+    stage = alarmed(database)
+    evaluate_evidence(database)
+    (queued,) = all_attributions(database, stage.deployment.no)
+    at_once = [(one["event"], one["alert"]["change"]) for one in told(stage)]  # type: ignore[index]
+
+    run_all(database)
+
+    assert at_once == [("opened", None)]
+    assert (queued.trigger, queued.state, queued.created_by) == (AttributionTrigger.ALERT, AttributionState.QUEUED, "alert")
+    (ended,) = all_attributions(database, stage.deployment.no)
+    alert = alert_of(stage)
+    assert (ended.state, ended.problem, ended.asked_rows) == (AttributionState.DONE, None, 0)
+    assert ended.result is not None
+    change = ended.result.change
+    assert change is not None
+    assert change.at == datetime.fromisoformat(str(alert.facts["since"]))
+    assert change.before.gap == pytest.approx(0, abs=0.06)
+    assert change.after.gap == pytest.approx(-0.42, abs=0.08)
+    # Everyone is in the same place: the model answers women differently.
+    by_place = next(one for one in change.features if one.feature == "place")
+    parts = by_place.who_asked + by_place.how_answered + by_place.no_counterpart
+    assert parts == pytest.approx((change.after.gap or 0) - (change.before.gap or 0), abs=1e-9)
+    assert by_place.who_asked == 0
+    assert change.boundary is None
+    assert alert.change is not None
+    assert alert.change["attribution_id"] == ended.id
+    last = told(stage)[-1]
+    assert (last["event"], last["type"], last["sentence"]) == ("explained", "alert.explained", alert.change["sentence"])
+    assert headline(last) == "Why it changed: A model: Evidence: sex / female"
+    assert "by how the model answers" in sentence(last)
+    assert "selected by the alarm" in sentence(last)
+
+
+def test_later_messages_hold_the_reason_too(database: Database) -> None:
+    stage = alarmed(database)
+    run_all(database)
+    with database.transaction() as session:
+        session.execute(text("DELETE FROM notifications"))
+    log(stage, [replace(one, hour=one.hour + 45 * HOUR) for one in world([1.0] * 40, seed=2, records=120)], first_no=100_000)
+    update(stage, START + 85 * HOUR)
+    evaluate_evidence(database)
+
+    (resolved,) = told(stage)
+
+    assert resolved["event"] == "resolved"
+    assert dict(facts(resolved))["Why it changed"] == (alert_of(stage).change or {})["sentence"]
+
+
+def test_an_explanation_that_comes_after_the_end_is_attached_and_not_sent(database: Database) -> None:
+    stage = alarmed(database)
+    log(stage, [replace(one, hour=one.hour + 45 * HOUR) for one in world([1.0] * 40, seed=2, records=120)], first_no=100_000)
+    update(stage, START + 85 * HOUR)
+    evaluate_evidence(database)
+
+    run_all(database)
+
+    assert [one["event"] for one in told(stage)] == ["opened", "resolved"]
+    assert alert_of(stage).change is not None
+
+
+def test_a_change_that_came_with_a_revision_is_compared_with_the_earlier_one(database: Database) -> None:
+    stage = watched(database, metrics=("disparate_impact",))
+    with database.transaction() as session:
+        put_rule(session, stage.deployment.no, "evidence", RuleContent(name="Evidence", condition=EvidenceCondition()), most=10)
+    records = world([1.0] * 10 + [0.3] * 20, seed=1, records=120)
+    log(stage, [one for one in records if one.hour < START + 10 * HOUR], first_no=1, revision="0")
+    log(stage, [one for one in records if one.hour >= START + 10 * HOUR], first_no=50_000)
+    update(stage, START + 30 * HOUR)
+    evaluate_evidence(database)
+
+    run_all(database)
+
+    change = alert_of(stage).change
+    assert change is not None
+    boundary = change["boundary"]
+    assert isinstance(boundary, dict)
+    assert (boundary["before"], boundary["after"]) == ("0", "1")
+    assert START + 10 * HOUR <= datetime.fromisoformat(boundary["at"]) < START + 11 * HOUR
+    assert "The model revision changed from 0 to 1 at" in str(change["sentence"])
+
+
+def test_an_attribute_that_is_no_longer_watched_cannot_be_explained(database: Database) -> None:
+    stage = alarmed(database)
+    stage.watch(replace(stage.monitor(), attributes=(PLACE,)))
+
+    run_all(database)
+
+    (ended,) = all_attributions(database, stage.deployment.no)
+    assert ended.state is AttributionState.FAILED
+    assert ended.problem == "attributes: no longer include sex, which the alert is about; its change cannot be explained any more"
+    assert alert_of(stage).change is None

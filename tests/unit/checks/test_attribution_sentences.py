@@ -1,0 +1,184 @@
+"""Sentences about what carries a gap, and about why one changed: true in each case."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from app.checks.attributing.sentences import say_change, say_gap, say_points, say_result
+from app.domain.attributions import (
+    AttributedGap,
+    AttributionResult,
+    CellsOfFeature,
+    ChangedGap,
+    ChangedParts,
+    HybridShares,
+    Method,
+    PartOfGap,
+    PeriodCounts,
+    Resampled,
+    RevisionBoundary,
+    ShareOfPlayer,
+    SideCounts,
+)
+
+AT = datetime(2026, 11, 19, 7, tzinfo=UTC)
+WOMEN, MEN = SideCounts(label="woman", favourable=40, records=100), SideCounts(label="man", favourable=60, records=100)
+SURE = PartOfGap(value=-0.15, low=-0.2, high=-0.1)
+RESULT = AttributionResult(
+    method=Method.HYBRIDS, model_revision="1", monitor_version=1, records=0, additional_records=0, other_revisions=0, unclassified=0
+)
+
+
+def shares(*found: tuple[str, float], sampling: float = 0.0, left_out: int = 0, differing: int = 0, pairs: int = 500) -> HybridShares:
+    return HybridShares(
+        gap_of_pairs=-0.2,
+        sum_of_shares=-0.2,
+        sampling=sampling,
+        pairs=pairs,
+        pairs_left_out=left_out,
+        resampled=Resampled.PAIRS,
+        compared=100,
+        differing=differing,
+        shares=tuple(ShareOfPlayer(features=(name,), share=PartOfGap(value=value, low=None, high=None)) for name, value in found),
+    )
+
+
+def gap(hybrids: HybridShares | None = None, cells: tuple[CellsOfFeature, ...] = ()) -> AttributedGap:
+    return AttributedGap(attribute="sex", monitored=WOMEN, reference=MEN, gap=-0.2, hybrids=hybrids, cells=cells)
+
+
+def test_a_gap_is_carried_by_features_never_caused() -> None:
+    both = replace(shares(), shares=(ShareOfPlayer(features=("income", "tax"), share=SURE),))
+
+    said = list(say_gap(gap(both)))
+
+    assert said == [
+        "Of 100 records of woman, 40.0 have a favourable outcome; of 100 of man, 60.0: a gap of −20.0 points.",
+        "The gap of 500 sampled pairs is −20.0 points, of which are carried −15.0 points (95 %: −20.0 to −10.0) by income with tax.",
+    ]
+
+
+def test_a_favoured_group_and_a_reference_of_all_others_are_worded() -> None:
+    favoured = replace(gap(shares(("age", 0.2))), monitored=MEN, reference=replace(WOMEN, label=None), gap=0.2)
+
+    assert next(say_gap(favoured)).endswith("of 100 of all other values, 40.0: a gap of +20.0 points.")
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (shares(("age", 0.0)), "The gap of 500 sampled pairs is −20.0 points; no feature carries any of it."),
+        (
+            shares(("a", -0.1), ("b", -0.05), ("c", -0.04), ("d", -0.01), pairs=1),
+            "The gap of 1 sampled pair is −20.0 points, of which are carried −10.0 points by a, −5.0 points by b and −4.0 points by c.",
+        ),
+        (shares(("a", -0.2), sampling=0.004), "The rest of +0.4 points comes from the choice of pairs (sampling)."),
+        (
+            shares(("a", -0.2), left_out=1),
+            "1 pair was left out, because the model refused a row or gave an answer that is in neither outcome list.",
+        ),
+        (
+            shares(("a", -0.2), left_out=1200),
+            "1,200 pairs were left out, because the model refused a row or gave an answer that is in neither outcome list.",
+        ),
+        (
+            shares(("a", -0.2), differing=12),
+            "The model now answers 12 of 100 logged records differently. If it is another model than the logged one, the shares describe"
+            " neither of them.",
+        ),
+        (None, "For no pair did the model answer every row with an outcome of either list, so nothing is attributed."),
+    ],
+)
+def test_each_doubt_has_its_sentence(found: HybridShares | None, said: str) -> None:
+    assert said in list(say_gap(gap(found)))
+
+
+def test_cells_name_the_feature_that_who_applies_carries_most_by() -> None:
+    def cells(feature: str, who: float, alone: float) -> CellsOfFeature:
+        parts = [PartOfGap(value=value, low=None, high=None) for value in (who, -0.2 - who - alone, alone)]
+        return CellsOfFeature(feature=feature, cells=3, who_applies=parts[0], how_treated=parts[1], no_counterpart=parts[2])
+
+    said = list(say_gap(gap(cells=(cells("age", 0.01, 0.0), cells("income", -0.15, -0.02)))))
+
+    assert said[1:] == [
+        "Divided by income, −15.0 points are carried by who applies and −3.0 points by how they are treated, −2.0 points by records without"
+        " a counterpart.",
+        "Each feature divides the whole gap: do not add the parts of different features.",
+    ]
+
+
+def test_a_window_without_a_gap_says_so() -> None:
+    assert say_result(RESULT) == [
+        "No monitored group and its reference both have records with an outcome in this window, so there is no gap to attribute."
+    ]
+
+
+@pytest.mark.parametrize(("value", "said"), [(0.0, "0.0 points"), (-0.0004, "0.0 points"), (0.0123, "+1.2 points"), (-1, "−100.0 points")])
+def test_points_have_a_sign_and_are_never_minus_nothing(value: float, said: str) -> None:
+    assert say_points(value) == said
+
+
+def period(gap: float | None) -> PeriodCounts:
+    return PeriodCounts(monitored=WOMEN, reference=MEN, first=AT, last=AT, revisions={"1": 200}, gap=gap)
+
+
+def change(before: float | None = -0.05, after: float | None = -0.2, who: float = -0.01) -> ChangedGap:
+    parts = [
+        ChangedParts(
+            feature=name,
+            who_asked=own,
+            how_answered=-0.15 - own,
+            no_counterpart=0.0,
+            who_asked_log_ratio=None,
+            how_answered_log_ratio=None,
+            no_counterpart_log_ratio=None,
+        )
+        for name, own in (("age", who / 2), ("income", who))
+    ]
+    known = before is not None and after is not None
+    return ChangedGap(
+        attribute="sex",
+        group="woman",
+        at=AT,
+        before=period(before),
+        after=period(after),
+        boundary=None,
+        features=tuple(parts) if known else (),
+    )
+
+
+def test_a_change_says_how_far_who_asked_and_how_the_model_answers_carry_it() -> None:
+    assert say_change(change()) == (
+        "The favourable rate of woman (sex) less that of the reference went from −5.0 points before 2026-11-19 07:00 UTC to −20.0 points"
+        " after it. Divided by income, −1.0 points are carried by who asked and −14.0 points by how the model answers. The records after the"
+        " onset were selected by the alarm, so the change looks larger than it is."
+    )
+
+
+def test_a_change_names_the_boundary_of_the_revision() -> None:
+    boundary = RevisionBoundary(before="r1", after="r2", at=AT)
+
+    said = say_change(replace(change(), boundary=boundary))
+
+    assert " The model revision changed from r1 to r2 at 2026-11-19 07:00 UTC. The records" in said
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "when"),
+    [
+        (None, -0.2, "before 2026-11-19 07:00 UTC"),
+        (-0.2, None, "from 2026-11-19 07:00 UTC on"),
+        (None, None, "before 2026-11-19 07:00 UTC"),
+    ],
+)
+def test_a_side_without_records_is_named(before: float | None, after: float | None, when: str) -> None:
+    assert say_change(change(before, after)) == (
+        f"Why the gap of woman (sex) changed is not known: woman or the reference has no record {when} to compare with."
+    )
+
+
+def test_a_change_without_a_feature_to_divide_by_still_says_its_size() -> None:
+    assert "after it. No feature has few enough values to divide the records by. The records after" in say_change(
+        replace(change(), features=())
+    )
