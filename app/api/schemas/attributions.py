@@ -67,7 +67,7 @@ _ATTRIBUTION: dict[str, Any] = {
     "finished_at": "2026-11-20T08:12:09.020874Z",
     "sentences": [
         "Of 100 records of female, 40.0 have a favourable outcome; of 100 of male, 63.1: a gap of −23.1 points.",
-        "The gap of 500 sampled pairs is −22.6 points, of which are carried −15.4 points (95 %: −20.3 to −10.4) by income.",
+        "The gap of 500 sampled pairs is −22.6 points: −15.4 points (95 %: −20.3 to −10.4) are carried by income, −7.2 points by area.",
         "The rest of −0.5 points comes from the choice of pairs (sampling).",
     ],
     "result": _RESULT,
@@ -287,7 +287,7 @@ class GapCostOut(Out):
 
 
 class AttributionCostOut(Out):
-    """What an attribution would cost; nothing was stored, and nobody was asked."""
+    """Cost of an attribution; nothing was stored, and nobody was asked."""
 
     model_config = example(_COST)
 

@@ -10,7 +10,7 @@ from ...domain.attributions import AttributedGap, CellsOfFeature
 from ...domain.deployments import Column
 from ...metrics.groups import FloatArray, IntArray
 from .hybrids import as_part
-from .records import GapRecords, WindowRecords, read_cells
+from .records import WindowRecords, read_cells
 
 
 class DividedFeatures:
@@ -28,23 +28,17 @@ class DividedFeatures:
 def divide_gaps(records: WindowRecords, features: DividedFeatures, *, seed: int = 0) -> tuple[AttributedGap, ...]:
     """Returns the parts of each gap by the cells of each feature."""
     rng = np.random.default_rng([seed, 2])
-    return tuple(_divide_gap(records, features, gap, rng) for gap in records.list_gaps())
-
-
-def _divide_gap(records: WindowRecords, features: DividedFeatures, gap: GapRecords, rng: np.random.Generator) -> AttributedGap:
-    cells = []
-    for column, content in features:
-        # Bins of the compared records alone: other groups would move them.
-        one, other = count_cells(content, records.is_favourable, (gap.monitored, gap.reference))
-        parts, ends = divide_difference(one, other), resample_parts(one, other, rng)
-        who, how, no_counterpart = (as_part(*found) for found in zip(parts.stacked().tolist(), ends.low, ends.high, strict=True))
-        used = int(((one.records > 0) | (other.records > 0)).sum())
-        cells.append(CellsOfFeature(feature=column.name, cells=used, who_applies=who, how_treated=how, no_counterpart=no_counterpart))
-    monitored, reference = records.count(gap.group, gap.monitored), records.count(gap.reference_label, gap.reference)
-    return AttributedGap(
-        attribute=gap.attribute,
-        monitored=monitored,
-        reference=reference,
-        gap=(monitored.rate or 0.0) - (reference.rate or 0.0),
-        cells=tuple(cells),
-    )
+    found = []
+    for gap in records.list_gaps():
+        cells = []
+        for column, content in features:
+            # Bins of the compared records alone: other groups would move them.
+            one, other = count_cells(content, records.is_favourable, (gap.monitored, gap.reference))
+            parts, ends = divide_difference(one, other), resample_parts(one, other, rng)
+            who, how, no_counterpart = (as_part(*part) for part in zip(parts.stacked().tolist(), ends.low, ends.high, strict=True))
+            used = int(((one.records > 0) | (other.records > 0)).sum())
+            cells.append(CellsOfFeature(feature=column.name, cells=used, who_applies=who, how_treated=how, no_counterpart=no_counterpart))
+        monitored, reference = records.count(gap.group, gap.monitored), records.count(gap.reference_label, gap.reference)
+        size = (monitored.rate or 0.0) - (reference.rate or 0.0)
+        found.append(AttributedGap(attribute=gap.attribute, monitored=monitored, reference=reference, gap=size, cells=tuple(cells)))
+    return tuple(found)

@@ -1,6 +1,7 @@
 """Why the gap of an alert changed: its group's records before the onset against those from the onset to the alarm."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...attribution.bins import count_cells
-from ...attribution.changes import BeforeAndAfter, ChangeParts, explain_change_of_gap
+from ...attribution.changes import BeforeAndAfter, explain_change_of_gap
 from ...attribution.intervals import MIN_UNITS
 from ...domain.attributions import ChangedGap, ChangedParts, PeriodCounts, RevisionBoundary
 from ...domain.checks import Span
@@ -76,8 +77,19 @@ def _explain(records: WindowRecords, features: DividedFeatures, alerted: Alerted
         # All four in one division into bins, or else their cells could not be compared.
         counts = count_cells(content, records.is_favourable, (early[0], late[0], early[1], late[1]))
         change = explain_change_of_gap(BeforeAndAfter(*counts[:2]), BeforeAndAfter(*counts[2:]))
-        if change.of_difference is not None:
-            parts.append(_describe(column.name, change.of_difference, change.of_log_ratio))
+        rates, ratio = change.of_difference, change.of_log_ratio
+        if rates is not None:
+            parts.append(
+                ChangedParts(
+                    feature=column.name,
+                    who_asked=rates.who_asked,
+                    how_answered=rates.how_answered,
+                    no_counterpart=rates.no_counterpart,
+                    who_asked_log_ratio=None if ratio is None else ratio.who_asked,
+                    how_answered_log_ratio=None if ratio is None else ratio.how_answered,
+                    no_counterpart_log_ratio=None if ratio is None else ratio.no_counterpart,
+                )
+            )
     return ChangedGap(
         attribute=alerted.comparison.label,
         group=alerted.group,
@@ -89,19 +101,7 @@ def _explain(records: WindowRecords, features: DividedFeatures, alerted: Alerted
     )
 
 
-def _describe(feature: str, change: ChangeParts, ratio: ChangeParts | None) -> ChangedParts:
-    return ChangedParts(
-        feature=feature,
-        who_asked=change.who_asked,
-        how_answered=change.how_answered,
-        no_counterpart=change.no_counterpart,
-        who_asked_log_ratio=None if ratio is None else ratio.who_asked,
-        how_answered_log_ratio=None if ratio is None else ratio.how_answered,
-        no_counterpart_log_ratio=None if ratio is None else ratio.no_counterpart,
-    )
-
-
-def _count_period(records: WindowRecords, labels: tuple[str, str | None], sides: list[IntArray]) -> PeriodCounts:
+def _count_period(records: WindowRecords, labels: Sequence[str | None], sides: Sequence[IntArray]) -> PeriodCounts:
     everyone = np.sort(np.concatenate(sides))
     times = records.window.rows["logged_at"].take(everyone).to_pylist()
     monitored, reference = (records.count(label, side) for label, side in zip(labels, sides, strict=True))

@@ -16,7 +16,7 @@ from ...domain.outcomes import Outcome
 from ...domain.values import Scalar
 from ...metrics.groups import FloatArray
 from ...records.outcomes import OutcomeClassifier
-from ...scoring.refusals import Refusal, Scored
+from ...scoring.refusals import Refusal
 from ...store.database.arrow import arrow_reader
 from ...store.database.engine import Database
 from ...store.records.window import features_of
@@ -86,13 +86,11 @@ class HybridScorer:
         answers: list[float] = []
         for rows in self._build_rows(asked, plan):
             progress = Progress(step="asking the model about hybrids", done=self.asked, total=plan.rows)
-            answers += [self._read(one) for one in self._model.score(rows, progress)]
+            for scored in self._model.score(rows, progress):
+                outcome = Outcome.UNCLASSIFIED if isinstance(scored, Refusal) else self._classify(scored.outcome_value)
+                answers.append(float("nan") if outcome is Outcome.UNCLASSIFIED else float(outcome))
             self.asked += len(rows)
         return np.array(answers)
-
-    def _read(self, scored: Scored) -> float:
-        outcome = Outcome.UNCLASSIFIED if isinstance(scored, Refusal) else self._classify(scored.outcome_value)
-        return float("nan") if outcome is Outcome.UNCLASSIFIED else float(outcome)
 
     def _build_rows(self, asked: GapQuestions, plan: AttributionPlan) -> Iterator[list[Row]]:
         hybrids, window = asked.plan.masks.shape[1], self._records.window

@@ -43,6 +43,15 @@ class GapQuestions:
     plan: HybridPlan
     own: IntArray
 
+    @classmethod
+    def draw(cls, gap: GapRecords, players: int, most: int, rng: np.random.Generator) -> "GapQuestions":
+        """Returns the questions about a gap, of at most that many pairs."""
+        pairs = draw_pairs(len(gap.monitored), len(gap.reference), most, rng)
+        monitored, reference = gap.monitored[pairs.monitored], gap.reference[pairs.reference]
+        # From both ends of the pairs alike; a record that is in several of them is asked about once.
+        own = np.unique(np.concatenate([side[: MAX_COMPARED // 2] for side in (monitored, reference)]))
+        return cls(gap, monitored, reference, pairs, plan_hybrids(len(pairs), players, rng), own)
+
     @property
     def rows(self) -> int:
         """Returns how many rows the model is asked about."""
@@ -101,7 +110,7 @@ def plan_attribution(
     most = usual_pairs(len(players)) if limits.pairs is None else limits.pairs
     most = _fit_pairs(gaps, len(players), most, limits.max_rows or MAX_ATTRIBUTED_ROWS)
     rng = np.random.default_rng(seed)
-    return AttributionPlan(players, tuple(_draw_questions(gap, len(players), most, rng) for gap in gaps))
+    return AttributionPlan(players, tuple(GapQuestions.draw(gap, len(players), most, rng) for gap in gaps))
 
 
 def _fit_pairs(gaps: Sequence[GapRecords], players: int, most: int, max_rows: int) -> int:
@@ -124,20 +133,6 @@ def _fit_pairs(gaps: Sequence[GapRecords], players: int, most: int, max_rows: in
         middle = (fits + too_many) // 2
         fits, too_many = (middle, too_many) if max_cost(middle) <= max_rows else (fits, middle)
     return fits
-
-
-def _draw_questions(gap: GapRecords, players: int, most: int, rng: np.random.Generator) -> GapQuestions:
-    pairs = draw_pairs(len(gap.monitored), len(gap.reference), most, rng)
-    monitored, reference = gap.monitored[pairs.monitored], gap.reference[pairs.reference]
-    return GapQuestions(
-        gap,
-        monitored,
-        reference,
-        pairs,
-        plan_hybrids(len(pairs), players, rng),
-        # From both ends of the pairs alike; a record that is in several of them is asked about once.
-        own=np.unique(np.concatenate([side[: MAX_COMPARED // 2] for side in (monitored, reference)])),
-    )
 
 
 def _read_column(column: Column, values: Sequence[Scalar | None]) -> IntArray | FloatArray:

@@ -69,10 +69,13 @@ def say_interval(part: PartOfGap) -> str | None:
 
 def _say_shares(found: HybridShares) -> Iterator[str]:
     shown = [one for one in found.shares if _shows(one.share.value)][:MAX_NAMED]
-    named = [f"{say_points(one.share.value)}{_in_brackets(one.share)} by {' with '.join(one.features)}" for one in shown]
+    named = [
+        f"{say_points(one.share.value)}{_in_brackets(one.share)} {'by' if number else 'are carried by'} {' with '.join(one.features)}"
+        for number, one in enumerate(shown)
+    ]
     pairs = "1 sampled pair" if found.pairs == 1 else f"{found.pairs:,} sampled pairs"
     if named:
-        yield f"The gap of {pairs} is {say_points(found.gap_of_pairs)}, of which are carried {_join(named)}."
+        yield f"The gap of {pairs} is {say_points(found.gap_of_pairs)}: {_join(named)}."
     else:
         yield f"The gap of {pairs} is {say_points(found.gap_of_pairs)}; no feature carries any of it."
     if _shows(found.sampling):

@@ -55,7 +55,7 @@ def test_a_gap_is_carried_by_features_never_caused() -> None:
 
     assert said == [
         "Of 100 records of woman, 40.0 have a favourable outcome; of 100 of man, 60.0: a gap of −20.0 points.",
-        "The gap of 500 sampled pairs is −20.0 points, of which are carried −15.0 points (95 %: −20.0 to −10.0) by income with tax.",
+        "The gap of 500 sampled pairs is −20.0 points: −15.0 points (95 %: −20.0 to −10.0) are carried by income with tax.",
     ]
 
 
@@ -71,7 +71,7 @@ def test_a_favoured_group_and_a_reference_of_all_others_are_worded() -> None:
         (shares(("age", 0.0)), "The gap of 500 sampled pairs is −20.0 points; no feature carries any of it."),
         (
             shares(("a", -0.1), ("b", -0.05), ("c", -0.04), ("d", -0.01), pairs=1),
-            "The gap of 1 sampled pair is −20.0 points, of which are carried −10.0 points by a, −5.0 points by b and −4.0 points by c.",
+            "The gap of 1 sampled pair is −20.0 points: −10.0 points are carried by a, −5.0 points by b and −4.0 points by c.",
         ),
         (shares(("a", -0.2), sampling=0.004), "The rest of +0.4 points comes from the choice of pairs (sampling)."),
         (
@@ -84,8 +84,10 @@ def test_a_favoured_group_and_a_reference_of_all_others_are_worded() -> None:
         ),
         (
             shares(("a", -0.2), differing=12),
-            "The model now answers 12 of 100 logged records differently. If it is another model than the logged one, the shares describe"
-            " neither of them.",
+            (
+                "The model now answers 12 of 100 logged records differently. If it is another model than the logged one, "
+                "the shares describe neither of them."
+            ),
         ),
         (None, "For no pair did the model answer every row with an outcome of either list, so nothing is attributed."),
     ],
@@ -102,8 +104,10 @@ def test_cells_name_the_feature_that_who_applies_carries_most_by() -> None:
     said = list(say_gap(gap(cells=(cells("age", 0.01, 0.0), cells("income", -0.15, -0.02)))))
 
     assert said[1:] == [
-        "Divided by income, −15.0 points are carried by who applies and −3.0 points by how they are treated, −2.0 points by records without"
-        " a counterpart.",
+        (
+            "Divided by income, −15.0 points are carried by who applies and −3.0 points by how they are treated, "
+            "−2.0 points by records without a counterpart."
+        ),
         "Each feature divides the whole gap: do not add the parts of different features.",
     ]
 
@@ -151,8 +155,8 @@ def change(before: float | None = -0.05, after: float | None = -0.2, who: float 
 def test_a_change_says_how_far_who_asked_and_how_the_model_answers_carry_it() -> None:
     assert say_change(change()) == (
         "The favourable rate of woman (sex) less that of the reference went from −5.0 points before 2026-11-19 07:00 UTC to −20.0 points"
-        " after it. Divided by income, −1.0 points are carried by who asked and −14.0 points by how the model answers. The records after the"
-        " onset were selected by the alarm, so the change looks larger than it is."
+        " after it. Divided by income, −1.0 points are carried by who asked and −14.0 points by how the model answers. The records after"
+        " the onset were selected by the alarm, so the change looks larger than it is."
     )
 
 
