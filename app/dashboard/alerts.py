@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
+from ..checks.attributing import sentences as attribution_words
 from ..domain.alerts import Alert, AlertState
 from ..domain.checks import DataSet
 from ..domain.comparisons import comparisons_of
@@ -24,6 +25,7 @@ from ..store.alerts.alert_rules import rules_page
 from ..store.alerts.alerts import AlertFilter
 from ..store.alerts.notifications import notification_page
 from ..store.alerts.open_alerts import Unsent
+from ..store.attributions.attributions import attribution_of_alert
 from ..store.deployments.monitors import monitor_of
 from ..web.access import NowIn, ReadableDeployment, Reader, SessionIn
 from ..web.paging import cut, read_number_cursor
@@ -91,7 +93,14 @@ def alert_page(request: Request, principal: Reader, session: SessionIn, now: Now
     # In the same words as a missing one: whether it exists is not for everybody.
     if not principal.sees(alert.deployment_no):
         raise NotFound("alert", alert_id)
-    values = {"alert": alert, "facts": alert.facts, "names": people(session, [alert.acknowledged_by]), "now": now}
+    values = {
+        "alert": alert,
+        "facts": alert.facts,
+        "explained": attribution_of_alert(session, alert.no),
+        "attribution_words": attribution_words,
+        "names": people(session, [alert.acknowledged_by]),
+        "now": now,
+    }
     return page(request, "alert.html", values)
 
 

@@ -11,13 +11,16 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from ..checks.attributing import sentences as attribution_words
 from ..checks.rollups import Period
 from ..checks.sides import missing_sides
 from ..clock import hour_of
 from ..domain.alerts import Alert, AlertState
+from ..domain.attributions import AttributionState
 from ..domain.checks import DataSet, Measurement
 from ..metrics.catalogue import CATALOGUE
 from ..store.alerts.alerts import AlertFilter, alerts_page
+from ..store.attributions.attributions import newest_of_gaps
 from ..store.checks.checks import get, under_way
 from ..store.checks.results import measurements_of
 from ..store.deployments.monitors import monitor_of
@@ -137,6 +140,9 @@ def fairness_page(
         "busy_advice": None if busy is None else advice_on_check(busy, outlook_of(session, deployment.no)),
         "configured": CONFIGURED,
         "words": check_words,
+        "attributed": newest_of_gaps(session, deployment.no, state=AttributionState.DONE),
+        "attributing": newest_of_gaps(session, deployment.no),
+        "attribution_words": attribution_words,
         "elsewhere": _list_other_data(measured, chosen),
         "charts": _list_charts(deployment.id, measured, chosen, now),
         "metrics": dict(sorted(titles.items(), key=lambda one: one[1])),

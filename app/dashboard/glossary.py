@@ -97,6 +97,13 @@ TERMS: Final = (
         "limit", "Limit", "The number beyond which a figure no longer counts as fair. The monitor sets it; charts show it as a dashed line."
     ),
     Term(
+        "carried-by",
+        "Carried by",
+        "A feature carries the part of a gap that moves with it: the average change of the outcome when a record of the reference gets the"
+        " feature of a record of the group. The parts of all features sum to the gap of the compared pairs. It is arithmetic on the model's"
+        " answers: it says nothing about causes, because nobody has changed a person.",
+    ),
+    Term(
         "interval",
         "95 % interval",
         "How sure a figure is. With few records chance moves it; the interval is the range that chance leaves open. Of 100 such"

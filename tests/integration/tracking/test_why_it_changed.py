@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 
+import httpx
 import pytest
 from sqlalchemy import select, text
 
@@ -20,6 +22,7 @@ from app.store.tables import NotificationRow
 from tests.builders.attributions import all_attributions, run_all
 from tests.integration.tracking.worlds import START, log, update, watched, world
 from tests.scenes import HOUR, PlainSealer, Scene
+from tests.service import running_service
 
 PLACE = MonitoredAttribute(feature="place", monitored=("there",), reference=("here",))
 
@@ -143,3 +146,29 @@ def test_an_attribute_that_is_no_longer_watched_cannot_be_explained(database: Da
     assert ended.state is AttributionState.FAILED
     assert ended.problem == "attributes: no longer include sex, which the alert is about; its change cannot be explained any more"
     assert alert_of(stage).change is None
+
+
+def test_the_reason_is_on_the_page_and_in_the_api(database: Database, tmp_path: Path) -> None:
+    stage = alarmed(database)
+    alert_id = alert_of(stage).id
+    with running_service(database, tmp_path) as service:
+
+        def read() -> list[httpx.Response]:
+            return [
+                service.client.get(f"/v1/alerts/{alert_id}"),
+                service.client.get(f"/alerts/{alert_id}", headers={"Accept": "text/html"}),
+            ]
+
+        before, page_before = read()
+        run_all(database)
+        after, page_after = read()
+
+    assert before.json()["change"] is None
+    assert "A worker computes it from the stored records." in page_before.text
+    change = after.json()["change"]
+    assert change["sentence"].startswith("The favourable rate of female (sex) less that of the reference went from")
+    assert change["after"]["gap"] - change["before"]["gap"] == pytest.approx(
+        sum(change["features"][0][part] for part in ("who_asked", "how_answered", "no_counterpart")), abs=1e-9
+    )
+    assert "selected by the alarm" in page_after.text
+    assert "How the model answers" in page_after.text

@@ -1,0 +1,99 @@
+/* "Attribute…": shows first what an attribution costs, starts it only then, and shows how far it is. One that is under way when the page is
+   read is followed, no matter who asked for it. */
+import { Problem, ask, say } from "./api.js";
+
+const EVERY = 1000; // milliseconds between two looks
+const SLOWLY = 5000; // while nobody looks, or the service is in trouble
+const place = /** @type {HTMLElement | null} */ (document.getElementById("attribute"));
+const [begin, start, leave] = ["ask", "start", "leave"].map((part) => /** @type {HTMLButtonElement | null} */ (document.getElementById(`attribute-${part}`)));
+const cost = document.getElementById("attribute-cost");
+const problem = document.getElementById("attribute-problem");
+const path = place && `/v1/deployments/${encodeURIComponent(place.dataset.deployment)}/attributions`;
+const count = new Intl.NumberFormat("en");
+
+function wanted() {
+  return place.dataset.check ? { check_id: place.dataset.check } : {};
+}
+
+function tell(error) {
+  if (!(error instanceof Problem)) throw error;
+  problem.textContent = error.message;
+  problem.hidden = false;
+}
+
+function offer(isOffered) {
+  begin.hidden = isOffered;
+  start.hidden = leave.hidden = !isOffered;
+  (isOffered ? start : begin).focus();
+}
+
+function words({ method, rows, requests, gaps, records }) {
+  if (method === "kitagawa") return `The deployment has no endpoint: the model is asked about no row, and ${count.format(records)} records are divided by their features.`;
+  if (!gaps.length) return "There is no gap to attribute: the model would be asked about no row.";
+  const parts = gaps.map((one) => `${one.attribute}, ${one.group}: ${count.format(one.rows)} rows for ${count.format(one.pairs)} pairs`);
+  return `The model is asked about ${count.format(rows)} rows in ${count.format(requests)} ${requests === 1 ? "request" : "requests"}, within the limits of its endpoint. ${parts.join("; ")}.`;
+}
+
+async function showCost() {
+  begin.disabled = true;
+  problem.hidden = true;
+  try {
+    cost.textContent = words(await ask("POST", path, { ...wanted(), dry_run: true }));
+    offer(true);
+  } catch (error) {
+    tell(error);
+  } finally {
+    begin.disabled = false;
+  }
+}
+
+async function startIt() {
+  start.disabled = true;
+  problem.hidden = true;
+  try {
+    const queued = await ask("POST", path, wanted());
+    offer(false);
+    await follow(queued.id);
+  } catch (error) {
+    tell(error);
+  } finally {
+    start.disabled = false;
+  }
+}
+
+/** Shows how far the attribution is; loads the page again when it is done. */
+async function follow(id) {
+  for (;;) {
+    let pause = document.hidden ? SLOWLY : EVERY;
+    try {
+      const found = await ask("GET", `${path}/${id}`);
+      problem.hidden = true;
+      if (found.state === "done") {
+        say("The attribution is done.");
+        location.reload();
+        return;
+      }
+      if (found.state === "failed") {
+        cost.textContent = "The attribution failed.";
+        tell(new Problem({ detail: found.problem }, 0));
+        return;
+      }
+      const { step, done, total } = found.progress || { step: "", done: 0, total: 0 };
+      const line = found.state === "queued" ? "Waits for a worker." : `Running: ${step}${total ? `, ${count.format(done)} of ${count.format(total)} rows` : ""}.`;
+      if (cost.textContent !== line) cost.textContent = line;
+    } catch (error) {
+      tell(error);
+      if (error.status && error.status < 500) return;
+      pause = SLOWLY;
+    }
+    await new Promise((resolve) => { setTimeout(resolve, pause); });
+  }
+}
+
+begin?.addEventListener("click", showCost);
+start?.addEventListener("click", startIt);
+leave?.addEventListener("click", () => {
+  cost.textContent = "Not started.";
+  offer(false);
+});
+if (place?.dataset.attribution) follow(place.dataset.attribution);

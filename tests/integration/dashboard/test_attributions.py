@@ -1,0 +1,103 @@
+"""What carries the gap on the page of a deployment, and why it changed on that of an alert."""
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from app.clock import HOUR, hour_of, utc_now
+from app.domain.attributions import AttributionLimits
+from app.domain.checks import Span
+from app.domain.deployments import Endpoint
+from app.security.principals import Role
+from app.store.attributions.attributions import queue_manual
+from app.store.database.engine import Database
+from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.attributions import run_all
+from tests.models.rules import RuleScorer
+from tests.models.serving import serve
+from tests.scenes import Scene, scene
+from tests.service import RunningService
+
+PAGE = "/deployments/a-model"
+THEN = hour_of(utc_now()) - HOUR
+
+
+def words(text: str) -> str:
+    """What a page says, without its tags."""
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", text)))
+
+
+@pytest.fixture
+def stage(database: Database) -> Iterator[Scene]:
+    """A watched deployment with an hour of records."""
+    with serve(RuleScorer()) as server:
+        found = scene(database, APPLICANT, monitor_of(SEX), endpoint=Endpoint(url=server.url))
+        found.log([{**one, "income": 20_000 + 70_000 * (no % 3 == 0)} for no, one in enumerate(applicants(60, 60))], THEN)
+        yield found
+
+
+def attribute(stage: Scene, *, pairs: int | None = None) -> None:
+    with stage.database.transaction() as session:
+        limits = AttributionLimits(pairs=pairs)
+        span = Span(start=THEN, end=THEN + HOUR)
+        queue_manual(session, stage.deployment.no, span, check_id=None, limits=limits, requested_by="a person")
+
+
+def test_before_anything_is_attributed_the_page_offers_to_show_the_cost(service: RunningService, stage: Scene) -> None:
+    keys = (service.as_(Role.MANAGE), service.as_(Role.READ))
+
+    of_manager, of_reader = (words(service.client.get(PAGE, headers={**key, "Accept": "text/html"}).text) for key in keys)
+
+    assert "What carries the gap" in of_manager
+    assert "Nothing has been attributed yet." in of_reader
+    assert "Attribute…" in of_manager
+    assert "Attribute…" not in of_reader
+    assert stage.deployment.id == "a-model"
+
+
+def test_shares_their_sum_and_the_rest_are_on_the_page(stage: Scene, reader: httpx.Client) -> None:
+    attribute(stage)
+    run_all(stage.database)
+
+    page = reader.get(PAGE).text
+    said = words(page)
+
+    assert "sex: female" in said
+    assert "Sum: the gap of the pairs" in said
+    assert "Sampling: from the choice of pairs" in said
+    assert "The model was asked about" in said
+    assert "are carried by" in said
+    assert "caused" not in said
+    assert page.count('<th scope="row">sex</th>') == 1
+
+
+def test_without_an_endpoint_the_parts_of_each_feature_are_on_the_page(database: Database, reader: httpx.Client) -> None:
+    stage = scene(database, APPLICANT, monitor_of(SEX), endpoint=None)
+    stage.log(applicants(60, 60, 20), THEN)
+    attribute(stage)
+    run_all(stage.database)
+
+    said = words(reader.get(PAGE).text)
+
+    assert "How they are treated" in said
+    assert "The model was not asked, because the deployment had no endpoint." in said
+
+
+def test_one_that_waits_or_failed_is_said_next_to_the_newest_result(stage: Scene, reader: httpx.Client) -> None:
+    attribute(stage)
+    run_all(stage.database)
+    attribute(stage, pairs=3)
+
+    waiting = reader.get(PAGE).text
+    stage.watch(replace(stage.monitor(), attributes=(replace(SEX, feature="nothing"),)))
+    run_all(stage.database)
+    failed = words(reader.get(PAGE).text)
+
+    assert "data-attribution=" in waiting
+    assert "Sum: the gap of the pairs" in words(waiting)
+    assert "failed. attributes: nothing is named by the monitor but no longer a column" in failed
+    assert "Sum: the gap of the pairs" in failed
