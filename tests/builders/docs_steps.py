@@ -7,13 +7,16 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 from app.alerts.sending import Sender
+from app.checks.attributing.performing import perform_attribution
 from app.checks.check import perform_check
 from app.mitigation.window.mitigating import mitigate_window
 from app.outbound.egress import EgressPolicy
+from app.schedule.attributor import Attributor
 from app.schedule.notifier import Notifier
 from app.schedule.worker import Worker
 from app.security.secrets import open_secret_box
@@ -53,13 +56,17 @@ def _worker(database: Database, folder: Path) -> Iterator[None]:
     stop = threading.Event()
     thread = threading.Thread(target=Worker(database, perform, concurrency=1).run, args=(stop,))
     notifier = Notifier(database, Sender.of(Settings(data_dir=folder), sealer, EgressPolicy).send)
+    attribute = partial(perform_attribution, database=database, sealer=sealer)
+    attributor = Attributor(database, attribute, limit=timedelta(days=1))
     thread.start()
     notifier.start(stop)
+    attributor.start(stop)
     try:
         yield
     finally:
         stop.set()
         thread.join()
+        attributor.join(threading.TIMEOUT_MAX)
         notifier.join(threading.TIMEOUT_MAX)
 
 
