@@ -14,3 +14,11 @@ def flag_groups(e_values: Sequence[float], rate: float = FALSE_DISCOVERY_RATE) -
     order = sorted(range(len(e_values)), key=lambda position: -e_values[position])
     flagged = max((rank for rank, position in enumerate(order, 1) if e_values[position] >= len(order) / (rate * rank)), default=0)
     return order[:flagged]
+
+
+def say_flags(flagged: int, comparisons: int, rate: float = FALSE_DISCOVERY_RATE) -> str:
+    """Returns the result of one look in words."""
+    if not comparisons:
+        return "No comparison has counts yet, so none could be flagged."
+    noun = "comparison" if comparisons == 1 else "comparisons"
+    return f"{flagged:,} of {comparisons:,} {noun} flagged, false discovery rate at most {rate:.0%}".replace("%", " %")

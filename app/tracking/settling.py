@@ -29,7 +29,7 @@ from ..store.evidence.hours import CountedHour, CountedPlace, first_hour_of, hou
 from .counting import Followed
 from .figures import WatchedMetric, count_directions, watched_metrics
 from .series import Series, number_hour, read_series, start_of
-from .states import Course, FigureState, advance
+from .states import Clock, Course, FigureState, advance
 
 
 def settle_figures(session: Session, followed: Followed, data: DataSet, span: Span, counted: Sequence[CountedHour]) -> None:
@@ -187,6 +187,6 @@ def _take_together(
         is_new = figure.is_stale or not figure.state
         state = FigureState.starting(watched, number_hour(span.start)) if is_new else FigureState.decode(figure.state, watched)
         courses.append(Course(state, series, lambda start, end, group=figure.key.group: look_up(group, start, end)))  # type: ignore[misc]
-    advance(courses, watched, number_hour(span.start), number_hour(span.end), lambda hour: budget.log_threshold(hour + lag))
+    advance(courses, watched, number_hour(span.start), number_hour(span.end), Clock(lag, budget.log_threshold))
     for figure, course in zip(figures, courses, strict=True):
         store_state(session, figure, course.state.encode(), until=span.end)

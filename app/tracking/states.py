@@ -8,7 +8,9 @@ import msgspec
 import numpy as np
 
 from ..evidence.confidence import RunningInterval, add_hours
+from ..evidence.detector import Detector
 from ..evidence.following import FindOnset, Follower, WeighedHour
+from ..evidence.monthly import MonthlyEvidence
 from ..evidence.nulls import Limit
 from ..evidence.onset import PAST_HOURS, Onset, find_onset
 from ..evidence.paired_bets import PAIRED_RATIOS, STAKES, RunningPairedInterval
@@ -24,7 +26,24 @@ LONG_BLOCK = 1_000
 """Hours that are added to a single interval in one call."""
 
 Thresholds: TypeAlias = Callable[[int], float]
-"""Returns ln A for the hour of that number."""
+"""Returns ln A for that hour of the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The clock of one data set: `lag` hours after its own time the counts of an hour are known."""
+
+    lag: int
+    thresholds: Thresholds
+
+    def log_threshold(self, hour: int) -> float:
+        """Returns ln A for the hour of that number."""
+        return self.thresholds(hour + self.lag)
+
+    def month(self, hour: int) -> int:
+        """Returns the number of the month in which the hour's counts are known: at one look all data sets have the same month."""
+        return number_month(hour + self.lag)
+
 
 Lookup: TypeAlias = Callable[[int, int], Series]
 """Returns the counts of a figure from one hour up to, not including, another."""
@@ -32,9 +51,13 @@ Lookup: TypeAlias = Callable[[int, int], Series]
 
 @dataclass(slots=True, eq=False)
 class FigureState:
-    """State of a figure after its hours so far. `chapter` is the first hour of the interval."""
+    """State of a figure after its hours so far. `chapter` is the first hour of the interval.
+
+    `followers` and `monthly` have one member for each limit.
+    """
 
     followers: list[Follower]
+    monthly: list[MonthlyEvidence]
     interval: Interval
     chapter: int
 
@@ -44,18 +67,19 @@ class FigureState:
         is_paired = watched.definition.is_paired
         interval: Interval = RunningPairedInterval.empty() if is_paired else RunningInterval.empty(watched.definition.scale)
         # If the two limits are close, some alternatives inside one are beyond the other. These are left out, so counts differ.
-        followers = []
+        followers, monthly = [], []
         for limit in watched.limits:
             counts = (len(STAKES), len(STAKES)) if is_paired else (limit.bets_outside, limit.bets_inside)
             followers.append(Follower.starting(hour, *counts))
-        return cls(followers, interval, hour)
+            monthly.append(MonthlyEvidence(Detector(counts[0])))
+        return cls(followers, monthly, interval, hour)
 
     def encode(self) -> bytes:
         """Returns the state as bytes, without rounding."""
         parts = [self.interval.below, self.interval.above]
         parts += [self.interval.counts] if isinstance(self.interval, RunningInterval) else []
         return msgspec.msgpack.encode(
-            _Stored(self.followers, [np.ascontiguousarray(part, "<f8").tobytes() for part in parts], self.chapter)
+            _Stored(self.followers, [np.ascontiguousarray(part, "<f8").tobytes() for part in parts], self.chapter, self.monthly)
         )
 
     @classmethod
@@ -69,13 +93,16 @@ class FigureState:
             interval = RunningPairedInterval(below, above)
         else:
             interval = RunningInterval(watched.definition.scale, parts[2], parts[0], parts[1])
-        return cls(found.followers, interval, found.chapter)
+        # States of the release before have none, and are about to be computed again.
+        monthly = found.monthly or cls.starting(watched, found.chapter).monthly
+        return cls(found.followers, monthly, interval, found.chapter)
 
 
 class _Stored(msgspec.Struct, array_like=True):
     followers: list[Follower]
     interval: list[bytes]
     chapter: int
+    monthly: list[MonthlyEvidence] = []
 
 
 @dataclass(slots=True, eq=False)
@@ -98,9 +125,9 @@ class Course:
         return find
 
 
-def weigh_hours(courses: Sequence[Course], limit: Limit, start: int, end: int, thresholds: Thresholds) -> list[list[WeighedHour]]:
+def weigh_hours(courses: Sequence[Course], limit: Limit, start: int, end: int, clock: Clock) -> list[list[WeighedHour]]:
     """Returns the hours from `start` to `end` (exclusive) as a follower of that limit reads them, for each figure."""
-    months, levels = [number_month(hour) for hour in range(start, end)], [thresholds(hour) for hour in range(start, end)]
+    months, levels = [number_month(hour) for hour in range(start, end)], [clock.log_threshold(hour) for hour in range(start, end)]
     return [
         [
             WeighedHour(hour=start + place, month=months[place], unfair=against, fair=for_it, log_threshold=levels[place])
@@ -110,13 +137,14 @@ def weigh_hours(courses: Sequence[Course], limit: Limit, start: int, end: int, t
     ]
 
 
-def advance(courses: Sequence[Course], watched: WatchedMetric, start: int, end: int, thresholds: Thresholds) -> None:
+def advance(courses: Sequence[Course], watched: WatchedMetric, start: int, end: int, clock: Clock) -> None:
     """Adds the hours from `start` to `end` (exclusive) to the states of figures of one metric."""
     for number, limit in enumerate(watched.limits):
-        for course, hours in zip(courses, weigh_hours(courses, limit, start, end, thresholds), strict=True):
+        for course, hours in zip(courses, weigh_hours(courses, limit, start, end, clock), strict=True):
             find = course.find(limit)
             for hour in hours:
                 course.state.followers[number].add(hour, find)
+                course.state.monthly[number].add(hour.unfair, clock.month(hour.hour))
     begins = []
     for course in courses:
         # An alarm on either side of a figure, or its end, begins a chapter of its interval.

@@ -86,6 +86,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("listPayloadRecords", "readPayloadRecord", "readTrainingData", "measureTrainingData", "listCorrelatedFeatures"),
         *("listChecks", "readCheck", "listCheckViews", "readCheckView", "listMeasurements", "readEvidence", "listEvidenceHours"),
         *("listAttributions", "readAttribution"),
+        "readFlaggedComparisons",
         *("chartSeries", "chartVolume", "specifyCheckChart", "chartCheck"),
         *("reportCheck", "reportPeriod", "exportCheckMeasurements", "exportMeasurements"),
         *("readMitigation", "listMitigationProfiles", "readMitigationProfile", "listBiasDetectors"),

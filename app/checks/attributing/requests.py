@@ -12,6 +12,7 @@ from ...domain.deployments import Deployment
 from ...store.attributions.attributions import find_waiting, lock_requests, queue_manual
 from ...store.checks.checks import current_time, get
 from ...store.database.arrow import arrow_reader
+from ...store.database.engine import Database
 from ..requests import require_monitor, require_past
 from .performing import attribution_seed
 from .questions import plan_attribution
@@ -64,7 +65,7 @@ def request_attribution(session: Session, deployment_no: int, wanted: WantedAttr
     return waiting or queue_manual(session, deployment_no, span, check_id=wanted.check_id, limits=wanted.limits, requested_by=requested_by)
 
 
-def estimate_cost(session: Session, deployment: Deployment, wanted: WantedAttribution, *, database_url: str) -> EstimatedCost:
+def estimate_cost(session: Session, deployment: Deployment, wanted: WantedAttribution, *, database: Database) -> EstimatedCost:
     """Returns what an attribution would cost, by planning it as a worker would. Nothing is stored, and nobody is asked.
 
     Raises:
@@ -72,7 +73,7 @@ def estimate_cost(session: Session, deployment: Deployment, wanted: WantedAttrib
     """
     span = _find_span(session, deployment.no, wanted)
     monitor = require_monitor(session, deployment.no)
-    with arrow_reader(database_url) as reader:
+    with arrow_reader(database) as reader:
         records = read_window_records(reader, deployment, monitor, span)
         if deployment.endpoint is None:
             cost = AttributionCost(rows=0, requests=0)

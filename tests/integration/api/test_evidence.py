@@ -29,6 +29,7 @@ def test_an_import_is_counted_and_every_hour_of_a_comparison_can_be_read(service
     client = service.client
     assert client.post("/v1/deployments", json=DEPLOYMENT).status_code == 201
     assert client.get(PATH).status_code == 409
+    assert client.get(f"{PATH}/flagged-comparisons").status_code == 409
     assert client.put("/v1/deployments/loans/fairness-monitor", json=MONITOR).status_code == 200
     assert {one["reason"] for one in client.get(PATH).json()["comparisons"]} >= {"no record of a monitored group was logged yet"}
 
@@ -67,3 +68,11 @@ def test_an_import_is_counted_and_every_hour_of_a_comparison_can_be_read(service
     rest = client.get(f"{PATH}/{below['id']}/hours", params={"cursor": hours["next_cursor"]}).json()
     assert [one["monitored_records"] for one in rest["hours"]][:2] == [12, 12]
     assert client.get(f"{PATH}/nothing/hours").status_code == 404
+
+    look = client.get(f"{PATH}/flagged-comparisons", params={"limit": 1}).json()
+    assert look["words"] == f"0 of {look['of']} comparisons flagged, false discovery rate at most 5 %"
+    assert [one["rank"] for one in look["comparisons"]] == [1]
+    assert look["comparisons"][0]["needed"] == look["of"] / 0.05
+    following = client.get(f"{PATH}/flagged-comparisons", params={"cursor": look["next_cursor"]}).json()
+    assert [one["rank"] for one in following["comparisons"]] == list(range(2, look["of"] + 1))
+    assert following["next_cursor"] is None
