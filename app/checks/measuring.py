@@ -135,6 +135,9 @@ def _measurement(
     judged = verdict(number, lower_limit=limits.lower, upper_limit=limits.upper, smallest_group=result.smallest_group, mirror=mirror)
     if judged is None and isinstance(number, Undefined):
         judged = Verdict.NOT_COMPUTABLE  # without limits there is no verdict on fairness, but a missing number is still reported
+    details, allowing = result.details, result.for_choice
+    if allowing is not None:
+        details = replace(details, chosen_lower=allowing.lower, chosen_upper=allowing.upper)
     return Measurement(
         metric=result.metric,
         data=data,
@@ -152,5 +155,5 @@ def _measurement(
         lower_limit=limits.lower,
         upper_limit=limits.upper,
         definition=CATALOGUE[result.metric].definition_on(data.value),
-        details=result.details,
+        details=details,
     )

@@ -5,6 +5,7 @@ from dataclasses import replace
 from scipy.special import ndtri
 
 from .catalogue.metric import Compared, Measure
+from .comparisons import Comparison
 from .estimates import Counted
 from .evidence import Evidence
 from .intervals import Interval
@@ -27,7 +28,13 @@ def allow_for_choice(worst: Measured, how: Measure, evidence: Evidence) -> Measu
         return worst
     subject = next(one for one in members(("group",), evidence.groups) if one.label == group)
     share, other = estimate.pair(subject.columns, reference(evidence.groups).columns)
-    found = how.by.interval(*share.size, *other.size, float(ndtri(1 - 0.025 / chosen_from)))
-    point = worst.number.value
+    return replace(worst, for_choice=interval_for_choice(how.by, share.size, other.size, point=worst.number.value, chosen_from=chosen_from))
+
+
+def interval_for_choice(
+    by: Comparison, monitored: tuple[float, float], reference: tuple[float, float], *, point: float, chosen_from: int
+) -> Interval:
+    """Returns the interval of a figure that was chosen from so many; of each side the counted and the whole."""
+    found = by.interval(*monitored, *reference, float(ndtri(1 - 0.025 / chosen_from)))
     upper = None if found.upper is None else max(found.upper, point)
-    return replace(worst, for_choice=Interval(min(found.lower, point), upper, found.method))
+    return Interval(min(found.lower, point), upper, found.method)

@@ -144,7 +144,12 @@ def choice_statement(figure: JudgedFigure) -> str | None:
     else:
         place = "nearest to a limit"
     few = f"groups of fewer than {MINIMUM_GROUP_SIZE} records count only if there are no larger ones"
-    return f"Of {many} monitored groups it lies {place}; {few}, and neither interval nor p-value allows for the choice."
+    lead = f"Of {many} monitored groups it lies {place}; {few}"
+    lower, upper = figure.details.chosen_lower, figure.details.chosen_upper
+    if lower is None:
+        return f"{lead}, and neither interval nor p-value allows for the choice."
+    allowing = f"{as_text(lower)} and more" if upper is None else f"{as_text(lower)} to {as_text(upper)}"
+    return f"{lead}. Allowing for the choice, its interval is {allowing}; the p-value does not allow for it."
 
 
 def figure_sentence(figure: JudgedFigure, reason: str | None = None) -> str:

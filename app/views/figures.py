@@ -61,6 +61,8 @@ _WORDS = {
     "shortfall": "favourable outcomes short of the reference rate",
     "worst_group": "the group furthest out",
     "chosen_from": "groups it was chosen from",
+    "chosen_lower": "lower end of the interval that allows for the choice",
+    "chosen_upper": "upper end of the interval that allows for the choice",
 }
 _SHOWN_ELSEWHERE = {"formula", "whom", "monitored", "reference", "caution"}
 

@@ -10,6 +10,9 @@ from sqlalchemy.orm import Session
 from ..details import Details
 from ..domain.checks import CheckState, DataSet
 from ..metrics.catalogue import CATALOGUE
+from ..metrics.catalogue.metric import Compared as ComparedRates
+from ..metrics.choice import interval_for_choice
+from ..metrics.intervals import Interval
 from ..metrics.sides import Disadvantaged
 from ..metrics.statements import JudgedFigure, other_side
 from ..metrics.verdicts import GRAVEST, Verdict
@@ -114,6 +117,13 @@ class WorstGroup:
     carried_forward: bool
     check_id: str
     compared: Compared
+    for_choice: Interval | None = None
+    """Interval that is valid although the figure was chosen from all groups; None where it cannot be computed from counts."""
+
+    @property
+    def chosen_interval(self) -> list[float | None] | None:
+        """Returns both ends of `for_choice`."""
+        return None if self.for_choice is None else [self.for_choice.lower, self.for_choice.upper]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,9 +297,23 @@ def _as_worst(figure: GroupFigure, metric: str, success: Success) -> WorstGroup:
     )
 
 
+def _allow_for_choice(worst: WorstGroup, chosen_from: int) -> WorstGroup:
+    """Returns the figure with the interval that allows for the choice from so many figures of one deployment."""
+    how, sides = CATALOGUE[worst.metric].measure, worst.compared
+    counts = (sides.monitored_favourable, sides.monitored_records, sides.reference_favourable, sides.reference_records)
+    # Balanced figures have resampled intervals, which have no closed form at another level.
+    if worst.value is None or worst.data is not DataSet.PAYLOAD or not isinstance(how, ComparedRates) or None in counts:
+        return worst
+    monitored, of_monitored, reference, of_reference = (float(count or 0) for count in counts)
+    found = interval_for_choice(how.by, (monitored, of_monitored), (reference, of_reference), point=worst.value, chosen_from=chosen_from)
+    return replace(worst, for_choice=found)
+
+
 def _describe(one: OverviewEntry, figures: Sequence[WorstGroup], outlook: Outlook, now: datetime) -> DeploymentOverview:
     """Returns the deployment with its state, the reason and what to do; `figures` are those that it is judged by."""
     worst = min(figures, key=lambda figure: (GRAVEST.index(_verdict(figure)), -figure.beyond), default=None)
+    if worst is not None and len(figures) > 1:
+        worst = _allow_for_choice(worst, len(figures))
     last, success = one.last, one.success
     state = DeploymentState.WAITING
     if one.monitor_version is None:

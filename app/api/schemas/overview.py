@@ -30,6 +30,7 @@ _ENTRY: dict[str, Any] = {
         "reason": None,
         "lower": 0.53,
         "upper": 0.7,
+        "chosen_interval": [0.5, 0.74],
         "n": 412,
         "verdict": "unfair",
         "disadvantaged": "monitored",
@@ -77,6 +78,10 @@ class WorstOut(Out):
     reason: str | None
     lower: float | None = Field(description="Lower end of the 95 % interval.")
     upper: float | None = Field(description="Upper end of the 95 % interval; null next to a value means unbounded.")
+    chosen_interval: list[float | None] | None = Field(
+        description="Both ends of the interval that is valid although the figure was chosen among `groups`; a null end is unbounded. Null"
+        " where there was no choice, and on balanced data."
+    )
     n: int
     verdict: str | None = Field(description=VERDICT)
     disadvantaged: Disadvantaged | None = Field(description=DISADVANTAGED)

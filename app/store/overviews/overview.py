@@ -76,13 +76,15 @@ class OverviewEntry:
 class Compared:
     """Sides of a comparison, and their records that have an outcome; a member that the metric does not keep is None.
 
-    The numbers are of records without their copies. `reference_favourable` is how often the reference group got the favourable outcome.
+    The numbers are of records without their copies. `reference_favourable` and `monitored_favourable` are how often either group got the
+    favourable outcome.
     """
 
     reference: str | None
     monitored_records: int | None
     reference_records: int | None
     reference_favourable: float | None
+    monitored_favourable: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +193,8 @@ _FIGURES = text("""
                AS monitored_records,
            CAST(coalesce(m.details->'reference_own_n', m.details->'reference_original_n', m.details->'reference_n') AS int)
                AS reference_records,
-           CAST(m.details->'reference_favourable' AS float) AS reference_favourable
+           CAST(m.details->'reference_favourable' AS float) AS reference_favourable,
+           CAST(m.details->'monitored_favourable' AS float) AS monitored_favourable
     FROM unnest(CAST(:check_nos AS bigint[]), CAST(:metrics AS text[])) AS wanted(check_no, metric)
     JOIN measurements m ON m.check_no = wanted.check_no AND m.metric = wanted.metric
     WHERE m.scope = 'group' AND m.attribute IS NOT NULL AND m."group" IS NOT NULL
@@ -288,6 +291,7 @@ def group_figures(session: Session, metric_of_check: dict[int, str]) -> list[Gro
                 monitored_records=row.monitored_records,
                 reference_records=row.reference_records,
                 reference_favourable=row.reference_favourable,
+                monitored_favourable=row.monitored_favourable,
             ),
         )
         for row in session.execute(_FIGURES, wanted)

@@ -18,10 +18,12 @@ from app.store.deployments.deployments import Deployments
 from app.store.deployments.monitors import delete_monitor
 from app.store.overviews import overview as stored
 from app.views.causes import Cause
+from app.views.headlines import word_figure
 from app.views.overview import DeploymentOverview, DeploymentState, Overview, OverviewSort, OverviewWanted, overview, place_of
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.heartbeats import let_a_worker_answer
 from tests.builders.statements import counted
+from tests.integration.tracking.worlds import Logged, log, watched
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
 from tests.scenes import HOUR, NOON, PlainSealer, Scene, scene
@@ -312,3 +314,24 @@ def test_the_number_of_statements_does_not_depend_on_the_deployments(several: Sc
         look(several)
 
     assert 0 < len(few) == len(many) <= 5
+
+
+def test_the_furthest_of_several_groups_has_an_interval_that_allows_for_the_choice(database: Database) -> None:
+    several = MonitoredAttribute(feature="sex", monitored=("a", "b", "c"), reference=("male",), threshold=0.8)
+    stage = watched(database, attributes=(several,), metrics=("disparate_impact",))
+    approvals = {"a": 10, "b": 25, "c": 28, "male": 30}
+    log(stage, [Logged(NOON, who, int(no < approved)) for who, approved in approvals.items() for no in range(60)], first_no=1)
+    check = stage.check(NOON, trigger=Trigger.SCHEDULE)
+
+    worst = only(stage).worst
+    headline = next(one for one in check.measurements if one.metric == "disparate_impact" and one.scope == "worst")
+
+    assert worst is not None
+    assert (worst.group, worst.chosen_interval) == ("a", [headline.details.chosen_lower, headline.details.chosen_upper])
+    assert headline.lower is not None
+    assert headline.upper is not None
+    assert headline.details.chosen_lower is not None
+    assert headline.details.chosen_upper is not None
+    assert headline.details.chosen_lower < headline.lower < headline.upper < headline.details.chosen_upper
+    assert word_figure(headline).statements[-1].startswith("Of 3 monitored groups it lies furthest beyond its limits")
+    assert "Allowing for the choice, its interval is" in word_figure(headline).text
