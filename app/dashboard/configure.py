@@ -23,6 +23,7 @@ from ..store.deployments.monitors import monitor_of
 from ..store.mitigation.mitigation import settings_of
 from ..store.records.newest import newest_record
 from ..store.training.training_data import training_summary_of
+from ..tracking.planning import Wanted, plan_from_counts
 from ..training.unclassified import find_unclassified
 from ..views.monitor_warnings import monitor_warnings
 from ..web.access import NowIn, ReadableDeployment, SessionIn
@@ -76,6 +77,7 @@ def configure_page(request: Request, deployment: ReadableDeployment, session: Se
         "text": group_text,
         "outcome_text": outcome_text,
         "titles": {key: metric.title for key, metric in CATALOGUE.items()},
+        "plan": None if monitor is None else plan_from_counts(session, deployment.no, monitor, Wanted(ratio=0.7, chance=0.9)),
         "usual": DEFAULT_METRICS,
         "schedules": list(Schedule),
         "numeric": FieldKind.NUMERIC,

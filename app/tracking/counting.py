@@ -25,7 +25,7 @@ from ..store.evidence.eras import Era, FollowedDeployment
 from ..store.evidence.hours import Cells, CountedHour, CountedPlace
 from ..store.evidence.records import labels_between, records_between
 from ..store.records.window import VALUE_PREFIX, WindowQuery
-from .people import FirstRecords
+from .people import ChoosesRecords
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
@@ -56,7 +56,7 @@ class _Records:
     counts: Mask
 
 
-def count_payload(reader: ArrowReader, followed: Followed, span: Span, people: FirstRecords | None) -> list[CountedHour]:
+def count_payload(reader: ArrowReader, followed: Followed, span: Span, people: ChoosesRecords | None) -> list[CountedHour]:
     """Returns the counts of favourable and all classified records of the span's hours, for each comparison.
 
     Raises:
@@ -69,7 +69,7 @@ def count_payload(reader: ArrowReader, followed: Followed, span: Span, people: F
     return _merge(parts)
 
 
-def count_labels(reader: ArrowReader, followed: Followed, span: Span, people: FirstRecords | None) -> list[CountedHour]:
+def count_labels(reader: ArrowReader, followed: Followed, span: Span, people: ChoosesRecords | None) -> list[CountedHour]:
     """Returns the counts of labels, by prediction, of the span's hours: those that `figures.DEFINITIONS` describes, in its order.
 
     Raises:
@@ -109,7 +109,7 @@ def count_pairs(table: BalancedCells) -> Cells:
     return cells
 
 
-def _read(followed: Followed, fetch: _Fetch, span: Span, people: FirstRecords | None) -> Iterator[_Records]:
+def _read(followed: Followed, fetch: _Fetch, span: Span, people: ChoosesRecords | None) -> Iterator[_Records]:
     """Yields the records of each schema version. A version that lacks a column of the monitor is left out: its records have no group."""
     monitor, person = followed.monitor, followed.monitor.evidence.person
     names = [attribute.feature for attribute in monitor.attributes] + ([] if person is None else [person])

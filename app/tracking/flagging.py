@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 
 from ..clock import HOUR
 from ..domain.checks import DataSet
-from ..evidence.monthly import MonthlyEvidence
 from ..evidence.nulls import Direction
 from ..evidence.selection import FALSE_DISCOVERY_RATE, flag_groups, say_flags
 from ..store.deployments.monitors import monitor_of
@@ -71,6 +70,8 @@ def look_at_month(session: Session, deployment_no: int) -> Look | None:
         watched = metrics[figure.key.place, figure.key.metric]
         monthly = FigureState.decode(figure.state, watched).monthly if figure.state else [None for _ in watched.limits]
         for limit, evidence in zip(watched.limits, monthly, strict=True):
+            # Checks come an hour after the records: in the first hour of a month balanced data may be ahead of the look.
+            has_begun = evidence is not None and evidence.month is not None and evidence.month >= number_month(number_hour(month))
             weighed.append(
                 LookedComparison(
                     figure_id=figure.id,
@@ -80,28 +81,15 @@ def look_at_month(session: Session, deployment_no: int) -> Look | None:
                     metric=figure.key.metric,
                     direction=watched.direction(limit),
                     limit=watched.own_value(limit.value),
-                    e_value=_weigh(evidence, month, month_hours),
+                    e_value=evidence.e_value(month_hours) if evidence is not None and has_begun else 0.0,
                     until=figure.until,
                     is_stale=figure.is_stale,
                 )
             )
-    return _rank(weighed, era.counted_until, month, month_hours)
-
-
-def _weigh(evidence: MonthlyEvidence | None, month: datetime, month_hours: int) -> float:
-    """Returns the e-value in that month; 0 if no hour of it has been added yet."""
-    # Checks come an hour after the records: in the first hour of a month balanced data may be ahead of the look.
-    if evidence is None or evidence.month is None or evidence.month < number_month(number_hour(month)):
-        return 0.0
-    return evidence.e_value(month_hours)
-
-
-def _rank(weighed: Sequence[LookedComparison], at: datetime, month: datetime, month_hours: int) -> Look:
-    e_values = [one.e_value for one in weighed]
-    flagged = len(flag_groups(e_values))
+    flagged = len(flag_groups([one.e_value for one in weighed]))
     comparisons = [
         replace(one, rank=rank, needed=len(weighed) / (FALSE_DISCOVERY_RATE * rank), is_flagged=rank <= flagged)
         for rank, one in enumerate(sorted(weighed, key=lambda one: -one.e_value), 1)
     ]
     words = say_flags(flagged, len(weighed))
-    return Look(at=at, month=month, month_hours=month_hours, flagged=flagged, words=words, comparisons=comparisons)
+    return Look(at=era.counted_until, month=month, month_hours=month_hours, flagged=flagged, words=words, comparisons=comparisons)

@@ -2,6 +2,7 @@
 
 import hashlib
 from datetime import UTC, datetime
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,32 @@ from ..clock import hour_of
 from ..domain.values import canonical
 from ..records.cells import MISSING, stored_cells
 from ..store.evidence.people import Placed, first_records, store_first_records
+
+
+class ChoosesRecords(Protocol):
+    """Chooses the records that count when a column says whose record each is."""
+
+    def choose(self, people: pa.ChunkedArray, rows: pa.Table) -> npt.NDArray[np.bool_]:
+        """Returns which records [records] count; the rows are in the order of the log."""
+
+
+class FirstOfSpan:
+    """Chooses the first record of each person among those that are read; it stores nothing."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+
+    def choose(self, people: pa.ChunkedArray, rows: pa.Table) -> npt.NDArray[np.bool_]:
+        """Returns which records [records] are the first of their person, or have no person."""
+        coded = stored_cells(people).coded()
+        names = [canonical(value) for value in coded.values]
+        is_first = np.zeros(rows.num_rows, dtype=np.bool_)
+        is_first[np.unique(coded.codes, return_index=True)[1]] = True
+        known = np.array([name in self._seen for name in names], dtype=np.bool_)
+        self._seen.update(names)
+        if names:
+            is_first &= ~known[np.maximum(coded.codes, 0)]
+        return np.asarray(is_first | (coded.codes == MISSING))
 
 
 class FirstRecords:

@@ -86,7 +86,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("listPayloadRecords", "readPayloadRecord", "readTrainingData", "measureTrainingData", "listCorrelatedFeatures"),
         *("listChecks", "readCheck", "listCheckViews", "readCheckView", "listMeasurements", "readEvidence", "listEvidenceHours"),
         *("listAttributions", "readAttribution"),
-        "readFlaggedComparisons",
+        *("readFlaggedComparisons", "readEvidencePlan", "planEvidence"),
         *("chartSeries", "chartVolume", "specifyCheckChart", "chartCheck"),
         *("reportCheck", "reportPeriod", "exportCheckMeasurements", "exportMeasurements"),
         *("readMitigation", "listMitigationProfiles", "readMitigationProfile", "listBiasDetectors"),

@@ -16,6 +16,7 @@ DEPLOYMENT = {
     "outputs": {"prediction": "approved"},
     "model_revision": "1",
 }
+TYPE = {"content-type": "application/json"}
 MONITOR = {
     "favourable": [1],
     "unfavourable": [0],
@@ -76,3 +77,40 @@ def test_an_import_is_counted_and_every_hour_of_a_comparison_can_be_read(service
     following = client.get(f"{PATH}/flagged-comparisons", params={"cursor": look["next_cursor"]}).json()
     assert [one["rank"] for one in following["comparisons"]] == list(range(2, look["of"] + 1))
     assert following["next_cursor"] is None
+
+
+def test_a_plan_can_be_read_before_and_after_a_monitor_is_set(service: RunningService) -> None:
+    client, path = service.client, f"{PATH}/plan"
+    client.post("/v1/deployments", json=DEPLOYMENT).raise_for_status()
+    assert client.get(path).status_code == 409
+    assert "so no time can be given" in client.post(path, json=MONITOR).json()["comparisons"][0]["words"]
+
+    start = hour_of(datetime.now(UTC)) - timedelta(hours=10)
+    records = [
+        {
+            "id": f"{hour}-{no}",
+            "features": {"sex": ("female", "male", "male")[no % 3]},
+            "prediction": int(no % 2 > 0),
+            "scored_at": (start + timedelta(hours=hour)).isoformat(),
+        }
+        for hour in range(9)
+        for no in range(30)
+    ]
+    sent = client.post("/v1/deployments/loans/payload-records?historical=true", content=json.dumps({"records": records}), headers=TYPE)
+    assert sent.status_code < 300, sent.text
+    before = client.post(path, json=MONITOR, params={"ratio": 0.5, "chance": 0.8}).json()
+    client.put("/v1/deployments/loans/fairness-monitor", json=MONITOR).raise_for_status()
+    at_once = client.get(path, params={"ratio": 0.5, "chance": 0.8}).json()
+    update_evidence(service.database, grace=timedelta(seconds=0))
+    after = client.get(path, params={"ratio": 0.5, "chance": 0.8}).json()
+
+    assert before == at_once == after
+    (one,) = after["comparisons"]
+    assert (one["monitored_records"], one["reference_records"]) == (90, 180)
+    assert one["hours"] > 0
+    assert (after["ratio"], after["chance"]) == (0.5, 0.8)
+    for query in ({"ratio": 0}, {"ratio": "x"}, {"chance": 0.3}, {"chance": 1}, {"ration": 0.5}):
+        assert client.get(path, params=query).status_code == 422
+        assert client.post(path, params=query, json=MONITOR).status_code == 422
+    wrong = client.post(path, json=MONITOR | {"favourable": [0]}).json()
+    assert wrong["errors"][0]["field"].startswith(("favourable", "unfavourable"))

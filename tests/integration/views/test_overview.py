@@ -1,6 +1,7 @@
 """Where deployments stand: the state of each, what is gravest about it, what to do next, and in which order they come."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,7 +24,6 @@ from app.views.overview import DeploymentOverview, DeploymentState, Overview, Ov
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.heartbeats import let_a_worker_answer
 from tests.builders.statements import counted
-from tests.integration.tracking.worlds import Logged, log, watched
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
 from tests.scenes import HOUR, NOON, PlainSealer, Scene, scene
@@ -318,9 +318,13 @@ def test_the_number_of_statements_does_not_depend_on_the_deployments(several: Sc
 
 def test_the_furthest_of_several_groups_has_an_interval_that_allows_for_the_choice(database: Database) -> None:
     several = MonitoredAttribute(feature="sex", monitored=("a", "b", "c"), reference=("male",), threshold=0.8)
-    stage = watched(database, attributes=(several,), metrics=("disparate_impact",))
+    stage = scene(database, APPLICANT, replace(monitor_of(several), metrics=("disparate_impact",)), endpoint=None)
+    let_a_worker_answer(database)
     approvals = {"a": 10, "b": 25, "c": 28, "male": 30}
-    log(stage, [Logged(NOON, who, int(no < approved)) for who, approved in approvals.items() for no in range(60)], first_no=1)
+    decided = RuleScorer().predict(["sex", "income"], [("male", 90_000), ("female", 20_000)])
+    (yes, chance), (no, _) = decided
+    rows = [(who, yes if place < approved else no) for who, approved in approvals.items() for place in range(60)]
+    stage.log([{"sex": who, "income": 1, "age": 30, "prediction": given, "probability": chance} for who, given in rows], NOON)
     check = stage.check(NOON, trigger=Trigger.SCHEDULE)
 
     worst = only(stage).worst

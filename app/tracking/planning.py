@@ -1,0 +1,218 @@
+"""Planning: after how many records and hours a given disparate impact would be found, at the traffic of the last days."""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from ..clock import HOUR
+from ..domain.checks import DataSet, Span
+from ..domain.monitors import Monitor
+from ..evidence.nulls import Direction, Limit
+from ..evidence.planning import Traffic, expect_delay_within
+from ..store.database.arrow import ArrowReader
+from ..store.evidence.eras import Era, find_era, followed_deployment
+from ..store.evidence.hours import Cells, CountedPlace, count_records, hours_between, next_record_hour
+from .counting import Followed, count_payload
+from .figures import WatchedMetric, watched_metrics
+from .looking import RECENT_HOURS
+from .people import FirstOfSpan
+
+MOST_RECORDS = 20_000
+"""Max records that are read to estimate the traffic before a monitor has counts; of more, those of the newest hours."""
+
+PLANNED = "disparate_impact"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The disparate impact that is to be found, and with which probability."""
+
+    ratio: float
+    chance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Favourable and all records of one group."""
+
+    favourable: int
+    records: int
+
+    def __add__(self, other: "Counted") -> "Counted":
+        return Counted(self.favourable + other.favourable, self.records + other.records)
+
+
+NOTHING = Counted(0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedComparison:
+    """Plan of one group: the counts of the last days that it assumes, and the hours and records that suffice.
+
+    `group` is None where no monitored group has records. `hours` and `records` (of both sides) are None where no time can be given;
+    `words` then say why. `limit` is the one that such a ratio is beyond, None if there is none.
+    """
+
+    attribute: str
+    group: str | None
+    direction: Direction | None
+    limit: float | None
+    monitored: Counted
+    reference: Counted
+    hours: int | None = None
+    records: int | None = None
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidencePlan:
+    """Plan of a monitor. `span` are the hours whose traffic it assumes; None if nothing was logged in the last days.
+
+    `shared_by` comparisons share the budget of false alarms.
+    """
+
+    span: Span | None
+    shared_by: int
+    threshold: float
+    comparisons: Sequence[PlannedComparison]
+
+    @property
+    def hours(self) -> int:
+        """The number of hours of the span."""
+        return 0 if self.span is None else (self.span.end - self.span.start) // HOUR
+
+
+@dataclass(frozen=True, slots=True)
+class _Traffic:
+    """Counts of each comparison of the monitor in a span, by label and role of the groups."""
+
+    span: Span | None
+    groups: Mapping[str, Mapping[tuple[str, str], Counted]]
+
+
+def plan_from_counts(session: Session, deployment_no: int, monitor: Monitor, wanted: Wanted) -> EvidencePlan | None:
+    """Returns the plan from the hours that are counted for the monitor's evidence; None if none is yet."""
+    era = find_era(session, deployment_no, monitor.version, followed_deployment(session, deployment_no).model_revision)
+    if era is None or era.counted_until is None:
+        return None
+    span = Span(start=era.counted_until - RECENT_HOURS * HOUR, end=era.counted_until)
+    counted = {
+        watched.comparison.label: hours_between(session, era.no, CountedPlace(DataSet.PAYLOAD, watched.comparison.label), span)
+        for watched in _planned(monitor)
+    }
+    return _plan(monitor, _sum(counted, span), wanted)
+
+
+def plan_from_records(
+    session: Session, reader: ArrowReader, deployment_no: int, monitor: Monitor, *, wanted: Wanted, until: datetime
+) -> EvidencePlan:
+    """Returns the plan from the records of the last days before `until`, for a monitor that need not be stored.
+
+    Raises:
+        InvalidInput: the monitor cannot be applied to what was logged.
+    """
+    deployment = followed_deployment(session, deployment_no)
+    span = Span(start=until - RECENT_HOURS * HOUR, end=until)
+    found = next_record_hour(session, deployment_no, span)
+    if found is None:
+        return _plan(monitor, _Traffic(None, {}), wanted)
+    span = Span(start=found, end=until)
+    records = count_records(session, deployment_no, span)
+    if records > MOST_RECORDS:
+        hours = max(1, (span.end - span.start) // HOUR * MOST_RECORDS // records)
+        span = Span(start=until - hours * HOUR, end=until)
+    # Every hour of the present model revision counts.
+    era = Era(
+        no=0,
+        monitor_version=0,
+        model_revision=deployment.model_revision,
+        starts_at=None,
+        counted_until=None,
+        labels_until=None,
+        late_labels=0,
+        problem=None,
+    )
+    people = None if monitor.evidence.person is None else FirstOfSpan()
+    counted: dict[str, dict[datetime, Cells]] = defaultdict(dict)
+    for one in count_payload(reader, Followed(deployment, monitor, era), span, people):
+        counted[one.place.attribute][one.hour] = one.cells
+    return _plan(monitor, _sum(counted, span), wanted)
+
+
+def _planned(monitor: Monitor) -> list[WatchedMetric]:
+    return [one for one in watched_metrics(monitor) if one.definition.data is DataSet.PAYLOAD and one.definition.metric == PLANNED]
+
+
+def _sum(counted: Mapping[str, Mapping[datetime, Cells]], span: Span) -> _Traffic:
+    """Returns the sums over the span, which begins with its first hour that has counts."""
+    first = min((hour for hours in counted.values() for hour in hours), default=None)
+    if first is None:
+        return _Traffic(None, {})
+    groups: dict[str, dict[tuple[str, str], Counted]] = {}
+    for label, hours in counted.items():
+        sums = groups.setdefault(label, {})
+        for cells in hours.values():
+            for group, role, favourable, records in cells:
+                sums[group, role] = sums.get((group, role), NOTHING) + Counted(favourable, records)
+    return _Traffic(Span(start=first, end=span.end), groups)
+
+
+def _plan(monitor: Monitor, traffic: _Traffic, wanted: Wanted) -> EvidencePlan:
+    monitored = {label: [key for key in groups if key[1] == "monitored"] for label, groups in traffic.groups.items()}
+    # Every metric of a group that evidence can be collected on has its part of the budget, whether labels and checks exist yet or not.
+    shared_by = sum(len(one.limits) * len(monitored.get(one.comparison.label, ())) for one in watched_metrics(monitor))
+    threshold = float(monitor.evidence.false_alarm_hours * max(shared_by, 1))
+    comparisons = []
+    for watched in _planned(monitor):
+        label = watched.comparison.label
+        groups = traffic.groups.get(label, {})
+        reference = sum((count for (_, role), count in groups.items() if role == "reference"), NOTHING)
+        beyond = (
+            one for one in watched.limits if (wanted.ratio < one.value if one.direction is Direction.BELOW else wanted.ratio > one.value)
+        )
+        limit = next(beyond, None)
+        for key in monitored.get(label) or [(None, "")]:
+            one = PlannedComparison(
+                attribute=label,
+                group=key[0],
+                direction=None if limit is None else limit.direction,
+                limit=None if limit is None else limit.value,
+                monitored=groups.get((str(key[0]), key[1]), NOTHING),
+                reference=reference,
+            )
+            comparisons.append(_describe(one, limit, traffic.span, wanted, threshold))
+    return EvidencePlan(span=traffic.span, shared_by=shared_by, threshold=threshold, comparisons=comparisons)
+
+
+def _describe(one: PlannedComparison, limit: Limit | None, span: Span | None, wanted: Wanted, threshold: float) -> PlannedComparison:
+    """Returns the comparison with its hours and records, or the reason why there are none."""
+    figure = f"A disparate impact of {wanted.ratio:g}"
+    if limit is None:
+        return replace(one, words=f"{figure} is not beyond a limit that is set, so no alarm would be raised.")
+    lacking = "monitored" if not one.monitored.records else "reference" if not one.reference.records else None
+    if lacking is not None or span is None:
+        side = "a monitored group" if one.group is None else one.group if lacking == "monitored" else "the reference group"
+        return replace(one, words=f"No record of {side} was logged in the last {RECENT_HOURS} hours, so no time can be given.")
+    rate = (one.reference.favourable + 0.5) / (one.reference.records + 1)
+    if not one.reference.favourable:
+        return replace(
+            one, words=f"No record of the reference group was favourable in the last {RECENT_HOURS} hours, so no time can be given."
+        )
+    if wanted.ratio * rate >= 1:
+        return replace(one, words=f"{figure} is impossible: {rate:.0%} of the reference records are favourable.".replace("%", " %"))
+    hours = (span.end - span.start) // HOUR
+    traffic = Traffic(one.monitored.records / hours, one.reference.records / hours, rate)
+    needed = expect_delay_within(limit, traffic, wanted.ratio * rate, threshold, probability=wanted.chance)
+    if needed is None:
+        return replace(
+            one, words=f"{figure} is so close to the limit of {limit.value:g}, or the traffic so small, that no time can be given."
+        )
+    records = math.ceil(needed * (traffic.monitored + traffic.reference))
+    noun, times = ("record" if records == 1 else "records"), ("hour" if needed == 1 else "hours")
+    amount = f"{records:,} {noun}, {needed:,} {times} at this traffic"
+    words = f"{figure} would be found with {wanted.chance * 100:g} % probability after about {amount}."
+    return replace(one, hours=needed, records=records, words=words)
