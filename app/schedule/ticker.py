@@ -14,14 +14,14 @@ from ..store.alerts.notifications import forget_old
 from ..store.checks.checks import current_time
 from ..store.database.engine import Database
 from ..store.database.partitions import ensure_coming_months
-from . import alerting, evidence
+from . import alerting, evidence, subgroups
 from .due import queue_due_attributions, queue_due_checks
 from .heartbeat import beat
 
 SECOND = 35
 """Second of each minute at which the ticker runs: a little after an hour's check has become due."""
 
-JOBS = 5
+JOBS = 6
 """Max jobs that the ticker runs at the same time, each with a connection."""
 
 log = structlog.get_logger(__name__)
@@ -35,6 +35,7 @@ def start_ticker(database: Database, *, worker_id: str) -> BackgroundScheduler:
     scheduler.add_job(alerting.look_for_ended_checks, IntervalTrigger(seconds=alerting.SECONDS_BETWEEN_LOOKS), (database,))
     scheduler.add_job(alerting.look_at_the_clock, CronTrigger(second=alerting.SECOND, timezone="UTC"), (database,))
     scheduler.add_job(evidence.look_for_evidence, IntervalTrigger(seconds=evidence.SECONDS_BETWEEN_LOOKS), (database,))
+    scheduler.add_job(subgroups.look_for_scans, IntervalTrigger(seconds=subgroups.SECONDS_BETWEEN_LOOKS), (database,))
     scheduler.start()
     return scheduler
 

@@ -125,10 +125,11 @@ def _read(followed: Followed, fetch: _Fetch, span: Span, people: ChoosesRecords 
         counts = np.ones(rows.num_rows, dtype=np.bool_)
         if people is not None and person is not None:
             counts = people.choose(values[person], rows)
-        yield _Records(rows, read, _number_hours(rows["logged_at"], span), counts)
+        yield _Records(rows, read, number_hours(rows["logged_at"], span), counts)
 
 
-def _number_hours(times: pa.ChunkedArray, span: Span) -> npt.NDArray[np.int64]:
+def number_hours(times: pa.ChunkedArray, span: Span) -> npt.NDArray[np.int64]:
+    """Returns the number of each record's hour, counted from the start of the span."""
     microseconds = times.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).to_numpy()
     start = int(span.start.timestamp()) * 1_000_000
     numbers: npt.NDArray[np.int64] = (microseconds - start) // 3_600_000_000

@@ -46,6 +46,7 @@ from ..store.records.window import match_pending_feedback
 from .counting import Followed, count_labels, count_pairs, count_payload
 from .people import FirstRecords
 from .settling import settle_figures, take_forward
+from .subgroups.following import count_candidates, settle_candidates
 
 MOST_HOURS = 24
 """Max hours that one transaction counts."""
@@ -163,6 +164,7 @@ class _Step:
         self._count(DataSet.PAYLOAD, Span(start=span.start, end=min(span.end, counted_until)), is_again=True)
         self._count(DataSet.FEEDBACK, Span(start=span.start, end=min(span.end, labels_until)), is_again=True)
         self._count_balanced(span)
+        settle_candidates(self._session, self._followed, counted_until, changed=span)
         forget_changes(self._session, [no for no, hour in zip(notes.nos, notes.of, strict=True) if hour < span.end])
         return True
 
@@ -184,6 +186,7 @@ class _Step:
         late = count_late_labels(self._session, no, Span(start=start, end=until), self._followed.horizon)
         note_late_labels(self._session, era.no, late)
         note_progress(self._session, era.no, counted_until=until, problem=None)
+        settle_candidates(self._session, self._followed, until)
         return True
 
     def _count_new_labels(self) -> bool:
@@ -219,6 +222,9 @@ class _Step:
         people = FirstRecords(self._session, self._era.no, remembers=is_payload) if has_people else None
         with arrow_reader(self._database) as reader:
             counted = (count_payload if is_payload else count_labels)(reader, self._followed, span, people)
+            if is_payload:
+                first = FirstRecords(self._session, self._era.no, remembers=False) if has_people else None
+                count_candidates(self._session, reader, self._followed, span, first)
         if people is not None:
             # These hours were counted with a record that has turned out not to be its person's first.
             note_changed_hours(self._session, self._followed.deployment.no, sorted(people.displaced))

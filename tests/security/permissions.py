@@ -87,6 +87,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("listChecks", "readCheck", "listCheckViews", "readCheckView", "listMeasurements", "readEvidence", "listEvidenceHours"),
         *("listAttributions", "readAttribution"),
         *("readFlaggedComparisons", "readEvidencePlan", "planEvidence"),
+        *("listSubgroupScans", "readSubgroupScan", "listSubgroupCandidates", "readSubgroupScanSettings"),
         *("chartSeries", "chartVolume", "specifyCheckChart", "chartCheck"),
         *("reportCheck", "reportPeriod", "exportCheckMeasurements", "exportMeasurements"),
         *("readMitigation", "listMitigationProfiles", "readMitigationProfile", "listBiasDetectors"),
@@ -95,6 +96,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
     Rule(Needed.MANAGE, Reach.DEPLOYMENT): (
         *("changeDeployment", "deleteDeployment", "putFairnessMonitor", "deleteFairnessMonitor", "watchBothSides"),
         *("acceptRecommendedMonitors", "putTrainingData", "deleteTrainingData", "requestCheck", "cancelCheck", "requestAttribution"),
+        *("requestSubgroupScan", "putSubgroupScanSettings"),
         *("putMitigation", "fitMitigationProfile", "putAlertRule", "deleteAlertRule", "sendOpenAlertsOfRule", "testEndpoint"),
     ),
     Rule(Needed.MANAGE, Reach.SEEN): ("acknowledgeAlert",),

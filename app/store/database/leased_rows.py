@@ -13,9 +13,9 @@ from sqlalchemy import func, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ...errors import LeaseLost
-from ..tables import AttributionRow, CheckRow, NotificationRow
+from ..tables import AttributionRow, CheckRow, NotificationRow, SubgroupScanRow
 
-LeasedTable: TypeAlias = type[CheckRow] | type[AttributionRow] | type[NotificationRow]
+LeasedTable: TypeAlias = type[CheckRow] | type[AttributionRow] | type[NotificationRow] | type[SubgroupScanRow]
 
 Column = TypeVar("Column")
 

@@ -48,6 +48,11 @@ def try_lock_evidence(session: Session, deployment_no: int) -> bool:
     return bool(session.scalar(text("SELECT pg_try_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no}))
 
 
+def lock_evidence(session: Session, deployment_no: int) -> None:
+    """Locks the evidence of the deployment until the transaction ends, once no other process updates it."""
+    session.execute(text("SELECT pg_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no})
+
+
 def deployments_to_follow(session: Session, *, latest: datetime) -> list[int]:
     """Returns the deployments with a monitor that have changed hours, or hours before `latest` that were not counted yet."""
     is_counted = and_(

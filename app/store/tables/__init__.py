@@ -12,6 +12,7 @@ from .mitigation import BiasDetectorRow, FlaggedRecordRow, MitigationProfileRow,
 from .monitors import MonitorRow
 from .payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow
 from .people import ActivityRow, SessionRow, UserRow
+from .subgroups import SubgroupCandidateRow, SubgroupHourRow, SubgroupScanRow, SubgroupSettingsRow
 from .training_data import TrainingCorrelationRow, TrainingDataRow, TrainingDistributionRow, TrainingTableRow
 from .workers import ListenerRow, WorkerRow
 
@@ -49,6 +50,10 @@ __all__ = [
     "PayloadRecordRow",
     "Row",
     "SessionRow",
+    "SubgroupCandidateRow",
+    "SubgroupHourRow",
+    "SubgroupScanRow",
+    "SubgroupSettingsRow",
     "TrainingCorrelationRow",
     "TrainingDataRow",
     "TrainingDistributionRow",

@@ -1,0 +1,32 @@
+"""Runs the scans for subgroups that were requested, and queues those of the night. Runs next to the checks, never within one."""
+
+import uuid
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from ..errors import LeaseLost, Unavailable
+from ..store.database.engine import Database
+from ..store.subgroups.scans import queue_nightly_scans
+from ..tracking.subgroups.requests import NIGHTLY_AT, SCANNED_HOURS
+from ..tracking.subgroups.scanning import run_next_scan
+
+SECONDS_BETWEEN_LOOKS = 10
+"""Max seconds between the request of a scan and its start, while no other scan runs here."""
+
+log = structlog.get_logger(__name__)
+
+
+def look_for_scans(database: Database) -> None:
+    """Queues the scans of the night and runs all that are queued. If the database is away, the next call tries again."""
+    try:
+        with database.transaction() as session:
+            queue_nightly_scans(session, hours=SCANNED_HOURS, at=NIGHTLY_AT)
+        while run_next_scan(database, token=str(uuid.uuid4())):
+            log.info("subgroups_scanned")
+    except LeaseLost as error:
+        log.warning("subgroup_scan_lost", error=str(error))
+    except (Unavailable, SQLAlchemyError) as error:
+        log.warning("subgroup_scan_delayed", error=str(error))
+    except Exception:  # a bug met by one scan must not end the ticker's job: logged, and tried again when the lease has run out
+        log.exception("subgroup_scan_broke")

@@ -1,0 +1,172 @@
+"""Scans for subgroups: settings, the queue, and results."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import func, select, text, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from ...errors import NotFound
+from ..database.leased_rows import HeldRow, lease_row, write_held
+from ..tables import SubgroupScanRow, SubgroupSettingsRow
+
+_IF_LOST = "The scan's lease ran out: another worker may own it."
+
+_QUEUE_NIGHTLY = text("""
+    INSERT INTO subgroup_scans (id, deployment_no, state, features, hours, "limit", created_by, claimable_at, attempts)
+    SELECT gen_random_uuid()::text, s.deployment_no, 'queued', s.features, :hours, s."limit", 'schedule', now(), 0
+    FROM subgroup_settings s JOIN monitors m ON m.deployment_no = s.deployment_no
+    WHERE s.nightly AND now() >= date_trunc('day', now(), 'UTC') + make_interval(hours => :at)
+      AND NOT EXISTS (SELECT FROM subgroup_scans n WHERE n.deployment_no = s.deployment_no AND n.created_by = 'schedule'
+                      AND n.created_at >= date_trunc('day', now(), 'UTC'))
+    ON CONFLICT (deployment_no) WHERE claimable_at IS NOT NULL DO NOTHING
+""")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubgroupSettings:
+    """Settings of a deployment's scans. `features` None: those that are chosen by default."""
+
+    nightly: bool = False
+    features: tuple[str, ...] | None = None
+    limit: float = 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubgroupScan:
+    """One scan; see `SubgroupScanRow`."""
+
+    no: int
+    id: str
+    deployment_no: int
+    state: str
+    features: list[str] | None
+    hours: int
+    limit: float
+    created_by: str
+    created_at: datetime
+    finished_at: datetime | None
+    attempts: int
+    lease_token: str | None
+    reason: str | None
+    span_start: datetime | None
+    span_end: datetime | None
+    bins: list[Any] | None
+    result: dict[str, Any] | None
+    candidate_no: int | None
+
+
+def subgroup_settings_of(session: Session, deployment_no: int) -> SubgroupSettings:
+    """Returns the settings of the deployment's scans."""
+    row = session.get(SubgroupSettingsRow, deployment_no, populate_existing=True)
+    if row is None:
+        return SubgroupSettings()
+    return SubgroupSettings(nightly=row.nightly, features=None if row.features is None else tuple(row.features), limit=row.limit)
+
+
+def put_subgroup_settings(session: Session, deployment_no: int, settings: SubgroupSettings) -> None:
+    """Stores the settings in the place of those that were stored."""
+    values = {
+        "nightly": settings.nightly,
+        "features": None if settings.features is None else list(settings.features),
+        "limit": settings.limit,
+        "updated_at": func.now(),
+    }
+    stored = insert(SubgroupSettingsRow).values(deployment_no=deployment_no, **values)
+    session.execute(stored.on_conflict_do_update(index_elements=["deployment_no"], set_=values))
+    session.expire_all()
+
+
+def queue_scan(session: Session, deployment_no: int, settings: SubgroupSettings, *, hours: int, requested_by: str) -> SubgroupScan:
+    """Queues a scan; if one of the deployment is open already, that one stays and is returned."""
+    row = {
+        "id": str(uuid.uuid4()),
+        "deployment_no": deployment_no,
+        "state": "queued",
+        "features": None if settings.features is None else list(settings.features),
+        "hours": hours,
+        "limit": settings.limit,
+        "created_by": requested_by,
+        "claimable_at": func.now(),
+        "attempts": 0,
+    }
+    is_open = SubgroupScanRow.claimable_at.is_not(None)
+    session.execute(insert(SubgroupScanRow).values(row).on_conflict_do_nothing(index_elements=["deployment_no"], index_where=is_open))
+    found = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no, is_open)
+    return _scan(session.scalars(found.execution_options(populate_existing=True)).one())
+
+
+def queue_nightly_scans(session: Session, *, hours: int, at: int) -> None:
+    """Queues today's scan of each deployment that wants one, once it is `at` o'clock (UTC)."""
+    session.execute(_QUEUE_NIGHTLY, {"hours": hours, "at": at})
+
+
+def claim_scan(session: Session, *, token: str, lease: timedelta, max_attempts: int, if_abandoned: str) -> SubgroupScan | None:
+    """Takes the next scan for the holder of `token`; None when nothing is to be done. Scans without attempts left end as failed."""
+    due = SubgroupScanRow.claimable_at <= func.now()
+    over = {"state": "failed", "reason": if_abandoned, "claimable_at": None, "lease_token": None, "finished_at": func.now()}
+    ended = update(SubgroupScanRow).where(due, SubgroupScanRow.attempts >= max_attempts).values(over)
+    session.execute(ended.execution_options(synchronize_session=False))
+    no = session.scalar(select(SubgroupScanRow.no).where(due).order_by(SubgroupScanRow.no).limit(1).with_for_update(skip_locked=True))
+    if no is None:
+        return None
+    lease_row(session, SubgroupScanRow, no, token=token, lease=lease, state="running")
+    return _scan(session.get_one(SubgroupScanRow, no, populate_existing=True))
+
+
+def end_scan(session: Session, scan: SubgroupScan, **values: Any) -> None:  # noqa: ANN401 - columns of the row
+    """Ends the scan with these members of its row.
+
+    Raises:
+        LeaseLost: another worker may own it; nothing was written.
+    """
+    held = HeldRow(table=SubgroupScanRow, no=scan.no, token=scan.lease_token, if_lost=_IF_LOST)
+    ended = {"claimable_at": None, "lease_token": None, "finished_at": func.now(), **values}
+    write_held(session, held, ended, SubgroupScanRow.no)
+
+
+def give_back_scan(session: Session, scan: SubgroupScan) -> None:
+    """Makes the scan claimable again at once; the attempt does not count.
+
+    Raises:
+        LeaseLost: another worker may own it; nothing was written.
+    """
+    held = HeldRow(table=SubgroupScanRow, no=scan.no, token=scan.lease_token, if_lost=_IF_LOST)
+    values = {"state": "queued", "claimable_at": func.now(), "lease_token": None, "attempts": SubgroupScanRow.attempts - 1}
+    write_held(session, held, values, SubgroupScanRow.no)
+
+
+def scans_of(session: Session, deployment_no: int, *, before_no: int | None, limit: int) -> Sequence[SubgroupScan]:
+    """Returns the deployment's scans, newest first, at most `limit` before the one of that number."""
+    wanted = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no)
+    if before_no is not None:
+        wanted = wanted.where(SubgroupScanRow.no < before_no)
+    rows = session.scalars(wanted.order_by(SubgroupScanRow.no.desc()).limit(limit).execution_options(populate_existing=True))
+    return [_scan(row) for row in rows]
+
+
+def get_scan(session: Session, deployment_no: int, scan_id: str) -> SubgroupScan:
+    """Returns the scan of that id.
+
+    Raises:
+        NotFound: the deployment has none.
+    """
+    wanted = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no, SubgroupScanRow.id == scan_id)
+    row = session.scalars(wanted.execution_options(populate_existing=True)).one_or_none()
+    if row is None:
+        raise NotFound("subgroup scan", scan_id)
+    return _scan(row)
+
+
+def last_bins(session: Session, deployment_no: int) -> list[Any]:
+    """Returns the bins of the deployment's newest scan that has some; empty without one."""
+    wanted = select(SubgroupScanRow.bins).where(SubgroupScanRow.deployment_no == deployment_no, SubgroupScanRow.bins.is_not(None))
+    return session.scalar(wanted.order_by(SubgroupScanRow.no.desc()).limit(1)) or []
+
+
+def _scan(row: SubgroupScanRow) -> SubgroupScan:
+    return SubgroupScan(**{name: getattr(row, name) for name in SubgroupScan.__dataclass_fields__})

@@ -1,0 +1,93 @@
+"""Subgroups that nobody listed: scans, the candidates they found, and the hours by which a candidate is confirmed."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey, Identity, Index, UniqueConstraint, func, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from .base import Json, Row
+
+
+class SubgroupSettingsRow(Row):
+    """Settings of a deployment's scans; without a row the defaults apply. `features` NULL: those that are chosen by default."""
+
+    __tablename__ = "subgroup_settings"
+
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    nightly: Mapped[bool]
+    features: Mapped[list[Any] | None] = mapped_column(Json)
+    limit: Mapped[float]
+    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class SubgroupScanRow(Row):
+    """One scan, from queued to its end. `claimable_at` is when a worker may take it (again); NULL once it is over.
+
+    The unique index keeps one scan of a deployment open at a time. `bins` are the values that the features were divided into, `result`
+    the numbers of the scan; both are written in one transaction with its end, and with the candidate it found.
+    """
+
+    __tablename__ = "subgroup_scans"
+    __table_args__ = (
+        Index("subgroup_scans_deployment_no_no_idx", "deployment_no", "no"),
+        Index("subgroup_scans_one_open_idx", "deployment_no", unique=True, postgresql_where=text("claimable_at IS NOT NULL")),
+    )
+
+    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[str] = mapped_column(unique=True)
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))
+    state: Mapped[str]
+    features: Mapped[list[Any] | None] = mapped_column(Json)
+    hours: Mapped[int]
+    limit: Mapped[float]
+    created_by: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    finished_at: Mapped[datetime | None]
+    claimable_at: Mapped[datetime | None]
+    attempts: Mapped[int]
+    lease_token: Mapped[str | None]
+    reason: Mapped[str | None]
+    span_start: Mapped[datetime | None]
+    span_end: Mapped[datetime | None]
+    bins: Mapped[list[Any] | None] = mapped_column(Json)
+    result: Mapped[dict[str, Any] | None]
+    candidate_no: Mapped[int | None] = mapped_column(BigInteger)
+
+
+class SubgroupCandidateRow(Row):
+    """One subgroup that a scan found, under its number, which is never used again.
+
+    `bins`, `values` (of each feature the positions of its values, or null for all), `limit` and `born_at` never change. The other members
+    are its state after the hours before `until`. It is followed as long as its era lasts.
+    """
+
+    __tablename__ = "subgroup_candidates"
+    __table_args__ = (UniqueConstraint("deployment_no", "number", name="subgroup_candidates_key"),)
+
+    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))
+    number: Mapped[int]
+    scan_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("subgroup_scans.no", ondelete="CASCADE"), index=True)
+    era_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), index=True)
+    bins: Mapped[list[Any]] = mapped_column(Json)
+    values: Mapped[list[Any]] = mapped_column(Json)
+    limit: Mapped[float]
+    born_at: Mapped[datetime]
+    state: Mapped[str]
+    log_evidence: Mapped[float]
+    confirmed_at: Mapped[datetime | None]
+    until: Mapped[datetime]
+
+
+class SubgroupHourRow(Row):
+    """Counts of one hour's own records inside a candidate's subgroup, and of all others; hours without records have no row."""
+
+    __tablename__ = "subgroup_hours"
+
+    candidate_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("subgroup_candidates.no", ondelete="CASCADE"), primary_key=True)
+    hour: Mapped[datetime] = mapped_column(primary_key=True)
+    inside_favourable: Mapped[int] = mapped_column(BigInteger)
+    inside_records: Mapped[int] = mapped_column(BigInteger)
+    others_favourable: Mapped[int] = mapped_column(BigInteger)
+    others_records: Mapped[int] = mapped_column(BigInteger)

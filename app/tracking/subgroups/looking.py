@@ -1,0 +1,126 @@
+"""Scans and candidates in words and numbers, as they are shown: never with counts of fewer than ten records."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from ...clock import HOUR
+from ...domain.checks import Span
+from ...scan.confirming import EXPIRY_HOURS, Candidate
+from ...scan.search import MIN_RECORDS
+from ...store.subgroups.candidates import StoredCandidate, candidate_numbers, page_of_candidates, subgroup_hours_of
+from ...store.subgroups.scans import SubgroupScan
+from .binning import Bins
+from .following import limit_of, subgroup_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownCandidate:
+    """One candidate. `values` are those that belong to the subgroup, by feature; other features do not restrict it.
+
+    The counts are those of its scan. `later_records` are the records of the subgroup after it, None while there are fewer than
+    `MIN_RECORDS`. `log_evidence` and `log_threshold` are natural logarithms of factors.
+    """
+
+    number: int
+    scan_id: str
+    state: str
+    values: Mapping[str, Sequence[str]]
+    limit: float
+    records: int
+    favourable: int
+    others_records: int
+    others_favourable: int
+    p_value: float
+    subsets: int
+    found_at: datetime
+    expires_at: datetime
+    confirmed_at: datetime | None
+    until: datetime
+    log_evidence: float
+    log_threshold: float
+    later_records: int | None
+    words: str
+
+
+def look_at_candidates(session: Session, deployment_no: int, *, after_number: int, limit: int) -> list[ShownCandidate]:
+    """Returns at most `limit` of the deployment's candidates after that number, by number."""
+    found = []
+    for one in page_of_candidates(session, deployment_no, after_number=after_number, limit=limit):
+        later = sum(hour.inside_records for hour in subgroup_hours_of(session, one.no, Span(start=one.born_at, end=one.until)))
+        result = one.result
+        found.append(
+            ShownCandidate(
+                number=one.number,
+                scan_id=one.scan_id,
+                state=one.state,
+                values=_name_values(one),
+                limit=one.limit,
+                records=result["inside_records"],
+                favourable=result["inside_favourable"],
+                others_records=result["others_records"],
+                others_favourable=result["others_favourable"],
+                p_value=result["p_value"],
+                subsets=result["subsets"],
+                found_at=one.born_at,
+                expires_at=one.born_at + EXPIRY_HOURS * HOUR,
+                confirmed_at=one.confirmed_at,
+                until=one.until,
+                log_evidence=one.log_evidence,
+                log_threshold=Candidate(one.number, subgroup_of(one.values), limit_of(one), 0).log_threshold,
+                later_records=later if later >= MIN_RECORDS else None,
+                words=_say_candidate(one),
+            )
+        )
+    return found
+
+
+def say_scan(scan: SubgroupScan, numbers: Mapping[int, int]) -> str:
+    """Returns the scan in words. `numbers` are those of candidates by their rows."""
+    if scan.state == "queued":
+        return "The scan waits for a worker."
+    if scan.state == "running":
+        return "The scan is running."
+    if scan.result is None or scan.bins is None:
+        return scan.reason or "The scan failed."
+    features = [one["feature"] for one in scan.bins]
+    subsets, records = scan.result["subsets"], scan.result["records"]
+    searched = f"{subsets:,} {'subgroup' if subsets == 1 else 'subgroups'} by {', '.join(features)} searched in {records:,} records"
+    if scan.features is not None and len(features) < len(scan.features):
+        searched += f" (too many combinations of values: left out {', '.join(scan.features[len(features) :])})"
+    if scan.candidate_no is None:
+        return f"{searched}. None falls short by more than chance explains (p = {scan.result['p_value']:.3f})."
+    number = numbers.get(scan.candidate_no)
+    return f"{searched}. One falls short by more than chance explains (p = {scan.result['p_value']:.3f}): candidate {number}."
+
+
+def candidate_numbers_of(session: Session, scans: Sequence[SubgroupScan]) -> Mapping[int, int]:
+    """Returns the candidate's number by its row, for those that these scans found."""
+    return candidate_numbers(session, [scan.candidate_no for scan in scans if scan.candidate_no is not None])
+
+
+def _name_values(one: StoredCandidate) -> dict[str, Sequence[str]]:
+    bins = [Bins.from_json(stored) for stored in one.bins]
+    chosen = zip(bins, one.values, strict=True)
+    return {each.feature: [each.labels[place] for place in places] for each, places in chosen if places is not None}
+
+
+def _say_candidate(one: StoredCandidate) -> str:
+    """Returns the candidate in words: what was searched, what was found, and whether later hours confirm it."""
+    result = one.result
+    named = "; ".join(f"{feature} {' or '.join(labels)}" for feature, labels in _name_values(one).items())
+    rate, others = (result[f"{side}_favourable"] / result[f"{side}_records"] for side in ("inside", "others"))
+    found = (
+        f"Candidate {one.number}, the one of {result['subsets']:,} subgroups that falls short most: {named}."
+        f" {rate:.1%} of {result['inside_records']:,} records are favourable, of the others {others:.1%} (p = {result['p_value']:.3f})."
+    ).replace("%", " %")
+    if one.state == "confirmed" and one.confirmed_at is not None:
+        return (
+            f"{found} Confirmed at {one.confirmed_at:%Y-%m-%d %H:%M}: the hours after the scan show that its favourable rate is less than"
+            f" {one.limit:g} times that of the others."
+        )
+    if one.state == "expired":
+        return f"{found} It expired: later hours did not confirm it within {EXPIRY_HOURS // 24} days."
+    return f"{found} It is only a candidate until later hours confirm it."

@@ -1,0 +1,48 @@
+"""Records with the features that scans and candidates ask for: those that count, each once."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ...domain.checks import Span
+from ...domain.outcomes import Outcome
+from ...records.outcomes import outcome_codes
+from ...store.database.arrow import ArrowReader
+from ...store.evidence.records import records_between
+from ...store.records.window import VALUE_PREFIX, WindowQuery
+from ..counting import Followed, number_hours
+from ..people import ChoosesRecords
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureRecords:
+    """Records that count [N]: their `columns` by name, whether each is favourable, and its hour, counted from the start of the span."""
+
+    columns: Mapping[str, pa.ChunkedArray]
+    favourable: npt.NDArray[np.bool_]
+    hours: npt.NDArray[np.int64]
+
+
+def read_features(
+    reader: ArrowReader, followed: Followed, names: Sequence[str], span: Span, people: ChoosesRecords | None
+) -> Iterator[FeatureRecords]:
+    """Yields the records of each schema version that has all these columns: classified, and with a person's column each person's first."""
+    person = followed.monitor.evidence.person
+    wanted = tuple(dict.fromkeys([*names, *([] if person is None else [person])]))
+    for schema in followed.deployment.schemas:
+        if any(schema.column(name) is None for name in wanted):
+            continue
+        rows = records_between(reader, WindowQuery(followed.deployment.no, schema, wanted), span, followed.era.model_revision)
+        if not rows.num_rows:
+            continue
+        columns = {name: rows[f"{VALUE_PREFIX}{place}"] for place, name in enumerate(wanted)}
+        outcomes = outcome_codes(rows["outcome"], followed.monitor.outcomes)
+        counts = outcomes != Outcome.UNCLASSIFIED
+        if people is not None and person is not None:
+            counts &= people.choose(columns[person], rows)
+        kept = pa.array(counts)
+        hours = number_hours(rows["logged_at"], span)
+        yield FeatureRecords({name: columns[name].filter(kept) for name in names}, (outcomes == Outcome.FAVOURABLE)[counts], hours[counts])

@@ -1,0 +1,50 @@
+"""Requests for scans: checked against the deployment, then queued."""
+
+from collections.abc import Sequence
+
+from sqlalchemy.orm import Session
+
+from ...domain.deployments import RecordSchema
+from ...errors import Conflict, InvalidInput
+from ...scan.cells import MAX_FEATURES
+from ...store.deployments.monitors import monitor_of
+from ...store.subgroups.scans import SubgroupScan, SubgroupSettings, queue_scan
+
+SCANNED_HOURS = 720
+"""Hours before a scan whose records it reads."""
+
+NIGHTLY_AT = 2
+"""Hour of the day (UTC) from which nightly scans are queued."""
+
+
+def require_features(session: Session, deployment_no: int, schema: RecordSchema, features: Sequence[str] | None) -> None:
+    """Checks the features of a scan.
+
+    Raises:
+        InvalidInput: there are too many, or one is named twice, is not a column, or says whose record it is.
+    """
+    if features is None:
+        return
+    if not 1 <= len(features) <= MAX_FEATURES:
+        raise InvalidInput.of("features", f"must name 1 to {MAX_FEATURES} columns, found {len(features)}")
+    monitor = monitor_of(session, deployment_no)
+    for place, name in enumerate(features):
+        if name in features[:place]:
+            raise InvalidInput.of(f"features[{place}]", f"{name!r} is named twice")
+        if schema.column(name) is None:
+            raise InvalidInput.of(f"features[{place}]", f"{name!r} is not a feature or meta field of the deployment")
+        if monitor is not None and name == monitor.evidence.person:
+            raise InvalidInput.of(f"features[{place}]", f"{name!r} says whose record it is, so it makes no subgroup")
+
+
+def request_scan(
+    session: Session, deployment_no: int, settings: SubgroupSettings, *, hours: int = SCANNED_HOURS, requested_by: str
+) -> SubgroupScan:
+    """Queues a scan. If one of the deployment waits or runs already, that one is returned.
+
+    Raises:
+        Conflict: the deployment has no monitor.
+    """
+    if monitor_of(session, deployment_no) is None:
+        raise Conflict("The deployment has no fairness monitor, which says what is favourable. Set one first.")
+    return queue_scan(session, deployment_no, settings, hours=hours, requested_by=requested_by)
