@@ -175,13 +175,14 @@ def _plan(monitor: Monitor, traffic: _Traffic, wanted: Wanted) -> EvidencePlan:
             one for one in watched.limits if (wanted.ratio < one.value if one.direction is Direction.BELOW else wanted.ratio > one.value)
         )
         limit = next(beyond, None)
-        for key in monitored.get(label) or [(None, "")]:
+        # A comparison without records is listed all the same.
+        for key in monitored.get(label) or [("", "")]:
             one = PlannedComparison(
                 attribute=label,
-                group=key[0],
+                group=key[0] or None,
                 direction=None if limit is None else limit.direction,
                 limit=None if limit is None else limit.value,
-                monitored=groups.get((str(key[0]), key[1]), NOTHING),
+                monitored=groups.get(key, NOTHING),
                 reference=reference,
             )
             comparisons.append(_describe(one, limit, traffic.span, wanted, threshold))
