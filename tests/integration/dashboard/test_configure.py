@@ -1,4 +1,5 @@
 import re
+from datetime import timedelta
 
 import httpx
 import pytest
@@ -8,6 +9,7 @@ from app.domain.endpoint_health import OPEN_FOR, OPENS_AFTER
 from app.security.principals import Role
 from app.store.deployments.endpoint_health import record_no_answer
 from app.store.tables import DeploymentRow
+from app.tracking.updating import update_evidence
 from tests.service import RunningService
 
 HOSTILE = "<script>alert(1)</script>"
@@ -160,3 +162,15 @@ def test_an_endpoint_that_gave_checks_no_answer_is_shown_with_the_reason(service
     assert health["tried_again_at"] is not None
     assert 'data-endpoint-health="open"' in page
     assert "did not answer within 30 seconds" in page
+
+
+def test_under_the_limits_it_says_how_soon_an_unfairness_would_be_found(service: RunningService, browser: httpx.Client, no: int) -> None:
+    service.client.put("/v1/deployments/loans/fairness-monitor", json=MONITOR).raise_for_status()
+    page = _as(service, browser, Role.READ, no)
+    assert "How soon a disparate impact of 0.7" not in page.get(ADDRESS).text
+
+    update_evidence(service.database, grace=timedelta(seconds=0))
+    shown = page.get(ADDRESS).text
+    assert "How soon a disparate impact of 0.7 would be found" in shown
+    assert "No record of a monitored group was logged in the last 168 hours, so no time can be given." in shown
+    assert "the false-alarm budget is shared by 0 comparisons" in shown
