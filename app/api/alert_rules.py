@@ -34,7 +34,7 @@ RuleId = Annotated[str, Path(description="The rule's id, which you choose.", pat
 def list_alert_rules(
     deployment: ReadableDeployment, session: SessionIn, after_no: Annotated[int, Depends(read_short_number_cursor)], limit: Limit = 100
 ) -> AlertRulePage:
-    """Returns the deployment's alert rules, oldest first. Each deployment starts with the rule `unfair`."""
+    """Returns the deployment's alert rules, oldest first. Each new deployment starts with the rule `unfair`, of the kind `evidence`."""
     found = rules_page(session, deployment.no, after_no=after_no, limit=limit + 1)
     page, next_cursor = cut(found, limit, lambda rule: rule.no)
     return AlertRulePage(alert_rules=[AlertRuleOut.of(rule) for rule in page], next_cursor=next_cursor)

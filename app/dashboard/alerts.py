@@ -13,10 +13,11 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ..checks.attributing import sentences as attribution_words
-from ..domain.alerts import Alert, AlertState
+from ..domain.alerts import Alert, AlertState, RuleKind
 from ..domain.checks import DataSet
 from ..domain.comparisons import comparisons_of
 from ..errors import NotFound
+from ..evidence.sentences import SINGLE_CHECKS_ALARM
 from ..metrics.catalogue import CATALOGUE
 from ..security.principals import Permission
 from ..store.alerts import alerts, open_alerts
@@ -139,6 +140,8 @@ def deployment_alerts_page(
         "channels": channels,
         "metrics": {key: metric.title for key, metric in sorted(CATALOGUE.items()) if {"group", "worst"} & set(metric.scopes)},
         "data_sets": list(DataSet),
+        "single_checks_alarm": SINGLE_CHECKS_ALARM,
+        "about_evidence": next((rule.id for rule in rules if rule.content.kind is RuleKind.EVIDENCE), None),
         "chosen": chosen,
         "states": STATES,
         "now": now,

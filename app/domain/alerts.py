@@ -145,8 +145,8 @@ class Rule:
 
 
 DEFAULT_RULE_ID = "unfair"
-DEFAULT_RULE = RuleContent(name="Unfair outcomes", condition=VerdictCondition())
-"""The rule that every deployment starts with."""
+DEFAULT_RULE = RuleContent(name="Unfair outcomes", condition=EvidenceCondition())
+"""The rule that every new deployment starts with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

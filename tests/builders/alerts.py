@@ -1,9 +1,11 @@
-"""An open alert with its facts, not stored anywhere."""
+"""An open alert with its facts, not stored anywhere, and the rule about single checks for a deployment that is."""
 
 from datetime import UTC, datetime
 
-from app.domain.alerts import Alert, RuleKind, Subject
+from app.domain.alerts import Alert, RuleContent, RuleKind, Subject, VerdictCondition
 from app.domain.checks import DataSet
+from app.store.alerts.alert_rules import put_rule
+from app.store.database.engine import Database
 
 OPENED_AT = datetime(2026, 7, 1, 13, tzinfo=UTC)
 FACTS: dict[str, object] = {
@@ -47,3 +49,9 @@ def alert_of(
         resolved_at=None,
         resolution=None,
     )
+
+
+def judge_single_checks(database: Database, deployment_no: int) -> None:
+    """Gives the deployment the rule about verdicts of single checks, in the place of the rule about evidence."""
+    with database.transaction() as session:
+        put_rule(session, deployment_no, "unfair", RuleContent(name="Unfair outcomes", condition=VerdictCondition()), most=100)

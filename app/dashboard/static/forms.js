@@ -40,7 +40,7 @@ function valueOf(control, form) {
   const kind = control.dataset.as || "text";
   if (kind === "flag") return control.checked;
   if (kind === "set") {
-    const chosen = [...form.elements].filter((one) => one.name === control.name && one.checked && !one.disabled).map((one) => one.value);
+    const chosen = [...form.elements].filter((one) => one.name === control.name && one.checked && !one.matches(":disabled")).map((one) => one.value);
     return chosen.length === 0 && "omitEmpty" in control.dataset ? undefined : chosen;
   }
   const text = kind === "text" && control.type === "password" ? control.value : control.value.trim();

@@ -5,6 +5,7 @@ from playwright.sync_api import Browser
 
 from tests.browsing import Visit, running_browser, visiting
 from tests.example_run import Example, running_example
+from tests.progress import wait_until
 
 HOURS = 8
 
@@ -21,8 +22,10 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def example(browser: Browser) -> Iterator[Example]:  # noqa: ARG001 - first, so that no example is run for nothing
-    """The worked example, as `scripts/run` shows it, with some hours of history."""
+    """The worked example, as `scripts/run` shows it, with enough hours of history for an alert."""
     with running_example(hours=HOURS) as example:
+        # Evidence is counted some time after the checks that the example itself waits for.
+        wait_until(lambda: example.client.get("/v1/alerts?state=open").json()["alerts"], "an alert is open")
         yield example
 
 

@@ -15,6 +15,7 @@ from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.store.database.engine import Database
 from tests.browsing import Visit, running_browser, visiting
+from tests.builders.alerts import judge_single_checks
 from tests.models.serving import serve
 from tests.scenes import Scene, scene
 from tests.service import RunningService, running_service
@@ -85,6 +86,7 @@ def _fill(service: RunningService, stage: Scene) -> None:
     hour = hour_of(utc_now()) - HOUR
     stage.log([_row(no) for no in range(120)], hour)
     stage.check(hour, trigger=Trigger.SCHEDULE)
+    judge_single_checks(stage.database, stage.deployment.no)
     evaluate_ended_checks(stage.database)
     for alert in client.get("/v1/alerts").raise_for_status().json()["alerts"]:
         client.post(f"/v1/alerts/{alert['id']}/acknowledgement", json={"note": MARKUP}).raise_for_status()

@@ -24,6 +24,7 @@ from app.schedule.worker import Worker
 from app.security.principals import Role
 from app.store.database.engine import Database
 from tests.browsing import DESKTOP, PHONE, Scheme, Visit, visiting
+from tests.builders.alerts import judge_single_checks
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.heartbeats import let_a_worker_answer, silence_workers
 from tests.models.rules import RuleScorer
@@ -41,6 +42,7 @@ def service(browser: Browser, database: Database, tmp_path: Path) -> Iterator[Ru
     """The service with a deployment that was checked, found unfair, and has open alerts; no worker runs, and one seems to answer."""
     with serve(RuleScorer()) as model, running_service(database, tmp_path) as service:
         stage = scene(database, APPLICANT, monitor_of(SEX), endpoint=Endpoint(url=model.url))
+        judge_single_checks(database, stage.deployment.no)
         with database.transaction() as session:
             session.execute(text("UPDATE deployments SET id = 'credit-risk', name = 'Credit risk'"))
         hour = hour_of(utc_now()) - HOUR

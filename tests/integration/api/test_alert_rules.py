@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.alerts.evaluating import evaluate_ended_checks
-from app.domain.alerts import DEFAULT_RULE, DEFAULT_RULE_ID
+from app.domain.alerts import DEFAULT_RULE_ID, RuleContent, VerdictCondition
 from app.security.principals import Role
 from app.store.alerts.alert_rules import rules_page
 from app.store.database.engine import Database
@@ -37,23 +37,20 @@ def put(service: RunningService, rule: object, rule_id: str = "mine", **request:
     return service.client.put(f"{RULES}/{rule_id}", content=json.dumps(rule), headers=headers, **request)
 
 
-def test_a_deployment_starts_with_the_rule_for_unfair_verdicts(service: RunningService) -> None:
+def test_a_deployment_starts_with_the_rule_about_evidence(service: RunningService) -> None:
     answer = service.client.get(RULES)
 
     (rule,) = answer.json()["alert_rules"]
     assert (rule["id"], rule["version"], rule["enabled"], rule["channels"], rule["remind_after_hours"]) == ("unfair", 1, True, [], 24)
     assert rule["condition"] == {
-        "kind": "verdict",
-        "verdicts": ["unfair"],
-        "data": ["payload", "balanced"],
-        "metrics": ["disparate_impact"],
+        "kind": "evidence",
+        "data": ["payload", "balanced", "feedback"],
+        "metrics": None,
         "attributes": None,
-        "scope": "group",
-        "checks_in_a_row": 1,
     }
 
 
-def test_the_migration_gives_the_deployments_that_are_there_the_same_rule(database: Database) -> None:
+def test_the_migration_gives_the_deployments_that_are_there_the_rule_about_verdicts(database: Database) -> None:
     statement = _statement_of_the_migration()
     with database.engine.begin() as connection:
         no = connection.exec_driver_sql("SELECT no FROM deployments").scalar_one()
@@ -62,7 +59,7 @@ def test_the_migration_gives_the_deployments_that_are_there_the_same_rule(databa
 
     with database.transaction() as session:
         (rule,) = rules_page(session, no, after_no=0, limit=10)
-    assert (rule.id, rule.version, rule.content) == (DEFAULT_RULE_ID, 1, DEFAULT_RULE)
+    assert (rule.id, rule.version, rule.content) == (DEFAULT_RULE_ID, 1, RuleContent(name="Unfair outcomes", condition=VerdictCondition()))
 
 
 def test_the_default_rule_can_be_deleted_and_stays_away(service: RunningService, database: Database) -> None:

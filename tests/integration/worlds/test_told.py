@@ -20,6 +20,7 @@ from app.reports.period_report import period_report
 from app.store.alerts.alerts import AlertFilter, alerts_page
 from app.store.database.engine import Database
 from app.views.headlines import headlines
+from tests.builders.alerts import judge_single_checks
 from tests.scenes import HOUR, NOON, Result, Scene, scene
 from tests.service import running_service
 from tests.worlds import figures, standing  # noqa: F401 - they register their sentences
@@ -81,6 +82,7 @@ def told(database: Database, world: World, *, is_logged: bool = True, trigger: T
     """The world, logged in an hour and checked for `trigger`; or with nothing logged, and not checked."""
     monitor = replace(world.monitor, min_records=1, metrics=("favourable_rate", "disparate_impact"))
     stage = scene(database, KIND, monitor, endpoint=None)
+    judge_single_checks(database, stage.deployment.no)
     if not is_logged:
         return Told(world, stage, None)
     outcomes = [
