@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 from ..domain.checks import CheckRun, Measurement
 from ..evidence.nulls import Direction
-from ..metrics.catalogue import CATALOGUE
 from ..tracking.looking import ComparisonState, DeploymentEvidence
+from ..tracking.wording import name_figure, say_comparison
 from ..views.figures import judged_figure, sentence_of, statements_of
 
 Facts = dict[str, object]
@@ -33,9 +33,9 @@ def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int,
 
 def facts_of_evidence(found: ComparisonState, evidence: DeploymentEvidence) -> Facts:
     """Returns the facts of an alarm: onset with its range, interval, evidence, and the versions that they are about."""
-    sentence = f"{CATALOGUE[found.metric].title} of {found.group} ({found.attribute}, {found.data} data) is {found.words}."
-    if found.earliest is not None and found.latest is not None:
-        sentence += f" The change began between {found.earliest:%Y-%m-%d %H:%M} and {found.latest:%Y-%m-%d %H:%M} UTC."
+    sentence = say_comparison(found)
+    if found.earliest is not None and found.latest is not None and found.earliest < found.latest:
+        sentence += f" Nearly as likely a start is any hour from {found.earliest:%Y-%m-%d %H:%M} to {found.latest:%Y-%m-%d %H:%M} UTC."
     times = {name: getattr(found, name) for name in ("since", "earliest", "latest", "alarm_at")}
     lower, upper = found.interval
     return {
@@ -57,7 +57,7 @@ def facts_of_evidence(found: ComparisonState, evidence: DeploymentEvidence) -> F
 
 def facts_of_fair_evidence(found: ComparisonState) -> Facts:
     """Returns the facts of the end of an alarm."""
-    sentence = f"Enough evidence has accumulated that {CATALOGUE[found.metric].title.lower()} of {found.group} is back inside its limit."
+    sentence = f"Enough evidence has accumulated that this figure is back inside its limit: {name_figure(found)}."
     return {"sentence": sentence, "at": None if found.until is None else found.until.isoformat()}
 
 

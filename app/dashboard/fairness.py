@@ -1,6 +1,6 @@
 """Fairness of one deployment: headlines of the newest check, and series of a chosen metric."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -24,6 +24,8 @@ from ..store.attributions.attributions import newest_of_gaps
 from ..store.checks.checks import get, under_way
 from ..store.checks.results import measurements_of
 from ..store.deployments.monitors import monitor_of
+from ..tracking.looking import ComparisonState, look_at_evidence
+from ..tracking.wording import find_governing, list_remarks, name_figure, order_by_gravity, say_limit, sum_up
 from ..views.causes import Cause
 from ..views.check_advice import advice_on_check, outlook_of
 from ..views.headlines import Headline, headlines
@@ -92,10 +94,11 @@ CONFIGURED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """Headline of one attribute, and the alerts on it that are not over."""
+    """Headline of one attribute, the alerts on it that are not over, and by data set the evidence on the group that it shows."""
 
     headline: Headline
     alerts: tuple[Alert, ...]
+    evidence: Mapping[DataSet, ComparisonState]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +120,15 @@ def fairness_page(
     measured = [] if newest is None else measurements_of(session, newest.no)
     monitor = monitor_of(session, deployment.no)
     busy = under_way(session, deployment.no)
+    evidence = look_at_evidence(session, deployment.no)
+    compared = [] if evidence is None else order_by_gravity(evidence.comparisons)
 
     # Those on the records as logged come first; among them the sort leaves open alerts before acknowledged ones.
     wanted = [AlertFilter(deployment_no=deployment.no, state=one) for one in (AlertState.OPEN, AlertState.ACKNOWLEDGED)]
     known = [alert for one in wanted for alert in alerts_page(session, one, limit=MOST_ALERTS)]
     known_by_data = sorted(known, key=lambda alert: alert.subject.data != DataSet.PAYLOAD)
     cards = [
-        Card(one, tuple(alert for alert in known_by_data if alert.subject.attribute == one.attribute))
+        Card(one, tuple(alert for alert in known_by_data if alert.subject.attribute == one.attribute), _find_evidence(one, compared))
         for one in headlines(measured, None if newest is None else newest.window)
     ]
 
@@ -134,6 +139,10 @@ def fairness_page(
         "state": state,
         "newest": newest,
         "cards": cards,
+        "compared": compared,
+        "evidence_in_short": [] if evidence is None else [sum_up(compared), *list_remarks(evidence)],
+        "limit_of": say_limit,
+        "figure_of": name_figure,
         "missing": missing_sides(monitor),
         "names": people(session, [*(one.acknowledged_by for one in known), None if busy is None else busy.created_by]),
         "busy": busy,
@@ -155,6 +164,18 @@ def fairness_page(
         "now": now,
     }
     return page(request, "fairness.html", values)
+
+
+def _find_evidence(headline: Headline, compared: Sequence[ComparisonState]) -> dict[DataSet, ComparisonState]:
+    """Returns the evidence on the group and metric that each part of the headline shows, where there is some."""
+    found = {}
+    for part in headline.parts:
+        if part.figure is not None:
+            about = (part.data, headline.attribute, part.figure.group, part.figure.measurement.metric)
+            governing = find_governing([one for one in compared if (one.data, one.attribute, one.group, one.metric) == about])
+            if governing is not None:
+                found[part.data] = governing
+    return found
 
 
 def _list_other_data(measured: Sequence[Measurement], chosen: Chosen) -> list[tuple[str, str]]:

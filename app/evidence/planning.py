@@ -107,7 +107,8 @@ def _hours_until(unfair: float, fair: float, progress: Progress) -> int | None:
     else:
         return None
     hours = max(missing, 0.0) / growth
-    return math.ceil(hours) if hours < FURTHEST_HOURS else None
+    # At least one: an hour that has been counted would have decided it.
+    return max(1, math.ceil(hours)) if hours < FURTHEST_HOURS else None
 
 
 def expect_growth(null: Null, traffic: Traffic, monitored_rate: float) -> float:

@@ -20,14 +20,19 @@ class State(StrEnum):
     UNDECIDED = "undecided"
 
 
-def say_state(state: State, *, since: datetime | None, more_hours: int | None, budget_hours: float) -> str:
-    """Returns the state as people read it. `since` is aware and in UTC; `budget_hours` hold one false alarm on average."""
+def say_state(state: State, *, since: datetime | None, more_hours: int | None, budget_hours: float, reason: str | None = None) -> str:
+    """Returns the state as people read it. `since` is aware and in UTC; `budget_hours` hold one false alarm on average.
+
+    `reason` says why nothing can be computed.
+    """
     if state is State.UNFAIR and since is not None:
         return f"unfair since {since:%Y-%m-%d %H:%M} (false-alarm budget {say_budget(budget_hours)})"
-    if state is State.SHOWN_FAIR:
-        return "shown fair"
+    if state is State.SHOWN_FAIR and since is not None:
+        return f"shown fair since {since:%Y-%m-%d %H:%M}"
+    if reason is not None:
+        return f"undecided ({reason})"
     if more_hours is None:
-        return "undecided"
+        return "undecided (the hours that it still needs cannot be estimated)"
     return f"undecided (needs about {more_hours:,} more {'hour' if more_hours == 1 else 'hours'} at this traffic)"
 
 

@@ -15,6 +15,7 @@ from ..views.viewing import check_view
 from .closing import alerts_section, limits_section, tracing_section
 from .configuration import deployment_section, monitor_section, window_section
 from .document import Document, Made, Section
+from .evidence import evidence_section
 from .headlines import Views, headline_section
 from .history import ends_in, history_sections
 from .numbers import moment
@@ -25,7 +26,7 @@ BEFORE = timedelta(days=7)
 
 
 def check_report(session: Session, deployment: Deployment, check: CheckRun, made: Made) -> Document:
-    """Returns the report. The same check gives the same one, except for `made` and for later changes to alerts and training data."""
+    """Returns the report. The same check gives the same one, except for `made` and for later changes to evidence, alerts, training data."""
     span = Span(start=min(check.span.start, check.span.end - BEFORE), end=check.span.end)
     monitor, ends = monitor_of(session, deployment.no), ends_in(span)
     alerts_span = Span(start=span.start, end=max(ends.end, check.finished_at or ends.end))
@@ -41,6 +42,7 @@ def check_report(session: Session, deployment: Deployment, check: CheckRun, made
             monitor_section(monitor, check),
             *sections_of_views(check, views),
             *history_sections(session, deployment.no, monitor, span, alerts),
+            evidence_section(session, deployment.no),
             alerts_section(alerts, waiting=checks_waiting_for_alerts(session, deployment.no, ends)),
             limits_section(),
             tracing_section(check, measurements),

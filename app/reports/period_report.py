@@ -26,6 +26,7 @@ from .check_report import sections_of_views, views_of
 from .closing import alerts_section, limits_section, tracing_section
 from .configuration import deployment_section, monitor_section
 from .document import Block, Document, Made, Paragraph, Section, Table
+from .evidence import evidence_section
 from .headlines import headline_section
 from .history import ends_in, history_sections
 from .numbers import ABSENT, moment, number
@@ -68,6 +69,7 @@ def period_report(session: Session, deployment: Deployment, span: Span, made: Ma
             monitor_section(monitor, check),
             *history_sections(session, deployment.no, monitor, span, alerts),
             Section("The checks", tuple(ended)),
+            evidence_section(session, deployment.no),
             alerts_section(alerts, waiting=checks_waiting_for_alerts(session, deployment.no, ends)),
             *(() if check is None else sections_of_views(check, views)),
             limits_section(),

@@ -94,15 +94,15 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
         own = [one for one in figures if (one.key.place, one.key.metric) == (watched.place, watched.definition.metric)]
         # Listed all the same: a missing comparison would look like a fair one.
         if era is None or not own:
-            problem = None if era is None else era.problem
-            found += _list_absent(watched, problem or _explain_absence(watched, monitor, has_endpoint=deployment.has_endpoint))
+            reason = _explain_absence(watched, monitor, era, has_endpoint=deployment.has_endpoint)
+            found += _list_absent(watched, reason, monitor.evidence.false_alarm_hours)
             continue
         followed = Followed(deployment, monitor, era)
         found += _look_at(session, followed, watched, own, Budget.of(figures, monitor))
     return DeploymentEvidence(era=era, monitor=monitor, model_revision=deployment.model_revision, comparisons=found)
 
 
-def _list_absent(watched: WatchedMetric, reason: str) -> Iterator[ComparisonState]:
+def _list_absent(watched: WatchedMetric, reason: str, budget_hours: float) -> Iterator[ComparisonState]:
     for limit in watched.limits:
         yield ComparisonState(
             figure_id=None,
@@ -113,20 +113,26 @@ def _list_absent(watched: WatchedMetric, reason: str) -> Iterator[ComparisonStat
             direction=watched.direction(limit),
             limit=watched.own_value(limit.value),
             state=State.UNDECIDED,
-            words=f"undecided ({reason})",
+            words=say_state(State.UNDECIDED, since=None, more_hours=None, budget_hours=budget_hours, reason=reason),
             reason=reason,
         )
 
 
-def _explain_absence(watched: WatchedMetric, monitor: Monitor, *, has_endpoint: bool) -> str:
-    if watched.definition.data is DataSet.FEEDBACK:
+def _explain_absence(watched: WatchedMetric, monitor: Monitor, era: Era | None, *, has_endpoint: bool) -> str:
+    data, is_counted = watched.definition.data, era is not None and era.counted_until is not None
+    if era is not None and era.problem is not None:
+        return era.problem
+    if data is DataSet.FEEDBACK:
         hours = monitor.evidence.label_horizon_hours
-        return f"no record of a monitored group has a label yet whose horizon of {hours:,} hours has passed"
-    if watched.definition.data is DataSet.PAYLOAD:
-        return "no record of a monitored group was logged yet"
-    if monitor.evidence.person is not None:
+        return f"no counted record of a monitored group has a label yet whose horizon of {hours:,} hours has passed"
+    if data is DataSet.BALANCED and monitor.evidence.person is not None:
         return "checks count every record of a person, so balanced figures cannot count only the first"
-    return "no check of a whole hour has scored copies yet" if has_endpoint else "the deployment has no endpoint that scores copies"
+    if data is DataSet.BALANCED and not has_endpoint:
+        return "the deployment has no endpoint that scores copies"
+    if not is_counted:
+        return "no hour has been counted yet; a worker counts each hour after its end"
+    of_checks = data is DataSet.BALANCED
+    return "no check of a whole hour has scored copies yet" if of_checks else "no record of a monitored group has been counted yet"
 
 
 def _look_at(

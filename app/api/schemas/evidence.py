@@ -10,6 +10,7 @@ from ...evidence.nulls import Direction
 from ...evidence.sentences import State
 from ...tracking.looking import ComparisonState, DeploymentEvidence
 from ...tracking.replaying import HourOfEvidence
+from ...tracking.wording import list_remarks, say_comparison
 from .base import Out, example
 
 _COMPARISON: dict[str, Any] = {
@@ -24,6 +25,8 @@ _COMPARISON: dict[str, Any] = {
     "limit": 0.8,
     "state": "unfair",
     "words": "unfair since 2026-11-19 07:00 (false-alarm budget one a year)",
+    "sentence": "Disparate impact of female (Sex, as logged) must be at least 0.8: unfair since 2026-11-19 07:00 (false-alarm budget one a"
+    " year).",
     "since": "2026-11-19T07:00:00Z",
     "earliest": "2026-11-19T06:00:00Z",
     "latest": "2026-11-19T09:00:00Z",
@@ -47,6 +50,10 @@ _EVIDENCE: dict[str, Any] = {
     "late_labels": 12,
     "problem": None,
     "false_alarm_hours": 8760,
+    "remarks": [
+        "Hours before 2026-11-20 09:00 UTC are counted.",
+        "12 labels arrived more than 720 hours after the record and do not count.",
+    ],
     "comparisons": [_COMPARISON],
     "next_cursor": None,
 }
@@ -78,6 +85,7 @@ class ComparisonEvidenceOut(Out):
     limit: float
     state: State
     words: str = Field(description="The state in words, the same wherever it is shown.")
+    sentence: str = Field(description="The comparison, its limit and its state as a sentence.")
     since: datetime | None = Field(description="The most likely start of the unfair hours, or of the hours that showed it fair.")
     earliest: datetime | None = Field(description="Nearly as likely a start of the unfair hours, at the earliest.")
     latest: datetime | None = Field(description="Nearly as likely a start of the unfair hours, at the latest.")
@@ -111,6 +119,9 @@ class DeploymentEvidenceOut(Out):
     late_labels: int = Field(description="Labels that arrived after their horizon; they do not count.")
     problem: str | None = Field(description="Why no further hour is counted; null while counting goes on.")
     false_alarm_hours: int = Field(description="All comparisons together raise at most one false alarm in these hours on average.")
+    remarks: list[str] = Field(
+        description="What holds for all comparisons, in words: up to when hours are counted, and what does not count."
+    )
     comparisons: list[ComparisonEvidenceOut]
     next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end.")
 
@@ -127,10 +138,12 @@ class DeploymentEvidenceOut(Out):
             late_labels=0 if era is None else era.late_labels,
             problem=None if era is None else era.problem,
             false_alarm_hours=evidence.monitor.evidence.false_alarm_hours,
+            remarks=list(list_remarks(evidence)),
             comparisons=[
                 ComparisonEvidenceOut.from_object(
                     one,
                     id=one.figure_id,
+                    sentence=say_comparison(one),
                     features=list(evidence.features_of(one)),
                     reference=evidence.reference_of(one),
                     interval=list(one.interval),

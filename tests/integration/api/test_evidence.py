@@ -32,7 +32,9 @@ def test_an_import_is_counted_and_every_hour_of_a_comparison_can_be_read(service
     assert client.get(PATH).status_code == 409
     assert client.get(f"{PATH}/flagged-comparisons").status_code == 409
     assert client.put("/v1/deployments/loans/fairness-monitor", json=MONITOR).status_code == 200
-    assert {one["reason"] for one in client.get(PATH).json()["comparisons"]} >= {"no record of a monitored group was logged yet"}
+    assert {one["reason"] for one in client.get(PATH).json()["comparisons"]} >= {
+        "no hour has been counted yet; a worker counts each hour after its end"
+    }
 
     start = hour_of(datetime.now(UTC)) - timedelta(hours=6)
     for times in (1, 2):  # the second import goes into hours that are counted
@@ -60,6 +62,8 @@ def test_an_import_is_counted_and_every_hour_of_a_comparison_can_be_read(service
     assert (below["attribute"], below["group"], below["reference"], below["direction"]) == ("sex", "female", "male", "below")
     assert below["state"] == "undecided"
     assert below["words"].startswith("undecided")
+    assert below["sentence"] == f"Disparate impact of female (sex, as logged) must be at least 0.8: {below['words']}."
+    assert answer["remarks"][0].startswith("Hours before ")
     assert answer["next_cursor"] is not None
     following = client.get(PATH, params={"limit": 1, "cursor": answer["next_cursor"]}).json()["comparisons"][0]
     assert following["direction"] == "above"

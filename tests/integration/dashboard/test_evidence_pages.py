@@ -1,14 +1,17 @@
-"""Pages about evidence over time: rules and false alarms."""
+"""Pages about evidence over time: rules and false alarms, the state of every comparison, alerts."""
 
 import html
 import re
 
 import httpx
 
+from app.alerts.accumulated import evaluate_evidence
+from app.domain.monitors import EvidenceSettings
 from app.evidence.sentences import SINGLE_CHECKS_ALARM
 from app.store.database.engine import Database
 from tests.builders.alerts import judge_single_checks
-from tests.scenes import Scene
+from tests.builders.evidence_worlds import START, log, update, watched, world
+from tests.scenes import HOUR, Scene
 from tests.service import RunningService
 
 PAGE = "/deployments/a-model"
@@ -51,3 +54,56 @@ def test_the_form_of_a_new_rule_begins_with_evidence_and_warns_of_single_checks(
     assert stage.deployment.id == "a-model"
     assert '<option value="evidence" selected>' in form
     assert SINGLE_CHECKS_ALARM in words(form)
+
+
+def evidence_on(text: str) -> str:
+    """The section about evidence of a deployment's page."""
+    return words(text.partition('id="evidence"')[2].partition("</section>")[0])
+
+
+def test_a_deployment_without_a_counted_hour_says_so(stage: Scene, reader: httpx.Client) -> None:
+    said = evidence_on(reader.get(PAGE).text)
+
+    assert stage.deployment.id == "a-model"
+    assert "No hour has been counted yet; a worker counts each hour after its end." in said
+    assert "Disparate impact by sex (as logged) at least 0.8 undecided (no hour has been counted yet" in said
+
+
+def test_every_comparison_has_its_state_and_its_counts(database: Database, reader: httpx.Client) -> None:
+    stage = watched(database, metrics=("disparate_impact",))
+    log(stage, world([1.0] * 30 + [0.3] * 15, seed=1, records=120), first_no=1)
+    update(stage, START + 45 * HOUR)
+    evaluate_evidence(database)
+    text = reader.get(PAGE).text
+    said = evidence_on(text)
+    counts = re.findall(r'href="(/v1/[^"]*/hours)"', text)
+    alert = re.findall(r'href="(/alerts/[0-9a-f-]+)"', reader.get("/alerts").text)[0]
+    about = reader.get(alert).text
+
+    assert "4 comparisons: 1 unfair, 2 undecided, 1 shown fair." in said
+    assert f"Hours before {START + 45 * HOUR:%Y-%m-%d %H:%M} UTC are counted." in said
+    assert said.index("at least 0.8 unfair since ") < said.index("at most 1.25 shown fair since ")
+    assert "undecided (the deployment has no endpoint that scores copies)" in said
+    assert len(counts) == 2
+    for address in counts:
+        assert reader.get(address).status_code == 200
+    assert "Disparate impact of female (sex, as logged) must be at least 0.8: unfair since " in words(about)
+    assert "Found with version 1 of the monitor, model revision 1" in words(about)
+    assert 'href="/deployments/a-model#evidence"' in about
+
+
+def test_what_does_not_count_is_named(database: Database, reader: httpx.Client) -> None:
+    stage = watched(database, evidence=EvidenceSettings(person="person"))
+    log(stage, world([1.0] * 3, seed=1), first_no=1)
+    update(stage, START + 3 * HOUR)
+    said = evidence_on(reader.get(PAGE).text)
+
+    assert "Only the first record of each person counts; person says whose record it is." in said
+    assert "undecided (checks count every record of a person, so balanced figures cannot count only the first)" in said
+
+
+def test_a_deployment_without_a_monitor_has_no_evidence(service: RunningService, stage: Scene, reader: httpx.Client) -> None:
+    service.client.delete(f"/v1{PAGE}/fairness-monitor").raise_for_status()
+
+    assert stage.deployment.id == "a-model"
+    assert "Evidence over time" not in reader.get(PAGE).text

@@ -4,11 +4,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from app.alerts.accumulated import evaluate_evidence
-from app.domain.alerts import Alert, EvidenceCondition, Resolution, RuleContent, RuleKind
-from app.store.alerts.alert_rules import put_rule
+from app.domain.alerts import Alert, Resolution, RuleKind
 from app.store.alerts.alerts import AlertFilter, alerts_page
 from app.store.database.engine import Database
-from tests.integration.tracking.worlds import START, log, update, watched, world
+from tests.builders.evidence_worlds import START, log, update, watched, world
 from tests.scenes import HOUR, Scene
 
 
@@ -20,10 +19,8 @@ def alerts(stage: Scene) -> list[Alert]:
 
 
 def stage_of(database: Database, ratios: list[float]) -> Scene:
-    """A deployment with a rule about evidence, and these hours."""
+    """A deployment with the rule that it starts with, and these hours."""
     stage = watched(database, metrics=("disparate_impact",))
-    with database.transaction() as session:
-        put_rule(session, stage.deployment.no, "evidence", RuleContent(name="Evidence", condition=EvidenceCondition()), most=10)
     log(stage, world(ratios, seed=1, records=120), first_no=1)
     return stage
 

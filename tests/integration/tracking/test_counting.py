@@ -10,8 +10,8 @@ from app.domain.monitors import EvidenceSettings
 from app.store.database.engine import Database
 from app.store.evidence.eras import find_era
 from app.store.evidence.hours import CountedPlace, hours_between
+from tests.builders.evidence_worlds import START, Logged, log, states, update, watched, world
 from tests.databases import Databases
-from tests.integration.tracking.worlds import START, Logged, log, states, update, watched, world
 from tests.scenes import HOUR, Scene
 
 HOURS = 36

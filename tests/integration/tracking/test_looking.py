@@ -11,7 +11,7 @@ from app.evidence.sentences import State
 from app.store.database.engine import Database
 from app.tracking.looking import ComparisonState, look_at_evidence
 from app.tracking.replaying import replay_figure
-from tests.integration.tracking.worlds import SEX, START, log, states, update, watched, world
+from tests.builders.evidence_worlds import SEX, START, log, states, update, watched, world
 from tests.scenes import HOUR, Scene
 
 
@@ -68,7 +68,7 @@ def test_a_monitor_version_and_a_model_revision_begin_again(database: Database) 
     update(stage, START + 41 * HOUR)
     found = look(stage)[DataSet.PAYLOAD, "disparate_impact", Direction.BELOW]
     assert found.state is State.UNDECIDED
-    assert found.reason == "no record of a monitored group was logged yet"
+    assert found.reason == "no hour has been counted yet; a worker counts each hour after its end"
     assert states(stage) == {}
 
 

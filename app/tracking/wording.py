@@ -1,0 +1,79 @@
+"""Sentences about evidence, the same in API, pages, alerts and reports."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from ..domain.checks import DataSet
+from ..evidence.nulls import Direction
+from ..evidence.sentences import State
+from ..metrics.catalogue import CATALOGUE
+from .looking import ComparisonState, DeploymentEvidence
+
+NO_MONITOR = "No evidence is collected: the deployment has no fairness monitor, whose limits evidence is collected on."
+
+_DATA = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "with copies", DataSet.FEEDBACK: "on labelled records"}
+_GRAVEST = (State.UNFAIR, State.UNDECIDED, State.SHOWN_FAIR)
+
+
+def name_figure(one: ComparisonState) -> str:
+    """Returns the metric, the group, the attribute and the data in words."""
+    of = f"of {one.group} ({one.attribute}, {_DATA[one.data]})" if one.group is not None else f"by {one.attribute} ({_DATA[one.data]})"
+    return f"{CATALOGUE[one.metric].title} {of}"
+
+
+def say_limit(one: ComparisonState) -> str:
+    """Returns the limit in words."""
+    return f"{'at least' if one.direction is Direction.BELOW else 'at most'} {one.limit:g}"
+
+
+def say_comparison(one: ComparisonState) -> str:
+    """Returns a comparison, its limit and its state as one sentence, and a second one where a past hour has changed."""
+    stale = " A past hour has changed; a worker is about to compute this again." if one.is_stale else ""
+    return f"{name_figure(one)} must be {say_limit(one)}: {one.words}.{stale}"
+
+
+def sum_up(comparisons: Sequence[ComparisonState]) -> str:
+    """Returns in one sentence how many comparisons are in each state."""
+    if not comparisons:
+        return "The monitor has no limit that evidence can be collected on."
+    counts = {state: sum(one.state is state for one in comparisons) for state in _GRAVEST}
+    parts = [f"{count:,} {state.value.replace('_', ' ')}" for state, count in counts.items() if count]
+    return f"{len(comparisons):,} {'comparison' if len(comparisons) == 1 else 'comparisons'}: {', '.join(parts)}."
+
+
+def order_by_gravity(comparisons: Sequence[ComparisonState]) -> list[ComparisonState]:
+    """Returns the unfair comparisons first, then the undecided ones, then those that are shown fair, each in their order."""
+    return sorted(comparisons, key=lambda one: _GRAVEST.index(one.state))
+
+
+def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
+    """Yields what a reader must know of all comparisons: up to when hours are counted, from when on, and what does not count."""
+    era, settings = evidence.era, evidence.monitor.evidence
+    if era is None or era.counted_until is None:
+        yield "No hour has been counted yet; a worker counts each hour after its end."
+    else:
+        yield f"Hours before {era.counted_until:%Y-%m-%d %H:%M} UTC are counted."
+    if era is not None and era.problem is not None:
+        yield f"No further hour is counted: {era.problem.rstrip('.')}."
+    if era is not None and era.starts_at is not None:
+        begun = f"version {evidence.monitor.version} of the monitor and model revision {evidence.model_revision}"
+        yield f"Evidence began again with {begun}: hours from {era.starts_at:%Y-%m-%d %H:%M} UTC on count."
+    if settings.person is not None:
+        yield f"Only the first record of each person counts; {settings.person} says whose record it is."
+    if era is not None and era.late_labels:
+        arrived = "1 label" if era.late_labels == 1 else f"{era.late_labels:,} labels"
+        verb = "does" if era.late_labels == 1 else "do"
+        yield f"{arrived} arrived more than {settings.label_horizon_hours:,} hours after the record and {verb} not count."
+
+
+def find_governing(sides: Sequence[ComparisonState]) -> ComparisonState | None:
+    """Returns the side of a figure that decides its state, of its one or two limits; None without sides.
+
+    The figure is unfair if one side is, and shown fair once both are.
+    """
+    by_state = {state: [one for one in sides if one.state is state] for state in _GRAVEST}
+    if by_state[State.UNFAIR]:
+        return by_state[State.UNFAIR][0]
+    if by_state[State.UNDECIDED]:
+        return max(by_state[State.UNDECIDED], key=lambda one: math.inf if one.more_hours is None else one.more_hours)
+    return max(by_state[State.SHOWN_FAIR], key=lambda one: one.since.timestamp() if one.since is not None else 0.0, default=None)

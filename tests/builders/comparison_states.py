@@ -1,0 +1,58 @@
+"""Comparisons with their evidence, not stored anywhere."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from app.domain.checks import DataSet
+from app.domain.monitors import EvidenceSettings, Monitor, MonitoredAttribute
+from app.domain.outcomes import OutcomeRule
+from app.evidence.nulls import Direction
+from app.evidence.sentences import State, say_state
+from app.store.evidence.eras import Era
+from app.tracking.looking import ComparisonState, DeploymentEvidence
+
+SINCE = datetime(2026, 11, 19, 7, tzinfo=UTC)
+UNTIL = datetime(2026, 11, 20, 9, tzinfo=UTC)
+FIGURE_ID = "0b6f9d38-5f7e-4a66-9b1c-2f4d5e6a7b8c"
+
+
+def comparison_of(state: State, **more: Any) -> ComparisonState:  # noqa: ANN401 - members of a comparison
+    """The disparate impact of women as logged, in that state."""
+    since = None if state is State.UNDECIDED else more.pop("since", SINCE)
+    more_hours, reason = more.pop("more_hours", None), more.pop("reason", None)
+    values: dict[str, Any] = {
+        "figure_id": FIGURE_ID,
+        "data": DataSet.PAYLOAD,
+        "attribute": "sex",
+        "group": "female",
+        "metric": "disparate_impact",
+        "direction": Direction.BELOW,
+        "limit": 0.8,
+        "state": state,
+        "words": say_state(state, since=since, more_hours=more_hours, budget_hours=8760, reason=reason),
+        "since": since,
+        "more_hours": more_hours,
+        "reason": reason,
+    }
+    return ComparisonState(**values | more)
+
+
+def evidence_of(*comparisons: ComparisonState, settings: EvidenceSettings | None = None, **era: Any) -> DeploymentEvidence:  # noqa: ANN401 - members of an era
+    """Evidence of a deployment whose hours before UNTIL are counted. `counted_until=None`: nothing is counted yet."""
+    monitor = Monitor(
+        outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)),
+        attributes=(MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",)),),
+        evidence=settings or EvidenceSettings(),
+        version=3,
+    )
+    values: dict[str, Any] = {
+        "no": 1,
+        "monitor_version": 3,
+        "model_revision": "2",
+        "starts_at": None,
+        "counted_until": UNTIL,
+        "labels_until": None,
+        "late_labels": 0,
+        "problem": None,
+    }
+    return DeploymentEvidence(era=Era(**values | era), monitor=monitor, model_revision="2", comparisons=comparisons)

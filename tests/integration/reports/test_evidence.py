@@ -1,0 +1,56 @@
+"""The section about evidence over time in both reports."""
+
+from datetime import UTC, datetime
+
+from app.domain.checks import Span, Trigger
+from app.reports.check_report import check_report
+from app.reports.document import Document, Made, Paragraph, Section, Table
+from app.reports.period_report import period_report
+from app.store.database.engine import Database
+from app.store.deployments.monitors import delete_monitor
+from tests.builders.evidence_worlds import START, log, update, watched, world
+from tests.scenes import HOUR
+
+MADE = Made(at=datetime(2026, 7, 1, tzinfo=UTC), by="test")
+
+
+def section_of(document: Document) -> Section:
+    """The section about evidence, of which there is one."""
+    (found,) = [section for section in document.sections if section.title == "Evidence over time"]
+    return found
+
+
+def test_both_reports_have_the_state_of_every_comparison(database: Database) -> None:
+    stage = watched(database, metrics=("disparate_impact",), min_records=10)
+    log(stage, world([1.0] * 30 + [0.3] * 15, seed=1, records=120), first_no=1)
+    update(stage, START + 45 * HOUR)
+    result = stage.check(START + 44 * HOUR, trigger=Trigger.SCHEDULE)
+    with database.transaction() as session:
+        documents = [
+            check_report(session, stage.deployment, result.run, MADE),
+            period_report(session, stage.deployment, Span(start=START, end=START + 45 * HOUR), MADE),
+        ]
+
+    for document in documents:
+        paragraph, table = section_of(document).blocks
+        assert isinstance(paragraph, Paragraph)
+        assert isinstance(table, Table)
+        assert paragraph.text.startswith("4 comparisons: 1 unfair, 2 undecided, 1 shown fair. Hours before ")
+        assert table.rows[0][:2] == ("Disparate impact of female (sex, as logged)", "at least 0.8")
+        assert table.rows[0][3].startswith("unfair since ")
+        assert table.rows[1][3] == "undecided (the deployment has no endpoint that scores copies)"
+
+
+def test_without_a_monitor_or_a_counted_hour_the_reports_say_so(database: Database) -> None:
+    stage = watched(database)
+    span = Span(start=START, end=START + HOUR)
+    with database.transaction() as session:
+        before = section_of(period_report(session, stage.deployment, span, MADE))
+        delete_monitor(session, stage.deployment.no)
+        without = section_of(period_report(session, stage.deployment, span, MADE))
+
+    first, second = before.blocks[0], without.blocks[0]
+    assert isinstance(first, Paragraph)
+    assert isinstance(second, Paragraph)
+    assert "No hour has been counted yet" in first.text
+    assert second.text.startswith("No evidence is collected: the deployment has no fairness monitor")

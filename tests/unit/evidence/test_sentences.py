@@ -1,0 +1,33 @@
+"""The words of a state, and of a false-alarm budget."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from app.evidence.sentences import State, say_budget, say_state
+
+SINCE = datetime(2026, 11, 19, 7, tzinfo=UTC)
+YEAR = 8760.0
+
+
+@pytest.mark.parametrize(
+    ("state", "since", "more_hours", "reason", "words"),
+    [
+        (State.UNFAIR, SINCE, None, None, "unfair since 2026-11-19 07:00 (false-alarm budget one a year)"),
+        (State.SHOWN_FAIR, SINCE, None, None, "shown fair since 2026-11-19 07:00"),
+        (State.UNDECIDED, None, 1, None, "undecided (needs about 1 more hour at this traffic)"),
+        (State.UNDECIDED, None, 1200, None, "undecided (needs about 1,200 more hours at this traffic)"),
+        (State.UNDECIDED, None, None, None, "undecided (the hours that it still needs cannot be estimated)"),
+        (State.UNDECIDED, None, 7, "no label has arrived", "undecided (no label has arrived)"),
+    ],
+)
+def test_every_state_has_its_words(state: State, since: datetime | None, more_hours: int | None, reason: str | None, words: str) -> None:
+    assert say_state(state, since=since, more_hours=more_hours, budget_hours=YEAR, reason=reason) == words
+
+
+@pytest.mark.parametrize(
+    ("hours", "words"),
+    [(8760, "one a year"), (87_600, "one in 10 years"), (200, "one in 200 hours"), (10_000, "one in 10,000 hours")],
+)
+def test_the_budget_reads_as_one_false_alarm_in_a_time(hours: float, words: str) -> None:
+    assert say_budget(hours) == words

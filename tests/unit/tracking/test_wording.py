@@ -1,0 +1,117 @@
+"""Sentences about evidence are true in every state."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from app.domain.checks import DataSet
+from app.domain.monitors import EvidenceSettings
+from app.evidence.nulls import Direction
+from app.evidence.sentences import State
+from app.metrics.catalogue import CATALOGUE
+from app.tracking.looking import ComparisonState
+from app.tracking.wording import find_governing, list_remarks, order_by_gravity, say_comparison, sum_up
+from tests.builders.comparison_states import SINCE, comparison_of, evidence_of
+
+UNFAIR = comparison_of(State.UNFAIR)
+FAIR = comparison_of(State.SHOWN_FAIR, direction=Direction.ABOVE, limit=1.25)
+SOON = comparison_of(State.UNDECIDED, more_hours=5)
+
+
+BELOW = "Disparate impact of female (sex, as logged) must be at least 0.8"
+SENTENCES = {
+    f"{BELOW}: unfair since 2026-11-19 07:00 (false-alarm budget one a year).": UNFAIR,
+    "Disparate impact of female (sex, as logged) must be at most 1.25: shown fair since 2026-11-19 07:00.": FAIR,
+    "Disparate impact of female (sex, with copies) must be at least 0.8: undecided (needs about 5 more hours at this traffic).": (
+        comparison_of(State.UNDECIDED, more_hours=5, data=DataSet.BALANCED)
+    ),
+    f"{CATALOGUE['accuracy_difference'].title} by sex (on labelled records) must be at most 0.1: undecided (no label).": comparison_of(
+        State.UNDECIDED,
+        group=None,
+        data=DataSet.FEEDBACK,
+        metric="accuracy_difference",
+        direction=Direction.ABOVE,
+        limit=0.1,
+        reason="no label",
+    ),
+    f"{BELOW}: undecided (needs about 5 more hours at this traffic). A past hour has changed; a worker is about to compute this again.": (
+        replace(SOON, is_stale=True)
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_a_comparison_reads_as_a_sentence(sentence: str) -> None:
+    assert say_comparison(SENTENCES[sentence]) == sentence
+
+
+@pytest.mark.parametrize(
+    ("comparisons", "sentence"),
+    [
+        ([], "The monitor has no limit that evidence can be collected on."),
+        ([FAIR], "1 comparison: 1 shown fair."),
+        ([FAIR, SOON, UNFAIR, FAIR], "4 comparisons: 1 unfair, 1 undecided, 2 shown fair."),
+    ],
+)
+def test_the_comparisons_are_summed_up_by_state(comparisons: list[ComparisonState], sentence: str) -> None:
+    assert sum_up(comparisons) == sentence
+
+
+def test_the_unfair_ones_come_first() -> None:
+    assert order_by_gravity([FAIR, SOON, UNFAIR]) == [UNFAIR, SOON, FAIR]
+
+
+@pytest.mark.parametrize(
+    ("sides", "expected"),
+    [
+        ([], None),
+        ([FAIR, UNFAIR], UNFAIR),
+        ([FAIR, SOON], SOON),
+        ([SOON, comparison_of(State.UNDECIDED, more_hours=9)], comparison_of(State.UNDECIDED, more_hours=9)),
+        ([SOON, comparison_of(State.UNDECIDED)], comparison_of(State.UNDECIDED)),
+        (
+            [FAIR, comparison_of(State.SHOWN_FAIR, since=SINCE + timedelta(hours=1))],
+            comparison_of(State.SHOWN_FAIR, since=SINCE + timedelta(hours=1)),
+        ),
+    ],
+)
+def test_a_figure_is_as_its_graver_side(sides: list[ComparisonState], expected: ComparisonState | None) -> None:
+    assert find_governing(sides) == expected
+
+
+COUNTED = "Hours before 2026-11-20 09:00 UTC are counted."
+
+
+@pytest.mark.parametrize(
+    ("era", "settings", "remarks"),
+    [
+        ({}, None, [COUNTED]),
+        ({"counted_until": None}, None, ["No hour has been counted yet; a worker counts each hour after its end."]),
+        ({"problem": "sex: is missing."}, None, [COUNTED, "No further hour is counted: sex: is missing."]),
+        (
+            {"starts_at": SINCE},
+            None,
+            [COUNTED, "Evidence began again with version 3 of the monitor and model revision 2: hours from 2026-11-19 07:00 UTC on count."],
+        ),
+        (
+            {},
+            EvidenceSettings(person="customer"),
+            [COUNTED, "Only the first record of each person counts; customer says whose record it is."],
+        ),
+        ({"late_labels": 1}, None, [COUNTED, "1 label arrived more than 720 hours after the record and does not count."]),
+        (
+            {"late_labels": 1200},
+            EvidenceSettings(label_horizon_hours=5),
+            [COUNTED, "1,200 labels arrived more than 5 hours after the record and do not count."],
+        ),
+    ],
+)
+def test_remarks_say_what_counts(era: dict[str, object], settings: EvidenceSettings | None, remarks: list[str]) -> None:
+    assert list(list_remarks(evidence_of(settings=settings, **era))) == remarks
+
+
+def test_before_a_worker_has_counted_nothing_is_claimed() -> None:
+    assert list(list_remarks(replace(evidence_of(), era=None))) == [
+        "No hour has been counted yet; a worker counts each hour after its end."
+    ]
