@@ -64,16 +64,16 @@ def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None
 def _decide(
     session: Session, rule: Rule, subject: Subject, sides: Sequence[ComparisonState], alert: Alert | None, evidence: DeploymentEvidence
 ) -> None:
-    """Opens or resolves the alert about one figure, of which at most one side is unfair at a time."""
+    """Opens, confirms or resolves the alert about one figure, of which at most one side is unfair at a time."""
     # A past hour has changed: the state is about to be computed again.
     if any(one.is_stale for one in sides):
         return
     opened = [one for one in sides if one.state is State.UNFAIR]
-    if opened and alert is None:
-        found = confirm(session, rule, subject, facts_of_evidence(opened[0], evidence), alert=None, check=None)
+    if opened:
+        found = confirm(session, rule, subject, facts_of_evidence(opened[0], evidence), alert=alert, check=None)
         since, alarm_at = opened[0].since, opened[0].alarm_at
-        if found is not None and since is not None and alarm_at is not None:
+        if alert is None and found is not None and since is not None and alarm_at is not None:
             # Reading the records takes too long for this transaction: a worker does it, and the notification does not wait.
             queue_for_alert(session, found.deployment_no, Span(start=since, end=alarm_at), alert_no=found.no)
-    elif not opened and alert is not None:
-        end(session, alert, Resolution.RECOVERED, facts_of_fair_evidence(sides[0]))
+    elif alert is not None:
+        end(session, alert, Resolution.RECOVERED, facts_of_fair_evidence(sides))

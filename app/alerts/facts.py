@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from ..domain.alerts import Alert
 from ..domain.checks import CheckRun, Measurement
 from ..evidence.nulls import Direction
 from ..tracking.looking import ComparisonState, DeploymentEvidence
@@ -49,16 +50,28 @@ def facts_of_evidence(found: ComparisonState, evidence: DeploymentEvidence) -> F
         "log_evidence": found.log_evidence,
         "log_threshold": found.log_threshold,
         "false_alarm_hours": evidence.monitor.evidence.false_alarm_hours,
+        "no_new_evidence": found.is_quiet,
         "comparison_id": found.figure_id,
         "monitor_version": evidence.monitor.version,
         "model_revision": evidence.model_revision,
     }
 
 
-def facts_of_fair_evidence(found: ComparisonState) -> Facts:
-    """Returns the facts of the end of an alarm."""
-    sentence = f"Enough evidence has accumulated that this figure is back inside its limit: {name_figure(found)}."
-    return {"sentence": sentence, "at": None if found.until is None else found.until.isoformat()}
+def facts_of_fair_evidence(sides: Sequence[ComparisonState]) -> Facts:
+    """Returns the facts of the end of an alarm on one side of a figure: enough evidence, or counts of past hours that have changed."""
+    ended = max((one for one in sides if one.resolved_at is not None), key=lambda one: str(one.resolved_at), default=None)
+    if ended is None or ended.resolved_at is None or ended.fair_since is None:
+        sentence = f"Past hours have changed, and without an alarm when they are counted again: {name_figure(sides[0])}."
+        return {"sentence": sentence, "at": None if sides[0].until is None else sides[0].until.isoformat()}
+    since = f"{ended.fair_since:%Y-%m-%d %H:%M}"
+    sentence = f"Enough evidence has accumulated that this figure is back inside its limit since {since} UTC: {name_figure(ended)}."
+    return {"sentence": sentence, "at": ended.resolved_at.isoformat(), "fair_since": ended.fair_since.isoformat()}
+
+
+def facts_of_closing(alert: Alert) -> Facts:
+    """Returns the facts of an alert that a person closes."""
+    recovery = {"sentence": "Closed by hand. Evidence on this figure begins again with the next hour that is counted."}
+    return {**alert.facts, **recovery, "recovery": recovery}
 
 
 def facts_of_failures(failed: Sequence[CheckRun], *, in_a_row: int, since: datetime) -> Facts:

@@ -1,24 +1,28 @@
-"""Life of an alert: opened, seen again, reminded of, acknowledged, resolved. Each step queues its own notifications."""
+"""Life of an alert: opened, seen again, reminded of, acknowledged, closed, resolved. Each step queues its own notifications."""
 
 import structlog
 from sqlalchemy.orm import Session
 
-from ..domain.alerts import Alert, AlertState, Event, EvidenceCondition, Resolution, Rule, Subject, VerdictCondition
+from ..domain.alerts import Alert, AlertState, Event, EvidenceCondition, Resolution, Rule, RuleKind, Subject, VerdictCondition
 from ..domain.checks import CheckRun, Scope
 from ..errors import Conflict
 from ..store.alerts.alert_rules import delete_rule, lock_alerts
 from ..store.alerts.alerts import (
     acknowledge,
     alerts_to_remind,
+    close,
     get_alert,
     note_reminder,
     note_seen_again,
     open_alert,
     resolve,
+    unresolved_about,
     unresolved_of_rule,
 )
 from ..store.alerts.notifications import queue_notifications
-from .facts import Facts
+from ..store.evidence.eras import lock_evidence
+from ..tracking.closing import close_alarms
+from .facts import Facts, facts_of_closing
 
 log = structlog.get_logger(__name__)
 
@@ -66,6 +70,33 @@ def record_acknowledgement(session: Session, alert: Alert, *, by: str, note: str
         return present, False
     queue_notifications(session, taken, Event.ACKNOWLEDGED)
     return taken, True
+
+
+def close_by_hand(session: Session, alert: Alert, *, by: str, note: str) -> tuple[Alert, bool]:
+    """Closes an alert of evidence, and the others about the same figure; evidence on the figure begins again with the next hour.
+
+    Returns the closed alert, and whether this call closed it: the first person who does so counts.
+
+    Raises:
+        Conflict: it is of another kind, or over for another reason.
+    """
+    if alert.kind is not RuleKind.EVIDENCE:
+        raise Conflict(f"Alert {alert.id} is of the kind {alert.kind}, which is resolved automatically; only evidence is closed by hand.")
+    # Workers take the first lock alone, and never wait for either.
+    lock_evidence(session, alert.deployment_no)
+    lock_alerts(session, alert.deployment_no)
+    present = get_alert(session, alert.id)
+    if present.resolution is Resolution.CLOSED:
+        return present, False
+    if present.state is AlertState.RESOLVED:
+        raise Conflict(f"Alert {alert.id} is resolved; there is nothing left to close.")
+    close_alarms(session, present)
+    for one in unresolved_about(session, present):
+        closed = close(session, one, facts_of_closing(one), by=by, note=note)
+        if closed is not None:
+            queue_notifications(session, closed, Event.RESOLVED)
+            log.info("alert_resolved", alert=one.id, deployment=one.deployment_id, rule=one.rule_id, resolution=Resolution.CLOSED.value)
+    return get_alert(session, alert.id), True
 
 
 def settle(session: Session, before: Rule, after: Rule) -> None:

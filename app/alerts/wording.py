@@ -71,6 +71,7 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Acknowledged", about["acknowledged_by"] and f"by {about['acknowledged_by']} at {about['acknowledged_at']}"),
         ("Note", about["note"]),
         ("Resolved", about["resolved_at"] and f"{about['resolved_at']}, {str(about['resolution']).replace('_', ' ')}"),
+        ("Closed", about.get("closed_by") and f"by {about['closed_by']}: {about['closing_note']}"),
         ("Why it changed", None if body["event"] == "explained" else (about.get("change") or {}).get("sentence")),
         ("Page", about["path"]),
     ]

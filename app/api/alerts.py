@@ -1,11 +1,11 @@
-"""Routes of alerts: of all deployments, of one, and acknowledging one."""
+"""Routes of alerts: of all deployments, of one, acknowledging one, and closing one."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
 from sqlalchemy.orm import Session
 
-from ..alerts.lifecycle import record_acknowledgement
+from ..alerts.lifecycle import close_by_hand, record_acknowledgement
 from ..domain.alerts import Alert, AlertState
 from ..domain.texts import character_problem
 from ..errors import Conflict, InvalidInput, NotFound
@@ -16,7 +16,7 @@ from ..web.access import DeploymentsIn, Manager, ReadableDeployment, Reader, Ses
 from ..web.paging import Limit, cut, read_number_cursor
 from ..web.texts import ID_PATTERN
 from .answers import problems, problems_of_deployment, problems_with_body
-from .schemas.alerts import AcknowledgementIn, AlertOut, AlertPage
+from .schemas.alerts import AcknowledgementIn, AlertOut, AlertPage, ClosureIn
 
 router = APIRouter(tags=["alerts"])
 
@@ -78,18 +78,39 @@ def acknowledge_alert(
     409 if it is resolved.
     """
     alert = _require_seen(principal, session, alert_id)
-    note = None if body is None or body.note is None else body.note.strip()
-    # Line breaks are allowed, other control characters are refused.
-    wrong = None if note is None else character_problem(note.replace("\n", " ").replace("\r", " ").replace("\t", " "))
-    if wrong is not None:
-        raise InvalidInput.of("note", wrong)
-    note = note or None
+    note = None if body is None or body.note is None else _check_note(body.note) or None
 
     taken, is_new = record_acknowledgement(session, alert, by=principal.actor, note=note)
     if is_new:
         deployment = deployments.by_no(alert.deployment_no)
         record_activity(session, principal.actor, "alert.acknowledged", deployment=deployment, subject=alert.id, details={"note": note})
     return AlertOut.from_object(taken)
+
+
+@router.post("/v1/alerts/{alert_id}/closure", operation_id="closeAlert", responses=problems_with_body(NotFound, Conflict))
+def close_alert(principal: Manager, deployments: DeploymentsIn, alert_id: AlertId, session: SessionIn, body: ClosureIn) -> AlertOut:
+    """Closes an alert of the kind `evidence`: evidence on its figure begins again with the next hour. Closing it again changes nothing.
+
+    The first note counts. 409 if it is of another kind, which is resolved automatically, or resolved for another reason.
+    """
+    alert, note = _require_seen(principal, session, alert_id), _check_note(body.note)
+    if not note:
+        raise InvalidInput.of("note", "must say why the alert is closed")
+
+    deployment = deployments.get_for_change(alert.deployment_id)
+    closed, is_new = close_by_hand(session, alert, by=principal.actor, note=note)
+    if is_new:
+        record_activity(session, principal.actor, "alert.closed", deployment=deployment, subject=alert.id, details={"note": note})
+    return AlertOut.from_object(closed)
+
+
+def _check_note(note: str) -> str:
+    """Returns the note without spaces around it. Line breaks are allowed, other control characters are refused."""
+    stripped = note.strip()
+    wrong = character_problem(stripped.replace("\n", " ").replace("\r", " ").replace("\t", " "))
+    if wrong is not None:
+        raise InvalidInput.of("note", wrong)
+    return stripped
 
 
 def _list_alerts(session: Session, wanted: AlertFilter, before_no: int, limit: int) -> AlertPage:

@@ -99,7 +99,7 @@ def alert_page(request: Request, principal: Reader, session: SessionIn, now: Now
         "facts": alert.facts,
         "explained": attribution_of_alert(session, alert.no),
         "attribution_words": attribution_words,
-        "names": people(session, [alert.acknowledged_by]),
+        "names": people(session, [alert.acknowledged_by, alert.closed_by]),
         "now": now,
     }
     return page(request, "alert.html", values)

@@ -25,7 +25,7 @@ from ..store.checks.checks import get, under_way
 from ..store.checks.results import measurements_of
 from ..store.deployments.monitors import monitor_of
 from ..tracking.looking import ComparisonState, look_at_evidence
-from ..tracking.wording import find_governing, list_remarks, name_figure, order_by_gravity, say_limit, sum_up
+from ..tracking.wording import find_governing, list_notes, list_remarks, name_figure, order_by_gravity, say_limit, sum_up
 from ..views.causes import Cause
 from ..views.check_advice import advice_on_check, outlook_of
 from ..views.headlines import Headline, headlines
@@ -92,6 +92,10 @@ CONFIGURED = frozenset(
 """Causes whose next step is on Configure."""
 
 
+_EVIDENCE_WORDS = {"figure_of": name_figure, "limit_of": say_limit, "notes_of": list_notes}
+"""Functions that word a comparison, by their names in the template."""
+
+
 @dataclass(frozen=True, slots=True)
 class Card:
     """Headline of one attribute, the alerts on it that are not over, and by data set the evidence on the group that it shows."""
@@ -141,8 +145,7 @@ def fairness_page(
         "cards": cards,
         "compared": compared,
         "evidence_in_short": [] if evidence is None else [sum_up(compared), *list_remarks(evidence)],
-        "limit_of": say_limit,
-        "figure_of": name_figure,
+        **_EVIDENCE_WORDS,
         "missing": missing_sides(monitor),
         "names": people(session, [*(one.acknowledged_by for one in known), None if busy is None else busy.created_by]),
         "busy": busy,

@@ -36,11 +36,12 @@ class AlertState(StrEnum):
 
 
 class Resolution(StrEnum):
-    """The reason why an alert is over: its cause has passed, or no rule asks about it any more."""
+    """The reason why an alert is over: its cause has passed, a person closed it, or no rule asks about it any more."""
 
     RECOVERED = "recovered"
     NO_LONGER_WATCHED = "no_longer_watched"
     SUPERSEDED = "superseded"
+    CLOSED = "closed"
     RULE_CHANGED = "rule_changed"
     RULE_DISABLED = "rule_disabled"
     RULE_DELETED = "rule_deleted"
@@ -192,6 +193,8 @@ class Alert:
     resolved_at: datetime | None
     resolution: Resolution | None
     change: dict[str, object] | None = None
+    closed_by: str | None = None
+    closing_note: str | None = None
 
     @property
     def state(self) -> AlertState:

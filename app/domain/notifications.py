@@ -77,6 +77,8 @@ def alert_message(alert: Alert, event: Event, *, now: datetime) -> Message:
         "note": alert.note,
         "resolved_at": _iso(alert.resolved_at),
         "resolution": alert.resolution and alert.resolution.value,
+        "closed_by": alert.closed_by,
+        "closing_note": alert.closing_note,
         "facts": dict(alert.facts),
         "change": alert.change,
         "path": f"/alerts/{alert.id}",

@@ -5,7 +5,7 @@ A chapter begins with the first hour, after each alarm, and after each end of an
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -23,6 +23,7 @@ class Episode:
     """One time of unfairness: the hour of the alarm, the onset, and ln of the evidence (ln Q of the detector) at the alarm.
 
     `resolved` is the hour in which its end was found, `fair_since` the onset of that end; both are None while the episode is open.
+    `closed` is the first hour after a person closed it.
     """
 
     alarm: int
@@ -30,6 +31,12 @@ class Episode:
     log_evidence: float
     resolved: int | None = None
     fair_since: Onset | None = None
+    closed: int | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Returns whether it has not ended."""
+        return self.resolved is None and self.closed is None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +59,7 @@ class Followed:
     @property
     def open_episode(self) -> Episode | None:
         """The episode that has not ended; None if there is none."""
-        return self.episodes[-1] if self.episodes and self.episodes[-1].resolved is None else None
+        return self.episodes[-1] if self.episodes and self.episodes[-1].is_open else None
 
     @property
     def chapter(self) -> int:
@@ -60,6 +67,8 @@ class Followed:
         if not self.episodes:
             return 0
         last = self.episodes[-1]
+        if last.closed is not None:
+            return last.closed
         return (last.alarm if last.resolved is None else last.resolved) + 1
 
 
@@ -71,7 +80,8 @@ FindOnset: TypeAlias = Callable[[int, int, bool], Onset]
 class WeighedHour:
     """One hour as a follower reads it: its number, its calendar month, ln E of each alternative against either claim, and ln A.
 
-    Months are counted without gaps: the next one is 1 more. NaN is a skipped hour.
+    Months are counted without gaps: the next one is 1 more. NaN is a skipped hour. `is_closed` says that a person closed the alarm between
+    the hour before and this one.
     """
 
     hour: int
@@ -79,6 +89,7 @@ class WeighedHour:
     unfair: Sequence[float]
     fair: Sequence[float]
     log_threshold: float
+    is_closed: bool = False
 
 
 @dataclass(slots=True)
@@ -103,7 +114,7 @@ class Follower:
     @property
     def open_episode(self) -> Episode | None:
         """The episode that has not ended; None if there is none."""
-        return self.episodes[-1] if self.episodes and self.episodes[-1].resolved is None else None
+        return self.episodes[-1] if self.episodes and self.episodes[-1].is_open else None
 
     @property
     def log_evidence(self) -> float:
@@ -118,6 +129,8 @@ class Follower:
 
     def add(self, weighed: WeighedHour, find: FindOnset) -> None:
         """Adds the next hour."""
+        if weighed.is_closed:
+            self.close(weighed.hour)
         hour, self.log_threshold = weighed.hour, weighed.log_threshold
         opened = self.open_episode
         if opened is not None:
@@ -139,6 +152,19 @@ class Follower:
             self.proof.restart()
         else:
             self.proof.add(weighed.fair, hour, weighed.month, is_doubted=self.watching.log_best >= weighed.log_threshold / 2)
+
+    def close(self, hour: int) -> None:
+        """Ends the open episode, because a person closed it, and forgets all evidence from before the hour.
+
+        The second time, with no hour in between, changes nothing.
+        """
+        opened = self.open_episode
+        if opened is not None:
+            self.episodes[-1] = replace(opened, closed=hour)
+        self.chapter = hour
+        self.watching.restart()
+        self.returning.restart()
+        self.proof.restart()
 
 
 def follow(hours: Hours, limit: Limit, *, comparisons: int, months: Sequence[int], budget_hours: float = HOURS_OF_A_YEAR) -> Followed:
@@ -168,7 +194,7 @@ def record_life(follower: Follower, weighed: Sequence[WeighedHour], find: FindOn
     """Adds the hours to the follower and returns what it was after each of them. `log_threshold` is that of the last hour."""
     log_evidence, log_fairness, shown = np.zeros(len(weighed)), np.zeros(len(weighed)), []
     for place, hour in enumerate(weighed):
-        is_open = follower.open_episode is not None
+        is_open = follower.open_episode is not None and not hour.is_closed
         follower.add(hour, find)
         # An episode that ends in this hour still has the evidence of its alarm.
         log_evidence[place] = follower.episodes[-1].log_evidence if is_open else follower.log_evidence

@@ -68,6 +68,8 @@ def alerts_section(alerts: Sequence[Alert], *, waiting: int) -> Section:
             resolved = moment(alert.resolved_at)
         if alert.resolution is not None:
             resolved += f", {alert.resolution.value.replace('_', ' ')}"
+        if alert.closed_by is not None:
+            resolved += f" by {alert.closed_by}: {alert.closing_note or ''}"
         opened = (moment(alert.opened_at), alert.rule_name, " / ".join(about) or alert.kind.value)
         rows.append((*opened, sentence, acknowledged, resolved))
     note = f"The newest {MOST_ALERTS} of {len(alerts):,}." if len(alerts) > MOST_ALERTS else None

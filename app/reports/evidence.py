@@ -3,9 +3,9 @@
 from sqlalchemy.orm import Session
 
 from ..tracking.looking import look_at_evidence
-from ..tracking.wording import NO_MONITOR, list_remarks, name_figure, order_by_gravity, say_limit, sum_up
+from ..tracking.wording import NO_MONITOR, list_notes, list_remarks, name_figure, order_by_gravity, say_limit, sum_up
 from .document import Block, Paragraph, Section, Table
-from .numbers import interval
+from .numbers import ABSENT, interval
 
 MOST_COMPARISONS = 200
 """Max comparisons that a report lists; the API has all."""
@@ -24,11 +24,13 @@ def evidence_section(session: Session, deployment_no: int) -> Section:
     comparisons = order_by_gravity(evidence.comparisons)
     blocks: list[Block] = [Paragraph(" ".join([sum_up(comparisons), *list_remarks(evidence)]))]
     if comparisons:
-        rows = tuple(
-            (name_figure(one), say_limit(one), interval(*one.interval) if one.figure_id is not None else "–", one.words)
-            for one in comparisons[:MOST_COMPARISONS]
-        )
+        rows = []
+        for one in comparisons[:MOST_COMPARISONS]:
+            ends = ABSENT if one.figure_id is None else interval(*one.interval)
+            rows.append((name_figure(one), say_limit(one), ends, " ".join((one.words, *list_notes(one)))))
         more = f" The first {MOST_COMPARISONS} of {len(comparisons):,}." if len(comparisons) > MOST_COMPARISONS else ""
         columns = ("Comparison", "Limit", "95 %, at all hours", "State")
-        blocks.append(Table("The state of every comparison when this report was made", columns, rows, MEANING + more, is_last_wide=True))
+        blocks.append(
+            Table("The state of every comparison when this report was made", columns, tuple(rows), MEANING + more, is_last_wide=True)
+        )
     return Section("Evidence over time", tuple(blocks))

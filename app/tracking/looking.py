@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -14,13 +14,15 @@ from ..domain.monitors import Monitor
 from ..evidence.following import Follower
 from ..evidence.nulls import Direction, Limit
 from ..evidence.planning import Progress, expect_more_hours, expect_more_paired_hours
+from ..evidence.quiet import QUIET_HOURS, is_quiet
 from ..evidence.sentences import State, say_state
+from ..evidence.unsteadiness import PAST_HOURS
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.eras import Era, find_era, followed_deployment
 from ..store.evidence.figures import StoredFigure, figures_of
 from .counting import Followed
 from .figures import WatchedMetric, watched_metrics
-from .series import PairSeries, RateSeries, Series, number_hour, start_of
+from .series import PairSeries, RateSeries, Series, number_hour, start_of, weigh_series
 from .settling import Budget, end_of, lag_of, load_series
 from .states import FigureState
 
@@ -34,7 +36,8 @@ class ComparisonState:
 
     `figure_id` names its counts. `since` lies between `earliest` and `latest`; `alarm_at` is the end of the hour of the alarm.
     `log_evidence`, `log_fairness` and `log_threshold` are natural logarithms of factors. `reason` says why nothing can be computed; then
-    there is no figure.
+    there is no figure. An unfair one `is_quiet` if it got no new evidence for 7 days. `resolved_at` and `fair_since` are of the last alarm,
+    if enough evidence has ended it: the end of the hour in which it was enough, and the most likely first hour back inside.
     """
 
     figure_id: str | None
@@ -58,6 +61,9 @@ class ComparisonState:
     hours: int = 0
     until: datetime | None = None
     is_stale: bool = False
+    is_quiet: bool = False
+    resolved_at: datetime | None = None
+    fair_since: datetime | None = None
     reason: str | None = None
 
 
@@ -150,7 +156,20 @@ def _look_at(
         state = FigureState.starting(watched, number_hour(figure.first_hour)) if is_new else FigureState.decode(figure.state, watched)
         for limit, follower in zip(watched.limits, state.followers, strict=True):
             level = follower.log_threshold if math.isfinite(follower.log_threshold) else budget.log_threshold(number_hour(end) + lag)
-            yield _describe(followed, watched, _FigureAtLimit(figure, state, limit, follower, level), series)
+            found = _describe(followed, watched, _FigureAtLimit(figure, state, limit, follower, level), series)
+            opened = follower.open_episode
+            if opened is not None and number_hour(figure.until) - (opened.alarm + 1) >= QUIET_HOURS:
+                found = replace(found, is_quiet=_is_quiet(session, followed, watched, figure, limit))
+            yield found
+
+
+def _is_quiet(session: Session, followed: Followed, watched: WatchedMetric, figure: StoredFigure, limit: Limit) -> bool:
+    """Returns whether the last hours alone say nothing. The hours before them are read as well, because bets are chosen from these."""
+    end = number_hour(figure.until)
+    span = Span(start=start_of(end - QUIET_HOURS - PAST_HOURS), end=figure.until)
+    series = load_series(session, followed.era.no, watched, span, [figure.key.group])
+    ((unfair, fair),) = weigh_series(series, limit, end - QUIET_HOURS, end)
+    return is_quiet(unfair, fair)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,6 +194,7 @@ def _describe(followed: Followed, watched: WatchedMetric, at: _FigureAtLimit, re
     if watched.definition.is_reversed:
         lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)
     budget_hours = followed.monitor.evidence.false_alarm_hours
+    last = follower.episodes[-1] if follower.episodes else None
     return ComparisonState(
         figure_id=figure.id,
         data=figure.key.place.data,
@@ -197,6 +217,8 @@ def _describe(followed: Followed, watched: WatchedMetric, at: _FigureAtLimit, re
         hours=(figure.until - figure.first_hour) // HOUR,
         until=figure.until,
         is_stale=figure.is_stale,
+        resolved_at=None if last is None or last.resolved is None else start_of(last.resolved + 1),
+        fair_since=None if last is None or last.fair_since is None else start_of(last.fair_since.hour),
     )
 
 

@@ -17,6 +17,7 @@ from ..evidence.unsteadiness import PAST_HOURS
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.eras import find_era, followed_deployment
 from ..store.evidence.figures import figures_of, get_figure
+from .closing import find_closed
 from .counting import Followed
 from .figures import watched_metrics
 from .series import number_hour, start_of
@@ -26,7 +27,10 @@ from .states import Clock, Course, FigureState, weigh_hours
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceOfHour:
-    """Evidence after one hour, for one limit: logarithms. `log_e` is that of the hour alone, None where the hour is skipped."""
+    """Evidence after one hour, for one limit: logarithms. `log_e` is that of the hour alone, None where the hour is skipped.
+
+    `is_closed` says that a person closed the alarm before this hour, so that the evidence begins again with it.
+    """
 
     direction: Direction
     log_e: float | None
@@ -34,6 +38,7 @@ class EvidenceOfHour:
     log_fairness: float
     log_threshold: float
     shown_fair: bool
+    is_closed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +74,8 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
     span = Span(start=figure.first_hour - PAST_HOURS * HOUR, end=figure.until)
     (series,) = load_series(session, era.no, watched, span, [figure.key.group])
     start, end = number_hour(figure.first_hour), number_hour(figure.until)
-    course = Course(FigureState.starting(watched, start), series, lambda *_: series)
+    (closed,) = find_closed(session, era.no, watched, [figure])
+    course = Course(FigureState.starting(watched, start), series, lambda *_: series, closed)
     lives: list[list[EvidenceOfHour]] = []
     for limit, follower in zip(watched.limits, course.state.followers, strict=True):
         (weighed,) = weigh_hours([course], limit, start, end, Clock(lag, budget.log_threshold))
@@ -83,6 +89,7 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
                     log_fairness=float(life.log_fairness[place]),
                     log_threshold=hour.log_threshold,
                     shown_fair=life.shown_fair[place],
+                    is_closed=hour.is_closed,
                 )
                 for place, hour in enumerate(weighed)
             ]

@@ -26,6 +26,7 @@ from ..store.evidence.figures import (
     store_state,
 )
 from ..store.evidence.hours import CountedHour, CountedPlace, first_hour_of, hours_between, last_hour
+from .closing import find_closed
 from .counting import Followed
 from .figures import WatchedMetric, count_directions, watched_metrics
 from .series import Series, number_hour, read_series, start_of
@@ -183,10 +184,11 @@ def _take_together(
         return load_series(session, era_no, watched, Span(start=start_of(start), end=start_of(end)), [group])[0]
 
     courses = []
-    for figure, series in zip(figures, loaded, strict=True):
+    closed = find_closed(session, era_no, watched, figures)
+    for figure, series, own in zip(figures, loaded, closed, strict=True):
         is_new = figure.is_stale or not figure.state
         state = FigureState.starting(watched, number_hour(span.start)) if is_new else FigureState.decode(figure.state, watched)
-        courses.append(Course(state, series, lambda start, end, group=figure.key.group: look_up(group, start, end)))  # type: ignore[misc]
+        courses.append(Course(state, series, lambda start, end, group=figure.key.group: look_up(group, start, end), own))  # type: ignore[misc]
     advance(courses, watched, number_hour(span.start), number_hour(span.end), Clock(lag, budget.log_threshold))
     for figure, course in zip(figures, courses, strict=True):
         store_state(session, figure, course.state.encode(), until=span.end)

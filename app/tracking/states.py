@@ -1,7 +1,7 @@
 """State of one figure: its followers, one for each limit, and its interval. One hour is one addition."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import msgspec
@@ -11,7 +11,7 @@ from ..evidence.confidence import RunningInterval, add_hours
 from ..evidence.detector import Detector
 from ..evidence.following import FindOnset, Follower, WeighedHour
 from ..evidence.monthly import MonthlyEvidence
-from ..evidence.nulls import Limit
+from ..evidence.nulls import Direction, Limit
 from ..evidence.onset import PAST_HOURS, Onset, find_onset
 from ..evidence.paired_bets import PAIRED_RATIOS, STAKES, RunningPairedInterval
 from .figures import WatchedMetric
@@ -45,6 +45,9 @@ class Clock:
         return number_month(hour + self.lag)
 
 
+Closed: TypeAlias = Mapping[Direction, Collection[int]]
+"""Hours before which a person closed an alarm, by the direction of its limit."""
+
 Lookup: TypeAlias = Callable[[int, int], Series]
 """Returns the counts of a figure from one hour up to, not including, another."""
 
@@ -73,6 +76,14 @@ class FigureState:
             followers.append(Follower.starting(hour, *counts))
             monthly.append(MonthlyEvidence(Detector(counts[0])))
         return cls(followers, monthly, interval, hour)
+
+    def begin_chapter(self, watched: WatchedMetric) -> None:
+        """Begins the interval again, if an alarm on either side of the figure, or the end of one, has begun a chapter."""
+        chapter = max(follower.chapter for follower in self.followers)
+        if chapter > self.chapter:
+            self.chapter = chapter
+            is_paired = watched.definition.is_paired
+            self.interval = RunningPairedInterval.empty() if is_paired else RunningInterval.empty(watched.definition.scale)
 
     def encode(self) -> bytes:
         """Returns the state as bytes, without rounding."""
@@ -107,11 +118,15 @@ class _Stored(msgspec.Struct, array_like=True):
 
 @dataclass(slots=True, eq=False)
 class Course:
-    """One figure while hours are added to it: its state, the counts of these hours, and the lookup of earlier counts to find an onset."""
+    """One figure while hours are added to it: its state, the counts of these hours, and the lookup of earlier counts to find an onset.
+
+    `closed` has for each side of the limits the hours before which a person closed an alarm.
+    """
 
     state: FigureState
     series: Series
     lookup: Lookup
+    closed: Closed = field(default_factory=dict)
 
     def find(self, limit: Limit) -> FindOnset:
         """Returns the search for onsets of that limit."""
@@ -130,10 +145,17 @@ def weigh_hours(courses: Sequence[Course], limit: Limit, start: int, end: int, c
     months, levels = [number_month(hour) for hour in range(start, end)], [clock.log_threshold(hour) for hour in range(start, end)]
     return [
         [
-            WeighedHour(hour=start + place, month=months[place], unfair=against, fair=for_it, log_threshold=levels[place])
+            WeighedHour(
+                hour=start + place,
+                month=months[place],
+                unfair=against,
+                fair=for_it,
+                log_threshold=levels[place],
+                is_closed=start + place in course.closed.get(limit.direction, ()),
+            )
             for place, (against, for_it) in enumerate(zip(unfair.tolist(), fair.tolist(), strict=True))
         ]
-        for unfair, fair in weigh_series([course.series for course in courses], limit, start, end)
+        for course, (unfair, fair) in zip(courses, weigh_series([course.series for course in courses], limit, start, end), strict=True)
     ]
 
 
@@ -145,17 +167,13 @@ def advance(courses: Sequence[Course], watched: WatchedMetric, start: int, end: 
             for hour in hours:
                 course.state.followers[number].add(hour, find)
                 course.state.monthly[number].add(hour.unfair, clock.month(hour.hour))
-    begins = []
+            # A person closed the alarm after the last hour so far.
+            if end in course.closed.get(limit.direction, ()):
+                course.state.followers[number].close(end)
     for course in courses:
-        # An alarm on either side of a figure, or its end, begins a chapter of its interval.
-        chapter = max(follower.chapter for follower in course.state.followers)
-        if chapter > course.state.chapter:
-            course.state.chapter = chapter
-            is_paired = isinstance(course.state.interval, RunningPairedInterval)
-            course.state.interval = RunningPairedInterval.empty() if is_paired else RunningInterval.empty(watched.definition.scale)
-        # The hour of the alarm itself belongs to the chapter before.
-        begins.append(max(chapter, start))
-    _extend_intervals(courses, begins, end)
+        course.state.begin_chapter(watched)
+    # The hour of the alarm itself belongs to the chapter before.
+    _extend_intervals(courses, [max(course.state.chapter, start) for course in courses], end)
 
 
 def _extend_intervals(courses: Sequence[Course], begins: Sequence[int], end: int) -> None:

@@ -11,6 +11,9 @@ from .looking import ComparisonState, DeploymentEvidence
 
 NO_MONITOR = "No evidence is collected: the deployment has no fairness monitor, whose limits evidence is collected on."
 
+QUIET = "No new evidence for 7 days: neither that it is still beyond its limit, nor that it is back inside."
+STALE = "A past hour has changed; a worker is about to compute this again."
+
 _DATA = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "with copies", DataSet.FEEDBACK: "on labelled records"}
 _GRAVEST = (State.UNFAIR, State.UNDECIDED, State.SHOWN_FAIR)
 
@@ -27,9 +30,13 @@ def say_limit(one: ComparisonState) -> str:
 
 
 def say_comparison(one: ComparisonState) -> str:
-    """Returns a comparison, its limit and its state as one sentence, and a second one where a past hour has changed."""
-    stale = " A past hour has changed; a worker is about to compute this again." if one.is_stale else ""
-    return f"{name_figure(one)} must be {say_limit(one)}: {one.words}.{stale}"
+    """Returns a comparison, its limit and its state as one sentence, and its notes."""
+    return " ".join([f"{name_figure(one)} must be {say_limit(one)}: {one.words}.", *list_notes(one)])
+
+
+def list_notes(one: ComparisonState) -> list[str]:
+    """Returns what a reader must know of this comparison besides its state."""
+    return ([QUIET] if one.is_quiet else []) + ([STALE] if one.is_stale else [])
 
 
 def sum_up(comparisons: Sequence[ComparisonState]) -> str:

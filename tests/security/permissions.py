@@ -99,7 +99,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("requestSubgroupScan", "putSubgroupScanSettings"),
         *("putMitigation", "fitMitigationProfile", "putAlertRule", "deleteAlertRule", "sendOpenAlertsOfRule", "testEndpoint"),
     ),
-    Rule(Needed.MANAGE, Reach.SEEN): ("acknowledgeAlert",),
+    Rule(Needed.MANAGE, Reach.SEEN): ("acknowledgeAlert", "closeAlert"),
     Rule(Needed.MANAGE, Reach.WHOLE): (
         *("createDeployment", "testNewEndpoint", "putAlertChannel", "readAlertChannel", "deleteAlertChannel", "testAlertChannel"),
         *("listAlertChannels", "sendOpenAlerts", "listNotifications", "readNotification"),

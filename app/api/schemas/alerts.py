@@ -53,6 +53,8 @@ _ALERT: dict[str, Any] = {
     "note": "The new price list; the model is being retrained.",
     "resolved_at": None,
     "resolution": None,
+    "closed_by": None,
+    "closing_note": None,
     "change": None,
 }
 
@@ -97,7 +99,9 @@ class AlertOut(Out):
     acknowledged_by: str | None = Field(description="A key's id, or `user:` and a name.")
     note: str | None
     resolved_at: datetime | None
-    resolution: Resolution | None = Field(description="`recovered`, or why the rule no longer watches it.")
+    resolution: Resolution | None = Field(description="`recovered`; `closed` by a person; or why the rule no longer watches it.")
+    closed_by: str | None = Field(description="Who closed it by hand: a key's id, or `user:` and a name.")
+    closing_note: str | None
     change: AlertChangeOut | None = Field(
         description="Of the kind `evidence`: why the favourable rates of logged records changed. It is computed after the alert has opened;"
         " null until then, and for other kinds."
@@ -109,6 +113,14 @@ class AlertPage(Out):
 
     alerts: list[AlertOut]
     next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end.")
+
+
+class ClosureIn(In):
+    """The note of a person who closes an alert of evidence."""
+
+    model_config = example({"note": "The threshold of the model was corrected on Friday."})
+
+    note: Annotated[str, Field(min_length=1, max_length=MAX_NOTE)] = Field(description="Why it is closed, for the other readers.")
 
 
 class AcknowledgementIn(In):

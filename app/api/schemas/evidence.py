@@ -39,6 +39,9 @@ _COMPARISON: dict[str, Any] = {
     "hours": 1200,
     "until": "2026-11-20T09:00:00Z",
     "is_stale": False,
+    "is_quiet": False,
+    "resolved_at": None,
+    "fair_since": None,
     "reason": None,
 }
 _EVIDENCE: dict[str, Any] = {
@@ -64,7 +67,15 @@ _HOUR: dict[str, Any] = {
     "reference_favourable": 108,
     "reference_records": 211,
     "evidence": [
-        {"direction": "below", "log_e": 1.9, "log_evidence": 11.4, "log_fairness": 0.0, "log_threshold": 10.46, "shown_fair": False}
+        {
+            "direction": "below",
+            "log_e": 1.9,
+            "log_evidence": 11.4,
+            "log_fairness": 0.0,
+            "log_threshold": 10.46,
+            "shown_fair": False,
+            "is_closed": False,
+        }
     ],
 }
 
@@ -103,6 +114,9 @@ class ComparisonEvidenceOut(Out):
     hours: int = Field(description="Hours that are counted, from the first with records of the group.")
     until: datetime | None = Field(description="The end of the last hour that is counted.")
     is_stale: bool = Field(description="A past hour has changed, and the state is about to be computed again.")
+    is_quiet: bool = Field(description="Of an unfair one: no new evidence for 7 days, neither of unfairness nor of fairness.")
+    resolved_at: datetime | None = Field(description="When there was enough evidence that the last alarm is over: the end of that hour.")
+    fair_since: datetime | None = Field(description="The most likely first hour back inside the limit, after the last alarm.")
     reason: str | None = Field(description="Why nothing can be computed.")
 
 
@@ -163,6 +177,7 @@ class DirectionOfHourOut(Out):
     log_fairness: float
     log_threshold: float
     shown_fair: bool
+    is_closed: bool = Field(description="A person closed the alarm before this hour: the evidence begins again with it.")
 
 
 class EvidenceHourOut(Out):

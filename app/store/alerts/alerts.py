@@ -158,6 +158,27 @@ def note_change(session: Session, alert: Alert, change: dict[str, object]) -> Al
     return _change(session, alert, {"change": change})
 
 
+def close(session: Session, alert: Alert, facts: dict[str, object], *, by: str, note: str) -> Alert | None:
+    """Returns the alert, closed by that person with that note; None if it was over before."""
+    values = {"resolved_at": func.now(), "resolution": Resolution.CLOSED.value, "facts": facts, "closed_by": by, "closing_note": note}
+    return _change(session, alert, values, _UNRESOLVED)
+
+
+def unresolved_about(session: Session, alert: Alert) -> list[Alert]:
+    """Returns the deployment's alerts of the same kind and subject that are not over, oldest first."""
+    about = alert.subject
+    columns = {
+        AlertRow.deployment_no: alert.deployment_no,
+        AlertRow.kind: alert.kind.value,
+        AlertRow.data: about.data,
+        AlertRow.metric: about.metric,
+        AlertRow.attribute: about.attribute,
+        AlertRow.group: about.group,
+    }
+    same = (column.is_not_distinct_from(value) for column, value in columns.items())
+    return _read(session, _alerts().where(_UNRESOLVED, *same).order_by(AlertRow.no))
+
+
 def deployments_to_revisit(session: Session) -> list[int]:
     """Returns the deployments that have an alert open, or a rule about the time since the last record."""
     stale = select(AlertRuleRow.deployment_no).where(AlertRuleRow.kind == RuleKind.STALE_DATA, AlertRuleRow.enabled)
@@ -226,6 +247,8 @@ def _read(session: Session, statement: Select[AlertRow, str, str]) -> list[Alert
             resolved_at=row.resolved_at,
             resolution=None if row.resolution is None else Resolution(row.resolution),
             change=row.change,
+            closed_by=row.closed_by,
+            closing_note=row.closing_note,
         )
         for row, deployment_id, deployment_name in session.execute(statement)
     ]

@@ -49,7 +49,7 @@ def try_lock_evidence(session: Session, deployment_no: int) -> bool:
 
 
 def lock_evidence(session: Session, deployment_no: int) -> None:
-    """Locks the evidence of the deployment until the transaction ends, once no other process updates it."""
+    """Waits until no other process updates the evidence of the deployment, and keeps others from it until the transaction ends."""
     session.execute(text("SELECT pg_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no})
 
 

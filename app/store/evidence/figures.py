@@ -98,6 +98,11 @@ def store_state(session: Session, figure: StoredFigure, state: bytes, *, until: 
     _change(session, [figure.no], state=state, until=until, is_stale=False)
 
 
+def replace_state(session: Session, figure: StoredFigure, state: bytes) -> None:
+    """Stores another state after the same hours. A stale figure stays stale."""
+    _change(session, [figure.no], state=state)
+
+
 def _change(session: Session, nos: Collection[int], **values: object) -> None:
     changed = update(EvidenceFigureRow).where(EvidenceFigureRow.no.in_(nos)).values(values)
     session.execute(changed.execution_options(synchronize_session=False))

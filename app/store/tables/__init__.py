@@ -7,7 +7,7 @@ from .base import Row
 from .checks import CheckRow, CheckTableRow, MeasurementRow
 from .counterfactuals import CopyTargetRow, CounterfactualRow
 from .deployments import DeploymentRow, DeploymentSchemaRow, EndpointFailureRow
-from .evidence import ChangedHourRow, EvidenceEraRow, EvidenceFigureRow, EvidenceHourRow, EvidencePersonRow
+from .evidence import ChangedHourRow, EvidenceClosureRow, EvidenceEraRow, EvidenceFigureRow, EvidenceHourRow, EvidencePersonRow
 from .mitigation import BiasDetectorRow, FlaggedRecordRow, MitigationProfileRow, MitigationSettingsRow
 from .monitors import MonitorRow
 from .payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow
@@ -34,6 +34,7 @@ __all__ = [
     "DeploymentRow",
     "DeploymentSchemaRow",
     "EndpointFailureRow",
+    "EvidenceClosureRow",
     "EvidenceEraRow",
     "EvidenceFigureRow",
     "EvidenceHourRow",

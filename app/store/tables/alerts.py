@@ -90,6 +90,8 @@ class AlertRow(Row):
     resolved_at: Mapped[datetime | None]
     resolution: Mapped[str | None]
     change: Mapped[dict[str, Any] | None]
+    closed_by: Mapped[str | None]
+    closing_note: Mapped[str | None]
 
 
 class NotificationRow(Row):

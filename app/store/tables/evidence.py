@@ -74,6 +74,25 @@ class EvidenceFigureRow(Row):
     state: Mapped[bytes] = mapped_column(LargeBinary)
 
 
+class EvidenceClosureRow(Row):
+    """One alarm that a person closed: the evidence on that side of the figure begins again with `hour`.
+
+    It names the figure by its parts: the figure's row may be deleted and made again while the past is counted again.
+    """
+
+    __tablename__ = "evidence_closures"
+
+    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    era_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), index=True)
+    data: Mapped[str]
+    attribute: Mapped[str]
+    group: Mapped[str]
+    metric: Mapped[str]
+    direction: Mapped[str]
+    hour: Mapped[datetime]
+    alert_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("alerts.no", ondelete="CASCADE"), index=True)
+
+
 class ChangedHourRow(Row):
     """One hour to which something was added after its end; written in the transaction that adds it. Several rows may be of one hour.
 

@@ -118,3 +118,18 @@ def test_a_plan_can_be_read_before_and_after_a_monitor_is_set(service: RunningSe
         assert client.post(path, params=query, json=MONITOR).status_code == 422
     wrong = client.post(path, json=MONITOR | {"favourable": [0]}).json()
     assert wrong["errors"][0]["field"].startswith(("favourable", "unfavourable"))
+
+
+def test_a_column_that_says_whose_record_it_is_stays_as_long_as_the_monitor_names_it(service: RunningService) -> None:
+    client = service.client
+    with_person = {**DEPLOYMENT, "meta": [{"name": "customer", "type": "string", "kind": "categorical"}]}
+    assert client.post("/v1/deployments", json=with_person).status_code == 201
+    assert client.put("/v1/deployments/loans/fairness-monitor", json={**MONITOR, "evidence": {"person": "customer"}}).status_code == 200
+
+    refused = client.patch("/v1/deployments/loans", json={"meta": []})
+    assert refused.status_code == 409
+    assert "evidence.person: 'customer' is neither a feature nor a meta field of the deployment" in refused.json()["detail"]
+    assert "Change or delete the monitor first." in refused.json()["detail"]
+
+    client.put("/v1/deployments/loans/fairness-monitor", json=MONITOR).raise_for_status()
+    assert client.patch("/v1/deployments/loans", json={"meta": []}).status_code == 200

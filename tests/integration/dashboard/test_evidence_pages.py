@@ -8,7 +8,9 @@ import httpx
 from app.alerts.accumulated import evaluate_evidence
 from app.domain.monitors import EvidenceSettings
 from app.evidence.sentences import SINGLE_CHECKS_ALARM
+from app.security.principals import Role
 from app.store.database.engine import Database
+from app.tracking.wording import QUIET
 from tests.builders.alerts import judge_single_checks
 from tests.builders.evidence_worlds import START, log, update, watched, world
 from tests.scenes import HOUR, Scene
@@ -107,3 +109,35 @@ def test_a_deployment_without_a_monitor_has_no_evidence(service: RunningService,
 
     assert stage.deployment.id == "a-model"
     assert "Evidence over time" not in reader.get(PAGE).text
+
+
+def test_an_open_alert_of_evidence_can_be_closed_and_says_who_did_it(
+    service: RunningService, database: Database, reader: httpx.Client, browser: httpx.Client
+) -> None:
+    stage = watched(database, metrics=("disparate_impact",))
+    log(stage, world([1.0] * 20 + [0.3] * 10, seed=1, records=120), first_no=1)
+    update(stage, START + 30 * HOUR)
+    evaluate_evidence(database)
+    alert_id = service.client.get("/v1/alerts").json()["alerts"][0]["id"]
+    offered = reader.get(f"/alerts/{alert_id}").text
+    service.client.post(f"/v1/alerts/{alert_id}/closure", json={"note": "Corrected <b>now</b>."}).raise_for_status()
+    closed = reader.get(f"/alerts/{alert_id}").text
+    browser.post("/login", data={"key": service.key(Role.READ)})
+
+    assert f"POST /v1/alerts/{alert_id}/closure" in offered
+    assert "Close the alert" in words(offered)
+    assert "Close the alert" not in words(closed)
+    assert re.search(r"Resolved 20\S+ \S+ UTC : closed by \S.*: Corrected <b>now</b>\.", words(closed))
+    assert "Corrected &lt;b&gt;now&lt;/b&gt;." in closed
+    assert "Close the alert" not in browser.get(f"/alerts/{alert_id}").text
+
+
+def test_an_alarm_without_new_evidence_is_marked_where_it_is_shown(database: Database, reader: httpx.Client) -> None:
+    stage = watched(database, metrics=("disparate_impact",))
+    log(stage, world([1.0] * 20 + [0.3] * 12 + [0.82] * 220, seed=2, records=60), first_no=1)
+    update(stage, START + 252 * HOUR)
+    evaluate_evidence(database)
+    alert = re.findall(r'href="(/alerts/[0-9a-f-]+)"', reader.get("/alerts").text)[0]
+
+    assert QUIET in evidence_on(reader.get(PAGE).text)
+    assert "The alert stays open until there is enough evidence, or until somebody closes it." in words(reader.get(alert).text)

@@ -11,7 +11,7 @@ from app.evidence.nulls import Direction
 from app.evidence.sentences import State
 from app.metrics.catalogue import CATALOGUE
 from app.tracking.looking import ComparisonState
-from app.tracking.wording import find_governing, list_remarks, order_by_gravity, say_comparison, sum_up
+from app.tracking.wording import QUIET, find_governing, list_remarks, order_by_gravity, say_comparison, sum_up
 from tests.builders.comparison_states import SINCE, comparison_of, evidence_of
 
 UNFAIR = comparison_of(State.UNFAIR)
@@ -39,6 +39,9 @@ SENTENCES = {
         replace(SOON, is_stale=True)
     ),
 }
+
+
+SENTENCES[f"{next(iter(SENTENCES))} {QUIET}"] = replace(UNFAIR, is_quiet=True)
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)

@@ -1,0 +1,50 @@
+"""Alarms that a person closed: the hour of each, at which the evidence on one side of a figure begins again."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import insert, select
+from sqlalchemy.orm import Session
+
+from ...domain.checks import DataSet
+from ...evidence.nulls import Direction
+from ..tables import EvidenceClosureRow
+from .figures import FigureKey
+from .hours import CountedPlace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closure:
+    """One closing: the figure, the side of the metric's own limit, and the first hour that counts after it."""
+
+    key: FigureKey
+    direction: Direction
+    hour: datetime
+
+
+def closures_of(session: Session, era_no: int) -> list[Closure]:
+    """Returns the era's closings, in the order in which they were made."""
+    rows = session.scalars(select(EvidenceClosureRow).where(EvidenceClosureRow.era_no == era_no).order_by(EvidenceClosureRow.no))
+    return [
+        Closure(
+            key=FigureKey(place=CountedPlace(DataSet(row.data), row.attribute), group=row.group, metric=row.metric),
+            direction=Direction(row.direction),
+            hour=row.hour,
+        )
+        for row in rows
+    ]
+
+
+def add_closure(session: Session, era_no: int, closure: Closure, *, alert_no: int) -> None:
+    """Stores that a person closed the alarm that this alert is about."""
+    values = {
+        "era_no": era_no,
+        "data": closure.key.place.data.value,
+        "attribute": closure.key.place.attribute,
+        "group": closure.key.group,
+        "metric": closure.key.metric,
+        "direction": closure.direction.value,
+        "hour": closure.hour,
+        "alert_no": alert_no,
+    }
+    session.execute(insert(EvidenceClosureRow).values(values))

@@ -1,0 +1,62 @@
+"""Closes an alarm because a person says so: evidence on that side of the figure begins again with the next hour that is counted.
+
+The closing is stored as an event at its hour, and states that are computed again from the first hour go through it again.
+"""
+
+from collections.abc import Sequence
+
+from sqlalchemy.orm import Session
+
+from ..domain.alerts import Alert, Subject
+from ..store.deployments.monitors import monitor_of
+from ..store.evidence.closures import Closure, add_closure, closures_of
+from ..store.evidence.eras import find_era, followed_deployment
+from ..store.evidence.figures import StoredFigure, figures_of, replace_state
+from .figures import WatchedMetric, watched_metrics
+from .series import number_hour
+from .states import Closed, FigureState
+
+
+def close_alarms(session: Session, alert: Alert) -> None:
+    """Ends what is open on the figure of an alert of evidence, if the alert is about the present era.
+
+    The caller must hold the lock on the deployment's evidence: an hour that is added at the same time would be lost.
+    """
+    monitor, deployment = monitor_of(session, alert.deployment_no), followed_deployment(session, alert.deployment_no)
+    if monitor is None:
+        return
+    era = find_era(session, alert.deployment_no, monitor.version, deployment.model_revision)
+    found = (alert.facts.get("monitor_version"), alert.facts.get("model_revision"))
+    if era is None or found != (era.monitor_version, era.model_revision):
+        return
+    metrics = {(one.place, one.definition.metric): one for one in watched_metrics(monitor)}
+    for figure in figures_of(session, era.no):
+        key, watched = figure.key, metrics.get((figure.key.place, figure.key.metric))
+        about = Subject(data=key.place.data, metric=key.metric, attribute=key.place.attribute, group=key.group)
+        if about == alert.subject and watched is not None and figure.state:
+            _close_figure(session, alert, era.no, figure, watched)
+
+
+def _close_figure(session: Session, alert: Alert, era_no: int, figure: StoredFigure, watched: WatchedMetric) -> None:
+    state = FigureState.decode(figure.state, watched)
+    for limit, follower in zip(watched.limits, state.followers, strict=True):
+        if follower.open_episode is not None:
+            follower.close(number_hour(figure.until))
+            closure = Closure(key=figure.key, direction=watched.direction(limit), hour=figure.until)
+            add_closure(session, era_no, closure, alert_no=alert.no)
+    state.begin_chapter(watched)
+    replace_state(session, figure, state.encode())
+
+
+def find_closed(session: Session, era_no: int, watched: WatchedMetric, figures: Sequence[StoredFigure]) -> list[Closed]:
+    """Returns for each figure of the metric the hours before which a person closed an alarm."""
+    closures = closures_of(session, era_no)
+    return [
+        {
+            limit.direction: frozenset(
+                number_hour(one.hour) for one in closures if one.key == figure.key and one.direction is watched.direction(limit)
+            )
+            for limit in watched.limits
+        }
+        for figure in figures
+    ]
