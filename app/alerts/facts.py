@@ -1,13 +1,14 @@
 """Facts of an alert as JSON: enough to trace it without the database. Nothing here decides anything."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from ..domain.alerts import Alert
 from ..domain.checks import CheckRun, Measurement
 from ..evidence.nulls import Direction
 from ..tracking.looking import ComparisonState, DeploymentEvidence
-from ..tracking.wording import name_figure, say_comparison
+from ..tracking.wording import QUIET, name_figure, say_comparison
 from ..views.figures import judged_figure, sentence_of, statements_of
 
 Facts = dict[str, object]
@@ -34,13 +35,14 @@ def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int,
 
 def facts_of_evidence(found: ComparisonState, evidence: DeploymentEvidence) -> Facts:
     """Returns the facts of an alarm: onset with its range, interval, evidence, and the versions that they are about."""
-    sentence = say_comparison(found)
+    parts = [say_comparison(replace(found, is_quiet=False))]
     if found.earliest is not None and found.latest is not None and found.earliest < found.latest:
-        sentence += f" Nearly as likely a start is any hour from {found.earliest:%Y-%m-%d %H:%M} to {found.latest:%Y-%m-%d %H:%M} UTC."
+        parts.append(f"Nearly as likely a start is any hour from {found.earliest:%Y-%m-%d %H:%M} to {found.latest:%Y-%m-%d %H:%M} UTC.")
+    parts += [QUIET] if found.is_quiet else []
     times = {name: getattr(found, name) for name in ("since", "earliest", "latest", "alarm_at")}
     lower, upper = found.interval
     return {
-        "sentence": sentence,
+        "sentence": " ".join(parts),
         "at": None if found.until is None else found.until.isoformat(),
         **{name: None if time is None else time.isoformat() for name, time in times.items()},
         "direction": found.direction.value,
