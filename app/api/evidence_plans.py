@@ -38,7 +38,7 @@ def read_evidence_plan(
     plan = plan_from_counts(session, deployment.no, monitor, wanted)
     if plan is None:
         until = current_hour_bound(session, grace_seconds=0)
-        with arrow_reader(services.database.url) as reader:
+        with arrow_reader(services.database) as reader:
             plan = plan_from_records(session, reader, deployment.no, monitor, wanted=wanted, until=until)
     return EvidencePlanOut.of(plan, wanted)
 
@@ -53,5 +53,5 @@ def plan_evidence(
     if found:
         raise InvalidInput(found)
     until = current_hour_bound(session, grace_seconds=0)
-    with arrow_reader(services.database.url) as reader:
+    with arrow_reader(services.database) as reader:
         return EvidencePlanOut.of(plan_from_records(session, reader, deployment.no, monitor, wanted=wanted, until=until), wanted)

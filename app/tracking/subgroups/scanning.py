@@ -72,7 +72,7 @@ def run_next_scan(database: Database, *, token: str) -> bool:
         return False
     try:
         followed, found = _search(database, scan)
-        with database.transaction() as session, arrow_reader(database.url) as reader:
+        with database.transaction() as session, arrow_reader(database) as reader:
             store_scan(session, reader, scan, followed, found)
     except Conflict as error:
         with database.transaction() as session:
@@ -159,7 +159,7 @@ def _follow(session: Session, deployment_no: int) -> Followed:
 
 
 def _search(database: Database, scan: SubgroupScan) -> tuple[Followed, _Found]:
-    with database.transaction() as session, arrow_reader(database.url) as reader:
+    with database.transaction() as session, arrow_reader(database) as reader:
         followed = _follow(session, scan.deployment_no)
         until = followed.era.counted_until
         assert until is not None, "`_follow` refuses others"  # noqa: S101 - above

@@ -18,7 +18,7 @@ from app.store.evidence.hours import CountedPlace, hours_between
 from app.tracking.figures import DEFINITIONS
 from app.tracking.flagging import Look, look_at_month
 from app.tracking.series import RateSeries, read_series
-from tests.integration.tracking.worlds import SEX, Logged, log, update, watched
+from tests.builders.evidence_worlds import SEX, Logged, log, update, watched
 from tests.scenes import HOUR, Scene
 
 GROUPS = tuple("abcde")

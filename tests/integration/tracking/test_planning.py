@@ -10,7 +10,7 @@ from app.store.database.arrow import arrow_reader
 from app.store.database.engine import Database
 from app.tracking.figures import watched_metrics
 from app.tracking.planning import NOTHING, EvidencePlan, Wanted, plan_from_counts, plan_from_records
-from tests.integration.tracking.worlds import SEX, START, Logged, log, update, watched, world
+from tests.builders.evidence_worlds import SEX, START, Logged, log, update, watched, world
 from tests.scenes import HOUR, Scene
 
 WANTED = Wanted(ratio=0.7, chance=0.9)
@@ -18,7 +18,7 @@ WANTED = Wanted(ratio=0.7, chance=0.9)
 
 def before(stage: Scene, hours: int, monitor: Monitor | None = None, wanted: Wanted = WANTED) -> EvidencePlan:
     """The plan for a monitor that is not set."""
-    with stage.database.transaction() as session, arrow_reader(stage.database.url) as reader:
+    with stage.database.transaction() as session, arrow_reader(stage.database) as reader:
         found = monitor or stage.monitor()
         return plan_from_records(session, reader, stage.deployment.no, found, wanted=wanted, until=START + hours * HOUR)
 

@@ -20,7 +20,7 @@ from app.store.alerts.alerts import AlertFilter, alerts_page
 from app.store.database.engine import Database
 from app.store.tables import NotificationRow
 from tests.builders.attributions import all_attributions, run_all
-from tests.integration.tracking.worlds import START, log, update, watched, world
+from tests.builders.evidence_worlds import START, log, update, watched, world
 from tests.scenes import HOUR, PlainSealer, Scene
 from tests.service import running_service
 
