@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ..checks.attributing import sentences as attribution_words
@@ -152,9 +153,7 @@ def fairness_page(
         "busy_advice": None if busy is None else advice_on_check(busy, outlook_of(session, deployment.no)),
         "configured": CONFIGURED,
         "words": check_words,
-        "attributed": newest_of_gaps(session, deployment.no, state=AttributionState.DONE),
-        "attributing": newest_of_gaps(session, deployment.no),
-        "attribution_words": attribution_words,
+        **_read_attributions(session, deployment.no),
         "elsewhere": _list_other_data(measured, chosen),
         "charts": _list_charts(deployment.id, measured, chosen, now),
         "metrics": dict(sorted(titles.items(), key=lambda one: one[1])),
@@ -167,6 +166,15 @@ def fairness_page(
         "now": now,
     }
     return page(request, "fairness.html", values)
+
+
+def _read_attributions(session: Session, deployment_no: int) -> dict[str, object]:
+    """Returns the newest attribution that has a result, and the newest of all, which may be under way."""
+    return {
+        "attributed": newest_of_gaps(session, deployment_no, state=AttributionState.DONE),
+        "attributing": newest_of_gaps(session, deployment_no),
+        "attribution_words": attribution_words,
+    }
 
 
 def _find_evidence(headline: Headline, compared: Sequence[ComparisonState]) -> dict[DataSet, ComparisonState]:

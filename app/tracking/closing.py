@@ -27,6 +27,7 @@ def close_alarms(session: Session, alert: Alert) -> None:
         return
     era = find_era(session, alert.deployment_no, monitor.version, deployment.model_revision)
     found = (alert.facts.get("monitor_version"), alert.facts.get("model_revision"))
+    # Figures of an earlier era are not followed any more, so their evidence has nothing to begin again with.
     if era is None or found != (era.monitor_version, era.model_revision):
         return
     metrics = {(one.place, one.definition.metric): one for one in watched_metrics(monitor)}
@@ -42,6 +43,7 @@ def _close_figure(session: Session, alert: Alert, era_no: int, figure: StoredFig
     for limit, follower in zip(watched.limits, state.followers, strict=True):
         if follower.open_episode is not None:
             follower.close(number_hour(figure.until))
+            # Not the hour of the clock: hours that have ended may still wait to be counted, and they count after the closing.
             closure = Closure(key=figure.key, direction=watched.direction(limit), hour=figure.until)
             add_closure(session, era_no, closure, alert_no=alert.no)
     state.begin_chapter(watched)

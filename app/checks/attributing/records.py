@@ -71,6 +71,7 @@ class WindowRecords:
             comparison = Comparison((attribute.feature,))
             named, codes = self.read.compare(comparison)
             is_monitored = np.array([role == "monitored" for _, role in named], dtype=np.bool_)
+            # Not "all that are not monitored": the code of a record in no group is -1.
             reference = np.flatnonzero(self.is_usable & np.isin(codes, np.flatnonzero(~is_monitored)))
             for place in np.flatnonzero(is_monitored).tolist():
                 monitored = np.flatnonzero(self.is_usable & (codes == place))

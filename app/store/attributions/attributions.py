@@ -53,6 +53,7 @@ def queue_manual(
 def queue_for_alert(session: Session, deployment_no: int, span: Span, *, alert_no: int) -> None:
     """Queues the attribution of the change that an alert is about, once. It costs the transaction that opens the alert one insertion."""
     values = _values(deployment_no, span, AttributionTrigger.ALERT) | {"alert_no": alert_no, "created_by": "alert"}
+    # An alert that a recount has closed and opened again keeps its first explanation.
     session.execute(insert(AttributionRow).values(values).on_conflict_do_nothing(index_elements=[AttributionRow.alert_no]))
 
 
@@ -67,6 +68,7 @@ def find_waiting(
         AttributionRow.deployment_no == deployment_no,
         AttributionRow.trigger == AttributionTrigger.MANUAL,
         AttributionRow.state == AttributionState.QUEUED,
+        # One that was attempted has its cost stored, which is that of its own window.
         AttributionRow.attempts == 0,
         AttributionRow.span_start == span.start,
         AttributionRow.check_id.is_not_distinct_from(check_id),
@@ -139,6 +141,7 @@ def _values(deployment_no: int, span: Span, trigger: AttributionTrigger) -> dict
 
 def _rows() -> Select[AttributionRow, str]:
     joined = select(AttributionRow, DeploymentRow.id).join(DeploymentRow, DeploymentRow.no == AttributionRow.deployment_no)
+    # Leases are written without the ORM: a row that this session has read before may be old.
     return joined.execution_options(populate_existing=True)
 
 

@@ -129,17 +129,6 @@ def end_scan(session: Session, scan: SubgroupScan, **values: Any) -> None:  # no
     write_held(session, held, ended, SubgroupScanRow.no)
 
 
-def give_back_scan(session: Session, scan: SubgroupScan) -> None:
-    """Makes the scan claimable again at once; the attempt does not count.
-
-    Raises:
-        LeaseLost: another worker may own it; nothing was written.
-    """
-    held = HeldRow(table=SubgroupScanRow, no=scan.no, token=scan.lease_token, if_lost=_IF_LOST)
-    values = {"state": "queued", "claimable_at": func.now(), "lease_token": None, "attempts": SubgroupScanRow.attempts - 1}
-    write_held(session, held, values, SubgroupScanRow.no)
-
-
 def scans_of(session: Session, deployment_no: int, *, before_no: int | None, limit: int) -> Sequence[SubgroupScan]:
     """Returns the deployment's scans, newest first, at most `limit` before the one of that number."""
     wanted = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no)

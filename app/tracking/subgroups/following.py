@@ -53,6 +53,7 @@ def count_candidates(session: Session, reader: ArrowReader, followed: Followed, 
         sums = np.zeros((len(several), 4, size), np.int64)
         for part in read_features(reader, followed, names, span, people):
             for number, candidate in enumerate(several):
+                # Of the candidate itself: another scan may have chosen others for the same features.
                 bins = [Bins.from_json(one) for one in candidate.bins]
                 codes = np.column_stack([one.encode(part.columns[one.feature]) for one in bins])
                 inside = subgroup_of(candidate.values).contains(codes)
@@ -85,6 +86,7 @@ def settle_candidates(session: Session, followed: Followed, until: datetime, cha
         if end <= candidate.born_at or (end <= candidate.until and not has_changed):
             continue
         born = PAST_HOURS
+        # The subgroup plays no part: the hours were counted for it.
         found = follow_candidate(Candidate(candidate.number, Subgroup(()), limit_of(candidate), born), [_load(session, candidate, end)])
         state = "confirmed" if found.confirmed is not None else "expired" if found.is_expired else "candidate"
         confirmed_at = None if found.confirmed is None else candidate.born_at + (found.confirmed + 1 - born) * HOUR
@@ -106,6 +108,7 @@ def subgroup_of(values: Sequence[Sequence[int] | None]) -> Subgroup:
 def _load(session: Session, candidate: StoredCandidate, end: datetime) -> Hours:
     """Returns the counts of the hours before the birth that choose bets, and of those up to `end`; hours without records have zeros."""
     span = Span(start=span_of(candidate).start, end=end)
+    # An hour without a row still counts as one of those that choose the next bet.
     counts = np.zeros((4, (span.end - span.start) // HOUR))
     for one in subgroup_hours_of(session, candidate.no, span):
         at = (one.hour - span.start) // HOUR

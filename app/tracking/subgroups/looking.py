@@ -49,6 +49,7 @@ def look_at_candidates(session: Session, deployment_no: int, *, after_number: in
     """Returns at most `limit` of the deployment's candidates after that number, by number."""
     found = []
     for one in page_of_candidates(session, deployment_no, after_number=after_number, limit=limit):
+        # Of the hours that the state is computed from, not of those that are being counted now.
         later = sum(hour.inside_records for hour in subgroup_hours_of(session, one.no, Span(start=one.born_at, end=one.until)))
         result = one.result
         found.append(
@@ -92,6 +93,7 @@ def say_scan(scan: SubgroupScan, numbers: Mapping[int, int]) -> str:
         searched += f" (too many combinations of values: left out {', '.join(scan.features[len(features) :])})"
     if scan.candidate_no is None:
         return f"{searched}. None falls short by more than chance explains (p = {scan.result['p_value']:.3f})."
+    # A subgroup that was known already keeps its number.
     number = numbers.get(scan.candidate_no)
     return f"{searched}. One falls short by more than chance explains (p = {scan.result['p_value']:.3f}): candidate {number}."
 
