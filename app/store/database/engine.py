@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
@@ -15,6 +15,7 @@ from ...errors import SetupError, Unavailable
 
 if TYPE_CHECKING:
     from adbc_driver_postgresql import dbapi
+    from sqlalchemy.engine.interfaces import DBAPIConnection
 
 SESSION_OPTIONS = "-c timezone=UTC -c jit=off -c idle_in_transaction_session_timeout=60s"
 """JIT off: these statements are short, and a peer lost a factor of 50 to it."""
@@ -75,6 +76,8 @@ class Database:
             hide_parameters=True,  # an error is logged, and parameters hold the names of records and people
             connect_args={"options": SESSION_OPTIONS, "application_name": "evenhand", "connect_timeout": 5},
         )
+        self._is_closed = False
+        event.listen(self.engine, "checkin", self._close_late)
         self._sessions = sessionmaker(self.engine, expire_on_commit=False)
         self._arrow: dbapi.Connection | None = None
         self._arrow_lock = threading.Lock()
@@ -149,9 +152,15 @@ class Database:
             return self._arrow.adbc_clone()
 
     def close(self) -> None:
-        """Closes every pooled connection."""
+        """Closes every connection: those that a thread still uses, as soon as it gives them back."""
+        self._is_closed = True
         self.engine.dispose()
         with self._arrow_lock:
             if self._arrow is not None:
                 self._arrow.close()
                 self._arrow = None
+
+    def _close_late(self, connection: "DBAPIConnection | None", _: object) -> None:
+        # Disposing closes what is in the pool. What comes back later would stay open until it happens to be collected.
+        if self._is_closed and connection is not None:
+            connection.close()
