@@ -10,7 +10,7 @@ from sqlalchemy import select, text
 
 from app.alerts.accumulated import evaluate_evidence
 from app.alerts.wording import facts, headline, sentence
-from app.domain.alerts import Alert, EvidenceCondition, RuleContent, RuleKind
+from app.domain.alerts import DEFAULT_RULE_ID, Alert, EvidenceCondition, RuleContent, RuleKind
 from app.domain.attributions import AttributionState, AttributionTrigger
 from app.domain.channels import ChannelContent, ChannelKind
 from app.domain.monitors import MonitoredAttribute
@@ -47,7 +47,7 @@ def alarmed(database: Database) -> Scene:
     with database.transaction() as session:
         create_channel(session, "team", ChannelContent(name="Team", kind=ChannelKind.EMAIL, to=("team@example.org",)), PlainSealer())
         content = RuleContent(name="Evidence", condition=EvidenceCondition(), channels=("team",))
-        put_rule(session, stage.deployment.no, "evidence", content, most=10)
+        put_rule(session, stage.deployment.no, DEFAULT_RULE_ID, content, most=10)
     log(stage, world([1.0] * 30 + [0.3] * 15, seed=1, records=120), first_no=1)
     update(stage, START + 44 * HOUR)
     evaluate_evidence(database)
@@ -118,7 +118,7 @@ def test_an_explanation_that_comes_after_the_end_is_attached_and_not_sent(databa
 def test_a_change_that_came_with_a_revision_is_compared_with_the_earlier_one(database: Database) -> None:
     stage = watched(database, metrics=("disparate_impact",))
     with database.transaction() as session:
-        put_rule(session, stage.deployment.no, "evidence", RuleContent(name="Evidence", condition=EvidenceCondition()), most=10)
+        put_rule(session, stage.deployment.no, DEFAULT_RULE_ID, RuleContent(name="Evidence", condition=EvidenceCondition()), most=10)
     records = world([1.0] * 10 + [0.3] * 20, seed=1, records=120)
     log(stage, [one for one in records if one.hour < START + 10 * HOUR], first_no=1, revision="0")
     log(stage, [one for one in records if one.hour >= START + 10 * HOUR], first_no=50_000)
