@@ -2,8 +2,10 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
 
 from fastapi import Depends, FastAPI
+from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .api import (
@@ -53,6 +55,7 @@ from .settings import Settings, load_settings
 from .telemetry.logs import configure_logging
 from .turns import Room
 from .web import problems
+from .web.access import provide_services
 from .web.gate import KeyGate, is_of_programs
 from .web.media import understood_only
 from .web.middleware import BodyLimit, RequestContext
@@ -113,21 +116,8 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
         raise SetupError("Set DATABASE_URL, or start with `evenhand serve`, which brings its own database.")
     own = "" if settings.database_url is None else settings.database_url.get_secret_value()
     services = open_services(settings, database_url or own)
-    api = FastAPI(
-        title="Evenhand",
-        docs_url=None,
-        redoc_url=None,
-        openapi_url=None,
-        redirect_slashes=False,
-        dependencies=[Depends(known_parameters_only), Depends(understood_only)],
-        lifespan=_lifespan(services),
-    )
-    api.state.services = services
-    problems.install(api)
-    for router in _ROUTERS:
-        api.include_router(router)
-    openapi.install(api, ingestion_paths())
-    faces = Faces(api, BodyLimit(create_pages(services), max_bytes=MAX_FORM_BYTES, exempt=lambda _scope: False))
+    pages = BodyLimit(create_pages(), max_bytes=MAX_FORM_BYTES, exempt=lambda _scope: False)
+    faces = Faces(_create_api(), pages, services)
     room = Room(
         BODIES_AT_ONCE * problems.MAX_BODY_BYTES,
         each=BODIES_OF_KEY * problems.MAX_BODY_BYTES,
@@ -142,15 +132,39 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     return IngestionRoutes(inner, authenticator=services.authenticator, ingestion=services.ingestion)
 
 
-class Faces:
-    """The API and the pages at one address; the API also takes the messages of the lifespan."""
+@cache
+def _create_api() -> FastAPI:
+    """Returns the application of the API. It holds no state, so a process needs one: building its routes takes a tenth of a second."""
+    api = FastAPI(
+        title="Evenhand",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        dependencies=[Depends(known_parameters_only), Depends(understood_only)],
+    )
+    problems.install(api)
+    for router in _ROUTERS:
+        api.include_router(router)
+    openapi.install(api, ingestion_paths())
+    return api
 
-    def __init__(self, api: ASGIApp, pages: ASGIApp) -> None:
+
+class Faces:
+    """The API and the pages at one address, which give each request the services. It also takes the messages of the lifespan."""
+
+    def __init__(self, api: ASGIApp, pages: ASGIApp, services: Services) -> None:
         self._api = api
         self._pages = pages
+        self._services = services
+        self._started = Router(lifespan=_lifespan(services))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes the request on to the API or the pages, by its path."""
+        if scope["type"] == "lifespan":
+            await self._started(scope, receive, send)
+            return
+        provide_services(scope, self._services)
         face = self._pages if scope["type"] == "http" and not is_of_programs(scope["path"]) else self._api
         await face(scope, receive, send)
 
@@ -162,9 +176,9 @@ def app_from_environment() -> ASGIApp:
     return create_app(settings)
 
 
-def _lifespan(services: Services) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _lifespan(services: Services) -> Callable[[object], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_app: object) -> AsyncIterator[None]:
         await services.start()
         try:
             yield

@@ -1,8 +1,9 @@
 """Application of the pages: its own answers to errors, the services and dependencies of the API."""
 
+from functools import cache
+
 from fastapi import Depends, FastAPI
 
-from ..services import Services
 from ..web.parameters import known_parameters_only
 from . import (
     activity,
@@ -36,8 +37,9 @@ _ROUTERS = (
 )
 
 
-def create_pages(services: Services) -> FastAPI:
-    """Returns the application of the pages; the caller starts and stops the services."""
+@cache
+def create_pages() -> FastAPI:
+    """Returns the application of the pages. It holds no state: the services come with each request."""
     pages = FastAPI(
         title="Evenhand pages",
         docs_url=None,
@@ -46,7 +48,6 @@ def create_pages(services: Services) -> FastAPI:
         redirect_slashes=False,
         dependencies=[Depends(known_parameters_only)],
     )
-    pages.state.services = services
     failures.install(pages)
     for router in _ROUTERS:
         pages.include_router(router)

@@ -52,7 +52,7 @@ def page(request: Request, template: str, values: Mapping[str, Any], *, status: 
 
 def _read_worker_notice(request: Request) -> WorkerNotice | None:
     """Returns the notice that no worker answers, if none does. A page is shown all the same where the database does not say."""
-    services: Services = request.app.state.services
+    services: Services = request.state.services
     try:
         with services.database.transaction() as session:
             return notice_of(workers_seen(session))

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from fastapi import Depends, Path, Request
 from sqlalchemy.orm import Session
+from starlette.types import Scope
 
 from ..clock import utc_now
 from ..domain.deployments import Deployment
@@ -25,9 +26,14 @@ DeploymentId = Annotated[
 ]
 
 
+def provide_services(scope: Scope, services: Services) -> None:
+    """Puts the services into the scope of a request, where `services_of` finds them."""
+    scope.setdefault("state", {})["services"] = services
+
+
 async def services_of(request: Request) -> Services:
     """Returns the services that the composition root opened."""
-    services: Services = request.app.state.services
+    services: Services = request.state.services
     return services
 
 
