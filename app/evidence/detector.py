@@ -51,7 +51,17 @@ class Detector:
         The sum alone grows by 1 in an hour that says nothing, so enough such hours would raise an alarm. So the best single start
         must reach the square root of the threshold as well.
         """
-        return self.log_sum >= log_threshold and self.log_best >= log_threshold / 2
+        return mean_reaches(self.sums, log_threshold) and self.is_doubtful(log_threshold)
+
+    def is_doubtful(self, log_threshold: float) -> bool:
+        """Returns whether the best single start reaches the square root of the threshold."""
+        return mean_reaches(self.bests, log_threshold / 2)
+
+
+def mean_reaches(logs: Sequence[float], level: float) -> bool:
+    """Returns whether `log_mean` of the numbers is at least `level`."""
+    # A mean is at most the largest number, and most hours end here: a comparison costs a tenth of the logarithms.
+    return max(logs, default=-math.inf) >= level and log_mean(logs) >= level
 
 
 def log_mean(logs: Sequence[float]) -> float:

@@ -151,7 +151,7 @@ class Follower:
             self.returning.restart()
             self.proof.restart()
         else:
-            self.proof.add(weighed.fair, hour, weighed.month, is_doubted=self.watching.log_best >= weighed.log_threshold / 2)
+            self.proof.add(weighed.fair, hour, weighed.month, is_doubted=self.watching.is_doubtful(weighed.log_threshold))
 
     def close(self, hour: int) -> None:
         """Ends the open episode, because a person closed it, and forgets all evidence from before the hour.

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .detector import log_mean
+from .detector import log_mean, mean_reaches
 
 SHOWN_FAIR = 20.0
 """Min evidence (a factor, not a logarithm) against unfairness for a comparison to be shown fair."""
@@ -59,5 +59,5 @@ class FairnessProof:
         self.products = [
             product + (0.0 if math.isnan(log_e) else log_e) for product, log_e in zip(self.products, log_e_values, strict=True)
         ]
-        if self.log_product >= math.log(SHOWN_FAIR) and not is_doubted:
+        if mean_reaches(self.products, math.log(SHOWN_FAIR)) and not is_doubted:
             self.shown = (self.start if self.shown is None else self.shown[0], month)

@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 
 from ..domain.alerts import Alert, Subject
 from ..store.deployments.monitors import monitor_of
-from ..store.evidence.closures import Closure, add_closure, closures_of
+from ..store.evidence.closures import Closure, add_closure
 from ..store.evidence.eras import find_era, followed_deployment
-from ..store.evidence.figures import StoredFigure, figures_of, replace_state
+from ..store.evidence.figures import FigureKey, StoredFigure, figures_of, replace_state
 from .figures import WatchedMetric, watched_metrics
 from .series import number_hour
 from .states import Closed, FigureState
@@ -50,15 +50,11 @@ def _close_figure(session: Session, alert: Alert, era_no: int, figure: StoredFig
     replace_state(session, figure, state.encode())
 
 
-def find_closed(session: Session, era_no: int, watched: WatchedMetric, figures: Sequence[StoredFigure]) -> list[Closed]:
-    """Returns for each figure of the metric the hours before which a person closed an alarm."""
-    closures = closures_of(session, era_no)
-    return [
-        {
-            limit.direction: frozenset(
-                number_hour(one.hour) for one in closures if one.key == figure.key and one.direction is watched.direction(limit)
-            )
-            for limit in watched.limits
-        }
-        for figure in figures
-    ]
+def select_closed(closures: Sequence[Closure], watched: WatchedMetric, key: FigureKey) -> Closed:
+    """Returns the hours before which a person closed an alarm of the figure, by the direction of its limit."""
+    return {
+        limit.direction: frozenset(
+            number_hour(one.hour) for one in closures if one.key == key and one.direction is watched.direction(limit)
+        )
+        for limit in watched.limits
+    }

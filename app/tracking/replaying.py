@@ -15,9 +15,10 @@ from ..evidence.following import record_life
 from ..evidence.nulls import Direction
 from ..evidence.unsteadiness import PAST_HOURS
 from ..store.deployments.monitors import monitor_of
+from ..store.evidence.closures import closures_of
 from ..store.evidence.eras import find_era, followed_deployment
-from ..store.evidence.figures import figures_of, get_figure
-from .closing import find_closed
+from ..store.evidence.figures import get_figure, known_figures
+from .closing import select_closed
 from .counting import Followed
 from .figures import watched_metrics
 from .series import number_hour, start_of
@@ -70,11 +71,11 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
         raise NotFound("comparison", figure_id)
     followed = Followed(deployment, monitor, era)
     watched = next(one for one in watched_metrics(monitor) if (one.place, one.definition.metric) == (figure.key.place, figure.key.metric))
-    budget, lag = Budget.of(figures_of(session, era.no), monitor), lag_of(watched.definition.data, followed.monitor)
+    budget, lag = Budget.of(known_figures(session, era.no), monitor), lag_of(watched.definition.data, followed.monitor)
     span = Span(start=figure.first_hour - PAST_HOURS * HOUR, end=figure.until)
     (series,) = load_series(session, era.no, watched, span, [figure.key.group])
     start, end = number_hour(figure.first_hour), number_hour(figure.until)
-    (closed,) = find_closed(session, era.no, watched, [figure])
+    closed = select_closed(closures_of(session, era.no), watched, figure.key)
     course = Course(FigureState.starting(watched, start), series, lambda *_: series, closed)
     lives: list[list[EvidenceOfHour]] = []
     for limit, follower in zip(watched.limits, course.state.followers, strict=True):

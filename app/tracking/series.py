@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -38,12 +39,17 @@ def number_month(number: int) -> int:
     return start.year * 12 + start.month
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class RateSeries:
     """Counts of a monitored group and of the reference from the hour of number `first` on."""
 
     first: int
     hours: Hours
+
+    @cached_property
+    def past(self) -> Past:
+        """Returns the knowledge before each hour, which is the same for all limits."""
+        return look_back(self.hours)
 
     def between(self, start: int, end: int) -> Hours:
         """Returns the hours from number `start` up to, not including, `end`."""
@@ -102,7 +108,7 @@ def weigh_series(several: Sequence[Series], limit: Limit, start: int, end: int) 
     if not rates:
         return [_weigh_pairs(one, limit, start, end) for one in several if isinstance(one, PairSeries)]
     hours = [one.between(start, end) for one in rates]
-    pasts = [look_back(one.hours).since(start - one.first) for one in rates]
+    pasts = [one.past.since(start - one.first) for one in rates]
     # All groups together: the arrays of a single hour are too small to be worth a call each.
     together = join_hours(hours)
     size = end - start

@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate
@@ -14,23 +14,29 @@ from ..clock import HOUR
 from ..domain.checks import DataSet, Span
 from ..domain.monitors import Monitor
 from ..evidence.unsteadiness import PAST_HOURS
+from ..store.evidence.closures import closures_of
 from ..store.evidence.eras import note_progress
 from ..store.evidence.figures import (
     FigureKey,
-    StoredFigure,
+    KnownFigure,
+    ReachedState,
     add_figures,
-    figures_of,
+    known_figures,
     mark_stale,
     move_first_hour,
     remove_figure,
-    store_state,
+    states_of,
+    store_states,
 )
-from ..store.evidence.hours import CountedHour, CountedPlace, first_hour_of, hours_between, last_hour
-from .closing import find_closed
+from ..store.evidence.hours import Cells, CountedHour, CountedPlace, first_hour_of, hours_between, hours_of_places, last_hour
+from .closing import select_closed
 from .counting import Followed
 from .figures import WatchedMetric, count_directions, watched_metrics
 from .series import Series, number_hour, read_series, start_of
-from .states import Clock, Course, FigureState, advance
+from .states import MOST_TOGETHER, Clock, Course, FigureState, advance
+
+MOST_FIGURES = 100
+"""Max figures whose hours are added in one call; more would need gigabytes."""
 
 
 def settle_figures(session: Session, followed: Followed, data: DataSet, span: Span, counted: Sequence[CountedHour]) -> None:
@@ -38,7 +44,7 @@ def settle_figures(session: Session, followed: Followed, data: DataSet, span: Sp
 
     If this changes the number of comparisons in an hour that is already in other states, those figures become stale as well.
     """
-    stored, lag = figures_of(session, followed.era.no), lag_of(data, followed.monitor)
+    stored, lag = known_figures(session, followed.era.no), lag_of(data, followed.monitor)
     seen = _Seen.of(counted)
     known = {one.key for one in stored}
     metrics = [one for one in watched_metrics(followed.monitor) if one.definition.data is data]
@@ -86,7 +92,7 @@ class _Seen:
         return cls(first, every)
 
 
-def _find_first_hour(session: Session, followed: Followed, figure: StoredFigure, span: Span, seen: _Seen) -> datetime | None:
+def _find_first_hour(session: Session, followed: Followed, figure: KnownFigure, span: Span, seen: _Seen) -> datetime | None:
     """Returns the figure's first hour with records after the span was counted; None if it has none left."""
     key = figure.key
     found = seen.first.get((key.place, key.group))
@@ -116,7 +122,7 @@ class Budget:
     totals: Sequence[int]
 
     @classmethod
-    def of(cls, figures: Sequence[StoredFigure], monitor: Monitor) -> "Budget":
+    def of(cls, figures: Sequence[KnownFigure], monitor: Monitor) -> "Budget":
         """Returns the budget that these figures share."""
         directions = count_directions(list(watched_metrics(monitor)))
         born = sorted(
@@ -136,24 +142,59 @@ class Budget:
 
 
 def take_forward(session: Session, followed: Followed) -> bool:
-    """Brings the figures of one metric up to its last counted hour; returns False if no metric has a figure that needs it."""
-    figures = figures_of(session, followed.era.no)
+    """Brings figures up to their last counted hour; returns False if none needs it.
+
+    All that are a few hours late go together. Others, which are computed again from their first hour, go by one metric of one comparison.
+    """
+    figures = known_figures(session, followed.era.no)
+    late = list(_find_late(session, followed, figures))
+    if not late:
+        return False
+    # Figures that start at the same hour share their arrays. After a change some start again at their first hour, others go on.
+    together: dict[object, list[_Late]] = defaultdict(list)
+    for one in [one for one in late if one.hours <= MOST_TOGETHER] or [one for one in late if one.metric is late[0].metric]:
+        together[one.metric.definition, one.metric.limits, one.start, one.end].append(one)
+    stored = _Stored(session, followed.era.no, [one for several in together.values() for one in several])
     budget = Budget.of(figures, followed.monitor)
+    reached: list[ReachedState] = []
+    for several in together.values():
+        for at in range(0, len(several), MOST_FIGURES):
+            reached += _take_together(followed, several[at : at + MOST_FIGURES], stored, budget)
+    store_states(session, reached)
+    note_progress(session, followed.era.no, alerts_due=True)
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Late:
+    """One figure that needs the hours from `start` to `end` (exclusive). If it is stale, its state begins again at `start`."""
+
+    metric: WatchedMetric
+    figure: KnownFigure
+    start: datetime
+    end: datetime
+
+    @property
+    def hours(self) -> int:
+        return (self.end - self.start) // HOUR
+
+    @property
+    def with_past(self) -> Span:
+        """The hours that are needed: bets are chosen from those before `start`."""
+        return Span(start=self.start - PAST_HOURS * HOUR, end=self.end)
+
+
+def _find_late(session: Session, followed: Followed, figures: Sequence[KnownFigure]) -> Iterator[_Late]:
+    own: dict[tuple[CountedPlace, str], list[KnownFigure]] = defaultdict(list)
+    for one in figures:
+        own[one.key.place, one.key.metric].append(one)
     for watched in watched_metrics(followed.monitor):
-        end = end_of(session, followed, watched.place)
-        own = [one for one in figures if (one.key.place, one.key.metric) == (watched.place, watched.definition.metric)]
-        waiting = [one for one in own if end is not None and (one.is_stale or one.until < end)]
-        if not waiting or end is None:
-            continue
-        together: dict[datetime, list[StoredFigure]] = defaultdict(list)
-        for one in waiting:
-            together[one.first_hour if one.is_stale or not one.state else one.until].append(one)
-        # Figures that start at the same hour share their arrays. After a change some start again at their first hour, others go on.
-        for start, several in together.items():
-            _take_together(session, followed, watched, several, Span(start=start, end=max(start, end)), budget)
-        note_progress(session, followed.era.no, alerts_due=True)
-        return True
-    return False
+        several = own.get((watched.place, watched.definition.metric), [])
+        end = end_of(session, followed, watched.place) if several else None
+        for one in several:
+            if end is not None and (one.is_stale or one.until < end):
+                start = one.first_hour if one.is_stale else one.until
+                yield _Late(metric=watched, figure=one, start=start, end=max(start, end))
 
 
 def end_of(session: Session, followed: Followed, place: CountedPlace) -> datetime | None:
@@ -171,24 +212,51 @@ def load_series(session: Session, era_no: int, watched: WatchedMetric, span: Spa
     return read_series(watched.definition, hours_between(session, era_no, watched.place, span), span, groups)
 
 
-def _take_together(
-    session: Session, followed: Followed, watched: WatchedMetric, figures: Sequence[StoredFigure], span: Span, budget: Budget
-) -> None:
-    """Adds the hours of the span to figures of one metric, each from its state at the start of the span."""
-    era_no, lag = followed.era.no, lag_of(watched.definition.data, followed.monitor)
-    # Bets are chosen from the hours before the span.
-    with_past = Span(start=span.start - PAST_HOURS * HOUR, end=span.end)
-    loaded = load_series(session, era_no, watched, with_past, [one.key.group for one in figures])
+class _Stored:
+    """Counts, states and closings that late figures need, each read once: metrics of the same rates share their counts."""
 
-    def look_up(group: str, start: int, end: int) -> Series:
-        return load_series(session, era_no, watched, Span(start=start_of(start), end=start_of(end)), [group])[0]
+    def __init__(self, session: Session, era_no: int, late: Sequence[_Late]) -> None:
+        self._session = session
+        self._era_no = era_no
+        self._groups: dict[Span, dict[CountedPlace, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
+        for one in late:
+            self._groups[one.with_past][one.figure.key.place][one.figure.key.group] = None
+        self._counts: dict[Span, Mapping[CountedPlace, Mapping[datetime, Cells]]] = {}
+        self._series: dict[tuple[Span, CountedPlace, int, int], dict[str, Series]] = {}
+        self._states = states_of(session, [one.figure.no for one in late if not one.figure.is_stale])
+        self._closures = closures_of(session, era_no)
 
-    courses = []
-    closed = find_closed(session, era_no, watched, figures)
-    for figure, series, own in zip(figures, loaded, closed, strict=True):
-        is_new = figure.is_stale or not figure.state
-        state = FigureState.starting(watched, number_hour(span.start)) if is_new else FigureState.decode(figure.state, watched)
-        courses.append(Course(state, series, lambda start, end, group=figure.key.group: look_up(group, start, end), own))  # type: ignore[misc]
-    advance(courses, watched, number_hour(span.start), number_hour(span.end), Clock(lag, budget.log_threshold))
-    for figure, course in zip(figures, courses, strict=True):
-        store_state(session, figure, course.state.encode(), until=span.end)
+    def course(self, one: _Late) -> Course:
+        """Returns the figure as it was at its start, with the counts of the hours to add."""
+        watched, key = one.metric, one.figure.key
+
+        def look_up(start: int, end: int) -> Series:
+            span = Span(start=start_of(start), end=start_of(end))
+            return load_series(self._session, self._era_no, watched, span, [key.group])[0]
+
+        state = self._states.get(one.figure.no, b"")
+        return Course(
+            FigureState.decode(state, watched) if state else FigureState.starting(watched, number_hour(one.start)),
+            self._load(one),
+            look_up,
+            select_closed(self._closures, watched, key),
+        )
+
+    def _load(self, one: _Late) -> Series:
+        span, place, definition = one.with_past, one.figure.key.place, one.metric.definition
+        if span not in self._counts:
+            self._counts[span] = hours_of_places(self._session, self._era_no, self._groups[span], span)
+        key = (span, place, definition.part, definition.whole)
+        if key not in self._series:
+            groups = list(self._groups[span][place])
+            self._series[key] = dict(zip(groups, read_series(definition, self._counts[span][place], span, groups), strict=True))
+        return self._series[key][one.figure.key.group]
+
+
+def _take_together(followed: Followed, late: Sequence[_Late], stored: _Stored, budget: Budget) -> list[ReachedState]:
+    """Adds the same hours to figures of the same metric, each from its state at the start of these hours; returns their new states."""
+    watched, end = late[0].metric, late[0].end
+    courses = [stored.course(one) for one in late]
+    clock = Clock(lag_of(watched.definition.data, followed.monitor), budget.log_threshold)
+    advance(courses, watched, number_hour(late[0].start), number_hour(end), clock)
+    return [ReachedState(no=one.figure.no, state=course.state.encode(), until=end) for one, course in zip(late, courses, strict=True)]

@@ -1,7 +1,7 @@
 """States of figures."""
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -24,8 +24,8 @@ class FigureKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredFigure:
-    """One figure and its `state` after the hours before `until`, empty before the first hour. A stale state is to be computed again."""
+class KnownFigure:
+    """One figure whose state is after the hours before `until`, at first its first hour. A stale state is to be computed again."""
 
     no: int
     id: str
@@ -33,7 +33,49 @@ class StoredFigure:
     first_hour: datetime
     until: datetime
     is_stale: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFigure(KnownFigure):
+    """One figure and its `state`, empty before the first hour."""
+
     state: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReachedState:
+    """The state of the figure of that number after the hours before `until`."""
+
+    no: int
+    state: bytes
+    until: datetime
+
+
+_KNOWN = tuple(
+    getattr(EvidenceFigureRow, name) for name in ("no", "id", "data", "attribute", "group", "metric", "first_hour", "until", "is_stale")
+)
+
+
+def known_figures(session: Session, era_no: int) -> list[KnownFigure]:
+    """Returns the era's figures without their states, which take kilobytes each, in the order in which they were first seen."""
+    rows = session.execute(select(*_KNOWN).where(EvidenceFigureRow.era_no == era_no).order_by(EvidenceFigureRow.no))
+    return [
+        KnownFigure(
+            no=row.no,
+            id=row.id,
+            key=FigureKey(place=CountedPlace(DataSet(row.data), row.attribute), group=row.group, metric=row.metric),
+            first_hour=row.first_hour,
+            until=row.until,
+            is_stale=row.is_stale,
+        )
+        for row in rows
+    ]
+
+
+def states_of(session: Session, nos: Collection[int]) -> Mapping[int, bytes]:
+    """Returns the states of the figures of these numbers."""
+    rows = session.execute(select(EvidenceFigureRow.no, EvidenceFigureRow.state).where(EvidenceFigureRow.no.in_(nos)))
+    return {no: state for no, state in rows}  # noqa: C416 - rows are no pairs to mypy
 
 
 def figures_of(session: Session, era_no: int, *, after_no: int = 0, limit: int | None = None) -> list[StoredFigure]:
@@ -77,12 +119,12 @@ def add_figures(session: Session, era_no: int, keys: Sequence[FigureKey], first_
         session.execute(insert(EvidenceFigureRow), rows)
 
 
-def move_first_hour(session: Session, figure: StoredFigure, hour: datetime) -> None:
+def move_first_hour(session: Session, figure: KnownFigure, hour: datetime) -> None:
     """Notes another first hour of the figure, which makes it stale."""
     _change(session, [figure.no], first_hour=hour, is_stale=True)
 
 
-def remove_figure(session: Session, figure: StoredFigure) -> None:
+def remove_figure(session: Session, figure: KnownFigure) -> None:
     """Deletes a figure that has no records any more."""
     session.execute(delete(EvidenceFigureRow).where(EvidenceFigureRow.no == figure.no).execution_options(synchronize_session=False))
 
@@ -93,9 +135,11 @@ def mark_stale(session: Session, nos: Collection[int]) -> None:
         _change(session, nos, is_stale=True)
 
 
-def store_state(session: Session, figure: StoredFigure, state: bytes, *, until: datetime) -> None:
-    """Stores the figure's state after the hours before `until`."""
-    _change(session, [figure.no], state=state, until=until, is_stale=False)
+def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
+    """Stores the states of figures, which are then not stale any more."""
+    if reached:
+        rows = [{"no": one.no, "state": one.state, "until": one.until, "is_stale": False} for one in reached]
+        session.execute(update(EvidenceFigureRow), rows)
 
 
 def replace_state(session: Session, figure: StoredFigure, state: bytes) -> None:

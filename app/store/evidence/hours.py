@@ -1,10 +1,11 @@
 """Counts of whole hours."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 from sqlalchemy import delete, func, insert, select, text
 from sqlalchemy.orm import Session
 
@@ -65,16 +66,33 @@ def replace_hours(session: Session, era_no: int, data: DataSet, span: Span, coun
 
 def hours_between(session: Session, era_no: int, place: CountedPlace, span: Span) -> Mapping[datetime, Cells]:
     """Returns the counts of the span's hours that have records."""
+    return hours_of_places(session, era_no, [place], span)[place]
+
+
+def hours_of_places(
+    session: Session, era_no: int, places: Collection[CountedPlace], span: Span
+) -> Mapping[CountedPlace, Mapping[datetime, Cells]]:
+    """Returns for each place the counts of the span's hours that have records."""
     rows = session.execute(
-        select(EvidenceHourRow.hour, EvidenceHourRow.cells).where(
-            EvidenceHourRow.era_no == era_no,
-            EvidenceHourRow.data == place.data.value,
-            EvidenceHourRow.attribute == place.attribute,
-            EvidenceHourRow.hour >= span.start,
-            EvidenceHourRow.hour < span.end,
-        )
+        text(
+            # One row a place: decoding one array of all hours takes a fifth of decoding a value for each hour.
+            """SELECT data, attribute, array_agg(hour), '[' || string_agg(cells::text, ',') || ']' FROM evidence_hours
+               WHERE era_no = :era AND (data, attribute) IN (SELECT * FROM unnest(CAST(:data AS text[]), CAST(:attributes AS text[])))
+                 AND hour >= :start AND hour < :end
+               GROUP BY data, attribute"""
+        ),
+        {
+            "era": era_no,
+            "data": [one.data.value for one in places],
+            "attributes": [one.attribute for one in places],
+            "start": span.start,
+            "end": span.end,
+        },
     )
-    return {hour: cells for hour, cells in rows}  # noqa: C416 - rows are no pairs to mypy
+    found: dict[CountedPlace, Mapping[datetime, Cells]] = {place: {} for place in places}
+    for data, attribute, hours, cells in rows:
+        found[CountedPlace(DataSet(data), attribute)] = dict(zip(hours, msgspec.json.decode(cells), strict=True))
+    return found
 
 
 def last_hour(session: Session, era_no: int, place: CountedPlace) -> datetime | None:

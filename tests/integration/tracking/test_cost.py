@@ -1,0 +1,59 @@
+"""The work of an update: it does not grow with the comparisons in statements, and after a restart it does not begin again."""
+
+import pytest
+
+from app.domain.monitors import MonitoredAttribute
+from app.store.database.engine import Database
+from app.tracking.updating import update_deployment
+from tests.builders.evidence_worlds import SEX, START, log, states, update, watched, world
+from tests.builders.statements import counted
+from tests.databases import Databases
+from tests.scenes import HOUR
+
+METRICS = ("disparate_impact", "statistical_parity_difference")
+PLACE = MonitoredAttribute(feature="place", monitored=("here",), reference=("there",))
+
+
+def test_after_a_restart_nothing_is_computed_again(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = watched(database, metrics=METRICS)
+    log(stage, world([0.95] * 60, seed=1), first_no=1)
+    update(stage, START + 60 * HOUR)
+    before = states(stage)
+
+    restarted = Database(database.url)
+    with counted(monkeypatch) as sent:
+        update_deployment(restarted, stage.deployment.no, START + 60 * HOUR)
+    restarted.close()
+
+    assert states(stage) == before
+    assert [one for one in sent if "evidence_hours" in one or "evidence_figures.state" in one] == []
+    assert [one for one in sent if one.startswith(("UPDATE evidence", "DELETE FROM evidence", "INSERT INTO evidence"))] == []
+
+
+def test_more_comparisons_send_no_more_statements(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = []
+    for attributes, metrics in (((SEX,), METRICS[:1]), ((SEX, PLACE), METRICS)):
+        with databases.lent() as url:
+            stage = watched(Database(url), metrics=metrics, attributes=attributes)
+            log(stage, world([0.95] * 60, seed=1), first_no=1)
+            update(stage, START + 50 * HOUR)
+            with counted(monkeypatch) as sent:
+                update(stage, START + 51 * HOUR)
+            numbers.append(len([one for one in sent if "evidence_" in one]))
+            stage.database.close()
+
+    assert numbers[1] <= numbers[0]
+
+
+def test_hours_that_are_added_together_give_the_same_states_as_one_after_the_other(databases: Databases) -> None:
+    found = []
+    for step in (1, 7, 60):
+        with databases.lent() as url:
+            stage = watched(Database(url), attributes=(SEX,), metrics=METRICS)
+            log(stage, world([0.95] * 30 + [0.4] * 30, seed=2), first_no=1)
+            for hour in range(step, 60 + step, step):
+                update(stage, START + min(hour, 60) * HOUR)
+            found.append(states(stage))
+            stage.database.close()
+
+    assert found[0] == found[1] == found[2]
