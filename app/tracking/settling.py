@@ -35,6 +35,9 @@ from .figures import WatchedMetric, count_directions, watched_metrics
 from .series import Series, number_hour, read_series, start_of
 from .states import MOST_TOGETHER, Clock, Course, FigureState, advance
 
+MOST_FIGURE_HOURS = 20_000
+"""Max hours that one transaction adds to figures, counted for each figure, unless a single figure has more."""
+
 MOST_FIGURES = 100
 """Max figures whose hours are added in one call; more would need gigabytes."""
 
@@ -144,7 +147,7 @@ class Budget:
 def take_forward(session: Session, followed: Followed) -> bool:
     """Brings figures up to their last counted hour; returns False if none needs it.
 
-    All that are a few hours late go together. Others, which are computed again from their first hour, go by one metric of one comparison.
+    All that are a few hours late go together. Others, which are computed again from their first hour, go a few at a time.
     """
     figures = known_figures(session, followed.era.no)
     late = list(_find_late(session, followed, figures))
@@ -152,7 +155,9 @@ def take_forward(session: Session, followed: Followed) -> bool:
         return False
     # Figures that start at the same hour share their arrays. After a change some start again at their first hour, others go on.
     together: dict[object, list[_Late]] = defaultdict(list)
-    for one in [one for one in late if one.hours <= MOST_TOGETHER] or [one for one in late if one.metric is late[0].metric]:
+    # Postgres ends a transaction that sends nothing for a minute, and the arithmetic of many years takes longer.
+    few = max(1, MOST_FIGURE_HOURS // max(late[0].hours, 1))
+    for one in [one for one in late if one.hours <= MOST_TOGETHER] or [one for one in late if one.metric is late[0].metric][:few]:
         together[one.metric.definition, one.metric.limits, one.start, one.end].append(one)
     stored = _Stored(session, followed.era.no, [one for several in together.values() for one in several])
     budget = Budget.of(figures, followed.monitor)

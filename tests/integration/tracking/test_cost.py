@@ -1,9 +1,13 @@
 """The work of an update: it does not grow with the comparisons in statements, and after a restart it does not begin again."""
 
+from dataclasses import replace
+
 import pytest
 
 from app.domain.monitors import MonitoredAttribute
 from app.store.database.engine import Database
+from app.store.evidence.figures import known_figures, mark_stale
+from app.tracking import settling
 from app.tracking.updating import update_deployment
 from tests.builders.evidence_worlds import SEX, START, log, states, update, watched, world
 from tests.builders.statements import counted
@@ -43,6 +47,25 @@ def test_more_comparisons_send_no_more_statements(databases: Databases, monkeypa
             stage.database.close()
 
     assert numbers[1] <= numbers[0]
+
+
+def test_a_long_past_is_computed_in_several_transactions(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Postgres ends a transaction that sends nothing for a minute."""
+    both = replace(SEX, monitored=("female", "male"), reference=("unknown",))
+    stage = watched(database, metrics=METRICS, attributes=(both,))
+    log(stage, world([0.95] * 60, seed=3), first_no=1)
+    update(stage, START + 60 * HOUR)
+    whole = states(stage)
+
+    def compute_again() -> int:
+        with stage.database.transaction() as session:
+            mark_stale(session, [one.no for one in known_figures(session, 1)])
+        return update(stage, START + 60 * HOUR)
+
+    assert (len(whole), compute_again()) == (4, 2)
+    monkeypatch.setattr(settling, "MOST_FIGURE_HOURS", 1)
+    assert compute_again() == len(whole)
+    assert states(stage) == whole
 
 
 def test_hours_that_are_added_together_give_the_same_states_as_one_after_the_other(databases: Databases) -> None:

@@ -1,0 +1,236 @@
+"""Compares the evidence of a deployment with 100 comparisons with the checks that it belongs to, in one run.
+
+    scripts/bench evidence [--rounds 15] [--records 1000] [--hours 8760]
+
+Five attributes, each with five monitored groups and a reference, two metrics with two limits each: 100 comparisons. A year of hourly counts
+is put into its own Postgres (fsync on), and the states of all comparisons are computed from it. Then hour after hour is logged, and each
+is checked and its evidence updated. The model has no endpoint, so the check asks nobody; with one it takes longer.
+Printed are medians: the time on the wall, and the processor time of this process and of Postgres together. On a busy machine only the
+second one says something. Goals: 50 ms an hour, and a year within a minute. The exit status says whether the goals were met, in
+processor time.
+"""
+
+import argparse
+import contextlib
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import psutil
+import psycopg
+from sqlalchemy import event
+
+from app.domain.checks import DataSet, Span
+from app.domain.deployments import Column, FieldKind, FieldType
+from app.domain.monitors import Limits, Monitor, MonitoredAttribute
+from app.domain.outcomes import OutcomeRule
+from app.embedded import embedded_postgres
+from app.store.database.engine import Database
+from app.store.database.migrate import upgrade
+from app.store.deployments.monitors import monitor_of
+from app.store.evidence.eras import begin_era, find_era, followed_deployment, note_progress
+from app.store.evidence.hours import CountedHour, CountedPlace, replace_hours
+from app.tracking.counting import Followed
+from app.tracking.settling import settle_figures
+from app.tracking.updating import update_deployment
+from tests.scenes import HOUR, NOON, Scene, scene
+
+GOAL_MILLISECONDS = 50
+GOAL_YEAR_SECONDS = 60
+HOURS_OF_A_YEAR = 8_760
+NAMES = [f"column_{position}" for position in range(5)]
+MONITORED = [f"group_{position}" for position in range(5)]
+REFERENCE = "reference"
+FAVOURABLE = (0.46, 0.5)
+"""Favourable rates of the monitored groups, and of the reference: inside every limit."""
+
+
+@dataclass
+class Timed:
+    """Times of one kind of work, each in seconds: on the wall, and of processors. `statements` are those of SQLAlchemy, per time."""
+
+    wall: list[float] = field(default_factory=list)
+    processor: list[float] = field(default_factory=list)
+    statements: list[int] = field(default_factory=list)
+
+    @property
+    def median(self) -> float:
+        """Median seconds on the wall."""
+        return statistics.median(self.wall)
+
+    @property
+    def mean_processor(self) -> float:
+        """Mean processor seconds: Postgres' are counted in steps of 10 ms, so single ones say little."""
+        return statistics.mean(self.processor)
+
+
+def main() -> None:
+    """Prepares the year, runs all sides and prints the table; the exit status says whether the goals were met."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=15, help="hours that are checked and added one by one")
+    parser.add_argument("--records", type=int, default=1_000, help="records an hour")
+    parser.add_argument("--hours", type=int, default=HOURS_OF_A_YEAR, help="hours that are recomputed")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="evenhand-bench-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)  # the database may run as another account
+        with embedded_postgres(folder) as url:
+            database = Database(url)
+            upgrade(database)
+            bench = Bench(database, options.records)
+            bench.count_past(options.hours)
+            sides = bench.run(options.rounds)
+    sys.exit(report(sides, options.hours))
+
+
+class Bench:
+    """One watched deployment, and the meters."""
+
+    def __init__(self, database: Database, records: int) -> None:
+        differences = Limits(lower=-0.1, upper=0.1)
+        attributes = tuple(
+            MonitoredAttribute(
+                feature=name,
+                monitored=tuple(MONITORED),
+                reference=(REFERENCE,),
+                threshold=0.8,
+                upper_threshold=1.25,
+                metric_limits=(("statistical_parity_difference", differences),),
+            )
+            for name in NAMES
+        )
+        columns = [Column(name=name, type=FieldType.STRING, kind=FieldKind.CATEGORICAL) for name in NAMES]
+        self._database = database
+        self._stage: Scene = scene(
+            database,
+            columns,
+            Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=attributes),
+            endpoint=None,
+            probability=None,
+        )
+        self._records = records
+        self._rng = np.random.default_rng(14)
+        with psycopg.connect(database.url) as connection:
+            self._postgres = psutil.Process(connection.info.backend_pid).parent()
+
+    def count_past(self, hours: int) -> None:
+        """Stores counts of the hours before noon, as if they had been counted when they ended."""
+        no, span = self._stage.deployment.no, Span(start=NOON - hours * HOUR, end=NOON)
+        with self._database.transaction() as session:
+            monitor, deployment = monitor_of(session, no), followed_deployment(session, no)
+            begin_era(session, no, monitor.version, deployment.model_revision, starts_at=None)
+            era = find_era(session, no, monitor.version, deployment.model_revision)
+            counted = list(self._draw_counts(span, hours))
+            replace_hours(session, era.no, DataSet.PAYLOAD, span, counted)
+            settle_figures(session, Followed(deployment, monitor, era), DataSet.PAYLOAD, span, counted)
+            note_progress(session, era.no, counted_until=NOON, labels_until=NOON)
+        with psycopg.connect(self._database.url, autocommit=True) as connection:
+            connection.execute("VACUUM ANALYZE")
+
+    def run(self, rounds: int) -> dict[str, Timed]:
+        """Returns the times of the computations, by name."""
+        year, restarted, idle, check, update = (Timed() for _ in range(5))
+        with self._metered(year):
+            self._update(NOON)
+        for number in range(rounds + 1):
+            hour = NOON + number * HOUR
+            self._stage.log(self._draw_records(), hour)
+            with self._metered(check if number else Timed()):
+                self._stage.check(hour)
+            with self._metered(update if number else Timed()):
+                self._update(hour + HOUR)
+        hour = NOON + (rounds + 1) * HOUR
+        with self._metered(idle):
+            self._update(hour)
+        self._database.close()
+        self._database = Database(self._database.url)
+        with self._database.transaction():
+            pass  # the first connection is not part of it
+        with self._metered(restarted):
+            self._update(hour)
+        self._database.close()
+        return {"check": check, "update": update, "idle": idle, "restarted": restarted, "year": year}
+
+    def _update(self, until: datetime) -> None:
+        update_deployment(self._database, self._stage.deployment.no, until)
+
+    def _draw_counts(self, span: Span, hours: int) -> Iterator[CountedHour]:
+        """Yields the counts of every hour and attribute: a tenth of the records in each monitored group, half in the reference."""
+        sizes = np.array([self._records // 10] * len(MONITORED) + [self._records // 2])
+        rates = np.array([FAVOURABLE[0]] * len(MONITORED) + [FAVOURABLE[1]])
+        for name in NAMES:
+            favourable = self._rng.binomial(sizes, rates, (hours, len(sizes))).tolist()
+            for place, counts in enumerate(favourable):
+                cells = [
+                    [label, "reference" if label == REFERENCE else "monitored", count, size]
+                    for label, count, size in zip([*MONITORED, REFERENCE], counts, sizes.tolist(), strict=True)
+                ]
+                yield CountedHour(place=CountedPlace(DataSet.PAYLOAD, name), hour=span.start + place * HOUR, cells=cells)
+
+    def _draw_records(self) -> Iterator[dict[str, object]]:
+        labels = np.array([*MONITORED, REFERENCE])
+        for _ in range(self._records):
+            row = dict(zip(NAMES, self._rng.choice(labels, len(NAMES), p=[0.1] * 5 + [0.5]).tolist(), strict=True))
+            yield {**row, "prediction": int(self._rng.random() < FAVOURABLE[1])}
+
+    @contextlib.contextmanager
+    def _metered(self, timed: Timed) -> Iterator[None]:
+        statements = 0
+
+        def count(*_: object) -> None:
+            nonlocal statements
+            statements += 1
+
+        event.listen(self._database.engine, "before_cursor_execute", count)
+        began, used = time.perf_counter(), self._processor_seconds()
+        yield
+        timed.wall.append(time.perf_counter() - began)
+        timed.processor.append(self._processor_seconds() - used)
+        timed.statements.append(statements)
+        event.remove(self._database.engine, "before_cursor_execute", count)
+
+    def _processor_seconds(self) -> float:
+        found = time.process_time()
+        for process in [self._postgres, *self._postgres.children()]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                times = process.cpu_times()
+                found += times.user + times.system
+        return found
+
+
+def report(sides: dict[str, Timed], hours: int) -> int:
+    """Prints the table; returns 0 if the goals were met."""
+    check, update, year = sides["check"], sides["update"], sides["year"]
+    checks = Timed([HOURS_OF_A_YEAR * check.median], [HOURS_OF_A_YEAR * check.mean_processor], check.statements)
+    print(f"{'':46}{'wall ms':>12}{'processor ms':>14}{'statements':>12}")
+    for name, timed in (
+        ("check of an hour", check),
+        ("evidence of an hour, 100 comparisons", update),
+        ("evidence when nothing is new", sides["idle"]),
+        ("the same after a restart", sides["restarted"]),
+        (f"{hours:,} hours computed from their counts", year),
+        (f"checks of {HOURS_OF_A_YEAR:,} hours, from those above", checks),
+    ):
+        print(f"{name:46}{timed.median * 1000:12,.1f}{timed.mean_processor * 1000:14,.1f}{statistics.median(timed.statements):12,.0f}")
+    print(f"evidence / check of an hour: {update.mean_processor / check.mean_processor:.2f} (wall {update.median / check.median:.2f})")
+    if hours:
+        ratio = year.mean_processor / hours / check.mean_processor
+        print(f"an hour of these / its check: {ratio:.3f} (wall {year.median / hours / check.median:.3f})")
+    goals = (
+        (f"an hour within {GOAL_MILLISECONDS} ms", update.mean_processor * 1000 <= GOAL_MILLISECONDS),
+        (f"a year within {GOAL_YEAR_SECONDS} s", year.mean_processor * HOURS_OF_A_YEAR <= GOAL_YEAR_SECONDS * max(hours, 1)),
+        ("no statement more after a restart", sides["restarted"].statements == sides["idle"].statements),
+    )
+    for name, is_met in goals:
+        print(f"{'met    ' if is_met else 'NOT MET'} {name}")
+    return 0 if all(is_met for _, is_met in goals) else 1
+
+
+if __name__ == "__main__":
+    main()
