@@ -4,7 +4,7 @@ import csv
 import json
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from sqlalchemy import insert
 
 from app.checks.check import perform_check
 from app.domain.checks import CheckRun, CheckState, Measurement, Progress, Span, Trigger
-from app.domain.definitions import Definition
+from app.domain.definitions import Definition, definition_of
 from app.domain.deployments import Column, Deployment, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
 from app.domain.monitors import Monitor
 from app.mitigation.window.mitigating import mitigate_window
@@ -165,6 +165,12 @@ class Scene:
         """Replaces the monitor."""
         with self.database.transaction() as session:
             put_monitor(session, self.deployment.no, monitor)
+
+    def revise(self, revision: str) -> None:
+        """Gives the deployment's model that revision."""
+        with self.database.transaction() as session:
+            changed = replace(definition_of(self.deployment), model_revision=revision)
+            self.deployment = Deployments(session, PlainSealer()).change(self.deployment, changed)
 
     def stop_running(self) -> None:
         """Ends a check that failed in this thread, as the worker would."""

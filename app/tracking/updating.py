@@ -30,18 +30,17 @@ from ..store.evidence.eras import (
     find_era,
     followed_deployment,
     forget_unfollowed_changes,
-    note_late_labels,
     note_progress,
     try_lock_evidence,
 )
 from ..store.evidence.hours import (
     CountedHour,
     CountedPlace,
-    count_late_labels,
     count_records,
     next_record_hour,
     replace_hours,
 )
+from ..store.evidence.late_labels import add_late_labels, late_labels_of_hours, late_labels_that_arrived, replace_late_labels
 from ..store.records.window import match_pending_feedback
 from .counting import Followed, count_labels, count_pairs, count_payload
 from .people import FirstRecords
@@ -164,6 +163,8 @@ class _Step:
         self._count(DataSet.PAYLOAD, Span(start=span.start, end=min(span.end, counted_until)), is_again=True)
         self._count(DataSet.FEEDBACK, Span(start=span.start, end=min(span.end, labels_until)), is_again=True)
         self._count_balanced(span)
+        late = late_labels_of_hours(self._session, no, self._era, span, self._followed.horizon)
+        replace_late_labels(self._session, self._era.no, span, late)
         settle_candidates(self._session, self._followed, counted_until, changed=span)
         forget_changes(self._session, [no for no, hour in zip(notes.nos, notes.of, strict=True) if hour < span.end])
         return True
@@ -183,8 +184,8 @@ class _Step:
             span = self._bound(Span(start=found, end=min(found + MOST_HOURS * HOUR, self._latest)))
             self._count(DataSet.PAYLOAD, span, is_again=False)
             until = span.end
-        late = count_late_labels(self._session, no, Span(start=start, end=until), self._followed.horizon)
-        note_late_labels(self._session, era.no, late)
+        late = late_labels_that_arrived(self._session, no, era, Span(start=start, end=until), self._followed.horizon)
+        add_late_labels(self._session, era.no, late)
         note_progress(self._session, era.no, counted_until=until, problem=None)
         settle_candidates(self._session, self._followed, until)
         return True

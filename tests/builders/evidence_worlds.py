@@ -17,7 +17,7 @@ from app.store.database.engine import Database
 from app.store.database.partitions import ensure_months
 from app.store.deployments.monitors import monitor_of
 from app.store.evidence.changes import note_changed_hours
-from app.store.evidence.eras import find_era, followed_deployment
+from app.store.evidence.eras import Era, find_era, followed_deployment
 from app.store.evidence.figures import figures_of
 from app.tracking.updating import update_deployment
 from tests.scenes import HOUR, NOON, Scene, scene
@@ -99,14 +99,38 @@ def update(stage: Scene, until: datetime) -> int:
     return update_deployment(stage.database, stage.deployment.no, until)
 
 
-def states(stage: Scene) -> dict[tuple[DataSet, str, str, str], tuple[datetime, datetime, bool, bytes]]:
-    """First hour, end, staleness and state of every figure of the present era."""
+def import_labels(stage: Scene, labels: Iterable[tuple[str, object]], known_at: datetime) -> None:
+    """Stores labels of records that are there, known at that time, and notes the hours of the records, as a historical import does."""
+    no = stage.deployment.no
+    with psycopg.connect(stage.database.url) as connection:
+        for record_id, label in labels:
+            found = connection.execute(
+                """INSERT INTO feedback_records (deployment_no, feedback_id, feedback_no, logged_at, schema_version, label,
+                                                 record_no, record_logged_at, usable_at)
+                   SELECT deployment_no, record_id, 1000000 + record_no, %(at)s, 1, %(label)s,
+                          record_no, logged_at, greatest(%(at)s, logged_at)
+                   FROM payload_keys WHERE deployment_no = %(no)s AND record_id = %(id)s RETURNING record_logged_at""",
+                {"at": known_at, "label": json.dumps(label), "no": no, "id": record_id},
+            ).fetchone()
+            assert found is not None, record_id
+            connection.execute("INSERT INTO changed_hours (deployment_no, hour) VALUES (%s, date_trunc('hour', %s, 'UTC'))", (no, *found))
+
+
+def present_era(stage: Scene, revision: str | None = None) -> Era:
+    """The era of the present monitor with the present model revision, or with that one."""
     with stage.database.transaction() as session:
         monitor, deployment = monitor_of(session, stage.deployment.no), followed_deployment(session, stage.deployment.no)
         assert monitor is not None
-        era = find_era(session, deployment.no, monitor.version, deployment.model_revision)
-        assert era is not None
-        assert era.problem is None, era.problem
+        era = find_era(session, deployment.no, monitor.version, revision or deployment.model_revision)
+    assert era is not None
+    return era
+
+
+def states(stage: Scene, revision: str | None = None) -> dict[tuple[DataSet, str, str, str], tuple[datetime, datetime, bool, bytes]]:
+    """First hour, end, staleness and state of every figure of the present era, or of the one of that model revision."""
+    era = present_era(stage, revision)
+    assert era.problem is None, era.problem
+    with stage.database.transaction() as session:
         return {
             (one.key.place.data, one.key.place.attribute, one.key.group, one.key.metric): (
                 one.first_hour,

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.deployments import ProblemType, RecordSchema
 from ..deployments.deployments import columns_of
-from ..tables import ChangedHourRow, DeploymentRow, DeploymentSchemaRow, EvidenceEraRow, MonitorRow
+from ..tables import ChangedHourRow, DeploymentRow, DeploymentSchemaRow, EvidenceEraRow, EvidenceLateLabelRow, MonitorRow
 
 _LOCK = 0x65766964
 """The first key of the advisory locks under which the evidence of one deployment is updated."""
@@ -19,7 +19,7 @@ _LOCK = 0x65766964
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Era:
-    """One era; see `EvidenceEraRow`."""
+    """One era; see `EvidenceEraRow`. `late_labels` of its records arrived after their horizon, and do not count."""
 
     no: int
     monitor_version: int
@@ -105,7 +105,9 @@ def find_era(session: Session, deployment_no: int, monitor_version: int, model_r
     ).one_or_none()
     if row is None:
         return None
-    return Era(**{name: getattr(row, name) for name in Era.__dataclass_fields__})
+    late = session.scalar(select(func.sum(EvidenceLateLabelRow.labels)).where(EvidenceLateLabelRow.era_no == row.no))
+    kept = {name: getattr(row, name) for name in Era.__dataclass_fields__ if name != "late_labels"}
+    return Era(**kept, late_labels=int(late or 0))
 
 
 def begin_era(session: Session, deployment_no: int, monitor_version: int, model_revision: str, *, starts_at: datetime | None) -> bool:
@@ -115,7 +117,6 @@ def begin_era(session: Session, deployment_no: int, monitor_version: int, model_
         "monitor_version": monitor_version,
         "model_revision": model_revision,
         "starts_at": starts_at,
-        "late_labels": 0,
         "alerts_due": True,  # alerts of the era before are over
     }
     insertion = insert(EvidenceEraRow).values(values).on_conflict_do_nothing(constraint="evidence_eras_key")
@@ -136,16 +137,6 @@ def take_alerts_due(session: Session, deployment_no: int) -> None:
     """Notes that the alerts of the deployment's evidence are decided, if the transaction succeeds."""
     due = (EvidenceEraRow.deployment_no == deployment_no, EvidenceEraRow.alerts_due)
     session.execute(update(EvidenceEraRow).where(*due).values(alerts_due=False).execution_options(synchronize_session=False))
-
-
-def note_late_labels(session: Session, era_no: int, count: int) -> None:
-    """Adds to the labels that arrived too late."""
-    session.execute(
-        update(EvidenceEraRow)
-        .where(EvidenceEraRow.no == era_no)
-        .values(late_labels=EvidenceEraRow.late_labels + count)
-        .execution_options(synchronize_session=False)
-    )
 
 
 def current_hour_bound(session: Session, grace_seconds: float) -> datetime:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -134,17 +134,5 @@ def count_records(session: Session, deployment_no: int, span: Span) -> int:
     found: int = session.execute(
         text("SELECT count(*) FROM payload_records WHERE deployment_no = :no AND logged_at >= :start AND logged_at < :end"),
         {"no": deployment_no, "start": span.start, "end": span.end},
-    ).scalar_one()
-    return found
-
-
-def count_late_labels(session: Session, deployment_no: int, arrived: Span, horizon: timedelta) -> int:
-    """Returns how many labels arrived in that time, but later than `horizon` after their record."""
-    found: int = session.execute(
-        text(
-            """SELECT count(*) FROM feedback_records WHERE deployment_no = :no AND usable_at >= :start AND usable_at < :end
-               AND usable_at > record_logged_at + make_interval(secs => :seconds)"""
-        ),
-        {"no": deployment_no, "start": arrived.start, "end": arrived.end, "seconds": horizon.total_seconds()},
     ).scalar_one()
     return found

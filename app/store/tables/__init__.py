@@ -7,7 +7,15 @@ from .base import Row
 from .checks import CheckRow, CheckTableRow, MeasurementRow
 from .counterfactuals import CopyTargetRow, CounterfactualRow
 from .deployments import DeploymentRow, DeploymentSchemaRow, EndpointFailureRow
-from .evidence import ChangedHourRow, EvidenceClosureRow, EvidenceEraRow, EvidenceFigureRow, EvidenceHourRow, EvidencePersonRow
+from .evidence import (
+    ChangedHourRow,
+    EvidenceClosureRow,
+    EvidenceEraRow,
+    EvidenceFigureRow,
+    EvidenceHourRow,
+    EvidenceLateLabelRow,
+    EvidencePersonRow,
+)
 from .mitigation import BiasDetectorRow, FlaggedRecordRow, MitigationProfileRow, MitigationSettingsRow
 from .monitors import MonitorRow
 from .payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow
@@ -38,6 +46,7 @@ __all__ = [
     "EvidenceEraRow",
     "EvidenceFigureRow",
     "EvidenceHourRow",
+    "EvidenceLateLabelRow",
     "EvidencePersonRow",
     "FeedbackRecordRow",
     "FlaggedRecordRow",

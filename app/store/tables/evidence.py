@@ -13,7 +13,7 @@ class EvidenceEraRow(Row):
     """One monitor version with one model revision: evidence begins again with each.
 
     `starts_at` is the first hour that counts; NULL: every hour does. Hours before `counted_until` are counted, and of those before
-    `labels_until` the labels. `late_labels` arrived after their horizon and were left out. `problem` says why nothing can be counted.
+    `labels_until` the labels. `problem` says why nothing can be counted.
     `alerts_due` is set in the transaction that changes a state, and taken back in the one that decides its alerts.
     """
 
@@ -30,7 +30,6 @@ class EvidenceEraRow(Row):
     starts_at: Mapped[datetime | None]
     counted_until: Mapped[datetime | None]
     labels_until: Mapped[datetime | None]
-    late_labels: Mapped[int] = mapped_column(BigInteger)
     problem: Mapped[str | None]
     alerts_due: Mapped[bool]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
@@ -50,6 +49,16 @@ class EvidenceHourRow(Row):
     hour: Mapped[datetime] = mapped_column(primary_key=True)
     cells: Mapped[list[Any]] = mapped_column(Json)
     check_no: Mapped[int | None] = mapped_column(BigInteger)
+
+
+class EvidenceLateLabelRow(Row):
+    """Number of labels of one hour's records that arrived after their horizon and were left out; hours without any have no row."""
+
+    __tablename__ = "evidence_late_labels"
+
+    era_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), primary_key=True)
+    hour: Mapped[datetime] = mapped_column(primary_key=True)
+    labels: Mapped[int] = mapped_column(BigInteger)
 
 
 class EvidenceFigureRow(Row):

@@ -1,31 +1,20 @@
 """Figures of balanced and debiased data that are null because another model revision answered the records say so."""
 
-from dataclasses import replace
-
 import pytest
 
 from app.checks.rollups import Period, roll_up
 from app.domain.checks import DataSet, Measurement
-from app.domain.definitions import definition_of
 from app.domain.mitigation import MitigationSettings
 from app.metrics import CATALOGUE
 from app.store.checks.measurements import SeriesFilter, hour_tables
-from app.store.deployments.deployments import Deployments
 from tests.builders.applicants import applicants, monitor_of
-from tests.scenes import HOUR, NOON, PlainSealer, Scene
+from tests.scenes import HOUR, NOON, Scene
 
 OF_THE_PRESENT = (DataSet.BALANCED, DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK)
 NEXT = "and the deployment is at model revision '2': the next records of that revision will be compared"
 EVERYTHING = tuple(key for key, metric in CATALOGUE.items() if {data.value for data in OF_THE_PRESENT} & set(metric.data))
 
 Key = tuple[str, str, str, str | None]
-
-
-def raise_revision(stage: Scene) -> None:
-    """Gives the deployment's model the revision 2."""
-    with stage.database.transaction() as session:
-        changed = replace(definition_of(stage.deployment), model_revision="2")
-        stage.deployment = Deployments(session, PlainSealer()).change(stage.deployment, changed)
 
 
 def nulls(measurements: list[Measurement]) -> dict[Key, str | None]:
@@ -39,7 +28,7 @@ def test_where_all_records_are_of_another_revision_every_null_says_so(stage: Sce
     rows = applicants(20, 20, 5)
     stage.log(rows, NOON)
     stage.label([(row["id"], 1) for row in rows], NOON)
-    raise_revision(stage)
+    stage.revise("2")
 
     found = nulls(stage.check(NOON).measurements)
 
@@ -60,7 +49,7 @@ def test_where_all_records_are_of_another_revision_every_null_says_so(stage: Sce
 def test_where_only_one_side_is_of_another_revision_it_is_named(stage: Scene, women: int) -> None:
     rows = applicants(20, women, women)
     stage.log([row for row in rows if row["sex"] == "female"], NOON, revision="1")
-    raise_revision(stage)
+    stage.revise("2")
     stage.log([row for row in rows if row["sex"] == "male"], NOON)
 
     result = stage.check(NOON)
@@ -76,7 +65,7 @@ def test_where_only_one_side_is_of_another_revision_it_is_named(stage: Scene, wo
 def test_records_that_nobody_classified_are_not_blamed_on_the_others_alone(stage: Scene) -> None:
     rows = applicants(20, 20, 5)
     stage.log(rows[:12], NOON, revision="0")
-    raise_revision(stage)
+    stage.revise("2")
     unclassified = [{**row, "prediction": 7} for row in rows[12:]]
     stage.log(unclassified, NOON)
 
@@ -94,7 +83,7 @@ def test_several_revisions_are_named_those_of_most_records_first(stage: Scene) -
     rows = applicants(20, 20, 5)
     for first, revision in ((0, "a"), (4, "b"), (8, "c"), (12, "d")):
         stage.log(rows[first : first + 4] if revision != "d" else rows[first:], NOON, revision=revision)
-    raise_revision(stage)
+    stage.revise("2")
 
     found = nulls(stage.check(NOON).measurements)
 
@@ -104,7 +93,7 @@ def test_several_revisions_are_named_those_of_most_records_first(stage: Scene) -
 
 
 def test_a_day_says_so_too_and_adds_up_the_hours(stage: Scene) -> None:
-    raise_revision(stage)
+    stage.revise("2")
     for hour in range(2):
         stage.log(applicants(20, 20, 5, prefix=str(hour)), NOON + hour * HOUR, revision="1")
         stage.check(NOON + hour * HOUR)

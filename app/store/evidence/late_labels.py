@@ -1,0 +1,69 @@
+"""Labels that arrived later than their horizon, by the hour of their record: they do not count, and their number is shown."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from sqlalchemy import delete, text
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from ...domain.checks import Span
+from ..tables import EvidenceLateLabelRow
+from .eras import Era
+
+_IS_LATE = """f.usable_at > p.logged_at + make_interval(secs => :horizon) AND p.model_revision = :revision
+      AND (cast(:starts_at AS timestamptz) IS NULL OR p.logged_at >= :starts_at)"""
+
+_ARRIVED = f"""
+    SELECT date_trunc('hour', p.logged_at, 'UTC'), count(*)
+    FROM feedback_records f
+    JOIN payload_records p ON (p.deployment_no, p.logged_at, p.record_no) = (f.deployment_no, f.record_logged_at, f.record_no)
+    WHERE f.deployment_no = :no AND f.usable_at >= :start AND f.usable_at < :end AND {_IS_LATE} GROUP BY 1
+"""  # noqa: S608 - nothing of it comes from outside
+
+# As in `records._LABELS`, the label is looked up by the whole key for each record.
+_LOGGED = f"""
+    SELECT date_trunc('hour', p.logged_at, 'UTC'), count(*)
+    FROM payload_records p
+    CROSS JOIN LATERAL (SELECT * FROM feedback_records f WHERE f.deployment_no = p.deployment_no AND f.feedback_id = p.record_id
+                        AND f.record_no = p.record_no OFFSET 0) f
+    WHERE p.deployment_no = :no AND p.logged_at >= :start AND p.logged_at < :end AND f.usable_at < :before AND {_IS_LATE} GROUP BY 1
+"""  # noqa: S608 - as above
+
+LateLabels = Mapping[datetime, int]
+"""Number of late labels of the records of each hour."""
+
+
+def late_labels_that_arrived(session: Session, deployment_no: int, era: Era, arrived: Span, horizon: timedelta) -> LateLabels:
+    """Returns the labels of the era's records that arrived in that time, but later than `horizon` after their record."""
+    values = {"no": deployment_no, "start": arrived.start, "end": arrived.end}
+    return _count(session, _ARRIVED, values, era, horizon)
+
+
+def late_labels_of_hours(session: Session, deployment_no: int, era: Era, hours: Span, horizon: timedelta) -> LateLabels:
+    """Returns the labels of the era's records of these hours that arrived later than `horizon`, of all that are counted by now."""
+    values = {"no": deployment_no, "start": hours.start, "end": hours.end, "before": era.counted_until}
+    return _count(session, _LOGGED, values, era, horizon)
+
+
+def add_late_labels(session: Session, era_no: int, found: LateLabels) -> None:
+    """Adds to the late labels of these hours."""
+    if not found:
+        return
+    insertion = insert(EvidenceLateLabelRow)
+    raised = {"labels": EvidenceLateLabelRow.labels + insertion.excluded.labels}
+    rows = [{"era_no": era_no, "hour": hour, "labels": count} for hour, count in found.items()]
+    session.execute(insertion.on_conflict_do_update(index_elements=["era_no", "hour"], set_=raised), rows)
+
+
+def replace_late_labels(session: Session, era_no: int, hours: Span, found: LateLabels) -> None:
+    """Stores the late labels of the records of these hours, in the place of those that were stored."""
+    of_hours = (EvidenceLateLabelRow.era_no == era_no, EvidenceLateLabelRow.hour >= hours.start, EvidenceLateLabelRow.hour < hours.end)
+    session.execute(delete(EvidenceLateLabelRow).where(*of_hours).execution_options(synchronize_session=False))
+    add_late_labels(session, era_no, found)
+
+
+def _count(session: Session, statement: str, values: Mapping[str, object], era: Era, horizon: timedelta) -> LateLabels:
+    of_era = {"revision": era.model_revision, "starts_at": era.starts_at, "horizon": horizon.total_seconds()}
+    rows = session.execute(text(statement), {**values, **of_era})
+    return {hour: count for hour, count in rows}  # noqa: C416 - rows are no pairs to mypy
