@@ -1,0 +1,54 @@
+"""A fair model over 2,000 hours: the detector raises no alarm, although the verdicts of single checks would."""
+
+import numpy as np
+import pytest
+
+from app.alerts.accumulated import evaluate_evidence
+from app.domain.alerts import RuleKind
+from app.evidence.hours import Hours
+from app.metrics.groups import Group
+from app.metrics.payload import measure_payload
+from app.metrics.tables import GroupCounts
+from app.metrics.verdicts import Verdict, verdict
+from app.store.alerts.alert_rules import rules_page
+from app.store.alerts.alerts import AlertFilter, alerts_page
+from app.store.database.engine import Database
+from tests.builders.counted_hours import load_hours
+from tests.builders.evidence_hours import simulate
+from tests.builders.evidence_worlds import SEX, states, update, watched
+
+HOURS = 2_000
+
+
+def judge_one_by_one(hours: Hours) -> int:
+    """How many of the hours the verdict on the hour alone calls unfair."""
+    groups = (Group("female", "monitored"), Group("male", "reference"))
+    unfair = 0
+    for number in range(len(hours)):
+        sides = [(side.favourable[number], side.records[number]) for side in (hours.monitored, hours.reference)]
+        # Beyond the limit, or it cannot be unfair: saves measuring the other hours.
+        if sides[0][0] / sides[0][1] >= SEX.threshold * sides[1][0] / sides[1][1]:
+            continue
+        counts = np.array([[total - favourable, favourable] for favourable, total in sides], np.int64)
+        table = GroupCounts(groups, counts, np.zeros(2, np.int64), 0)
+        (found,) = [one for one in measure_payload(table, metrics=["disparate_impact"]) if one.group == "female"]
+        judged = verdict(found.number, lower_limit=SEX.threshold, upper_limit=SEX.upper_threshold, smallest_group=found.smallest_group)
+        unfair += judged is Verdict.UNFAIR
+    return unfair
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_ratio_inside_the_limit_raises_no_alert_in_2000_hours_but_single_checks_would_have(database: Database, seed: int) -> None:
+    stage = watched(database, attributes=(SEX,), metrics=("disparate_impact",))
+    hours = simulate([0.85] * HOURS, seed)
+    end = load_hours(stage, hours)
+    update(stage, end)
+    evaluate_evidence(database)
+    with database.transaction() as session:
+        alerts = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), limit=10)
+        rules = rules_page(session, stage.deployment.no, after_no=0, limit=10)
+
+    assert [rule.content.kind for rule in rules] == [RuleKind.EVIDENCE]
+    assert [(until, is_stale) for _, until, is_stale, _ in states(stage).values()] == [(end, False)]
+    assert alerts == []
+    assert judge_one_by_one(hours) > 0
