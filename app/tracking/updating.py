@@ -128,7 +128,7 @@ def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
         followed = _follow(session, deployment_no)
         if followed is not None:
             note_progress(session, followed.era.no, problem=problem)
-            forget_changes(session, changed_hours(session, deployment_no, most=MOST_NOTES).nos)
+            forget_changes(session, changed_hours(session, deployment_no, followed.era, most=MOST_NOTES).nos, followed.era)
     log.warning("evidence_not_counted", deployment_no=deployment_no, problem=problem)
 
 
@@ -153,7 +153,7 @@ class _Step:
         """Counts again the first changed hours: all up to the first gap between them."""
         no = self._followed.deployment.no
         # Read before the records, so that a note written in the meantime is left to a later step.
-        notes = changed_hours(self._session, no, most=MOST_NOTES)
+        notes = changed_hours(self._session, no, self._era, most=MOST_NOTES)
         if not notes.hours:
             return False
         first = notes.hours[0]
@@ -166,7 +166,7 @@ class _Step:
         late = late_labels_of_hours(self._session, no, self._era, span, self._followed.horizon)
         replace_late_labels(self._session, self._era.no, span, late)
         settle_candidates(self._session, self._followed, counted_until, changed=span)
-        forget_changes(self._session, [no for no, hour in zip(notes.nos, notes.of, strict=True) if hour < span.end])
+        forget_changes(self._session, [no for no, hour in zip(notes.nos, notes.of, strict=True) if hour < span.end], self._era)
         return True
 
     def _count_new(self) -> bool:

@@ -1,4 +1,4 @@
-"""Labels that arrived too late, by the hour of their record, so that an hour can be counted again."""
+"""Counting hours again: labels that arrived too late, by the hour of their record, and changed hours that an earlier era is to count."""
 
 from alembic import op
 
@@ -26,6 +26,7 @@ STATEMENTS = (
     WHERE f.usable_at > f.record_logged_at + interval '1 hour' AND f.deployment_no IN (SELECT deployment_no FROM evidence_eras)
     """,
     "ALTER TABLE evidence_eras DROP COLUMN late_labels",
+    "ALTER TABLE changed_hours ADD COLUMN era_no BIGINT",
 )
 
 

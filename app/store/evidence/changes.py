@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, insert, or_, select, text
 from sqlalchemy.orm import Session
 
 from ..tables import ChangedHourRow
+from .eras import Era
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +36,26 @@ def note_changed_hours(session: Session, deployment_no: int, hours: Iterable[dat
         session.execute(insert(ChangedHourRow), rows)
 
 
-def changed_hours(session: Session, deployment_no: int, *, most: int) -> ChangedHours:
-    """Returns the deployment's first `most` notes, by hour."""
-    of_deployment = select(ChangedHourRow.no, ChangedHourRow.hour).where(ChangedHourRow.deployment_no == deployment_no)
+def changed_hours(session: Session, deployment_no: int, era: Era, *, most: int) -> ChangedHours:
+    """Returns the deployment's first `most` notes that the era, its present one, is to count, by hour."""
+    is_due = or_(ChangedHourRow.era_no.is_(None), ChangedHourRow.era_no == era.no)
+    of_deployment = select(ChangedHourRow.no, ChangedHourRow.hour).where(ChangedHourRow.deployment_no == deployment_no, is_due)
     rows = session.execute(of_deployment.order_by(ChangedHourRow.hour, ChangedHourRow.no).limit(most)).all()
     return ChangedHours([no for no, _ in rows], [hour for _, hour in rows])
 
 
-def forget_changes(session: Session, nos: Sequence[int]) -> None:
-    """Deletes these notes."""
+def forget_changes(session: Session, nos: Sequence[int], era: Era) -> None:
+    """Deletes these notes, which the era has counted. Other model revisions have them kept, for when they are used again."""
+    # An earlier version of the monitor is never used again.
+    session.execute(
+        text(
+            """INSERT INTO changed_hours (deployment_no, hour, era_no)
+               SELECT DISTINCT c.deployment_no, c.hour, e.no FROM changed_hours c JOIN evidence_eras e USING (deployment_no)
+               WHERE c.no = ANY(:nos) AND c.era_no IS NULL AND e.no <> :era AND e.monitor_version = :version
+                 AND c.hour <= e.counted_until
+                 AND NOT EXISTS (SELECT FROM changed_hours k
+                                 WHERE k.deployment_no = c.deployment_no AND k.hour = c.hour AND k.era_no = e.no)"""
+        ),
+        {"nos": list(nos), "era": era.no, "version": era.monitor_version},
+    )
     session.execute(delete(ChangedHourRow).where(ChangedHourRow.no.in_(nos)).execution_options(synchronize_session=False))

@@ -55,13 +55,18 @@ def lock_evidence(session: Session, deployment_no: int) -> None:
 
 def deployments_to_follow(session: Session, *, latest: datetime) -> list[int]:
     """Returns the deployments with a monitor that have changed hours, or hours before `latest` that were not counted yet."""
-    is_counted = and_(
+    of_present = (
         EvidenceEraRow.deployment_no == MonitorRow.deployment_no,
         EvidenceEraRow.monitor_version == MonitorRow.version,
         EvidenceEraRow.model_revision == DeploymentRow.model_revision,
+    )
+    is_counted = and_(
+        *of_present,
         or_(EvidenceEraRow.counted_until >= latest, EvidenceEraRow.problem.is_not(None)),
     )
-    has_changes = exists().where(ChangedHourRow.deployment_no == MonitorRow.deployment_no)
+    present = select(EvidenceEraRow.no).where(*of_present).scalar_subquery()
+    is_due = or_(ChangedHourRow.era_no.is_(None), ChangedHourRow.era_no == present)
+    has_changes = exists().where(ChangedHourRow.deployment_no == MonitorRow.deployment_no, is_due)
     statement = (
         select(MonitorRow.deployment_no)
         .join(DeploymentRow, DeploymentRow.no == MonitorRow.deployment_no)

@@ -105,6 +105,8 @@ class EvidenceClosureRow(Row):
 class ChangedHourRow(Row):
     """One hour to which something was added after its end; written in the transaction that adds it. Several rows may be of one hour.
 
+    `era_no` is NULL for the present era; another era counts the hour if its model revision is used again.
+
     No foreign key points to the deployment: a writer that locks a label first, and then the deployment, could wait for its deletion without
     end. Deleting a deployment deletes these rows, too.
     """
@@ -115,6 +117,7 @@ class ChangedHourRow(Row):
     no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     deployment_no: Mapped[int]
     hour: Mapped[datetime]
+    era_no: Mapped[int | None] = mapped_column(BigInteger)
 
 
 class EvidencePersonRow(Row):
