@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from ..domain.alerts import Alert, EvidenceCondition, Resolution, Rule, RuleKind, Subject
 from ..domain.checks import Span
+from ..domain.turns import in_turn
 from ..evidence.sentences import State
 from ..store.alerts.alert_rules import hold_deployment, rule_by_no, rule_nos, try_lock_alerts
 from ..store.alerts.alerts import unresolved_of_rule
@@ -15,7 +16,7 @@ from ..store.database.engine import Database
 from ..store.evidence.eras import eras_with_alerts_due, take_alerts_due
 from ..tracking.looking import ComparisonState, DeploymentEvidence, look_at_evidence
 from .facts import facts_of_evidence, facts_of_fair_evidence
-from .guarding import in_turn, run_guarded
+from .guarding import run_guarded
 from .lifecycle import confirm, end
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from sqlalchemy.orm import Session
 
 from ..domain.alerts import WHOLE_DEPLOYMENT, Resolution, RuleKind, StaleDataCondition
+from ..domain.turns import in_turn
 from ..store.alerts.alert_rules import hold_deployment, rule_by_no, rule_nos, try_lock_alerts
 from ..store.alerts.alerts import deployments_to_revisit, unresolved_of_rule
 from ..store.checks.check_runs import read_run
@@ -21,7 +22,7 @@ from ..store.mitigation.mitigation import settings_of
 from ..store.tables import DeploymentRow
 from .conditions import apply_rule
 from .facts import facts_of_news, facts_of_silence
-from .guarding import in_turn, run_guarded
+from .guarding import run_guarded
 from .lifecycle import confirm, end, remind
 from .watching import Watch, is_watched
 

@@ -1,6 +1,5 @@
 """Runs the steps of an evaluation so that a bug in one neither ends the others nor blocks all alerts."""
 
-import random
 from collections.abc import Callable
 
 import structlog
@@ -14,11 +13,6 @@ _PASSING = ("08", "40", "53", "57")
 """Classes of Postgres errors that are not the statement's fault: connection, rollback, resources, operator."""
 
 log = structlog.get_logger(__name__)
-
-
-def in_turn(deployment_nos: list[int]) -> list[int]:
-    """Returns the deployments in a new random order: an error of the database ends the round, and must not always cut off the same ones."""
-    return random.sample(deployment_nos, len(deployment_nos))
 
 
 def run_guarded(session: Session, step: Callable[[], None], **about: object) -> None:

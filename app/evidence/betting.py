@@ -33,7 +33,7 @@ class Past(NamedTuple):
 
 
 def look_back(hours: Hours) -> Past:
-    """Returns what is known before each hour, from at most the `unsteadiness.PAST_HOURS` hours before it."""
+    """Returns what is known before each hour, from at most the `unsteadiness.UNSTEADINESS_HOURS` hours before it."""
     return Past(_estimate_reference(hours), measure_unsteadiness(hours))
 
 

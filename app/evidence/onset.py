@@ -8,7 +8,7 @@ from .betting import project
 from .hours import FloatArray, Hours
 from .nulls import Direction, Limit, Lines, Scale
 
-PAST_HOURS = 720
+ONSET_HOURS = 720
 """Hours that are searched, up to the alarm."""
 
 RATIOS = np.geomspace(0.2, 2.0, 93)
@@ -28,7 +28,7 @@ class Onset:
 
 def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool) -> Onset:
     """Returns the hour from `start` to `end` (exclusive) at which the figure most likely left the limits if `leaves`, else came back."""
-    first = max(start, end - PAST_HOURS)
+    first = max(start, end - ONSET_HOURS)
     likelihoods = _log_likelihoods(hours.between(first, end), limit.scale)
     grid = RATIOS if limit.scale is Scale.RATIO else DIFFERENCES
     outside = grid < limit.value if limit.direction is Direction.BELOW else grid > limit.value

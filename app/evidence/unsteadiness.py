@@ -4,7 +4,7 @@ import numpy as np
 
 from .hours import FloatArray, Hours
 
-PAST_HOURS = 168
+UNSTEADINESS_HOURS = 168
 """Hours before an hour that are looked at."""
 
 MIN_FAVOURABLE = 3
@@ -37,9 +37,9 @@ def measure_unsteadiness(hours: Hours) -> FloatArray:
         variances += 1 / counted - 1 / records
     terms, at = np.minimum(np.diff(logs) ** 2 / (variances[1:] + variances[:-1]), LARGEST_TERM), usable[1:]
     # Of the hours before only: a divisor that reads its own hour would not keep the bound. Both hours of a term are among the last
-    # `PAST_HOURS`, so that these suffice to go on with a series.
+    # `UNSTEADINESS_HOURS`, so that these suffice to go on with a series.
     every = np.arange(len(hours))
-    start, end = np.searchsorted(usable[:-1], every - PAST_HOURS), np.searchsorted(at, every)
+    start, end = np.searchsorted(usable[:-1], every - UNSTEADINESS_HOURS), np.searchsorted(at, every)
     count = np.maximum(end - start, 0)
     # Each sum by itself: a difference of running sums would depend on where the series begins. The last 0 is there for empty ranges.
     bounds = np.column_stack([start, np.maximum(end, start)]).ravel()

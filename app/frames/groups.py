@@ -26,7 +26,7 @@ from .times import HourNumbers, first_of_each, hours_of
 SCAN_HOURS = 168
 """Hours between two scans."""
 
-PAST_HOURS = 720
+SCANNED_HOURS = 720
 """Hours before a scan whose records it reads."""
 
 MAX_P_VALUE = 0.05
@@ -192,7 +192,7 @@ def _replay(log: _Log, ends: list[int], limit: Limit, seed: int) -> list[FoundGr
     found: list[FoundGroup] = []
     busy: dict[object, int] = {}
     for end in ends:
-        read = log.counted & (log.hours.numbers >= end - PAST_HOURS) & (log.hours.numbers < end)
+        read = log.counted & (log.hours.numbers >= end - SCANNED_HOURS) & (log.hours.numbers < end)
         if not read.any():
             continue
         cells = count_cells(codes[read], sizes, log.favourable[read], stratum[read])

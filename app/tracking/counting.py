@@ -33,7 +33,7 @@ _Fetch: TypeAlias = Callable[[WindowQuery], pa.Table]
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class FollowedEra:
     """One deployment and its monitor in one era."""
 
     deployment: FollowedDeployment
@@ -56,7 +56,7 @@ class _Records:
     counts: Mask
 
 
-def count_payload(reader: ArrowReader, followed: Followed, span: Span, people: ChoosesRecords | None) -> list[CountedHour]:
+def count_payload(reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None) -> list[CountedHour]:
     """Returns the counts of favourable and all classified records of the span's hours, for each comparison.
 
     Raises:
@@ -69,7 +69,7 @@ def count_payload(reader: ArrowReader, followed: Followed, span: Span, people: C
     return _merge(parts)
 
 
-def count_labels(reader: ArrowReader, followed: Followed, span: Span, people: ChoosesRecords | None) -> list[CountedHour]:
+def count_labels(reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None) -> list[CountedHour]:
     """Returns the counts of labels, by prediction, of the span's hours: those that `figures.DEFINITIONS` describes, in its order.
 
     Raises:
@@ -109,7 +109,7 @@ def count_pairs(table: BalancedCells) -> Cells:
     return cells
 
 
-def _read(followed: Followed, fetch: _Fetch, span: Span, people: ChoosesRecords | None) -> Iterator[_Records]:
+def _read(followed: FollowedEra, fetch: _Fetch, span: Span, people: ChoosesRecords | None) -> Iterator[_Records]:
     """Yields the records of each schema version. A version that lacks a column of the monitor is left out: its records have no group."""
     monitor, person = followed.monitor, followed.monitor.evidence.person
     names = [attribute.feature for attribute in monitor.attributes] + ([] if person is None else [person])

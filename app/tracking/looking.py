@@ -16,11 +16,11 @@ from ..evidence.nulls import Direction, Limit
 from ..evidence.planning import Progress, expect_more_hours, expect_more_paired_hours
 from ..evidence.quiet import QUIET_HOURS, is_quiet
 from ..evidence.sentences import State, say_state
-from ..evidence.unsteadiness import PAST_HOURS
+from ..evidence.unsteadiness import UNSTEADINESS_HOURS
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.eras import Era, find_era, followed_deployment
 from ..store.evidence.figures import StoredFigure, figures_of
-from .counting import Followed
+from .counting import FollowedEra
 from .figures import WatchedMetric, watched_metrics
 from .series import PairSeries, RateSeries, Series, number_hour, start_of, weigh_series
 from .settling import Budget, end_of, lag_of, load_series
@@ -103,7 +103,7 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
             reason = _explain_absence(watched, monitor, era, has_endpoint=deployment.has_endpoint)
             found += _list_absent(watched, reason, monitor.evidence.false_alarm_hours)
             continue
-        followed = Followed(deployment, monitor, era)
+        followed = FollowedEra(deployment, monitor, era)
         found += _look_at(session, followed, watched, own, Budget.of(figures, monitor))
     return DeploymentEvidence(era=era, monitor=monitor, model_revision=deployment.model_revision, comparisons=found)
 
@@ -142,7 +142,7 @@ def _explain_absence(watched: WatchedMetric, monitor: Monitor, era: Era | None, 
 
 
 def _look_at(
-    session: Session, followed: Followed, watched: WatchedMetric, figures: Sequence[StoredFigure], budget: Budget
+    session: Session, followed: FollowedEra, watched: WatchedMetric, figures: Sequence[StoredFigure], budget: Budget
 ) -> Iterator[ComparisonState]:
     end = end_of(session, followed, watched.place)
     if end is None:
@@ -163,10 +163,10 @@ def _look_at(
             yield found
 
 
-def _is_quiet(session: Session, followed: Followed, watched: WatchedMetric, figure: StoredFigure, limit: Limit) -> bool:
+def _is_quiet(session: Session, followed: FollowedEra, watched: WatchedMetric, figure: StoredFigure, limit: Limit) -> bool:
     """Returns whether the last hours alone say nothing. The hours before them are read as well, because bets are chosen from these."""
     end = number_hour(figure.until)
-    span = Span(start=start_of(end - QUIET_HOURS - PAST_HOURS), end=figure.until)
+    span = Span(start=start_of(end - QUIET_HOURS - UNSTEADINESS_HOURS), end=figure.until)
     series = load_series(session, followed.era.no, watched, span, [figure.key.group])
     ((unfair, fair),) = weigh_series(series, limit, end - QUIET_HOURS, end)
     return is_quiet(unfair, fair)
@@ -181,7 +181,7 @@ class _FigureAtLimit:
     log_threshold: float
 
 
-def _describe(followed: Followed, watched: WatchedMetric, at: _FigureAtLimit, recent: Series) -> ComparisonState:
+def _describe(followed: FollowedEra, watched: WatchedMetric, at: _FigureAtLimit, recent: Series) -> ComparisonState:
     figure, follower = at.figure, at.follower
     opened = follower.open_episode
     shown = follower.proof.since

@@ -16,7 +16,7 @@ from ..evidence.planning import Traffic, expect_delay_within
 from ..store.database.arrow import ArrowReader
 from ..store.evidence.eras import Era, find_era, followed_deployment
 from ..store.evidence.hours import Cells, CountedPlace, count_records, hours_between, next_record_hour
-from .counting import Followed, count_payload
+from .counting import FollowedEra, count_payload
 from .figures import WatchedMetric, watched_metrics
 from .looking import RECENT_HOURS
 from .people import FirstOfSpan
@@ -138,7 +138,7 @@ def plan_from_records(
     )
     people = None if monitor.evidence.person is None else FirstOfSpan()
     counted: dict[str, dict[datetime, Cells]] = defaultdict(dict)
-    for one in count_payload(reader, Followed(deployment, monitor, era), span, people):
+    for one in count_payload(reader, FollowedEra(deployment, monitor, era), span, people):
         counted[one.place.attribute][one.hour] = one.cells
     return _plan(monitor, _sum(counted, span), wanted)
 

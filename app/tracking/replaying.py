@@ -13,13 +13,13 @@ from ..errors import NotFound
 from ..evidence.detector import log_mean
 from ..evidence.following import record_life
 from ..evidence.nulls import Direction
-from ..evidence.unsteadiness import PAST_HOURS
+from ..evidence.unsteadiness import UNSTEADINESS_HOURS
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.closures import closures_of
 from ..store.evidence.eras import find_era, followed_deployment
 from ..store.evidence.figures import get_figure, known_figures
 from .closing import select_closed
-from .counting import Followed
+from .counting import FollowedEra
 from .figures import watched_metrics
 from .series import number_hour, start_of
 from .settling import Budget, lag_of, load_series
@@ -69,10 +69,10 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
     era = None if monitor is None else find_era(session, deployment_no, monitor.version, deployment.model_revision)
     if monitor is None or era is None or era.no != era_no:
         raise NotFound("comparison", figure_id)
-    followed = Followed(deployment, monitor, era)
+    followed = FollowedEra(deployment, monitor, era)
     watched = next(one for one in watched_metrics(monitor) if (one.place, one.definition.metric) == (figure.key.place, figure.key.metric))
     budget, lag = Budget.of(known_figures(session, era.no), monitor), lag_of(watched.definition.data, followed.monitor)
-    span = Span(start=figure.first_hour - PAST_HOURS * HOUR, end=figure.until)
+    span = Span(start=figure.first_hour - UNSTEADINESS_HOURS * HOUR, end=figure.until)
     (series,) = load_series(session, era.no, watched, span, [figure.key.group])
     start, end = number_hour(figure.first_hour), number_hour(figure.until)
     closed = select_closed(closures_of(session, era.no), watched, figure.key)

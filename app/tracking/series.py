@@ -102,7 +102,7 @@ def read_series(definition: Definition, counted: Mapping[datetime, Cells], span:
 def weigh_series(several: Sequence[Series], limit: Limit, start: int, end: int) -> list[tuple[FloatArray, FloatArray]]:
     """Returns ln E [H, A] of the hours from `start` to `end` (exclusive) against fairness and against unfairness, for each series.
 
-    Series of rates must begin `PAST_HOURS` before `start`, or with the first hour that counts.
+    Series of rates must begin `UNSTEADINESS_HOURS` before `start`, or with the first hour that counts.
     """
     rates = [one for one in several if isinstance(one, RateSeries)]
     if not rates:

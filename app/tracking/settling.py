@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from ..clock import HOUR
 from ..domain.checks import DataSet, Span
 from ..domain.monitors import Monitor
-from ..evidence.unsteadiness import PAST_HOURS
+from ..evidence.unsteadiness import UNSTEADINESS_HOURS
 from ..store.evidence.closures import closures_of
 from ..store.evidence.eras import note_progress
 from ..store.evidence.figures import (
@@ -30,7 +30,7 @@ from ..store.evidence.figures import (
 )
 from ..store.evidence.hours import Cells, CountedHour, CountedPlace, first_hour_of, hours_between, hours_of_places, last_hour
 from .closing import select_closed
-from .counting import Followed
+from .counting import FollowedEra
 from .figures import WatchedMetric, count_directions, watched_metrics
 from .series import Series, number_hour, read_series, start_of
 from .states import MOST_TOGETHER, Clock, Course, FigureState, advance
@@ -42,7 +42,7 @@ MOST_FIGURES = 100
 """Max figures whose hours are added in one call; more would need gigabytes."""
 
 
-def settle_figures(session: Session, followed: Followed, data: DataSet, span: Span, counted: Sequence[CountedHour]) -> None:
+def settle_figures(session: Session, followed: FollowedEra, data: DataSet, span: Span, counted: Sequence[CountedHour]) -> None:
     """Adds figures that appear in these counts for the first time, and marks figures stale whose state was computed from other counts.
 
     If this changes the number of comparisons in an hour that is already in other states, those figures become stale as well.
@@ -95,7 +95,7 @@ class _Seen:
         return cls(first, every)
 
 
-def _find_first_hour(session: Session, followed: Followed, figure: KnownFigure, span: Span, seen: _Seen) -> datetime | None:
+def _find_first_hour(session: Session, followed: FollowedEra, figure: KnownFigure, span: Span, seen: _Seen) -> datetime | None:
     """Returns the figure's first hour with records after the span was counted; None if it has none left."""
     key = figure.key
     found = seen.first.get((key.place, key.group))
@@ -144,7 +144,7 @@ class Budget:
         return math.log(self.hours * self.comparisons(hour))
 
 
-def take_forward(session: Session, followed: Followed) -> bool:
+def take_forward(session: Session, followed: FollowedEra) -> bool:
     """Brings figures up to their last counted hour; returns False if none needs it.
 
     All that are a few hours late go together. Others, which are computed again from their first hour, go a few at a time.
@@ -186,10 +186,10 @@ class _Late:
     @property
     def with_past(self) -> Span:
         """The hours that are needed: bets are chosen from those before `start`."""
-        return Span(start=self.start - PAST_HOURS * HOUR, end=self.end)
+        return Span(start=self.start - UNSTEADINESS_HOURS * HOUR, end=self.end)
 
 
-def _find_late(session: Session, followed: Followed, figures: Sequence[KnownFigure]) -> Iterator[_Late]:
+def _find_late(session: Session, followed: FollowedEra, figures: Sequence[KnownFigure]) -> Iterator[_Late]:
     own: dict[tuple[CountedPlace, str], list[KnownFigure]] = defaultdict(list)
     for one in figures:
         own[one.key.place, one.key.metric].append(one)
@@ -202,7 +202,7 @@ def _find_late(session: Session, followed: Followed, figures: Sequence[KnownFigu
                 yield _Late(metric=watched, figure=one, start=start, end=max(start, end))
 
 
-def end_of(session: Session, followed: Followed, place: CountedPlace) -> datetime | None:
+def end_of(session: Session, followed: FollowedEra, place: CountedPlace) -> datetime | None:
     """Returns the end of the last hour that is counted at the place; None if none is."""
     if place.data is DataSet.PAYLOAD:
         return followed.era.counted_until
@@ -258,7 +258,7 @@ class _Stored:
         return self._series[key][one.figure.key.group]
 
 
-def _take_together(followed: Followed, late: Sequence[_Late], stored: _Stored, budget: Budget) -> list[ReachedState]:
+def _take_together(followed: FollowedEra, late: Sequence[_Late], stored: _Stored, budget: Budget) -> list[ReachedState]:
     """Adds the same hours to figures of the same metric, each from its state at the start of these hours; returns their new states."""
     watched, end = late[0].metric, late[0].end
     courses = [stored.course(one) for one in late]

@@ -12,7 +12,7 @@ from ..evidence.detector import Detector
 from ..evidence.following import FindOnset, Follower, WeighedHour
 from ..evidence.monthly import MonthlyEvidence
 from ..evidence.nulls import Direction, Limit
-from ..evidence.onset import PAST_HOURS, Onset, find_onset
+from ..evidence.onset import ONSET_HOURS, Onset, find_onset
 from ..evidence.paired_bets import PAIRED_RATIOS, STAKES, RunningPairedInterval
 from .figures import WatchedMetric
 from .series import BLOCK, PairSeries, Series, number_month, weigh_series
@@ -132,7 +132,7 @@ class Course:
         """Returns the search for onsets of that limit."""
 
         def find(start: int, end: int, leaves: bool) -> Onset:  # noqa: FBT001 - the form of FindOnset
-            first = max(start, end - PAST_HOURS)
+            first = max(start, end - ONSET_HOURS)
             series = self.series if self.series.first <= first else self.lookup(first, end)
             found = find_onset(series.between(first, end), limit, start=0, end=end - first, leaves=leaves)
             return Onset(first + found.hour, first + found.earliest, first + found.latest)

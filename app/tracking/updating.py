@@ -4,7 +4,6 @@ Each transaction counts at most a day of hours, or updates figures, and stores h
 number of processes may do this in parallel; a lock makes them take turns for each deployment. No check waits for it.
 """
 
-import random
 from datetime import datetime, timedelta
 from itertools import takewhile
 
@@ -14,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from ..clock import HOUR, hour_of
 from ..domain.checks import DataSet, Span
+from ..domain.turns import in_turn
 from ..errors import InvalidInput, Unavailable
 from ..metrics.tables import BalancedCells
 from ..store.alerts.alert_rules import hold_deployment
@@ -42,7 +42,7 @@ from ..store.evidence.hours import (
 )
 from ..store.evidence.late_labels import add_late_labels, late_labels_of_hours, late_labels_that_arrived, replace_late_labels
 from ..store.records.window import match_pending_feedback
-from .counting import Followed, count_labels, count_pairs, count_payload
+from .counting import FollowedEra, count_labels, count_pairs, count_payload
 from .people import FirstRecords
 from .settling import settle_figures, take_forward
 from .subgroups.following import count_candidates, settle_candidates
@@ -72,8 +72,7 @@ def update_evidence(database: Database, *, grace: timedelta) -> int:
         forget_unfollowed_changes(session)
         waiting = deployments_to_follow(session, latest=latest)
     done = 0
-    # In random order: an error of the database ends the round, and the deployments that it leaves out must not always be the same.
-    for deployment_no in random.sample(waiting, len(waiting)):
+    for deployment_no in in_turn(waiting):
         try:
             done += update_deployment(database, deployment_no, latest)
         except InvalidInput as error:
@@ -106,7 +105,7 @@ def update_deployment(database: Database, deployment_no: int, latest: datetime) 
             done += 1
 
 
-def _follow(session: Session, deployment_no: int) -> Followed | None:
+def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
     """Returns the deployment in its present era, which begins here if it is new; None without a monitor."""
     monitor = monitor_of(session, deployment_no)
     if monitor is None:
@@ -120,7 +119,7 @@ def _follow(session: Session, deployment_no: int) -> Followed | None:
         found = find_era(session, deployment_no, monitor.version, deployment.model_revision)
         assert found is not None, "it was begun in this transaction"  # noqa: S101 - above
         note_changed_hours(session, deployment_no, checked_hours(session, deployment_no, found))
-    return Followed(deployment, monitor, found)
+    return FollowedEra(deployment, monitor, found)
 
 
 def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
@@ -135,7 +134,7 @@ def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
 class _Step:
     """One step of one deployment, within one transaction."""
 
-    def __init__(self, session: Session, database: Database, followed: Followed, latest: datetime) -> None:
+    def __init__(self, session: Session, database: Database, followed: FollowedEra, latest: datetime) -> None:
         self._session = session
         self._database = database
         self._followed = followed

@@ -16,7 +16,7 @@ from app.store.evidence.changes import note_changed_hours
 from app.store.evidence.eras import begin_era, find_era, followed_deployment, note_progress
 from app.store.evidence.hours import CountedHour, CountedPlace, replace_hours
 from app.store.tables import CheckRow, CheckTableRow
-from app.tracking.counting import Followed
+from app.tracking.counting import FollowedEra
 from app.tracking.settling import settle_figures
 from tests.builders.evidence_worlds import START
 from tests.scenes import HOUR, Scene
@@ -43,7 +43,7 @@ def load_hours(stage: Scene, hours: Hours) -> datetime:
         era = find_era(session, deployment.no, monitor.version, deployment.model_revision)
         assert era is not None
         replace_hours(session, era.no, DataSet.PAYLOAD, span, counted)
-        settle_figures(session, Followed(deployment, monitor, era), DataSet.PAYLOAD, span, counted)
+        settle_figures(session, FollowedEra(deployment, monitor, era), DataSet.PAYLOAD, span, counted)
         note_progress(session, era.no, counted_until=span.end)
     return span.end
 

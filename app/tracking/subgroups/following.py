@@ -14,7 +14,7 @@ from ...clock import HOUR
 from ...domain.checks import Span
 from ...evidence.hours import Hours, Side
 from ...evidence.nulls import Direction, Limit, Scale
-from ...evidence.unsteadiness import PAST_HOURS
+from ...evidence.unsteadiness import UNSTEADINESS_HOURS
 from ...scan.confirming import EXPIRY_HOURS, Candidate, follow_candidate
 from ...scan.scanning import Subgroup
 from ...store.database.arrow import ArrowReader
@@ -27,7 +27,7 @@ from ...store.subgroups.candidates import (
     replace_subgroup_hours,
     subgroup_hours_of,
 )
-from ..counting import Followed
+from ..counting import FollowedEra
 from ..people import ChoosesRecords
 from .binning import Bins
 from .reading import read_features
@@ -35,10 +35,10 @@ from .reading import read_features
 
 def span_of(candidate: StoredCandidate) -> Span:
     """Returns the hours that a candidate's state depends on: those before its birth choose the bets."""
-    return Span(start=candidate.born_at - PAST_HOURS * HOUR, end=candidate.born_at + EXPIRY_HOURS * HOUR)
+    return Span(start=candidate.born_at - UNSTEADINESS_HOURS * HOUR, end=candidate.born_at + EXPIRY_HOURS * HOUR)
 
 
-def count_candidates(session: Session, reader: ArrowReader, followed: Followed, span: Span, people: ChoosesRecords | None) -> None:
+def count_candidates(session: Session, reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None) -> None:
     """Counts the records of the span for the era's candidates that depend on it.
 
     A confirmed one is counted as well: hours that are counted again may take the confirmation back, and then the later ones decide.
@@ -74,7 +74,7 @@ def count_candidates(session: Session, reader: ArrowReader, followed: Followed, 
             replace_subgroup_hours(session, candidate.no, span, hours)
 
 
-def settle_candidates(session: Session, followed: Followed, until: datetime, changed: Span | None = None) -> None:
+def settle_candidates(session: Session, followed: FollowedEra, until: datetime, changed: Span | None = None) -> None:
     """Computes the state of the era's candidates after the hours before `until`, and ends those of other eras that are too old.
 
     Candidates with no later hour are left out, unless they depend on hours that have `changed`.
@@ -85,7 +85,7 @@ def settle_candidates(session: Session, followed: Followed, until: datetime, cha
         has_changed = changed is not None and changed.start < own.end and own.start < changed.end
         if end <= candidate.born_at or (end <= candidate.until and not has_changed):
             continue
-        born = PAST_HOURS
+        born = UNSTEADINESS_HOURS
         # The subgroup plays no part: the hours were counted for it.
         found = follow_candidate(Candidate(candidate.number, Subgroup(()), limit_of(candidate), born), [_load(session, candidate, end)])
         state = "confirmed" if found.confirmed is not None else "expired" if found.is_expired else "candidate"

@@ -13,7 +13,7 @@ from ...records.outcomes import outcome_codes
 from ...store.database.arrow import ArrowReader
 from ...store.evidence.records import records_between
 from ...store.records.window import VALUE_PREFIX, WindowQuery
-from ..counting import Followed, number_hours
+from ..counting import FollowedEra, number_hours
 from ..people import ChoosesRecords
 
 
@@ -27,7 +27,7 @@ class FeatureRecords:
 
 
 def read_features(
-    reader: ArrowReader, followed: Followed, names: Sequence[str], span: Span, people: ChoosesRecords | None
+    reader: ArrowReader, followed: FollowedEra, names: Sequence[str], span: Span, people: ChoosesRecords | None
 ) -> Iterator[FeatureRecords]:
     """Yields the records of each schema version that has all these columns: classified, and with a person's column each person's first."""
     person = followed.monitor.evidence.person

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from ...clock import HOUR
 from ...domain.checks import Span
 from ...errors import Conflict
-from ...evidence.unsteadiness import PAST_HOURS
+from ...evidence.unsteadiness import UNSTEADINESS_HOURS
 from ...scan.cells import MAX_FEATURES, count_cells
 from ...scan.scanning import Scan, scan_cells
 from ...scan.search import MIN_RECORDS
@@ -23,7 +23,7 @@ from ...store.evidence.eras import find_era, followed_deployment, lock_evidence
 from ...store.evidence.hours import count_records
 from ...store.subgroups.candidates import NewCandidate, add_candidate, candidates_of_era
 from ...store.subgroups.scans import SubgroupScan, claim_scan, end_scan, last_bins
-from ..counting import Followed
+from ..counting import FollowedEra
 from ..people import FirstRecords
 from .binning import Bins, count_values
 from .following import count_candidates, settle_candidates
@@ -80,7 +80,7 @@ def run_next_scan(database: Database, *, token: str) -> bool:
     return True
 
 
-def default_features(followed: Followed) -> list[str]:
+def default_features(followed: FollowedEra) -> list[str]:
     """Returns the features of a scan that names none: the monitored attributes, then the features of the model in their order."""
     schema, person = followed.deployment.schemas[-1], followed.monitor.evidence.person
     monitored = [one.feature for one in followed.monitor.attributes if schema.column(one.feature) is not None]
@@ -88,7 +88,7 @@ def default_features(followed: Followed) -> list[str]:
     return [name for name in names if name != person][:MAX_FEATURES]
 
 
-def store_scan(session: Session, reader: ArrowReader, scan: SubgroupScan, followed: Followed, found: _Found) -> None:
+def store_scan(session: Session, reader: ArrowReader, scan: SubgroupScan, followed: FollowedEra, found: _Found) -> None:
     """Stores the result, and the candidate if there is a new one, within the transaction.
 
     Raises:
@@ -128,7 +128,7 @@ def store_scan(session: Session, reader: ArrowReader, scan: SubgroupScan, follow
     end_scan(session, scan, state="succeeded", bins=bins, result=result, candidate_no=candidate_no, **span)
 
 
-def _find_or_add(session: Session, reader: ArrowReader, scan: SubgroupScan, followed: Followed, found: _Found) -> int:
+def _find_or_add(session: Session, reader: ArrowReader, scan: SubgroupScan, followed: FollowedEra, found: _Found) -> int:
     """Returns the candidate of the subgroup: the one that is watched or confirmed already, else a new one under the next number."""
     bins, values, born_at = [one.to_json() for one in found.bins], found.values, followed.era.counted_until
     for one in candidates_of_era(session, followed.era.no):
@@ -139,14 +139,14 @@ def _find_or_add(session: Session, reader: ArrowReader, scan: SubgroupScan, foll
     no = add_candidate(session, followed.deployment.no, new)
     people = None if followed.monitor.evidence.person is None else FirstRecords(session, followed.era.no, remembers=False)
     # The hours before the birth choose the first bets. They are counted a day at a time, as those after it.
-    for hours in range(PAST_HOURS, 0, -24):
+    for hours in range(UNSTEADINESS_HOURS, 0, -24):
         start = born_at - hours * HOUR
         count_candidates(session, reader, followed, Span(start=start, end=start + 24 * HOUR), people)
     settle_candidates(session, followed, born_at)
     return no
 
 
-def _follow(session: Session, deployment_no: int) -> Followed:
+def _follow(session: Session, deployment_no: int) -> FollowedEra:
     """Returns the deployment in its present era, of which hours were counted."""
     monitor = monitor_of(session, deployment_no)
     if monitor is None:
@@ -155,10 +155,10 @@ def _follow(session: Session, deployment_no: int) -> Followed:
     era = find_era(session, deployment_no, monitor.version, deployment.model_revision)
     if era is None or era.counted_until is None:
         raise Conflict(NOTHING_COUNTED)
-    return Followed(deployment, monitor, era)
+    return FollowedEra(deployment, monitor, era)
 
 
-def _search(database: Database, scan: SubgroupScan) -> tuple[Followed, _Found]:
+def _search(database: Database, scan: SubgroupScan) -> tuple[FollowedEra, _Found]:
     with database.transaction() as session, arrow_reader(database) as reader:
         followed = _follow(session, scan.deployment_no)
         until = followed.era.counted_until
