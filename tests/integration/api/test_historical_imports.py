@@ -12,6 +12,7 @@ from app.domain.retrying import CHECK_POLICY
 from app.mitigation.window.mitigating import mitigate_window
 from app.schedule.due import queue_due_checks
 from app.store.checks.leases import claim
+from app.tracking.updating import update_evidence
 from tests.scenes import HOUR, PlainSealer
 from tests.service import RunningService
 
@@ -124,3 +125,15 @@ def test_labels_alone_that_are_imported_into_past_hours_are_in_the_next_check(lo
 
     assert [one["window"]["additional_labelled_records"] for one in (first, third)] == [0, 50]
     assert not impact(third)[-1]
+
+
+def test_labels_that_are_imported_too_late_are_said_next_to_the_evidence(loans: RunningService) -> None:
+    import_records(loans, "old", 8, 6, 20, BEGUN - 1_000 * HOUR)
+    update_evidence(loans.database, grace=timedelta(0))
+    for _ in range(2):
+        import_labels(loans, "old", 12, BEGUN - 50 * HOUR)
+        update_evidence(loans.database, grace=timedelta(0))
+    found = loans.client.get(f"{ADDRESS}/evidence").raise_for_status().json()
+
+    assert found["late_labels"] == 12
+    assert "12 labels arrived more than 720 hours after the record and do not count." in found["remarks"]
