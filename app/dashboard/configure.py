@@ -14,16 +14,19 @@ from ..domain.deployments import Deployment, FieldKind
 from ..domain.endpoint_health import BreakerState
 from ..domain.mitigation import DetectorUse, Mode
 from ..domain.mitigation_rules import attributes_without_goal, mitigated_attributes, notes_of, unused_attributes
-from ..domain.monitors import Monitor, Schedule
+from ..domain.monitors import MAX_NIGHTLY_ROWS, Monitor, Schedule
 from ..domain.outcomes import outcome_label
 from ..domain.training_data import TrainingSummary
 from ..domain.values import GroupValue, Range, canonical
 from ..metrics.catalogue import CATALOGUE, DEFAULT_METRICS
+from ..scan.cells import MAX_FEATURES
 from ..store.deployments.monitors import monitor_of
 from ..store.mitigation.mitigation import settings_of
 from ..store.records.newest import newest_record
+from ..store.subgroups.scans import subgroup_settings_of
 from ..store.training.training_data import training_summary_of
 from ..tracking.planning import Wanted, plan_from_counts
+from ..tracking.subgroups.requests import NIGHTLY_AT
 from ..training.unclassified import find_unclassified
 from ..views.monitor_warnings import monitor_warnings
 from ..web.access import NowIn, ReadableDeployment, SessionIn
@@ -79,6 +82,8 @@ def configure_page(request: Request, deployment: ReadableDeployment, session: Se
         "titles": {key: metric.title for key, metric in CATALOGUE.items()},
         "plan": None if monitor is None else plan_from_counts(session, deployment.no, monitor, Wanted(ratio=0.7, chance=0.9)),
         "usual": DEFAULT_METRICS,
+        "max_nightly_rows": MAX_NIGHTLY_ROWS,
+        **_read_scans(session, deployment, monitor),
         "schedules": list(Schedule),
         "numeric": FieldKind.NUMERIC,
         "breakers": BREAKERS,
@@ -93,6 +98,17 @@ def configure_page(request: Request, deployment: ReadableDeployment, session: Se
         "now": now,
     }
     return page(request, "configure.html", values | form_values())
+
+
+def _read_scans(session: Session, deployment: Deployment, monitor: Monitor | None) -> dict[str, object]:
+    """Returns the settings of scans for groups that nobody listed, and the columns that they can name."""
+    columns = [column.name for column in (*deployment.schema.features, *deployment.schema.meta)]
+    return {
+        "scans": subgroup_settings_of(session, deployment.no),
+        "scannable": [name for name in columns if monitor is None or name != monitor.evidence.person],
+        "scans_at": NIGHTLY_AT,
+        "max_scanned": MAX_FEATURES,
+    }
 
 
 def outcome_text(value: GroupValue) -> str:

@@ -25,6 +25,7 @@ from ..store.attributions.attributions import newest_of_gaps
 from ..store.checks.checks import get, under_way
 from ..store.checks.results import measurements_of
 from ..store.deployments.monitors import monitor_of
+from ..tracking.flagging import look_at_month
 from ..tracking.looking import ComparisonState, look_at_evidence
 from ..tracking.wording import find_governing, list_notes, list_remarks, name_figure, order_by_gravity, say_limit, sum_up
 from ..views.causes import Cause
@@ -36,7 +37,8 @@ from . import check_words
 from .overview import STATES
 from .people import people
 from .rendering import page
-from .shown import number_of
+from .shown import interval_for_choice, number_of
+from .subgroups import read_subgroups
 from .wording import data_set
 
 router = APIRouter(include_in_schema=False)
@@ -93,8 +95,15 @@ CONFIGURED = frozenset(
 """Causes whose next step is on Configure."""
 
 
-_EVIDENCE_WORDS = {"figure_of": name_figure, "limit_of": say_limit, "notes_of": list_notes}
-"""Functions that word a comparison, by their names in the template."""
+_WORDING = {
+    "figure_of": name_figure,
+    "limit_of": say_limit,
+    "notes_of": list_notes,
+    "number_of": number_of,
+    "interval_for_choice": interval_for_choice,
+    "words": check_words,
+}
+"""Functions that word a comparison, a figure or a check, by their names in the template."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +155,15 @@ def fairness_page(
         "cards": cards,
         "compared": compared,
         "evidence_in_short": [] if evidence is None else [sum_up(compared), *list_remarks(evidence)],
-        **_EVIDENCE_WORDS,
+        "flags": look_at_month(session, deployment.no),
+        **_WORDING,
         "missing": missing_sides(monitor),
         "names": people(session, [*(one.acknowledged_by for one in known), None if busy is None else busy.created_by]),
         "busy": busy,
         "busy_advice": None if busy is None else advice_on_check(busy, outlook_of(session, deployment.no)),
         "configured": CONFIGURED,
-        "words": check_words,
         **_read_attributions(session, deployment.no),
+        **read_subgroups(session, deployment.no, evidence),
         "elsewhere": _list_other_data(measured, chosen),
         "charts": _list_charts(deployment.id, measured, chosen, now),
         "metrics": dict(sorted(titles.items(), key=lambda one: one[1])),
@@ -162,7 +172,6 @@ def fairness_page(
         "ranges": {one: name for one, (name, _) in RANGES.items()},
         "rollups": ROLLUPS,
         "states": STATES,
-        "number_of": number_of,
         "now": now,
     }
     return page(request, "fairness.html", values)

@@ -87,7 +87,7 @@ TERMS: Final = (
         "Furthest out",
         "Of several monitored groups, the one whose figure lies furthest beyond its limits, or nearest to one where all lie inside. Groups "
         f"of fewer than {MINIMUM_GROUP_SIZE} records are chosen only if there are no others. It does not say who is at a disadvantage: a "
-        "group that is strongly favoured is far out, too. Its interval and p-value do not correct for the choice.",
+        "group that is strongly favoured is far out, too. Its p-value does not allow for the choice; its interval does where it says so.",
     ),
     Term(
         "perfect-equality",
@@ -117,6 +117,20 @@ TERMS: Final = (
         "95 % interval",
         "How sure a figure is. With few records chance moves it; the interval is the range that chance leaves open. Of 100 such"
         " intervals about 95 contain the true value. A narrow one is precise, a wide one is not.",
+    ),
+    Term(
+        "interval-for-choice",
+        "Interval that allows for the choice",
+        "The figure furthest out of several is further out than its own truth, because it was chosen for that. A wider interval allows for"
+        " it: it is valid for whatever group is chosen. It is shown where it can be computed from counts; otherwise the plain 95 %"
+        " interval is shown, and is too narrow.",
+    ),
+    Term(
+        "candidate",
+        "Candidate: confirmed, expired",
+        "A group that nobody listed and that a scan found. The best of many groups looks worse than it is, so the scan proves nothing."
+        " Confirmed: the hours after the scan show that its favourable share is less than the limit times that of all others. Expired: 30"
+        " days did not show it.",
     ),
     Term("n", "n, records", "The number of records that a figure is based on."),
     Term(

@@ -1,6 +1,6 @@
 """Texts of one measurement on a page."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..domain.checks import Measurement
 from ..metrics.catalogue import CATALOGUE
@@ -38,6 +38,14 @@ def number_of(measurement: Measurement) -> Number:
     shown = (measurement.value, *ends)
     digits = max(digits_apart(one, (0.0, *marks), _HUNDREDTHS) for one in shown if one is not None)
     return Number(_plain(measurement.value, digits), _ends(*(None if end is None else _plain(end, digits) for end in ends)), None)
+
+
+def interval_for_choice(measurement: Measurement) -> str | None:
+    """Returns the interval that is valid although the figure was chosen from several; None where none was computed."""
+    details = measurement.details
+    if measurement.value is None or details.chosen_lower is None:
+        return None
+    return number_of(replace(measurement, lower=details.chosen_lower, upper=details.chosen_upper)).interval
 
 
 def share_of(outcomes: Outcomes | SubRange) -> Number:

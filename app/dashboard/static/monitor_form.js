@@ -4,11 +4,12 @@ import { checkAsTyped } from "./checking.js";
 import { show } from "./deployment_form.js";
 import { writeExact, isExact, digitsOf } from "./exact.js";
 import { askExactly, attempt, bodyOf, warnFields, warningWords } from "./forms.js";
+import { showNightlyCost } from "./nightly_cost.js";
 import { Rows } from "./rows.js";
 import { forgetEdits, keepEdits, reloadSaying } from "./saved.js";
 import { writeValues } from "./values.js";
 
-const OF_MONITOR = ["favourable", "unfavourable", "attributes", "intersections", "min_records", "max_records", "schedule", "metrics", "strata", "draws", "seed"];
+const OF_MONITOR = ["favourable", "unfavourable", "attributes", "intersections", "min_records", "max_records", "schedule", "metrics", "strata", "draws", "seed", "attribution"];
 const OF_ATTRIBUTE = ["feature", "monitored", "reference", "threshold", "upper_threshold", "metric_limits", "correlated_features"];
 const TYPES = { string: "Values are text.", integer: "Values are whole numbers, or ranges.", number: "Values are numbers, or ranges.", boolean: "Values are true or false." };
 
@@ -32,13 +33,16 @@ export class MonitorForm {
       event.preventDefault();
       attempt(form, () => this.#save(form, this.read()));
     });
+    form.elements.namedItem("attribution.max_rows").addEventListener("change", () => showNightlyCost(form));
     this.#wireJson();
   }
 
   /** Loads the stored monitor, or begins a new one. */
   async load() {
-    if (this.form.dataset.stored === "yes") this.fill(await askExactly("GET", this.path));
-    else this.attributes.add();
+    if (this.form.dataset.stored === "yes") {
+      this.fill(await askExactly("GET", this.path));
+      showNightlyCost(this.form);
+    } else this.attributes.add();
   }
 
   fill({ version, warnings, ...monitor }) {
@@ -46,6 +50,8 @@ export class MonitorForm {
     const { elements } = this.form;
     for (const name of ["favourable", "unfavourable"]) elements.namedItem(name).value = writeValues(monitor[name], elements.namedItem(name).dataset.type);
     for (const name of ["min_records", "max_records", "schedule", "strata", "draws", "seed"]) elements.namedItem(name).value = plain(monitor[name]);
+    elements.namedItem("attribution.nightly").checked = monitor.attribution.nightly;
+    elements.namedItem("attribution.max_rows").value = plain(monitor.attribution.max_rows);
     this.attributes.replace(monitor.attributes);
     this.intersections.replace(monitor.intersections);
     this.ownMetrics.checked = monitor.metrics !== null;

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import case, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from ...domain.checks import Span
@@ -77,6 +77,13 @@ def page_of_candidates(session: Session, deployment_no: int, *, after_number: in
     return _read(session, SubgroupCandidateRow.deployment_no == deployment_no, SubgroupCandidateRow.number > after_number, limit=limit)
 
 
+def first_candidates(session: Session, deployment_no: int, *, states: Sequence[str], limit: int) -> Sequence[StoredCandidate]:
+    """Returns at most `limit` of the deployment's candidates: by state in the order of `states`, of each state the newest first."""
+    places = case({state: place for place, state in enumerate(states)}, value=SubgroupCandidateRow.state, else_=len(states))
+    order = (places, SubgroupCandidateRow.number.desc())
+    return _read(session, SubgroupCandidateRow.deployment_no == deployment_no, limit=limit, order=order)
+
+
 def candidate_numbers(session: Session, nos: Sequence[int]) -> dict[int, int]:
     """Returns the candidate's number for each of these rows."""
     rows = session.execute(select(SubgroupCandidateRow.no, SubgroupCandidateRow.number).where(SubgroupCandidateRow.no.in_(nos)))
@@ -118,12 +125,17 @@ def subgroup_hours_of(session: Session, candidate_no: int, span: Span) -> Sequen
     return [SubgroupHour(**{name: getattr(row, name) for name in SubgroupHour.__dataclass_fields__}) for row in rows]
 
 
-def _read(session: Session, *conditions: Any, limit: int | None = None) -> Sequence[StoredCandidate]:  # noqa: ANN401 - of SQL
+def _read(
+    session: Session,
+    *conditions: Any,  # noqa: ANN401 - of SQL
+    limit: int | None = None,
+    order: Sequence[Any] = (SubgroupCandidateRow.number,),
+) -> Sequence[StoredCandidate]:
     statement = (
         select(SubgroupCandidateRow, SubgroupScanRow.id, SubgroupScanRow.result)
         .join(SubgroupScanRow, SubgroupScanRow.no == SubgroupCandidateRow.scan_no)
         .where(*conditions)
-        .order_by(SubgroupCandidateRow.number)
+        .order_by(*order)
         .limit(limit)
         .execution_options(populate_existing=True)
     )

@@ -129,6 +129,15 @@ def end_scan(session: Session, scan: SubgroupScan, **values: Any) -> None:  # no
     write_held(session, held, ended, SubgroupScanRow.no)
 
 
+def newest_scan(session: Session, deployment_no: int, *, state: str | None = None) -> SubgroupScan | None:
+    """Returns the deployment's newest scan, in that state if one is given."""
+    wanted = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no)
+    if state is not None:
+        wanted = wanted.where(SubgroupScanRow.state == state)
+    row = session.scalar(wanted.order_by(SubgroupScanRow.no.desc()).limit(1).execution_options(populate_existing=True))
+    return None if row is None else _scan(row)
+
+
 def scans_of(session: Session, deployment_no: int, *, before_no: int | None, limit: int) -> Sequence[SubgroupScan]:
     """Returns the deployment's scans, newest first, at most `limit` before the one of that number."""
     wanted = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no)

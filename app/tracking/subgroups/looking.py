@@ -10,10 +10,14 @@ from ...clock import HOUR
 from ...domain.checks import Span
 from ...scan.confirming import EXPIRY_HOURS, Candidate
 from ...scan.search import MIN_RECORDS
-from ...store.subgroups.candidates import StoredCandidate, candidate_numbers, page_of_candidates, subgroup_hours_of
+from ...store.evidence.eras import find_present_era
+from ...store.subgroups.candidates import StoredCandidate, candidate_numbers, first_candidates, page_of_candidates, subgroup_hours_of
 from ...store.subgroups.scans import SubgroupScan
 from .binning import Bins
 from .following import limit_of, subgroup_of
+from .scanning import MAX_P_VALUE
+
+_GRAVEST = ("confirmed", "candidate", "expired")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +51,19 @@ class ShownCandidate:
 
 def look_at_candidates(session: Session, deployment_no: int, *, after_number: int, limit: int) -> list[ShownCandidate]:
     """Returns at most `limit` of the deployment's candidates after that number, by number."""
+    stored = page_of_candidates(session, deployment_no, after_number=after_number, limit=limit)
+    return _show(session, deployment_no, stored)
+
+
+def look_at_gravest(session: Session, deployment_no: int, *, limit: int) -> list[ShownCandidate]:
+    """Returns at most `limit` of the deployment's candidates: the confirmed ones, then those without a result, then the expired ones."""
+    return _show(session, deployment_no, first_candidates(session, deployment_no, states=_GRAVEST, limit=limit))
+
+
+def _show(session: Session, deployment_no: int, stored: Sequence[StoredCandidate]) -> list[ShownCandidate]:
+    present_era_no = find_present_era(session, deployment_no)
     found = []
-    for one in page_of_candidates(session, deployment_no, after_number=after_number, limit=limit):
+    for one in stored:
         # Of the hours that the state is computed from, not of those that are being counted now.
         later = sum(hour.inside_records for hour in subgroup_hours_of(session, one.no, Span(start=one.born_at, end=one.until)))
         result = one.result
@@ -72,7 +87,7 @@ def look_at_candidates(session: Session, deployment_no: int, *, after_number: in
                 log_evidence=one.log_evidence,
                 log_threshold=Candidate(one.number, subgroup_of(one.values), limit_of(one), 0).log_threshold,
                 later_records=later if later >= MIN_RECORDS else None,
-                words=_say_candidate(one),
+                words=_say_candidate(one, is_followed=present_era_no == one.era_no),
             )
         )
     return found
@@ -91,6 +106,11 @@ def say_scan(scan: SubgroupScan, numbers: Mapping[int, int]) -> str:
     searched = f"{subsets:,} {'subgroup' if subsets == 1 else 'subgroups'} by {', '.join(features)} searched in {records:,} records"
     if scan.features is not None and len(features) < len(scan.features):
         searched += f" (too many combinations of values: left out {', '.join(scan.features[len(features) :])})"
+    if scan.candidate_no is None and scan.result["p_value"] <= MAX_P_VALUE:
+        return (
+            f"{searched}. The one that falls short most (p = {scan.result['p_value']:.3f}) is not shown: it, or all others together, has"
+            f" fewer than {MIN_RECORDS} records."
+        )
     if scan.candidate_no is None:
         return f"{searched}. None falls short by more than chance explains (p = {scan.result['p_value']:.3f})."
     # A subgroup that was known already keeps its number.
@@ -109,7 +129,7 @@ def _name_values(one: StoredCandidate) -> dict[str, Sequence[str]]:
     return {each.feature: [each.labels[place] for place in places] for each, places in chosen if places is not None}
 
 
-def _say_candidate(one: StoredCandidate) -> str:
+def _say_candidate(one: StoredCandidate, *, is_followed: bool) -> str:
     """Returns the candidate in words: what was searched, what was found, and whether later hours confirm it."""
     result = one.result
     named = "; ".join(f"{feature} {' or '.join(labels)}" for feature, labels in _name_values(one).items())
@@ -125,4 +145,6 @@ def _say_candidate(one: StoredCandidate) -> str:
         )
     if one.state == "expired":
         return f"{found} It expired: later hours did not confirm it within {EXPIRY_HOURS // 24} days."
+    if not is_followed:
+        return f"{found} It was not confirmed, and no further hour counts for it: the monitor or the model revision has changed."
     return f"{found} It is only a candidate until later hours confirm it."

@@ -146,6 +146,22 @@ def test_without_a_subgroup_nothing_is_confirmed(watched: RunningService) -> Non
         assert "None falls short by more than chance explains" in found["words"]
 
 
+def test_a_subgroup_that_holds_nearly_all_records_is_not_shown_and_the_words_say_why(watched: RunningService) -> None:
+    records = make(planted=1.0)[: BEFORE * RECORDS]
+    for no, one in enumerate(records):
+        one["features"] |= {"region": "south" if no < 9 else "north"}
+        one["prediction"] = int(no < 9)  # the others are nine
+    log(watched, records)
+    update(watched, BEFORE)
+    found = scan(watched, features=["region"])
+
+    assert (found["state"], found["candidate"], found["p_value"], candidates(watched)) == ("succeeded", None, 0.005, [])
+    assert found["words"].endswith(
+        "The one that falls short most (p = 0.005) is not shown: it, or all others together, has fewer than 10 records."
+    )
+    assert "2391" not in json.dumps(found)
+
+
 def test_a_number_is_never_used_again(watched: RunningService) -> None:
     log(watched, make(planted=0.3))
     update(watched, BEFORE)
@@ -312,6 +328,7 @@ def test_after_another_monitor_a_candidate_is_not_followed_and_expires(watched: 
     update(watched, HOURS)
     (one,) = candidates(watched)
     assert (one["state"], one["later_records"]) == ("candidate", None)
+    assert one["words"].endswith("no further hour counts for it: the monitor or the model revision has changed.")
 
     update(watched, BEFORE + 720 + 24)
     (one,) = candidates(watched)

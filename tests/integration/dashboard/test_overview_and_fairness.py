@@ -3,12 +3,15 @@
 import html
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import httpx
 import pytest
 
 from app.clock import HOUR, hour_of, utc_now
+from app.domain.checks import Trigger
 from app.domain.deployments import Endpoint
+from app.domain.monitors import MonitoredAttribute
 from app.security.principals import Role
 from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
@@ -164,3 +167,48 @@ def test_the_statements_of_a_page_do_not_grow_with_what_is_stored(
         checked.check(hour)
 
     assert statements() == before
+
+
+def let_several_be_compared(database: Database) -> Scene:
+    """Three monitored groups after a check of the records as logged: a with 10 of 60 favourable, b with 25, c with 28, men with 30."""
+    several = MonitoredAttribute(feature="sex", monitored=("a", "b", "c"), reference=("male",), threshold=0.8)
+    stage = scene(database, APPLICANT, replace(monitor_of(several), metrics=("disparate_impact",)), endpoint=None)
+    hour = hour_of(utc_now()) - HOUR
+    (yes, chance), (no, _) = RuleScorer().predict(["sex", "income"], [("male", 90_000), ("female", 20_000)])
+    approvals = {"a": 10, "b": 25, "c": 28, "male": 30}
+    rows = [(who, yes if place < approved else no) for who, approved in approvals.items() for place in range(60)]
+    stage.log([{"sex": who, "income": 1, "age": 30, "prediction": given, "probability": chance} for who, given in rows], hour)
+    stage.check(hour, trigger=Trigger.SCHEDULE)
+    return stage
+
+
+def test_the_figure_of_several_groups_has_the_interval_that_allows_for_the_choice(
+    database: Database, service: RunningService, reader: httpx.Client
+) -> None:
+    let_several_be_compared(database)
+    worst = service.client.get("/v1/overview").json()["deployments"][0]["worst"]
+    lower, upper = worst["chosen_interval"]
+    table, card = reader.get("/").text, words(reader.get(PAGE).text)
+
+    assert lower < worst["lower"] < worst["upper"] < upper
+    assert f"({lower:.2f} to {upper:.2f}) , an interval that allows for the choice from 3 comparisons" in words(table)
+    assert 'title="95 % interval that allows for the choice of this comparison from 3"' in table
+    assert f"({worst['lower']:.2f} to {worst['upper']:.2f})" not in words(table)
+    assert f"95 %: {lower:.2f} to {upper:.2f}, which allows for the choice from 3 groups" in card
+
+
+@pytest.mark.usefixtures("checked")
+def test_where_the_choice_is_not_allowed_for_the_overview_says_so(reader: httpx.Client) -> None:
+    table, card = reader.get("/").text, words(reader.get(PAGE).text)
+
+    assert "(0.06 to 0.25) , an interval that does not allow for the choice from 2 comparisons" in words(table)
+    assert "allows for the choice" not in card
+
+
+def test_the_interval_of_a_single_comparison_needs_no_words(database: Database, reader: httpx.Client) -> None:
+    stage = scene(database, APPLICANT, replace(monitor_of(SEX), metrics=("disparate_impact",)), endpoint=None)
+    hour = hour_of(utc_now()) - HOUR
+    stage.log(applicants(60, 60, 20), hour)
+    stage.check(hour)
+
+    assert "for the choice" not in words(reader.get("/").text)

@@ -65,6 +65,26 @@ def test_a_handful_of_records_is_never_shown() -> None:
     assert scan.subgroup is None or scan.records >= MIN_RECORDS
 
 
+def test_a_subgroup_outside_which_there_is_only_a_handful_is_never_shown() -> None:
+    codes = draw_codes(500, seed=5)
+    codes[:, 0] = 0
+    codes[: MIN_RECORDS - 1, 0] = 1  # nine records, the only favourable ones
+    favourable = codes[:, 0] == 1
+    scan = scan_cells(count_cells(codes, (2, 3, 3), favourable))
+
+    assert (scan.subgroup, scan.records, scan.p_value) == (None, 500 - MIN_RECORDS + 1, 1 / 200)
+
+
+def test_a_subgroup_outside_which_there_are_just_enough_may_be_shown() -> None:
+    codes = draw_codes(500, seed=5)
+    codes[:, 0] = 0
+    codes[:MIN_RECORDS, 0] = 1
+    scan = scan_cells(count_cells(codes, (2, 3, 3), codes[:, 0] == 1))
+
+    assert scan.subgroup is not None
+    assert scan.subgroup.values == ((0,), None, None)
+
+
 def test_nothing_is_found_where_every_record_is_favourable_or_none() -> None:
     codes = draw_codes(200, seed=6)
     for outcome in (np.ones(200, dtype=np.bool_), np.zeros(200, dtype=np.bool_)):
