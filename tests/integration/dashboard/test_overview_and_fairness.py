@@ -191,10 +191,14 @@ def test_the_figure_of_several_groups_has_the_interval_that_allows_for_the_choic
     table, card = reader.get("/").text, words(reader.get(PAGE).text)
 
     assert lower < worst["lower"] < worst["upper"] < upper
+    own = f"{worst['lower']:.2f} to {worst['upper']:.2f}"
     assert f"({lower:.2f} to {upper:.2f}) , an interval that allows for the choice from 3 comparisons" in words(table)
-    assert 'title="95 % interval that allows for the choice of this comparison from 3"' in table
-    assert f"({worst['lower']:.2f} to {worst['upper']:.2f})" not in words(table)
-    assert f"95 %: {lower:.2f} to {upper:.2f}, which allows for the choice from 3 groups" in card
+    assert f"comparisons; the verdict goes by its own interval, {own} , the check of" in words(table)
+    assert (
+        f'title="95 % interval that allows for the choice of this comparison from 3; the verdict goes by its own interval, {own}"' in table
+    )
+    assert f"({own})" not in words(table)
+    assert f"95 %: {lower:.2f} to {upper:.2f}, which allows for the choice from 3 groups (the verdict goes by its own, {own});" in card
 
 
 @pytest.mark.usefixtures("checked")
@@ -203,6 +207,7 @@ def test_where_the_choice_is_not_allowed_for_the_overview_says_so(reader: httpx.
 
     assert "(0.06 to 0.25) , an interval that does not allow for the choice from 2 comparisons" in words(table)
     assert "allows for the choice" not in card
+    assert 'title="95 % interval; it does not allow for the choice of this comparison from 2"' in table
 
 
 def test_the_interval_of_a_single_comparison_needs_no_words(database: Database, reader: httpx.Client) -> None:
@@ -211,4 +216,6 @@ def test_the_interval_of_a_single_comparison_needs_no_words(database: Database, 
     stage.log(applicants(60, 60, 20), hour)
     stage.check(hour)
 
-    assert "for the choice" not in words(reader.get("/").text)
+    table = reader.get("/").text.partition("<table")[2]
+    assert "sex: female" in words(table)
+    assert "for the choice" not in table

@@ -1,0 +1,69 @@
+"""What happens every night, and groups that nobody listed, by the pages."""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browsing import FOR_EVER, Visit
+from tests.example_run import Example
+
+API = "/v1/deployments/credit-risk"
+
+
+def test_a_scan_is_started_and_followed_by_the_page(visit: Visit, example: Example) -> None:
+    """First: a changed monitor begins evidence again, and then no hour is counted that could be scanned."""
+    page = visit.go("/deployments/credit-risk")
+    page.get_by_role("button", name="Scan now").press("Enter")
+    expect(page.locator("#scan-step")).to_be_visible(timeout=FOR_EVER)
+    expect(page.get_by_role("button", name="Scan now")).to_be_visible(timeout=FOR_EVER)
+
+    (scan,) = example.client.get(f"{API}/subgroup-scans").json()["scans"]
+    assert scan["state"] in {"succeeded", "failed"}
+    expect(page.get_by_text(scan["words"])).to_be_visible()
+    assert (visit.serious_findings(), visit.overflows()) == ([], False)
+
+
+def test_the_form_of_the_monitor_says_what_a_night_costs_and_keeps_what_it_does_not_show(visit: Visit, example: Example) -> None:
+    before = example.client.get(f"{API}/fairness-monitor").json()
+    own = {"person": None, "label_horizon_hours": 200, "false_alarm_hours": before["evidence"]["false_alarm_hours"]}
+    sent = {name: value for name, value in before.items() if name not in {"version", "warnings"}}
+    stored = example.client.put(f"{API}/fairness-monitor", json=sent | {"evidence": before["evidence"] | own}).raise_for_status().json()
+    page = visit.go("/deployments/credit-risk/configure")
+    page.get_by_text("Edit the monitor").click()
+    cost = page.locator("#m-night-cost")
+    expect(cost).to_have_text(
+        re.compile(r"By the records of .* a night asks the model about [\d,]+ rows? in|no record of"), timeout=FOR_EVER
+    )
+
+    visit.settle()
+    page.get_by_label("Attribute the gaps of each day").check()
+    page.get_by_label("Most rows a night").fill("4321")
+    page.get_by_role("button", name="Save the monitor").press("Enter")
+    expect(page.get_by_text("Saved the fairness monitor.")).to_be_focused(timeout=FOR_EVER)
+    after = example.client.get(f"{API}/fairness-monitor").json()
+
+    assert after["attribution"] == {"nightly": True, "max_rows": 4321}
+    assert {name: value for name, value in after.items() if name != "attribution"} == {
+        name: value for name, value in stored.items() if name != "attribution"
+    }
+    expect(page.get_by_text("the model is asked about at most 4,321 rows")).to_be_visible()
+    example.client.put(f"{API}/fairness-monitor", json=sent).raise_for_status()
+
+
+def test_nightly_scans_are_set_by_the_page(visit: Visit, example: Example) -> None:
+    page = visit.go("/deployments/credit-risk/configure")
+    page.get_by_text("Edit the scans").click()
+    form = page.locator("#scans-form")
+    form.get_by_label("Scan every night").check()
+    form.get_by_label("sex").check()
+    form.get_by_role("button", name="Save the scans").press("Enter")
+    expect(page.get_by_text("Saved the scans for groups nobody listed.")).to_be_focused(timeout=FOR_EVER)
+
+    assert example.client.get(f"{API}/subgroup-scan-settings").json() == {"nightly": True, "features": ["sex"], "limit": 0.8}
+    page.get_by_text("Edit the scans").click()
+    assert (visit.serious_findings(), visit.overflows()) == ([], False)
+    form.get_by_label("sex").uncheck()
+    form.get_by_label("Scan every night").uncheck()
+    form.get_by_role("button", name="Save the scans").press("Enter")
+    expect(page.get_by_text("only on request", exact=True)).to_be_visible(timeout=FOR_EVER)
+    assert example.client.get(f"{API}/subgroup-scan-settings").json() == {"nightly": False, "features": None, "limit": 0.8}
