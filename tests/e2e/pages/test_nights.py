@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browsing import FOR_EVER, Visit
+from tests.browsing import Visit
 from tests.example_run import Example
 
 API = "/v1/deployments/credit-risk"
@@ -14,8 +14,8 @@ def test_a_scan_is_started_and_followed_by_the_page(visit: Visit, example: Examp
     """First: a changed monitor begins evidence again, and then no hour is counted that could be scanned."""
     page = visit.go("/deployments/credit-risk")
     page.get_by_role("button", name="Scan now").press("Enter")
-    expect(page.locator("#scan-step")).to_be_visible(timeout=FOR_EVER)
-    expect(page.get_by_role("button", name="Scan now")).to_be_visible(timeout=FOR_EVER)
+    expect(page.locator("#scan-step")).to_be_visible()
+    expect(page.get_by_role("button", name="Scan now")).to_be_visible()
 
     (scan,) = example.client.get(f"{API}/subgroup-scans").json()["scans"]
     assert scan["state"] in {"succeeded", "failed"}
@@ -31,15 +31,13 @@ def test_the_form_of_the_monitor_says_what_a_night_costs_and_keeps_what_it_does_
     page = visit.go("/deployments/credit-risk/configure")
     page.get_by_text("Edit the monitor").click()
     cost = page.locator("#m-night-cost")
-    expect(cost).to_have_text(
-        re.compile(r"By the records of .* a night asks the model about [\d,]+ rows? in|no record of"), timeout=FOR_EVER
-    )
+    expect(cost).to_have_text(re.compile(r"By the records of .* a night asks the model about [\d,]+ rows? in|no record of"))
 
     visit.settle()
     page.get_by_label("Attribute the gaps of each day").check()
     page.get_by_label("Most rows a night").fill("4321")
     page.get_by_role("button", name="Save the monitor").press("Enter")
-    expect(page.get_by_text("Saved the fairness monitor.")).to_be_focused(timeout=FOR_EVER)
+    expect(page.get_by_text("Saved the fairness monitor.")).to_be_focused()
     after = example.client.get(f"{API}/fairness-monitor").json()
 
     assert after["attribution"] == {"nightly": True, "max_rows": 4321}
@@ -57,7 +55,7 @@ def test_nightly_scans_are_set_by_the_page(visit: Visit, example: Example) -> No
     form.get_by_label("Scan every night").check()
     form.get_by_label("sex").check()
     form.get_by_role("button", name="Save the scans").press("Enter")
-    expect(page.get_by_text("Saved the scans for groups nobody listed.")).to_be_focused(timeout=FOR_EVER)
+    expect(page.get_by_text("Saved the scans for groups nobody listed.")).to_be_focused()
 
     assert example.client.get(f"{API}/subgroup-scan-settings").json() == {"nightly": True, "features": ["sex"], "limit": 0.8}
     page.get_by_text("Edit the scans").click()
@@ -65,5 +63,5 @@ def test_nightly_scans_are_set_by_the_page(visit: Visit, example: Example) -> No
     form.get_by_label("sex").uncheck()
     form.get_by_label("Scan every night").uncheck()
     form.get_by_role("button", name="Save the scans").press("Enter")
-    expect(page.get_by_text("only on request", exact=True)).to_be_visible(timeout=FOR_EVER)
+    expect(page.get_by_text("only on request", exact=True)).to_be_visible()
     assert example.client.get(f"{API}/subgroup-scan-settings").json() == {"nightly": False, "features": None, "limit": 0.8}
