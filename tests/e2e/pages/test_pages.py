@@ -9,6 +9,11 @@ from tests.browsing import DESKTOP, PHONE, Scheme, Visit, visiting
 from tests.example_run import Example
 from tests.page_list import DEPLOYMENT, pages
 
+SHOWN_THOUGH_HIDDEN = (
+    "() => [...document.querySelectorAll('[hidden]')].filter((one) => getComputedStyle(one).display !== 'none').map((one) => one.outerHTML)"
+)
+"""A style that sets how an element is displayed wins over the attribute `hidden`, unless the style sheet says otherwise."""
+
 
 @pytest.mark.parametrize(("width", "scheme"), [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light"), (PHONE, "dark")])
 def test_every_page_opens_without_a_fault_is_accessible_and_fits_its_window(
@@ -180,6 +185,7 @@ def _wrong(visit: Visit) -> list[str]:
     visit.faults.clear()
     if visit.page.locator("h1").count() != 1:
         found.append("has not exactly one main heading")
+    found += [f"shows what is hidden: {text}" for text in visit.page.evaluate(SHOWN_THOUGH_HIDDEN)]
     return [*found, "is wider than its window"] if visit.overflows() else found
 
 
