@@ -148,7 +148,7 @@ def choice_statement(figure: JudgedFigure) -> str | None:
     lower, upper = figure.details.chosen_lower, figure.details.chosen_upper
     if lower is None:
         return f"{lead}, and neither interval nor p-value allows for the choice."
-    allowing = f"{as_text(lower)} and more" if upper is None else f"{as_text(lower)} to {as_text(upper)}"
+    allowing = f"{lower:.3g} and more" if upper is None else f"{lower:.3g} to {upper:.3g}"
     return f"{lead}. Allowing for the choice, its interval is {allowing}; the p-value does not allow for it."
 
 
