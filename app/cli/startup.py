@@ -3,6 +3,7 @@
 import signal
 import sys
 import threading
+from queue import SimpleQueue
 
 from ..settings import Settings, load_settings
 from ..telemetry.logs import configure_logging
@@ -32,9 +33,16 @@ def command_settings() -> Settings:
 
 def stop_signal() -> threading.Event:
     """Returns an event that Ctrl-C, SIGTERM and the end of the terminal set. Call it from the main thread."""
-    stop = threading.Event()
+    stop, received = threading.Event(), SimpleQueue[int]()
+
+    def wait_for_signal() -> None:
+        received.get()
+        stop.set()
+
+    # A handler interrupts the main thread anywhere, also where it holds the lock of `stop`: setting it there would never return.
+    threading.Thread(target=wait_for_signal, name="signals", daemon=True).start()
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(name, lambda _number, _frame: stop.set())
+        signal.signal(name, lambda number, _frame: received.put(number))
     return stop
 
 

@@ -5,8 +5,6 @@ The side tables of `counted` hold every start and every stored end of a check, s
 
 import multiprocessing
 import os
-import signal
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +13,7 @@ from multiprocessing.process import BaseProcess
 from sqlalchemy import text
 
 from app.checks.asking import Report
+from app.cli.startup import stop_signal
 from app.domain.checks import CheckRun, CheckState, Progress
 from app.schedule.worker import Worker
 from app.store.checks.leases import finish
@@ -73,8 +72,7 @@ def worker_process(url: str, *, pages: int = 1, page_seconds: float = 0.0) -> It
 
 
 def _work(url: str, pages: int, page_seconds: float) -> None:
-    stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda _number, _frame: stop.set())
+    stop = stop_signal()
     database = Database(url)
     check = CountedCheck(database, pages=pages, page_seconds=page_seconds)
     Worker(database, check, concurrency=2).run(stop)
