@@ -72,7 +72,7 @@ def sentence(
     if figure is not None:
         small = "the one group" if known.small_groups == 1 else f"the {known.small_groups} groups"
         records = f"{known.records_of_small_groups} in all"
-        text += f" Without {small} of fewer than {MINIMUM_GROUP_SIZE} records ({records}) its value is {_format_number(figure)}."
+        text += f" Without {small} of fewer than {MINIMUM_GROUP_SIZE} records ({records}) its value is {format_number(figure)}."
     return text
 
 
@@ -93,7 +93,7 @@ def _describe(row: Metric, value: float, ends: tuple[float | None, float | None]
             return _describe_comparison(how, value, ends, known)
         case _:
             lead = _fill_in(row, value, known).removesuffix(".")
-            return f"{lead} (value {_format_number(value)}, 95 %: {_format_number(ends[0])} to {_format_number(ends[1])})."
+            return f"{lead} (value {format_number(value)}, 95 %: {format_number(ends[0])} to {format_number(ends[1])})."
 
 
 def _describe_comparison(how: Compared, value: float, ends: tuple[float | None, float | None], known: Details) -> str:
@@ -107,7 +107,7 @@ def _describe_comparison(how: Compared, value: float, ends: tuple[float | None, 
     elif len(counts) > 1:
         lead = f"Of 100 {among.format(of=_format_subject(names[0]))}, {counts[0]} {are}; of 100 of {names[1]}, {counts[1]}: "
     if how.by.divides:
-        return f"{lead}a ratio of {_format_number(value)} (95 %: {_format_number(ends[0])} to {_format_number(ends[1])})."
+        return f"{lead}a ratio of {format_number(value)} (95 %: {format_number(ends[0])} to {format_number(ends[1])})."
     # Whatever the sign convention, the sentence is about the monitored group.
     turned = -1 if how.by is REVERSED_DIFFERENCE else 1
     low, high = (None if end is None else turned * end for end in ends[::turned])
@@ -155,13 +155,13 @@ def _fill_in(row: Metric, value: float, known: Details) -> str:
     size = abs(value)
     across = None if known.groups is None else f"{known.groups} groups with labelled records"
     return row.says.format(
-        shown=_format_number(value),
-        distance=_format_number(size),
+        shown=format_number(value),
+        distance=format_number(size),
         percent=f"{_format_hundred(value, value)} %",
         points=f"{100 * size:.1f}" if size >= LEAST or size == 0 else "fewer than 0.1",
-        factor=_format_number(math.exp(min(size, MOST))),
-        balance=_format_number(round(100 * (1 - value) / (1 + value))) if value > -1 else "no end of records",
-        moved=f"{'+' if value > 0 else ''}{_format_number(value)}",
+        factor=format_number(math.exp(min(size, MOST))),
+        balance=format_number(round(100 * (1 - value) / (1 + value))) if value > -1 else "no end of records",
+        moved=f"{'+' if value > 0 else ''}{format_number(value)}",
         moved_points=f"{100 * value:+.1f}" if size >= LEAST else "almost 0" if size else "0",
         less="less" if value < 0 else "more",
         more="more" if value > 0 else "fewer",
@@ -193,7 +193,7 @@ def _format_hundred(share: float | None, like: float) -> str:
     return f"{100 * share:.1f}" if min(like, 1 - like, share, 1 - share) < FEW else f"{100 * share:.0f}"
 
 
-def _format_number(value: float | None) -> str:
+def format_number(value: float | None) -> str:
     """Formats three significant digits, without exponents; never rounded to 0, nor from below to 1."""
     if value is None:
         return "open"

@@ -10,7 +10,7 @@ from ..details import Details, Side
 from .catalogue import CATALOGUE
 from .catalogue.metric import Compared, Metric, OfPair, OverStrata
 from .rounding import digits_apart
-from .sentences import sentence
+from .sentences import format_number, sentence
 from .sides import Disadvantaged, disadvantaged, is_ratio, mirror_of, turned
 from .verdicts import MINIMUM_GROUP_SIZE, OPEN, Limits, Verdict, is_inside, keeps_to, reaches
 
@@ -148,7 +148,7 @@ def choice_statement(figure: JudgedFigure) -> str | None:
     lower, upper = figure.details.chosen_lower, figure.details.chosen_upper
     if lower is None:
         return f"{lead}, and neither interval nor p-value allows for the choice."
-    allowing = f"{lower:.3g} and more" if upper is None else f"{lower:.3g} to {upper:.3g}"
+    allowing = f"{format_number(lower)} and more" if upper is None else f"{format_number(lower)} to {format_number(upper)}"
     return f"{lead}. Allowing for the choice, its interval is {allowing}; the p-value does not allow for it."
 
 

@@ -234,7 +234,8 @@ def no_number(_: re.Match[str], facts: Facts) -> None:
     r"Of (?P<many>\d+) monitored groups it lies (?P<place>furthest beyond its limits|furthest beyond the mirror image of the limit|"
     r"nearest to a limit); groups of fewer than 10 records count only if there are no larger ones"
     r"(, and neither interval nor p-value allows for the choice\.|"
-    r"\. Allowing for the choice, its interval is [-−0-9.]+ (to [-−0-9.]+|and more); the p-value does not allow for it\.)"
+    r"\. Allowing for the choice, its interval is (-?less than )?[-−0-9.,]+ (to (-?less than )?[-−0-9.,]+|and more);"
+    r" the p-value does not allow for it\.)"
 )
 def choice(match: re.Match[str], facts: Facts) -> None:
     """No other group of enough records lies further out."""

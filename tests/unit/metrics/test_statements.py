@@ -128,8 +128,8 @@ def test_a_headline_says_of_how_many_it_was_chosen_and_why() -> None:
     allowing = replace(DETAILS, chosen_from=12, chosen_lower=0.5, chosen_upper=0.7)
     few = "groups of fewer than 10 records count only if there are no larger ones"
     assert choice_statement(replace(chosen, details=allowing)) == (
-        f"Of 12 monitored groups it lies furthest beyond its limits; {few}. Allowing for the choice, its interval is 0.5 to 0.7; the"
+        f"Of 12 monitored groups it lies furthest beyond its limits; {few}. Allowing for the choice, its interval is 0.500 to 0.700; the"
         " p-value does not allow for it."
     )
-    assert "its interval is 0.5 and more;" in str(choice_statement(replace(chosen, details=replace(allowing, chosen_upper=None))))
+    assert "its interval is 0.500 and more;" in str(choice_statement(replace(chosen, details=replace(allowing, chosen_upper=None))))
     assert choice_statement(FIGURE) is None
