@@ -1,8 +1,9 @@
 """E-values of hours: how much better an alternative explains an hour's counts than the closest rates that the null allows."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from .hours import FloatArray, Hours, sum_before
 from .nulls import SMALLEST_RATE, Limit, Lines, Null
@@ -17,8 +18,14 @@ MIN_REFERENCE_RECORDS = 50
 LARGEST_LOGIT = 40.0
 """The search for a projection covers logits between this and its negative."""
 
-HALVINGS = 60
-"""Halvings of that interval of logits; less than 1e-16 remains."""
+MOST_STEPS = 60
+"""Max steps of that search: as many halvings leave less than 1e-16 of the interval. Nearly all searches end within six."""
+
+SMALLEST_STEP = 1e-9
+"""Newton's step of a logit after which a search ends: the error that remains is of the order of its square."""
+
+
+_Places: TypeAlias = npt.NDArray[np.intp]
 
 
 class Past(NamedTuple):
@@ -105,19 +112,101 @@ def project(null: Null | Lines, a: FloatArray, b: FloatArray, n_a: FloatArray, n
         Rate(low, 1 - high),
     )
 
-    def place(logit: FloatArray) -> tuple[Rate, Rate]:
-        up, down = (high - low) / (1 + np.exp(-logit)), (high - low) / (1 + np.exp(logit))
-        return Rate(edges[0].rate + slope * up, edges[0].rest + slope * down), Rate(edges[1].rate + up, edges[1].rest + down)
+    shape = np.broadcast_shapes(a.shape, n_a.shape, slack.shape)
+    line = _Line(*(np.broadcast_to(part, shape).ravel() for part in (slope, low, high, *edges[0], *edges[1])))
+    bets = _Bets(*(np.broadcast_to(part, shape).ravel() for part in (a, b, n_a, n_b)))
+    first, second = (Rate(at.rate.reshape(shape), at.rest.reshape(shape)) for at in line.place(_find_logits(line, bets)))
+    return first, second
 
-    # The derivative along the line increases, so its zero is found by bisection. On logits, rates close to either end keep their digits.
-    bottom = np.full(np.broadcast_shapes(a.shape, n_a.shape, slack.shape), -LARGEST_LOGIT)
-    top = -bottom
-    for _ in range(HALVINGS):
-        middle = (bottom + top) / 2
-        at_a, at_b = place(middle)
-        rising = slope * n_a * _slope_of_entropy(a, at_a) + n_b * _slope_of_entropy(b, at_b) > 0
-        bottom, top = np.where(rising, bottom, middle), np.where(rising, middle, top)
-    return place((bottom + top) / 2)
+
+class _Line(NamedTuple):
+    """The part of a line a = slope · b - slack on which a and b are rates: from b = `low` to b = `high`.
+
+    `a` and `b` are the rates at its lower end, `rest_a` and `rest_b` 1 minus them at its upper end.
+    """
+
+    slope: FloatArray
+    low: FloatArray
+    high: FloatArray
+    a: FloatArray
+    rest_a: FloatArray
+    b: FloatArray
+    rest_b: FloatArray
+
+    def place(self, logit: FloatArray) -> tuple[Rate, Rate]:
+        """Returns both rates at a logit of the place between the ends. On logits, rates close to either end keep their digits."""
+        length, odds = self.high - self.low, np.exp(logit)
+        down = length / (1 + odds)
+        up = odds * down
+        return Rate(self.a + self.slope * up, self.rest_a + self.slope * down), Rate(self.b + up, self.rest_b + down)
+
+    def take(self, chosen: _Places) -> "_Line":
+        return _Line(*(part[chosen] for part in self))
+
+
+class _Bets(NamedTuple):
+    """The rates that are projected, and the records of each side."""
+
+    a: FloatArray
+    b: FloatArray
+    n_a: FloatArray
+    n_b: FloatArray
+
+    def take(self, chosen: _Places) -> "_Bets":
+        return _Bets(*(part[chosen] for part in self))
+
+
+def _find_logits(line: _Line, bets: _Bets) -> FloatArray:
+    """Returns the logits where the derivative along the line is zero; NaN where a rate is.
+
+    The derivative increases, so each step keeps the zero between two logits. Newton's step is taken where it stays between them, else their
+    middle.
+    """
+    found = np.full(bets.a.shape, np.nan)
+    chosen = np.flatnonzero(~np.isnan(bets.a + bets.b))
+    line, bets = line.take(chosen), bets.take(chosen)
+    logit = _guess_logits(line, bets)
+    bottom, top = np.full(len(chosen), -LARGEST_LOGIT), np.full(len(chosen), LARGEST_LOGIT)
+    for _ in range(MOST_STEPS):
+        value, slope = _derive(line, bets, *line.place(logit))
+        bottom, top = np.where(value > 0, bottom, logit), np.where(value > 0, logit, top)
+        step = np.divide(value, slope, out=np.full(len(chosen), np.inf), where=slope > 0)
+        newton = logit - step
+        # Close to the zero the sign of the derivative is rounding, and must not send the search away.
+        is_found = np.abs(step) <= SMALLEST_STEP
+        logit = np.where(is_found | ((newton > bottom) & (newton < top)), newton, (bottom + top) / 2)
+        found[chosen] = logit
+        going = np.flatnonzero(~is_found & (top > bottom))
+        if not len(going):
+            break
+        if len(going) < len(chosen):
+            chosen, line, bets = chosen[going], line.take(going), bets.take(going)
+            bottom, top, logit = bottom[going], top[going], logit[going]
+    return found
+
+
+def _guess_logits(line: _Line, bets: _Bets) -> FloatArray:
+    """Returns logits near the zero: where the weighted squares of the two differences are smallest."""
+    # Observed rates may be exactly 0 or 1.
+    weight_a = bets.n_a / np.maximum(bets.a * (1 - bets.a), SMALLEST_RATE)
+    weight_b = bets.n_b / np.maximum(bets.b * (1 - bets.b), SMALLEST_RATE)
+    offset = line.a - line.slope * line.low
+    best = (line.slope * weight_a * (bets.a - offset) + weight_b * bets.b) / (line.slope**2 * weight_a + weight_b)
+    share = np.clip((best - line.low) / (line.high - line.low), SMALLEST_RATE, 1 - SMALLEST_RATE)
+    return np.asarray(np.log(share / (1 - share)))
+
+
+def _derive(line: _Line, bets: _Bets, at_a: Rate, at_b: Rate) -> tuple[FloatArray, FloatArray]:
+    """Returns the derivative of the sum of n · KL(rate, at) along the line, and the derivative of that by the logit."""
+    by_logit = (at_b.rate - line.b) * (at_b.rest - line.rest_b) / (line.high - line.low)
+    value = line.slope * bets.n_a * _slope_of_entropy(bets.a, at_a) + bets.n_b * _slope_of_entropy(bets.b, at_b)
+    curve = line.slope**2 * bets.n_a * _curve_of_entropy(bets.a, at_a) + bets.n_b * _curve_of_entropy(bets.b, at_b)
+    return value, curve * by_logit
+
+
+def _curve_of_entropy(rate: FloatArray, at: Rate) -> FloatArray:
+    """Returns the second derivative of KL(rate, at) by `at`."""
+    return np.asarray(rate / at.rate**2 + (1 - rate) / at.rest**2)
 
 
 def _slope_of_entropy(rate: FloatArray, at: Rate) -> FloatArray:
