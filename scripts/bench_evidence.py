@@ -36,7 +36,7 @@ from app.store.database.migrate import upgrade
 from app.store.deployments.monitors import monitor_of
 from app.store.evidence.eras import begin_era, find_era, followed_deployment, note_progress
 from app.store.evidence.hours import CountedHour, CountedPlace, replace_hours
-from app.tracking.counting import Followed
+from app.tracking.counting import FollowedEra
 from app.tracking.settling import settle_figures
 from app.tracking.updating import update_deployment
 from tests.scenes import HOUR, NOON, Scene, scene
@@ -128,7 +128,7 @@ class Bench:
             era = find_era(session, no, monitor.version, deployment.model_revision)
             counted = list(self._draw_counts(span, hours))
             replace_hours(session, era.no, DataSet.PAYLOAD, span, counted)
-            settle_figures(session, Followed(deployment, monitor, era), DataSet.PAYLOAD, span, counted)
+            settle_figures(session, FollowedEra(deployment, monitor, era), DataSet.PAYLOAD, span, counted)
             note_progress(session, era.no, counted_until=NOON, labels_until=NOON)
         with psycopg.connect(self._database.url, autocommit=True) as connection:
             connection.execute("VACUUM ANALYZE")
@@ -197,6 +197,9 @@ class Bench:
 
     def _processor_seconds(self) -> float:
         found = time.process_time()
+        # What a connection used goes to its server's children when it ends.
+        ended = self._postgres.cpu_times()
+        found += ended.children_user + ended.children_system
         for process in [self._postgres, *self._postgres.children()]:
             with contextlib.suppress(psutil.NoSuchProcess):
                 times = process.cpu_times()
