@@ -137,8 +137,9 @@ def _explain_absence(watched: WatchedMetric, monitor: Monitor, era: Era | None, 
         return "the deployment has no endpoint that scores copies"
     if not is_counted:
         return "no hour has been counted yet; a worker counts each hour after its end"
-    of_checks = data is DataSet.BALANCED
-    return "no check of a whole hour has scored copies yet" if of_checks else "no record of a monitored group has been counted yet"
+    # Not "yet": of a meta field without correlated features there are never copies.
+    without_copies = "no check of a whole hour has scored copies of this attribute"
+    return without_copies if data is DataSet.BALANCED else "no record of a monitored group has been counted yet"
 
 
 def _look_at(
