@@ -61,6 +61,7 @@ def update_with_crashes(stage: Scene) -> int:
     """Updates the evidence in processes that end before every single write and every commit; returns how many ended."""
     crashes, point = 0, 1
     while True:
+        wait_for_locks(stage)
         try:
             with killed_before(stage.database, point) as transaction:
                 update(stage, END)
@@ -71,6 +72,16 @@ def update_with_crashes(stage: Scene) -> int:
             point = point + 1 if transaction[0] <= 2 else 3
         else:
             return crashes
+
+
+def wait_for_locks(stage: Scene) -> None:
+    """Waits until Postgres has noticed that a process ended: until then an update finds its lock and leaves the steps to that process."""
+    with psycopg.connect(stage.database.url, autocommit=True) as connection:
+        query = (
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database ="
+            " (SELECT oid FROM pg_database WHERE datname = current_database())"
+        )
+        wait_until(lambda: connection.execute(query).fetchone() == (0,))
 
 
 def counts(stage: Scene) -> dict[str, list[Any]]:
