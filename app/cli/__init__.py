@@ -19,6 +19,7 @@ COMMANDS = (
     "evidence",
     "groups",
     "plan",
+    "report",
     "keys",
     "users",
     "backup",

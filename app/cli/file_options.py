@@ -62,4 +62,4 @@ def refuse_errors() -> Iterator[None]:
     except InvalidInput as error:
         argument = error.problems[0].field
         message = "; ".join(problem.message for problem in error.problems)
-        raise typer.BadParameter(printable(message), param_hint=_OPTIONS.get(argument, f"--{argument}")) from None
+        raise typer.BadParameter(printable(message), param_hint=_OPTIONS.get(argument, f"--{argument.replace('_', '-')}")) from None

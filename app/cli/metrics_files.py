@@ -7,7 +7,7 @@ import os
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -21,6 +21,29 @@ from ..frames import Report
 from .metrics_lines import require_no_longer_line
 
 FORMATS = (".json", ".csv")
+
+MISSING_TEXTS = (
+    "",
+    "#N/A",
+    "#N/A N/A",
+    "#NA",
+    "-1.#IND",
+    "-1.#QNAN",
+    "-NaN",
+    "-nan",
+    "1.#IND",
+    "1.#QNAN",
+    "<NA>",
+    "N/A",
+    "NA",
+    "NULL",
+    "NaN",
+    "None",
+    "n/a",
+    "nan",
+    "null",
+)
+"""Cells that are missing values where a column is not read as text: those that `pandas.read_csv` has by default."""
 
 _UNREADABLE = (
     ValueError,  # pandas cannot parse or decode it
@@ -39,10 +62,11 @@ _UNREADABLE = (
 )
 
 
-def read(file: Path, columns: Mapping[str, Sequence[str | None]]) -> pd.DataFrame:
+def read(file: Path, columns: Mapping[str, Sequence[str | None]], *, texts: Collection[str] = ()) -> pd.DataFrame:
     """Returns the columns named by the arguments, in the types that pandas reads them in.
 
-    A line with fewer values than the header lacks the last ones.
+    A line with fewer values than the header lacks the last ones. Columns in `texts` are read as text, in which only an empty cell is a
+    missing value: `01`, `NA` and `None` can be names of categories.
 
     Raises:
         InvalidInput: the file is not CSV, a line has more values than the header, or a column is missing or occurs twice.
@@ -62,7 +86,15 @@ def read(file: Path, columns: Mapping[str, Sequence[str | None]]) -> pd.DataFram
 
     with _report_unreadable(file):
         require_no_longer_line(file, len(header))
-        frame = pd.read_csv(file, usecols=sorted(places), index_col=False, low_memory=False)
+        frame = pd.read_csv(
+            file,
+            usecols=sorted(places),
+            index_col=False,
+            low_memory=False,
+            dtype=dict.fromkeys(texts, str),
+            keep_default_na=False,
+            na_values={name: [""] if name in texts else MISSING_TEXTS for name in {header[place] for place in places}},
+        )
     frame.columns = pd.Index([header[place] for place in sorted(places)])
     return frame
 
@@ -75,6 +107,15 @@ def check_output(output: Path, file: Path) -> None:
     """
     if output.suffix not in FORMATS:
         raise InvalidInput.of("output", f"must end in {' or '.join(FORMATS)}, found {output.name!r}")
+    check_target(output, file)
+
+
+def check_target(output: Path, file: Path) -> None:
+    """Refuses early a file that cannot or must not be written.
+
+    Raises:
+        InvalidInput: it is the measured file itself, not a file, or no place to write to.
+    """
     try:
         target = output.resolve()
         is_there = target.exists()
@@ -100,17 +141,28 @@ def write(report: Report | Sequence[Report], output: Path) -> None:
     else:
         written = report.to_json() if isinstance(report, Report) else [one.to_json() for one in report]
         text = json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        content = text.encode()
+    except UnicodeEncodeError as error:  # an option spelled in bytes that are not text
+        raise InvalidInput.of("output", f"{output} cannot be written: {error.object[error.start : error.end]!r} is no text") from error
+    write_bytes(content, output)
+
+
+def write_bytes(content: bytes, output: Path) -> None:
+    """Writes a file, as a whole or not at all.
+
+    Raises:
+        InvalidInput: the file cannot be written.
+    """
     # A link's target would be written to, not the link; and only within its own folder can the new file replace it atomically.
     target = output.resolve()
     half = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        with half.open("x", encoding="utf-8", newline="") as unfinished:
-            unfinished.write(text)
+        with half.open("xb") as unfinished:
+            unfinished.write(content)
         half.replace(target)
     except OSError as error:
         raise InvalidInput.of("output", f"{output} cannot be written: {error.strerror}") from error
-    except UnicodeEncodeError as error:  # an option spelled in bytes that are not text
-        raise InvalidInput.of("output", f"{output} cannot be written: {error.object[error.start : error.end]!r} is no text") from error
     finally:
         with suppress(OSError):
             half.unlink()

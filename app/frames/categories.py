@@ -1,0 +1,110 @@
+"""Categories of the people in a frame: how many of each a tool assessed and selected."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ..domain.comparisons import Comparison
+from ..errors import InvalidInput
+from ..impact.categories import Category, CategoryTable
+from .columns import MISSING, Encoded, column_of, encode, numbers_of
+from .grouping import attribute_names
+from .outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, outcomes_of
+
+MOST_CATEGORIES = 500
+"""Max values of one attribute: a column with more, such as one of ids, holds no categories that anybody would report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Counted people: the tables of each attribute and, of several, of all of them together.
+
+    `assessed` people have a prediction or a score. `not_assessed` have none, and are in no table. `unknown` of the assessed lack a
+    value of at least one attribute. `median` is that of the scores of everybody assessed; None without scores.
+    """
+
+    tables: tuple[CategoryTable, ...]
+    assessed: int
+    not_assessed: int
+    unknown: int
+    median: float | None = None
+
+
+def count_selected(
+    frame: pd.DataFrame, *, attributes: Sequence[str], prediction: str, favourable: object = 1, unfavourable: object = None
+) -> Selection:
+    """Counts the people that a selecting tool selected: those with a favourable prediction.
+
+    `favourable` and `unfavourable` are as for `measure_frame`. An empty value of an attribute is an unknown category.
+
+    Raises:
+        InvalidInput: names the argument that is wrong.
+    """
+    outcomes = outcomes_of(column_of(frame, prediction, "prediction"), OutcomeLists.of(favourable, unfavourable), "prediction")
+    answers = _Answers(outcomes.codes != UNCLASSIFIED, outcomes.codes == FAVOURABLE)
+    if not answers.are_assessed.any():
+        raise InvalidInput.of("prediction", f"{prediction!r} has no value that is favourable or unfavourable")
+    return _count(frame, attributes, answers)
+
+
+def count_scored(frame: pd.DataFrame, *, attributes: Sequence[str], score: str) -> Selection:
+    """Counts who has a score above the median of everybody's scores, also of those in an unknown category. A tie is not above.
+
+    Raises:
+        InvalidInput: names the argument that is wrong.
+    """
+    scores = numbers_of(column_of(frame, score, "score"), "score")
+    are_assessed = ~np.isnan(scores)
+    if not are_assessed.any():
+        raise InvalidInput.of("score", f"{score!r} has no number")
+    median = float(np.median(scores[are_assessed]))
+    # NaN is above no number.
+    return _count(frame, attributes, _Answers(are_assessed, scores > median, median))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answers:
+    """Answers of the tool [records]: whether it assessed the person, and whether it selected the person."""
+
+    are_assessed: npt.NDArray[np.bool_]
+    are_selected: npt.NDArray[np.bool_]
+    median: float | None = None
+
+
+def _count(frame: pd.DataFrame, attributes: Sequence[str], answers: _Answers) -> Selection:
+    columns = [_encode_known(frame, name) for name in attribute_names(attributes)]
+    together = [tuple(columns)] if len(columns) > 1 else []
+    tables = tuple(_tabulate(several, answers) for several in [*((one,) for one in columns), *together])
+    assessed = int(answers.are_assessed.sum())
+    # The last table has all attributes together, or the only one.
+    return Selection(tables, assessed, len(frame) - assessed, tables[-1].unknown, answers.median)
+
+
+def _encode_known(frame: pd.DataFrame, name: str) -> Encoded:
+    """Returns the attribute by its values; an empty text is an unknown value."""
+    column = column_of(frame, name, "attribute")
+    encoded = encode(column.mask(column.map(lambda value: isinstance(value, str) and not value.strip()).astype(bool)), "attribute")
+    if len(encoded.texts) > MOST_CATEGORIES:
+        raise InvalidInput.of(
+            "attribute", f"{name!r} holds {len(encoded.texts):,} different values where at most {MOST_CATEGORIES} categories are expected"
+        )
+    return encoded
+
+
+def _tabulate(columns: Sequence[Encoded], answers: _Answers) -> CategoryTable:
+    """Counts the combinations of values that occur, in the order of their names."""
+    shape = [len(one.texts) for one in columns]
+    known = np.logical_and.reduce([one.codes != MISSING for one in columns]) & answers.are_assessed
+    cell = np.ravel_multi_index([one.codes[known].astype(np.int64) for one in columns], shape) if known.any() else np.zeros(0, np.int64)
+    cells, place = np.unique(cell, return_inverse=True)
+    applicants, selected = np.bincount(place), np.bincount(place, weights=answers.are_selected[known]).astype(np.int64)
+    places = zip(*(axis.tolist() for axis in np.unravel_index(cells, shape)), strict=True)
+    categories = [
+        Category(tuple(one.texts[code] for one, code in zip(columns, codes, strict=True)), people, chosen)
+        for codes, people, chosen in zip(places, applicants.tolist(), selected.tolist(), strict=True)
+    ]
+    unknown = int(answers.are_assessed.sum() - known.sum())
+    return CategoryTable(Comparison(tuple(one.name for one in columns)), tuple(sorted(categories, key=lambda one: one.names)), unknown)

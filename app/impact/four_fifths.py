@@ -1,0 +1,187 @@
+"""Adverse impact of a selection: the four-fifths rule of the Uniform Guidelines (29 CFR 1607.4 D), its tests, and odds ratios.
+
+Each category is compared with the one that has the highest selection rate among those with at least 2 % of the people, or with a chosen
+one. Ratios have the intervals of `app.metrics.intervals`; odds ratios have Woolf's interval, as statsmodels' `Table2x2` gives it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from ..errors import InvalidInput
+from ..metrics.intervals import Interval, Z, log_ratio
+from .categories import Category, CategoryTable, highest_rate
+from .local_law_144 import LEAST_SHARE
+
+FOUR_FIFTHS = 0.8
+"""Ratio of selection rates below which the guidelines generally see adverse impact."""
+
+SIGNIFICANT = 0.05
+"""p-value below which a difference is called significant: two standard deviations."""
+
+FEW_PEOPLE, FEW_EXPECTED = 30, 5
+"""People of both categories together, and expected people of a cell, below which Fisher's exact test replaces the z test."""
+
+FURTHER = 2
+"""Further selections by which the guidelines ask whether the finding would be another (Questions and Answers, 21)."""
+
+
+class Flag(StrEnum):
+    """Remarks on a row."""
+
+    BELOW_FOUR_FIFTHS = "below_four_fifths"
+    SIGNIFICANT = "significant"
+    TOO_FEW = "too_few"
+    FLIPS_WITH_TWO = "flips_with_two"
+
+
+@dataclass(frozen=True, slots=True)
+class OddsRatio:
+    """Odds of selection in the category over those in the one it is compared with. None where a cell is empty; `reason` says so."""
+
+    value: float | None
+    lower: float | None
+    upper: float | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class ImpactRow:
+    """One category next to the one it is compared with, whose own row has no comparison."""
+
+    category: Category
+    compared_with: Category | None
+    is_small: bool
+
+    @property
+    def _other(self) -> Category | None:
+        return None if self.compared_with == self.category else self.compared_with
+
+    @cached_property
+    def ratio(self) -> float | None:
+        """Returns the category's rate over the other's; None if there is no other, or if nobody of it was selected."""
+        other = self._other
+        return None if other is None or other.selected == 0 else self.category.rate / other.rate
+
+    @cached_property
+    def interval(self) -> Interval | None:
+        """Returns the 95 % interval of the ratio."""
+        other = self._other
+        if other is None or other.selected == 0:
+            return None
+        return log_ratio(self.category.selected, self.category.applicants, other.selected, other.applicants)
+
+    @cached_property
+    def z(self) -> float | None:
+        """Returns the difference of the rates in standard deviations (pooled rate); None if all or none of both were selected."""
+        other = self._other
+        if other is None:
+            return None
+        pooled = (self.category.selected + other.selected) / (self.category.applicants + other.applicants)
+        if pooled in {0, 1}:
+            return None
+        return (self.category.rate - other.rate) / math.sqrt(pooled * (1 - pooled) * (1 / self.category.applicants + 1 / other.applicants))
+
+    @cached_property
+    def fisher_p(self) -> float | None:
+        """Returns the two-sided p-value of Fisher's exact test."""
+        other = self._other
+        if other is None:
+            return None
+        from scipy.stats import fisher_exact  # noqa: PLC0415 - scipy.stats takes a second to import
+
+        one = self.category
+        return min(1.0, float(fisher_exact([[one.selected, one.rejected], [other.selected, other.rejected]]).pvalue))
+
+    @cached_property
+    def odds_ratio(self) -> OddsRatio | None:
+        """Returns the odds ratio with its 95 % interval."""
+        return None if self._other is None else _odds_ratio(self.category, self._other)
+
+    @property
+    def is_exact(self) -> bool:
+        """Returns whether there are so few people that Fisher's test decides, not z."""
+        other = self._other
+        if other is None:
+            return False
+        everybody = self.category.applicants + other.applicants
+        selected = self.category.selected + other.selected
+        expected = min(self.category.applicants, other.applicants) * min(selected, everybody - selected) / everybody
+        return everybody < FEW_PEOPLE or expected < FEW_EXPECTED
+
+    @property
+    def p_value(self) -> float | None:
+        """Returns the two-sided p-value of the test that decides."""
+        if self.is_exact or self.z is None:
+            return self.fisher_p
+        return math.erfc(abs(self.z) / math.sqrt(2))
+
+    @property
+    def shortfall_to_parity(self) -> float | None:
+        """Returns how many more would be selected at the other's rate; below 0 if there are more already."""
+        return None if self._other is None else self._other.rate * self.category.applicants - self.category.selected
+
+    @property
+    def shortfall_to_four_fifths(self) -> int | None:
+        """Returns how many further selections bring the ratio to four fifths; 0 if it is there."""
+        other = self._other
+        if other is None:
+            return None
+        # In whole numbers: 0.8 has no exact binary form, and a ratio of exactly four fifths needs no further selection.
+        needed = -(-4 * other.selected * self.category.applicants // (5 * other.applicants))
+        return max(0, needed - self.category.selected)
+
+    @property
+    def flags(self) -> tuple[Flag, ...]:
+        """Returns the remarks on the row."""
+        found = []
+        further = self.shortfall_to_four_fifths
+        if further:
+            found.append(Flag.BELOW_FOUR_FIFTHS)
+        if self.p_value is not None and self.p_value < SIGNIFICANT:
+            found.append(Flag.SIGNIFICANT)
+        if self.is_small:
+            found.append(Flag.TOO_FEW)
+        if further and further <= FURTHER:
+            found.append(Flag.FLIPS_WITH_TWO)
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class ImpactTable:
+    """Rows of one attribute or intersection. `compared_with` is None if every category is small."""
+
+    table: CategoryTable
+    rows: tuple[ImpactRow, ...]
+    compared_with: Category | None
+
+
+def compare_categories(table: CategoryTable, reference: Sequence[str] | None = None) -> ImpactTable:
+    """Compares each category with the one of the highest rate, or with that of the values of `reference`.
+
+    Raises:
+        InvalidInput: no category has the values of `reference`.
+    """
+    small = table.below(LEAST_SHARE)
+    if reference is None:
+        compared_with = highest_rate([one for one in table.categories if one not in small])
+    else:
+        compared_with = next((one for one in table.categories if one.names == tuple(reference)), None)
+        if compared_with is None:
+            names = ", ".join(one.label for one in table.categories)
+            raise InvalidInput.of("reference", f"{' × '.join(reference)} is not a category of {table.comparison.label}, which has {names}")
+    return ImpactTable(table, tuple(ImpactRow(one, compared_with, one in small) for one in table.categories), compared_with)
+
+
+def _odds_ratio(one: Category, other: Category) -> OddsRatio:
+    if not one.rejected or not other.selected:
+        empty = f"everybody of {one.label} was selected" if not one.rejected else f"nobody of {other.label} was selected"
+        return OddsRatio(None, None, None, f"{empty}, so the odds ratio has no finite value")
+    value = one.selected * other.rejected / (one.rejected * other.selected)
+    if not one.selected or not other.rejected:
+        empty = f"nobody of {one.label} was selected" if not one.selected else f"everybody of {other.label} was selected"
+        return OddsRatio(value, None, None, f"{empty}, so the odds ratio has no interval")
+    half = Z * math.sqrt(sum(1 / count for count in (one.selected, one.rejected, other.selected, other.rejected)))
+    return OddsRatio(value, value * math.exp(-half), value * math.exp(half))

@@ -1,0 +1,54 @@
+"""Impact ratios as New York City's Local Law 144 asks for them (6 RCNY 5-300 to 5-304).
+
+The impact ratio of a category is its selection rate over that of the most selected category. For a tool that scores, the rate is the
+share of the category with a score above the median of the whole sample. A category with less than 2 % of the data may be left out of the
+ratios. Its count and rate are shown all the same, and the most selected category is looked for among the included ones only: one
+person hired out of one must not make every other category fail. The rule has no limit and no test of significance.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .categories import Category, CategoryTable, highest_rate
+
+LEAST_SHARE = 0.02
+"""Share of the data below which a category may be left out of the impact ratios (6 RCNY 5-301 d)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """One category: `impact_ratio` is None if the category `is_excluded`, or if no included category was selected at all."""
+
+    category: Category
+    impact_ratio: float | None
+    is_excluded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AuditTable:
+    """Rows of one attribute or intersection, and the category that their ratios are taken to; None if all are excluded."""
+
+    table: CategoryTable
+    rows: tuple[AuditRow, ...]
+    most_selected: Category | None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSheet:
+    """Tables of the attributes and of their intersection. `unknown` counts assessed people who are missing in at least one of them."""
+
+    tables: tuple[AuditTable, ...]
+    unknown: int
+    least_share: float
+
+
+def audit_tables(tables: Sequence[CategoryTable], *, unknown: int, least_share: float = LEAST_SHARE) -> AuditSheet:
+    """Returns the impact ratios of these tables; categories below `least_share` of their table's people are left out of them."""
+    audits = []
+    for table in tables:
+        excluded = table.below(least_share)
+        best = highest_rate([one for one in table.categories if one not in excluded])
+        divisor = 0.0 if best is None else best.rate
+        rows = [AuditRow(one, one.rate / divisor if divisor and one not in excluded else None, one in excluded) for one in table.categories]
+        audits.append(AuditTable(table, tuple(rows), best))
+    return AuditSheet(tuple(audits), unknown, least_share)

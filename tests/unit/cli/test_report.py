@@ -1,0 +1,96 @@
+"""`evenhand report --from-csv`: the same figures in every format, and refusals that name the option."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from app.cli.report import command
+
+ROWS = ["sex,race,selected,score", *["Male,01,yes,5"] * 60, *["Male,NA,no,4"] * 40, *["Female,01,yes,3"] * 30, *["Female,=NA(),no,2"] * 70]
+EMPTY = ",01,yes,1"
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("logs") / "decisions.csv"
+    file.write_text("\n".join([*ROWS, EMPTY]) + "\n")
+    return file
+
+
+def run(file: Path, *options: str) -> bytes:
+    choice = () if "--score" in options else ("--prediction", "selected", "--favourable", "yes")
+    preset = () if "--preset" in options else ("--preset", "ll144")
+    arguments = ["--from-csv", str(file), "--attribute", "sex", "--attribute", "race", *preset, *choice, *options]
+    ended = CliRunner().invoke(command, arguments)
+    assert ended.exit_code == 0, ended.output
+    return ended.stdout_bytes
+
+
+def test_json_has_the_sheet_that_programs_read(file: Path) -> None:
+    sheet = json.loads(run(file, "--format", "json"))["sheets"]["ll144"]
+
+    assert set(sheet) == {"tables", "unknown"}
+    assert sheet["unknown"] == 1
+    assert [one["attribute"] for one in sheet["tables"]] == ["sex", "race", "sex × race"]
+    assert sheet["tables"][0]["rows"] == [
+        {"category": "Female", "applicants": 100, "selected": 30, "rate": 0.3, "impact_ratio": 0.5, "excluded": False},
+        {"category": "Male", "applicants": 100, "selected": 60, "rate": 0.6, "impact_ratio": 1.0, "excluded": False},
+    ]
+    # Categories are text as the file has it: neither a number nor a missing value.
+    assert [row["category"] for row in sheet["tables"][1]["rows"]] == ["01", "=NA()", "NA"]
+
+
+@pytest.mark.parametrize("preset", ["ll144", "ugesp"])
+def test_csv_has_the_figures_of_the_json(file: Path, preset: str) -> None:
+    (sheet,) = json.loads(run(file, "--preset", preset, "--format", "json"))["sheets"].values()
+    rows = list(csv.DictReader(io.StringIO(run(file, "--preset", preset, "--format", "csv").decode())))
+
+    assert rows[-1]["category"] == "unknown"
+    assert rows[-1]["applicants"] == "1"
+    written = [row for table in sheet["tables"] for row in table["rows"]]
+    for own, row in zip(rows, written, strict=False):
+        assert own["category"] == row["category"].replace("=NA()", "'=NA()" if row["category"].startswith("=") else "=NA()")
+        assert (own["impact_ratio"] or None) == (None if row["impact_ratio"] is None else str(row["impact_ratio"]))
+    assert len(rows) == len(written) + 1
+
+
+@pytest.mark.parametrize("options", [("--preset", "ll144"), ("--preset", "ugesp"), ("--score", "score")], ids=str)
+def test_html_and_pdf_show_the_tables(file: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
+    html = run(file, *options).decode()
+    for shown in ("Female", "unknown category", "not legal advice", "=NA()"):
+        assert shown in html
+    output = tmp_path / "report.pdf"
+    assert run(file, *options, "--format", "pdf", "--output", str(output)) == b""
+    assert output.read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--attribute", "age"), "--attribute"),
+        (("--favourable", "maybe"), "--favourable"),
+        (("--score", "score", "--prediction", "selected"), "--prediction"),
+        (("--least-share", "2"), "--least-share"),
+        (("--preset", "gdpr"), "--preset"),
+    ],
+    ids=str,
+)
+def test_a_wrong_option_is_named(file: Path, options: tuple[str, ...], named: str) -> None:
+    arguments = ["--from-csv", str(file), "--attribute", "sex", "--prediction", "selected", "--favourable", "yes", "--preset", "ll144"]
+    if "--favourable" in options:
+        arguments = [one for one in arguments if one not in {"--favourable", "yes"}]
+    ended = CliRunner().invoke(command, [*arguments, *options])
+    assert ended.exit_code == 2
+    assert named in ended.output
+
+
+def test_the_counted_file_is_never_overwritten(file: Path) -> None:
+    arguments = ["--from-csv", str(file), "--attribute", "sex", "--prediction", "selected", "--favourable", "yes", "--preset", "ll144"]
+    ended = CliRunner().invoke(command, [*arguments, "--output", str(file)])
+    assert ended.exit_code == 2
+    assert "--output" in ended.output
+    assert file.read_text().startswith("sex,race")

@@ -1,0 +1,1 @@
+"""Tables that rules on selection ask for."""

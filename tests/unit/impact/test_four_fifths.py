@@ -1,0 +1,92 @@
+"""The four-fifths rule: tests and odds ratios next to scipy's, and shortfalls by brute force."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import chi2_contingency, fisher_exact
+from scipy.stats.contingency import odds_ratio
+
+from app.domain.comparisons import Comparison
+from app.errors import InvalidInput
+from app.impact.categories import Category, CategoryTable
+from app.impact.four_fifths import Flag, ImpactRow, compare_categories
+
+
+def table(*counts: tuple[str, int, int]) -> CategoryTable:
+    return CategoryTable(Comparison(("sex",)), tuple(Category((name,), people, selected) for name, people, selected in counts), 0)
+
+
+def row(people: int, selected: int, others: int, others_selected: int) -> ImpactRow:
+    return ImpactRow(Category(("f",), people, selected), Category(("m",), others, others_selected), is_small=False)
+
+
+def test_figures_of_a_thousand_random_tables_are_those_of_scipy() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(1_000):
+        people, others = (int(size) for size in rng.integers(1, rng.choice([5, 60, 3_000]), 2))
+        selected, others_selected = int(rng.integers(0, people + 1)), int(rng.integers(0, others + 1))
+        one = row(people, selected, others, others_selected)
+        cells = [[selected, people - selected], [others_selected, others - others_selected]]
+
+        assert one.fisher_p == pytest.approx(min(1.0, float(fisher_exact(cells).pvalue)), rel=1e-9)
+        if 0 < selected + others_selected < people + others:
+            chi2 = chi2_contingency(cells, correction=False).statistic
+            assert one.z is not None
+            assert one.z**2 == pytest.approx(chi2, rel=1e-9, abs=1e-12)
+        else:
+            assert one.z is None
+        odds = one.odds_ratio
+        assert odds is not None
+        if all(count for pair in cells for count in pair):
+            oracle = odds_ratio(cells, kind="sample")
+            low, high = oracle.confidence_interval(0.95)
+            assert (odds.value, odds.lower, odds.upper) == pytest.approx((oracle.statistic, low, high), rel=1e-9)
+            assert odds.reason is None
+        else:
+            assert odds.lower is None
+            assert odds.upper is None
+            assert odds.reason is not None
+
+
+def test_the_shortfall_is_the_smallest_number_of_selections_that_reaches_four_fifths() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(500):
+        people, others = (int(size) for size in rng.integers(1, 60, 2))
+        selected, others_selected = int(rng.integers(0, people + 1)), int(rng.integers(0, others + 1))
+        target = Fraction(4, 5) * Fraction(others_selected, others)
+        found = next(further for further in range(people - selected + 1) if Fraction(selected + further, people) >= target)
+        assert row(people, selected, others, others_selected).shortfall_to_four_fifths == found
+
+
+def test_a_ratio_of_exactly_four_fifths_has_no_flag() -> None:
+    assert row(100, 40, 100, 50).flags == ()
+    assert row(100, 39, 100, 50).flags == (Flag.BELOW_FOUR_FIFTHS, Flag.FLIPS_WITH_TWO)
+    assert row(100, 37, 100, 50).flags == (Flag.BELOW_FOUR_FIFTHS,)
+    assert row(1000, 370, 1000, 500).flags == (Flag.BELOW_FOUR_FIFTHS, Flag.SIGNIFICANT)
+
+
+def test_few_people_are_judged_by_the_exact_test() -> None:
+    few, many = row(12, 2, 15, 9), row(200, 40, 300, 180)
+    assert few.is_exact
+    assert few.p_value == few.fisher_p
+    assert not many.is_exact
+    assert many.z is not None
+    assert many.p_value == math.erfc(abs(many.z) / math.sqrt(2))
+
+
+def test_categories_are_compared_with_the_highest_rate_of_those_that_are_not_small() -> None:
+    found = compare_categories(table(("few", 1, 1), ("men", 300, 150), ("women", 200, 80)))
+
+    assert found.compared_with is not None
+    assert found.compared_with.label == "men"
+    assert [one.ratio for one in found.rows] == [2.0, None, 0.8]
+    assert Flag.TOO_FEW in found.rows[0].flags
+
+
+def test_a_chosen_reference_that_is_not_there_is_refused() -> None:
+    counted = table(("men", 300, 150), ("women", 200, 80))
+    assert compare_categories(counted, ["women"]).compared_with == counted.categories[1]
+    with pytest.raises(InvalidInput, match="men, women"):
+        compare_categories(counted, ["other"])
