@@ -44,14 +44,11 @@ def render_csv(report: SelectionReport) -> str:
     writer = csv.DictWriter(written, names, lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        writer.writerow({name: _escape(value) for name, value in row.items()})
+        for name, value in row.items():
+            if isinstance(value, bool):
+                row[name] = "true" if value else "false"
+            # Names of categories come from the file, and a spreadsheet must not run them.
+            elif isinstance(value, str) and number_of(value) is None:
+                row[name] = harmless(value)
+        writer.writerow(row)
     return written.getvalue()
-
-
-def _escape(value: object) -> object:
-    """Escapes text of the file that a spreadsheet would run; true and false are written as JSON has them."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str) and number_of(value) is None:
-        return harmless(value)
-    return value

@@ -98,7 +98,18 @@ class ImpactRow:
     @cached_property
     def odds_ratio(self) -> OddsRatio | None:
         """Returns the odds ratio with its 95 % interval."""
-        return None if self._other is None else _odds_ratio(self.category, self._other)
+        one, other = self.category, self._other
+        if other is None:
+            return None
+        if not one.rejected or not other.selected:
+            empty = f"everybody of {one.label} was selected" if not one.rejected else f"nobody of {other.label} was selected"
+            return OddsRatio(None, None, None, f"{empty}, so the odds ratio has no finite value")
+        value = one.selected * other.rejected / (one.rejected * other.selected)
+        if not one.selected or not other.rejected:
+            empty = f"nobody of {one.label} was selected" if not one.selected else f"everybody of {other.label} was selected"
+            return OddsRatio(value, None, None, f"{empty}, so the odds ratio has no interval")
+        half = Z * math.sqrt(sum(1 / count for count in (one.selected, one.rejected, other.selected, other.rejected)))
+        return OddsRatio(value, value * math.exp(-half), value * math.exp(half))
 
     @property
     def is_exact(self) -> bool:
@@ -173,15 +184,3 @@ def compare_categories(table: CategoryTable, reference: Sequence[str] | None = N
             names = ", ".join(one.label for one in table.categories)
             raise InvalidInput.of("reference", f"{' × '.join(reference)} is not a category of {table.comparison.label}, which has {names}")
     return ImpactTable(table, tuple(ImpactRow(one, compared_with, one in small) for one in table.categories), compared_with)
-
-
-def _odds_ratio(one: Category, other: Category) -> OddsRatio:
-    if not one.rejected or not other.selected:
-        empty = f"everybody of {one.label} was selected" if not one.rejected else f"nobody of {other.label} was selected"
-        return OddsRatio(None, None, None, f"{empty}, so the odds ratio has no finite value")
-    value = one.selected * other.rejected / (one.rejected * other.selected)
-    if not one.selected or not other.rejected:
-        empty = f"nobody of {one.label} was selected" if not one.selected else f"everybody of {other.label} was selected"
-        return OddsRatio(value, None, None, f"{empty}, so the odds ratio has no interval")
-    half = Z * math.sqrt(sum(1 / count for count in (one.selected, one.rejected, other.selected, other.rejected)))
-    return OddsRatio(value, value * math.exp(-half), value * math.exp(half))

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from .categories import Category
 from .four_fifths import ImpactRow, ImpactTable
-from .local_law_144 import AuditRow, AuditSheet
+from .local_law_144 import AuditSheet
 from .presets import SheetName
 
 Row: TypeAlias = dict[str, Any]
@@ -30,8 +31,14 @@ def name_of(sheet: Sheet) -> SheetName:
 def as_json(sheet: Sheet) -> dict[str, Any]:
     """Returns the sheet as JSON: its tables, and how many people are in an unknown category."""
     if isinstance(sheet, AuditSheet):
-        audit = [{"attribute": one.table.comparison.label, "rows": [_audit_row(row) for row in one.rows]} for one in sheet.tables]
-        return {"tables": audit, "unknown": sheet.unknown}
+        audits = [
+            {
+                "attribute": one.table.comparison.label,
+                "rows": [_counts(row.category) | {"impact_ratio": row.impact_ratio, "excluded": row.is_excluded} for row in one.rows],
+            }
+            for one in sheet.tables
+        ]
+        return {"tables": audits, "unknown": sheet.unknown}
     tables = [
         {
             "attribute": one.table.comparison.label,
@@ -52,25 +59,13 @@ def as_rows(sheet: Sheet) -> Iterator[Row]:
     yield {"sheet": name_of(sheet).value, "attribute": "", "category": "unknown", "applicants": sheet.unknown}
 
 
-def _audit_row(row: AuditRow) -> Row:
-    one = row.category
-    return {
-        "category": one.label,
-        "applicants": one.applicants,
-        "selected": one.selected,
-        "rate": one.rate,
-        "impact_ratio": row.impact_ratio,
-        "excluded": row.is_excluded,
-    }
+def _counts(one: Category) -> Row:
+    return {"category": one.label, "applicants": one.applicants, "selected": one.selected, "rate": one.rate}
 
 
 def _impact_row(row: ImpactRow) -> Row:
-    one, odds = row.category, row.odds_ratio
-    return {
-        "category": one.label,
-        "applicants": one.applicants,
-        "selected": one.selected,
-        "rate": one.rate,
+    odds = row.odds_ratio
+    return _counts(row.category) | {
         "impact_ratio": row.ratio,
         "impact_ratio_low": None if row.interval is None else row.interval.lower,
         "impact_ratio_high": None if row.interval is None else row.interval.upper,

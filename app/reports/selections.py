@@ -4,7 +4,7 @@ from datetime import datetime
 
 from .. import VERSION
 from ..frames.selection_report import SelectionReport
-from ..impact.four_fifths import FOUR_FIFTHS, Flag, ImpactRow, ImpactTable
+from ..impact.four_fifths import FOUR_FIFTHS, Flag, ImpactTable
 from ..impact.local_law_144 import AuditSheet, AuditTable
 from ..impact.presets import NOTICE
 from .document import Block, Bullets, Document, Made, Paragraph, Section, Table
@@ -20,7 +20,17 @@ FLAGS = {
 
 def selection_document(report: SelectionReport, file: str, *, made_at: datetime) -> Document:
     """Returns the report as a document. `file` is the name of the file that was counted."""
-    sections = [Section("What was counted", _describe(report, file))]
+    selection, attributes = report.selection, " or ".join(report.attributes)
+    answer = "decision" if report.score is None else "score"
+    basis = "a favourable decision counts as selected"
+    if report.score is not None:
+        basis = f"everybody with a score above {selection.median:,.10g}, the median of all scores, counts as selected; a tie does not"
+    lines = (
+        f"File: {file}. People with a {answer}: {selection.assessed:,}; {basis}.",
+        f"People without a {answer}, who are in no table: {selection.not_assessed:,}.",
+        f"People with an unknown category, an empty {attributes}: {selection.unknown:,}. A table leaves out those whose value it needs.",
+    )
+    sections = [Section("What was counted", (Bullets(lines), Paragraph(NOTICE, is_caution=True)))]
     for sheet in report.sheets:
         if isinstance(sheet, AuditSheet):
             tables = tuple(_audit_table(one, sheet.least_share, is_score=report.score is not None) for one in sheet.tables)
@@ -35,21 +45,6 @@ def selection_document(report: SelectionReport, file: str, *, made_at: datetime)
         made=Made(at=made_at, by=f"evenhand {VERSION}"),
         sections=tuple(sections),
     )
-
-
-def _describe(report: SelectionReport, file: str) -> tuple[Block, ...]:
-    selection = report.selection
-    basis = "a favourable decision counts as selected"
-    if report.score is not None:
-        basis = f"everybody with a score above {selection.median:,.10g}, the median of all scores, counts as selected; a tie does not"
-    answer = "decision" if report.score is None else "score"
-    attributes = " or ".join(report.attributes)
-    lines = [
-        f"File: {file}. People with a {answer}: {selection.assessed:,}; {basis}.",
-        f"People without a {answer}, who are in no table: {selection.not_assessed:,}.",
-        f"People with an unknown category, an empty {attributes}: {selection.unknown:,}. A table leaves out those whose value it needs.",
-    ]
-    return (Bullets(tuple(lines)), Paragraph(NOTICE, is_caution=True))
 
 
 def _audit_table(audit: AuditTable, least_share: float, *, is_score: bool) -> Table:
@@ -95,19 +90,18 @@ def _impact_tables(impact: ImpactTable) -> tuple[Block, ...]:
         f" else by two standard deviations. People with an unknown category, who are not in this table: {impact.table.unknown:,}."
     )
     columns = (label, "People", "Selected", "Rate", "Ratio", "95 % interval", "Remarks")
-    tests = tuple(_test_row(row) for row in impact.rows if row.category != impact.compared_with)
+    tests = tuple(
+        (
+            row.category.label,
+            number(row.z),
+            ABSENT if row.fisher_p is None else f"{row.fisher_p:.4g}",
+            ABSENT if row.odds_ratio is None else number(row.odds_ratio.value),
+            ABSENT if row.odds_ratio is None or row.odds_ratio.lower is None else interval(row.odds_ratio.lower, row.odds_ratio.upper),
+            ABSENT if row.shortfall_to_four_fifths is None else f"{row.shortfall_to_four_fifths:,}",
+            number(row.shortfall_to_parity),
+        )
+        for row in impact.rows
+        if row.category != impact.compared_with
+    )
     heads = (label, "z", "Fisher p", "Odds ratio", "95 % interval", "Short of 0.8", "Short of equal rates")
     return (Table(f"By {label}", columns, rates, note, is_last_wide=True), Table(f"Tests by {label}", heads, tests))
-
-
-def _test_row(row: ImpactRow) -> tuple[str, ...]:
-    odds, short = row.odds_ratio, row.shortfall_to_four_fifths
-    return (
-        row.category.label,
-        number(row.z),
-        ABSENT if row.fisher_p is None else f"{row.fisher_p:.4g}",
-        ABSENT if odds is None else number(odds.value),
-        ABSENT if odds is None or odds.lower is None else interval(odds.lower, odds.upper),
-        ABSENT if short is None else f"{short:,}",
-        number(row.shortfall_to_parity),
-    )
