@@ -1,7 +1,7 @@
 """Reads for analysis: a query in, an Arrow table out, without an ORM object or a Python row in between."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -39,19 +39,14 @@ class ArrowReader:
 
 @contextmanager
 def arrow_reader(database: Database) -> Iterator[ArrowReader]:
-    """Yields a reader on a connection of its own, closed at the end.
+    """Yields a reader on a connection that nobody else uses until the end.
 
     Raises:
         Unavailable: the database does not answer.
     """
-    try:
-        connection = database.open_arrow_connection()
-    except AdbcError as error:
-        raise Unavailable("The database does not answer; try again in a moment.") from error
-    with connection:
-        reader = ArrowReader(connection)
-        with connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            cursor.execute("SET LOCAL jit = off")
-            cursor.execute("SET LOCAL TimeZone = 'UTC'")
-        yield reader
+    with ExitStack() as stack:
+        try:
+            connection = stack.enter_context(database.arrow.transaction())
+        except AdbcError as error:
+            raise Unavailable("The database does not answer; try again in a moment.") from error
+        yield ArrowReader(connection)

@@ -1,6 +1,5 @@
 """Connections to Postgres: one way to spell its address, one way to open a session."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -12,9 +11,9 @@ from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.orm import Session, sessionmaker
 
 from ...errors import SetupError, Unavailable
+from .arrow_pool import ArrowPool
 
 if TYPE_CHECKING:
-    from adbc_driver_postgresql import dbapi
     from sqlalchemy.engine.interfaces import DBAPIConnection
 
 SESSION_OPTIONS = "-c timezone=UTC -c jit=off -c idle_in_transaction_session_timeout=60s"
@@ -79,8 +78,7 @@ class Database:
         self._is_closed = False
         event.listen(self.engine, "checkin", self._close_late)
         self._sessions = sessionmaker(self.engine, expire_on_commit=False)
-        self._arrow: dbapi.Connection | None = None
-        self._arrow_lock = threading.Lock()
+        self.arrow = ArrowPool(self.url)
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
@@ -134,31 +132,11 @@ class Database:
             "Look whether Postgres runs there, and at the host, port, user, password and name in DATABASE_URL."
         )
 
-    def open_arrow_connection(self) -> "dbapi.Connection":
-        """Returns a new connection of ADBC, in a transaction; close it.
-
-        ADBC reads the catalogue of types before its first connection, which takes ten times as long as to connect. Clones of that
-        connection share what it read.
-
-        Raises:
-            adbc_driver_manager.Error: Postgres does not answer.
-        """
-        from adbc_driver_postgresql import dbapi  # noqa: PLC0415 - 0.4 s with pyarrow, and few processes read tables
-
-        with self._arrow_lock:
-            if self._arrow is None:
-                # It stays open, so it must never be in a transaction.
-                self._arrow = dbapi.connect(self.url, autocommit=True)
-            return self._arrow.adbc_clone()
-
     def close(self) -> None:
         """Closes every connection: those that a thread still uses, as soon as it gives them back."""
         self._is_closed = True
         self.engine.dispose()
-        with self._arrow_lock:
-            if self._arrow is not None:
-                self._arrow.close()
-                self._arrow = None
+        self.arrow.close()
 
     def _close_late(self, connection: "DBAPIConnection | None", _: object) -> None:
         # Disposing closes what is in the pool. What comes back later would stay open until it happens to be collected.

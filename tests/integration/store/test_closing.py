@@ -34,3 +34,46 @@ def test_connections_of_both_kinds_end_and_a_database_can_be_used_again(database
             database.close()
 
         wait_until(lambda: watching.execute(CONNECTIONS).fetchall() == before, "its connections end")
+
+
+def test_readers_share_a_connection_and_one_that_ended_is_replaced(database_url: str) -> None:
+    database = Database(database_url)
+
+    def pid() -> int:
+        with arrow_reader(database) as reader:
+            found: int = reader.table("SELECT pg_backend_pid() AS pid").to_pylist()[0]["pid"]
+        return found
+
+    first = pid()
+    assert pid() == first
+    with psycopg.connect(libpq(database_url), autocommit=True) as killing:
+        idle = "SELECT state FROM pg_stat_activity WHERE pid = %s"
+        assert killing.execute(idle, (first,)).fetchall() == [("idle",)]
+        killing.execute("SELECT pg_terminate_backend(%s, 10000)", (first,))
+    assert pid() != first
+    database.close()
+
+
+def test_readers_at_the_same_time_have_connections_of_their_own_and_each_sees_one_moment(database_url: str) -> None:
+    database = Database(database_url)
+    moment = "SELECT now() AS at, pg_backend_pid() AS pid"
+    with arrow_reader(database) as one, arrow_reader(database) as other:
+        first, again, second = (reader.table(moment).to_pylist()[0] for reader in (one, one, other))
+    with arrow_reader(database) as later:
+        third = later.table(moment).to_pylist()[0]
+
+    assert first == again
+    assert second["pid"] != first["pid"]
+    assert third["at"] > second["at"]
+    database.close()
+
+
+def test_a_reader_that_is_in_use_while_its_database_closes_ends_with_its_block(database_url: str) -> None:
+    with psycopg.connect(libpq(database_url), autocommit=True) as watching:
+        before = watching.execute(CONNECTIONS).fetchall()
+        database = Database(database_url)
+        with arrow_reader(database) as reader:
+            database.close()
+            assert reader.table("SELECT 1 AS one").to_pylist() == [{"one": 1}]
+
+        wait_until(lambda: watching.execute(CONNECTIONS).fetchall() == before, "its connections end")

@@ -1,0 +1,95 @@
+"""Connections of ADBC that are used again: opening one takes Postgres as long as reading an hour of records."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from adbc_driver_manager import Error as AdbcError
+
+if TYPE_CHECKING:
+    from adbc_driver_postgresql import dbapi
+
+BEGINNING = ("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY", "SET LOCAL jit = off", "SET LOCAL TimeZone = 'UTC'")
+"""First statements of each transaction: all its queries see the same moment of the database."""
+
+MAX_IDLE = 2
+"""Max connections that are kept open while nobody uses them."""
+
+
+class ArrowPool:
+    """Connections of one process to one database. Safe to share between threads; after `close()` it opens new ones."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._root: dbapi.Connection | None = None
+        self._idle: list[dbapi.Connection] = []
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def transaction(self) -> Iterator["dbapi.Connection"]:
+        """Yields a connection in a transaction that has just begun, and ends it without a commit.
+
+        Raises:
+            adbc_driver_manager.Error: Postgres does not answer.
+        """
+        root, connection = self._begin()
+        try:
+            yield connection
+        finally:
+            if not self._give_back(root, connection):
+                connection.close()
+
+    def close(self) -> None:
+        """Closes every connection: those that a thread still uses, as soon as it gives them back."""
+        with self._lock:
+            closing = [*self._idle, *([] if self._root is None else [self._root])]
+            self._idle, self._root = [], None
+        for connection in closing:
+            connection.close()
+
+    def _begin(self) -> tuple["dbapi.Connection", "dbapi.Connection"]:
+        """Returns the connection that all are clones of, and one of these, in a transaction."""
+        while True:
+            with self._lock:
+                root, idle = self._open_root(), self._idle.pop() if self._idle else None
+                connection = root.adbc_clone() if idle is None else idle
+            try:
+                connection.adbc_connection.set_autocommit(False)
+                with connection.cursor() as cursor:
+                    for statement in BEGINNING:
+                        cursor.execute(statement)
+            except AdbcError:
+                connection.close()
+                if idle is None:
+                    raise
+                # It ended while nobody used it, as when Postgres is started again.
+            else:
+                return root, connection
+
+    def _open_root(self) -> "dbapi.Connection":
+        """Returns the first connection.
+
+        ADBC reads the catalogue of types before it, which takes ten times as long as to connect. Clones of that connection share what it
+        read.
+        """
+        from adbc_driver_postgresql import dbapi  # noqa: PLC0415 - 0.4 s with pyarrow, and few processes read tables
+
+        if self._root is None:
+            # It stays open, so it must never be in a transaction.
+            self._root = dbapi.connect(self._url, autocommit=True)
+        return self._root
+
+    def _give_back(self, root: "dbapi.Connection", connection: "dbapi.Connection") -> bool:
+        """Keeps a connection for the next one that needs it; returns False if it cannot be used again, or there are enough."""
+        try:
+            connection.rollback()
+            # An idle one must not be in a transaction.
+            connection.adbc_connection.set_autocommit(True)
+        except AdbcError:
+            return False
+        with self._lock:
+            is_kept = root is self._root and len(self._idle) < MAX_IDLE
+            if is_kept:
+                self._idle.append(connection)
+        return is_kept
