@@ -25,7 +25,7 @@ SMALLEST_STEP = 1e-9
 """Newton's step of a logit after which a search ends: the error that remains is of the order of its square."""
 
 
-_Places: TypeAlias = npt.NDArray[np.intp]
+_Places: TypeAlias = npt.NDArray[np.bool_]
 
 
 class Past(NamedTuple):
@@ -111,12 +111,8 @@ def project(null: Null | Lines, a: FloatArray, b: FloatArray, n_a: FloatArray, n
         Rate(np.where(low > 0, 0.0, -slack), np.where(high < 1, 0.0, 1 - slope + slack)),
         Rate(low, 1 - high),
     )
-
-    shape = np.broadcast_shapes(a.shape, n_a.shape, slack.shape)
-    line = _Line(*(np.broadcast_to(part, shape).ravel() for part in (slope, low, high, *edges[0], *edges[1])))
-    bets = _Bets(*(np.broadcast_to(part, shape).ravel() for part in (a, b, n_a, n_b)))
-    first, second = (Rate(at.rate.reshape(shape), at.rest.reshape(shape)) for at in line.place(_find_logits(line, bets)))
-    return first, second
+    line = _Line(slope, slack, low, high, *edges[0], *edges[1])
+    return line.place(_find_logits(line, _Bets(a, b, n_a, n_b)))
 
 
 class _Line(NamedTuple):
@@ -126,6 +122,7 @@ class _Line(NamedTuple):
     """
 
     slope: FloatArray
+    slack: FloatArray
     low: FloatArray
     high: FloatArray
     a: FloatArray
@@ -141,7 +138,7 @@ class _Line(NamedTuple):
         return Rate(self.a + self.slope * up, self.rest_a + self.slope * down), Rate(self.b + up, self.rest_b + down)
 
     def take(self, chosen: _Places) -> "_Line":
-        return _Line(*(part[chosen] for part in self))
+        return _Line(*(np.broadcast_to(part, chosen.shape)[chosen] for part in self))
 
 
 class _Bets(NamedTuple):
@@ -153,46 +150,50 @@ class _Bets(NamedTuple):
     n_b: FloatArray
 
     def take(self, chosen: _Places) -> "_Bets":
-        return _Bets(*(part[chosen] for part in self))
+        return _Bets(*(np.broadcast_to(part, chosen.shape)[chosen] for part in self))
 
 
 def _find_logits(line: _Line, bets: _Bets) -> FloatArray:
     """Returns the logits where the derivative along the line is zero; NaN where a rate is.
 
     The derivative increases, so each step keeps the zero between two logits. Newton's step is taken where it stays between them, else their
-    middle.
+    middle. Nearly all searches end with the first step.
     """
-    found = np.full(bets.a.shape, np.nan)
-    chosen = np.flatnonzero(~np.isnan(bets.a + bets.b))
-    line, bets = line.take(chosen), bets.take(chosen)
-    logit = _guess_logits(line, bets)
-    bottom, top = np.full(len(chosen), -LARGEST_LOGIT), np.full(len(chosen), LARGEST_LOGIT)
+    logit = np.array(np.broadcast_to(_guess_logits(line, bets), np.broadcast_shapes(*(part.shape for part in (*line, *bets)))))
+    found, places = logit, np.arange(logit.size)
+    bottom, top = np.full(logit.shape, -LARGEST_LOGIT), np.full(logit.shape, LARGEST_LOGIT)
     for _ in range(MOST_STEPS):
         value, slope = _derive(line, bets, *line.place(logit))
         bottom, top = np.where(value > 0, bottom, logit), np.where(value > 0, logit, top)
-        step = np.divide(value, slope, out=np.full(len(chosen), np.inf), where=slope > 0)
+        step = np.divide(value, slope, out=np.full(logit.shape, np.inf), where=slope > 0)
         newton = logit - step
         # Close to the zero the sign of the derivative is rounding, and must not send the search away.
         is_found = np.abs(step) <= SMALLEST_STEP
         logit = np.where(is_found | ((newton > bottom) & (newton < top)), newton, (bottom + top) / 2)
-        found[chosen] = logit
-        going = np.flatnonzero(~is_found & (top > bottom))
-        if not len(going):
+        found.flat[places] = logit.ravel()
+        going = np.asarray(~is_found & (top > bottom))
+        if not going.any():
             break
-        if len(going) < len(chosen):
-            chosen, line, bets = chosen[going], line.take(going), bets.take(going)
-            bottom, top, logit = bottom[going], top[going], logit[going]
+        places, line, bets = places[going.ravel()], line.take(going), bets.take(going)
+        bottom, top, logit = bottom[going], top[going], logit[going]
     return found
 
 
 def _guess_logits(line: _Line, bets: _Bets) -> FloatArray:
-    """Returns logits near the zero: where the weighted squares of the two differences are smallest."""
-    # Observed rates may be exactly 0 or 1.
-    weight_a = bets.n_a / np.maximum(bets.a * (1 - bets.a), SMALLEST_RATE)
-    weight_b = bets.n_b / np.maximum(bets.b * (1 - bets.b), SMALLEST_RATE)
-    offset = line.a - line.slope * line.low
-    best = (line.slope * weight_a * (bets.a - offset) + weight_b * bets.b) / (line.slope**2 * weight_a + weight_b)
-    share = np.clip((best - line.low) / (line.high - line.low), SMALLEST_RATE, 1 - SMALLEST_RATE)
+    """Returns logits close to the zero, NaN where a rate is: times all denominators, the derivative is a cubic of b.
+
+    It has three real roots, of which that between the ends is the middle one. Near the ends the root has few digits.
+    """
+    slope, slack = line.slope, line.slack
+    share_a, share_b = bets.n_a / (bets.n_a + bets.n_b), bets.n_b / (bets.n_a + bets.n_b)
+    # b³ - 3 · square · b² + linear · b - constant
+    square = (share_a * (1 + (bets.a + slack) / slope) + share_b * ((1 + 2 * slack) / slope + bets.b)) / 3
+    linear = (share_a * slope * (bets.a + slack) + share_b * (slack * (1 + slack) + bets.b * (slope * (1 + 2 * slack)))) / slope**2
+    constant = share_b * bets.b * (slack * (1 + slack) / slope**2)
+    width = square**2 - linear / 3
+    turn = (square * (square**2 - linear / 2) + constant / 2) / width**1.5
+    root = square + 2 * np.sqrt(width) * np.cos((np.arccos(np.clip(turn, -1, 1)) + 4 * np.pi) / 3)
+    share = np.clip((root - line.low) / (line.high - line.low), SMALLEST_RATE, 1 - SMALLEST_RATE)
     return np.asarray(np.log(share / (1 - share)))
 
 

@@ -49,12 +49,18 @@ class RunningInterval:
 
 def add_hours(intervals: Sequence[RunningInterval], hours: Sequence[Hours]) -> None:
     """Adds the next hours of its chapter to each of several intervals of one scale, all of them weighed together."""
-    weighed = _weigh([one.counts for one in intervals], hours, intervals[0].scale) if intervals else []
-    for interval, some, (below, above) in zip(intervals, hours, weighed, strict=True):
+    counts = [np.column_stack(_parts(one)) for one in hours]
+    weighed = _weigh([one.counts for one in intervals], counts, hours, intervals[0].scale) if intervals else []
+    for interval, own, (below, above) in zip(intervals, counts, weighed, strict=True):
         # One hour after the other, as in `follow_interval`: the same sums to the last digit.
-        interval.below = np.cumsum(np.vstack([interval.below, below]), axis=0)[-1]
-        interval.above = np.cumsum(np.vstack([interval.above, above]), axis=0)[-1]
-        interval.counts = interval.counts + [part.sum() for part in _parts(some)]
+        interval.below = _add_rows(interval.below, below)
+        interval.above = _add_rows(interval.above, above)
+        interval.counts = _add_rows(interval.counts, own)
+
+
+def _add_rows(start: FloatArray, rows: FloatArray) -> FloatArray:
+    """Returns `start` [G] plus each of the rows [H, G], in their order."""
+    return start + rows[0] if len(rows) == 1 else np.asarray(np.add.reduce(np.vstack([start, rows]), axis=0))
 
 
 def follow_interval(hours: Hours, scale: Scale) -> tuple[FloatArray, FloatArray]:
@@ -63,7 +69,7 @@ def follow_interval(hours: Hours, scale: Scale) -> tuple[FloatArray, FloatArray]
     With 95 % probability it contains the figure after every hour at once, if the figure does not change. If it changes, the lower end is
     at most the highest and the upper end at least the lowest hourly figure, and a lower end above the upper one says that it changed.
     """
-    ((below, above),) = _weigh([np.zeros(4)], [hours], scale)
+    ((below, above),) = _weigh([np.zeros(4)], [np.column_stack(_parts(hours))], [hours], scale)
     return _find_ends(np.cumsum(below, axis=0), np.cumsum(above, axis=0), scale)
 
 
@@ -81,18 +87,20 @@ def _find_ends(below: FloatArray, above: FloatArray, scale: Scale) -> tuple[Floa
     return find_crossings(below, above, GRIDS[scale])
 
 
-def _weigh(before: Sequence[FloatArray], series: Sequence[Hours], scale: Scale) -> list[tuple[FloatArray, FloatArray]]:
+def _weigh(
+    before: Sequence[FloatArray], counts: Sequence[FloatArray], series: Sequence[Hours], scale: Scale
+) -> list[tuple[FloatArray, FloatArray]]:
     """Returns for each series each hour's evidence [H, G] that the figure is below, and above, each value of the grid.
 
-    `before` are the counts [4] of the hours before each series.
+    `counts` [H, 4] are those of each series, `before` [4] those of the hours before it.
     """
     grid, sizes = GRIDS[scale], [len(hours) for hours in series]
     together = join_hours(series)
     # The sum over the earlier hours alone, so that the rates are chosen before the hour.
     earlier = np.concatenate(
         [
-            np.column_stack([start + np.cumsum(part) - part for start, part in zip(counts, _parts(hours), strict=True)])
-            for counts, hours in zip(before, series, strict=True)
+            start[None] if len(own) == 1 else np.add.accumulate(np.vstack([start, own[:-1]]), axis=0)
+            for start, own in zip(before, counts, strict=True)
         ]
     )
     monitored, reference = (earlier[:, 0] + 0.5) / (earlier[:, 1] + 1), (earlier[:, 2] + 0.5) / (earlier[:, 3] + 1)

@@ -3,8 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import exp, isnan, log1p
 
 HOURS_OF_A_YEAR = 8760.0
+
+ROUNDING = 1e-9
+"""More than the rounding of a logarithm of a mean."""
 
 
 @dataclass(slots=True)
@@ -30,10 +34,12 @@ class Detector:
 
     def add(self, log_e_values: Sequence[float]) -> None:
         """Adds an hour: ln E of each alternative, NaN where it is skipped."""
+        sums, bests = self.sums, self.bests
         for number, log_e in enumerate(log_e_values):
-            if not math.isnan(log_e):  # a skipped hour changes nothing, not even by the 1 that each hour adds to the sum
-                self.sums[number] = log_e + _log_1_plus(self.sums[number])
-                self.bests[number] = log_e + max(0.0, self.bests[number])
+            if not isnan(log_e):  # a skipped hour changes nothing, not even by the 1 that each hour adds to the sum
+                total, best = sums[number], bests[number]
+                sums[number] = log_e + (total + log1p(exp(-total)) if total > 0 else log1p(exp(total)))
+                bests[number] = log_e + (best if best > 0 else 0.0)
 
     @property
     def log_sum(self) -> float:
@@ -60,8 +66,11 @@ class Detector:
 
 def mean_reaches(logs: Sequence[float], level: float) -> bool:
     """Returns whether `log_mean` of the numbers is at least `level`."""
-    # A mean is at most the largest number, and most hours end here: a comparison costs a tenth of the logarithms.
-    return max(logs, default=-math.inf) >= level and log_mean(logs) >= level
+    largest = max(logs) if logs else -math.inf
+    # A mean lies between the largest number and its share of the sum, and most hours end here: to compare costs a tenth of the logarithms.
+    if not largest >= level:
+        return False
+    return largest >= level + math.log(len(logs)) + ROUNDING or log_mean(logs) >= level
 
 
 def log_mean(logs: Sequence[float]) -> float:
@@ -70,7 +79,3 @@ def log_mean(logs: Sequence[float]) -> float:
     if largest == -math.inf:
         return -math.inf
     return largest + math.log(math.fsum(math.exp(log - largest) for log in logs) / len(logs))
-
-
-def _log_1_plus(log: float) -> float:
-    return log + math.log1p(math.exp(-log)) if log > 0 else math.log1p(math.exp(log))

@@ -6,7 +6,7 @@ A chapter begins with the first hour, after each alarm, and after each end of an
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from .hours import FloatArray, Hours
 from .nulls import Limit
 from .onset import Onset, find_onset
 from .proofs import FairnessProof
+
+_LOG_YEAR = math.log(HOURS_OF_A_YEAR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,7 @@ FindOnset: TypeAlias = Callable[[int, int, bool], Onset]
 """Finds the onset between two hours, the second one excluded; the flag says whether the figure left its limits or came back."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WeighedHour:
+class WeighedHour(NamedTuple):
     """One hour as a follower reads it: its number, its calendar month, ln E of each alternative against either claim, and ln A.
 
     Months are counted without gaps: the next one is 1 more. NaN is a skipped hour. `is_closed` says that a person closed the alarm between
@@ -135,7 +136,7 @@ class Follower:
         opened = self.open_episode
         if opened is not None:
             self.returning.add(weighed.fair)
-            if self.returning.alarms(math.log(HOURS_OF_A_YEAR)):
+            if self.returning.alarms(_LOG_YEAR):
                 back = find(opened.since.hour, hour + 1, False)
                 self.episodes[-1] = Episode(opened.alarm, opened.since, opened.log_evidence, hour, back)
                 self.chapter = hour + 1

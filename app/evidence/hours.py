@@ -1,7 +1,7 @@
 """Counts of the two groups of a comparison, hour by hour."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +11,18 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
-    """One group, hour by hour: its `records` [H], and how many of them are `favourable` [H]. Both may be sums of weights up to 1."""
+    """One group, hour by hour: its `records` [H], and how many of them are `favourable` [H]. Both may be sums of weights up to 1.
+
+    Parts of sides that were checked `are_checked`, too: to check the arrays of a single hour takes longer than to use them.
+    """
 
     favourable: FloatArray
     records: FloatArray
+    are_checked: InitVar[bool] = False
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, are_checked: bool) -> None:
+        if are_checked:
+            return
         if self.favourable.shape != self.records.shape or self.records.ndim != 1:
             raise ValueError(f"favourable {self.favourable.shape} and records {self.records.shape} must be two rows of equal length")
         if not (np.all(self.favourable >= 0) and np.all(self.favourable <= self.records) and np.all(np.isfinite(self.records))):
@@ -42,14 +48,16 @@ class Hours:
 
     def between(self, start: int, end: int) -> "Hours":
         """Returns the hours from `start` up to, not including, `end`."""
-        return Hours(*(Side(side.favourable[start:end], side.records[start:end]) for side in (self.monitored, self.reference)))
+        return Hours(
+            *(Side(side.favourable[start:end], side.records[start:end], are_checked=True) for side in (self.monitored, self.reference))
+        )
 
 
 def join_hours(several: Sequence[Hours]) -> Hours:
     """Returns the hours of all series, one after the other."""
 
     def join(sides: list[Side]) -> Side:
-        return Side(np.concatenate([side.favourable for side in sides]), np.concatenate([side.records for side in sides]))
+        return Side(np.concatenate([side.favourable for side in sides]), np.concatenate([side.records for side in sides]), are_checked=True)
 
     return Hours(join([hours.monitored for hours in several]), join([hours.reference for hours in several]))
 

@@ -3,11 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import isnan
 
 from .detector import log_mean, mean_reaches
 
 SHOWN_FAIR = 20.0
 """Min evidence (a factor, not a logarithm) against unfairness for a comparison to be shown fair."""
+
+_LOG_SHOWN_FAIR = math.log(SHOWN_FAIR)
 
 
 @dataclass(slots=True)
@@ -56,8 +59,6 @@ class FairnessProof:
         if self.shown is not None and (is_doubted or month > self.shown[1] + 1):
             self.shown = None
         self.start = hour if self.start is None else self.start
-        self.products = [
-            product + (0.0 if math.isnan(log_e) else log_e) for product, log_e in zip(self.products, log_e_values, strict=True)
-        ]
-        if mean_reaches(self.products, math.log(SHOWN_FAIR)) and not is_doubted:
+        self.products = [product + (0.0 if isnan(log_e) else log_e) for product, log_e in zip(self.products, log_e_values, strict=True)]
+        if mean_reaches(self.products, _LOG_SHOWN_FAIR) and not is_doubted:
             self.shown = (self.start if self.shown is None else self.shown[0], month)

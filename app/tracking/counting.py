@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -25,6 +26,7 @@ from ..store.evidence.eras import Era, FollowedDeployment
 from ..store.evidence.hours import Cells, CountedHour, CountedPlace
 from ..store.evidence.records import labels_between, records_between
 from ..store.records.window import VALUE_PREFIX, WindowQuery
+from .figures import WatchedMetric, watched_metrics
 from .people import ChoosesRecords
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -32,13 +34,18 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 _Fetch: TypeAlias = Callable[[WindowQuery], pa.Table]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FollowedEra:
     """One deployment and its monitor in one era."""
 
     deployment: FollowedDeployment
     monitor: Monitor
     era: Era
+
+    @cached_property
+    def metrics(self) -> Sequence[WatchedMetric]:
+        """The metrics that evidence is collected on."""
+        return tuple(watched_metrics(self.monitor))
 
     @property
     def horizon(self) -> timedelta:

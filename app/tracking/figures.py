@@ -76,13 +76,14 @@ class WatchedMetric:
 
 def watched_metrics(monitor: Monitor) -> Iterator[WatchedMetric]:
     """Yields the metrics that the monitor measures, has a limit for, and that evidence can be collected on."""
+    picked = {data: {metric.key for metric in picked_on(monitor, data)} for data in DataSet}
     for comparison in comparisons_of(monitor):
         members = comparison.members(monitor)
         for definition in DEFINITIONS:
             # Copies are made of one attribute at a time.
             if definition.is_paired and comparison.is_together:
                 continue
-            if not any(metric.key == definition.metric for metric in picked_on(monitor, definition.data)):
+            if definition.metric not in picked[definition.data]:
                 continue
             limits = tuple(_list_limits(definition, strictest_limits(members, definition.metric)))
             if limits:

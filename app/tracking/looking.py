@@ -104,7 +104,7 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
             found += _list_absent(watched, reason, monitor.evidence.false_alarm_hours)
             continue
         followed = FollowedEra(deployment, monitor, era)
-        found += _look_at(session, followed, watched, own, Budget.of(figures, monitor))
+        found += _look_at(session, followed, watched, own, Budget.of(figures, followed))
     return DeploymentEvidence(era=era, monitor=monitor, model_revision=deployment.model_revision, comparisons=found)
 
 

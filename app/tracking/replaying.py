@@ -20,7 +20,6 @@ from ..store.evidence.eras import find_era, followed_deployment
 from ..store.evidence.figures import get_figure, known_figures
 from .closing import select_closed
 from .counting import FollowedEra
-from .figures import watched_metrics
 from .series import number_hour, start_of
 from .settling import Budget, lag_of, load_series
 from .states import Clock, Course, FigureState, weigh_hours
@@ -70,8 +69,8 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
     if monitor is None or era is None or era.no != era_no:
         raise NotFound("comparison", figure_id)
     followed = FollowedEra(deployment, monitor, era)
-    watched = next(one for one in watched_metrics(monitor) if (one.place, one.definition.metric) == (figure.key.place, figure.key.metric))
-    budget, lag = Budget.of(known_figures(session, era.no), monitor), lag_of(watched.definition.data, followed.monitor)
+    watched = next(one for one in followed.metrics if (one.place, one.definition.metric) == (figure.key.place, figure.key.metric))
+    budget, lag = Budget.of(known_figures(session, era.no), followed), lag_of(watched.definition.data, followed.monitor)
     span = Span(start=figure.first_hour - UNSTEADINESS_HOURS * HOUR, end=figure.until)
     (series,) = load_series(session, era.no, watched, span, [figure.key.group])
     start, end = number_hour(figure.first_hour), number_hour(figure.until)

@@ -86,17 +86,15 @@ def read_series(definition: Definition, counted: Mapping[datetime, Cells], span:
                 if label in places:
                     kinds[places[label]][number_hour(hour) - first] = [(one[0], one[1], one[2]) for one in own]
         return [PairSeries(first, each) for each in kinds]
-    # The last place is that of all reference groups together.
-    sums = np.zeros((2, len(groups) + 1, size))
-    for hour, cells in counted.items():
-        at = number_hour(hour) - first
-        for label, role, *counts in cells:
-            place = len(groups) if role == "reference" else places.get(label)
-            if place is not None:
-                sums[0, place, at] += counts[definition.part]
-                sums[1, place, at] += counts[definition.whole]
-    reference = Side(sums[0, -1], sums[1, -1])
-    return [RateSeries(first, Hours(Side(sums[0, place], sums[1, place]), reference)) for place in range(len(groups))]
+    every = [cell for cells in counted.values() for cell in cells]
+    # The last place but one is that of all reference groups together, the last one that of all others.
+    at_groups = [len(groups) if cell[1] == "reference" else places.get(cell[0], len(groups) + 1) for cell in every]
+    at_hours = np.repeat([number_hour(hour) - first for hour in counted], [len(cells) for cells in counted.values()])
+    at = np.array(at_groups, np.intp) * size + np.asarray(at_hours, np.intp)
+    parts = ([cell[2 + position] for cell in every] for position in (definition.part, definition.whole))
+    sums = [np.bincount(at, part, (len(groups) + 2) * size).reshape(-1, size)[:-1] for part in parts]
+    *monitored, reference = [Side(favourable, records) for favourable, records in zip(*sums, strict=True)]
+    return [RateSeries(first, Hours(one, reference)) for one in monitored]
 
 
 def weigh_series(several: Sequence[Series], limit: Limit, start: int, end: int) -> list[tuple[FloatArray, FloatArray]]:

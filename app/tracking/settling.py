@@ -31,7 +31,7 @@ from ..store.evidence.figures import (
 from ..store.evidence.hours import Cells, CountedHour, CountedPlace, first_hour_of, hours_between, hours_of_places, last_hour
 from .closing import select_closed
 from .counting import FollowedEra
-from .figures import WatchedMetric, count_directions, watched_metrics
+from .figures import WatchedMetric, count_directions
 from .series import Series, number_hour, read_series, start_of
 from .states import MOST_TOGETHER, Clock, Course, FigureState, advance
 
@@ -50,7 +50,7 @@ def settle_figures(session: Session, followed: FollowedEra, data: DataSet, span:
     stored, lag = known_figures(session, followed.era.no), lag_of(data, followed.monitor)
     seen = _Seen.of(counted)
     known = {one.key for one in stored}
-    metrics = [one for one in watched_metrics(followed.monitor) if one.definition.data is data]
+    metrics = [one for one in followed.metrics if one.definition.data is data]
     added = {
         FigureKey(place=place, group=group, metric=metric.definition.metric): hour
         for metric in metrics
@@ -125,9 +125,9 @@ class Budget:
     totals: Sequence[int]
 
     @classmethod
-    def of(cls, figures: Sequence[KnownFigure], monitor: Monitor) -> "Budget":
+    def of(cls, figures: Sequence[KnownFigure], followed: FollowedEra) -> "Budget":
         """Returns the budget that these figures share."""
-        directions = count_directions(list(watched_metrics(monitor)))
+        monitor, directions = followed.monitor, count_directions(followed.metrics)
         born = sorted(
             (number_hour(one.first_hour) + lag_of(one.key.place.data, monitor), directions.get((one.key.place, one.key.metric), 0))
             for one in figures
@@ -144,15 +144,23 @@ class Budget:
         return math.log(self.hours * self.comparisons(hour))
 
 
-def take_forward(session: Session, followed: FollowedEra) -> bool:
-    """Brings figures up to their last counted hour; returns False if none needs it.
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """Figures that were brought forward in one transaction, and whether all are up to date now."""
+
+    figures: int
+    is_complete: bool
+
+
+def take_forward(session: Session, followed: FollowedEra) -> Forward:
+    """Brings figures up to their last counted hour.
 
     All that are a few hours late go together. Others, which are computed again from their first hour, go a few at a time.
     """
     figures = known_figures(session, followed.era.no)
     late = list(_find_late(session, followed, figures))
     if not late:
-        return False
+        return Forward(0, is_complete=True)
     # Figures that start at the same hour share their arrays. After a change some start again at their first hour, others go on.
     together: dict[object, list[_Late]] = defaultdict(list)
     # Postgres ends a transaction that sends nothing for a minute, and the arithmetic of many years takes longer.
@@ -160,14 +168,14 @@ def take_forward(session: Session, followed: FollowedEra) -> bool:
     for one in [one for one in late if one.hours <= MOST_TOGETHER] or [one for one in late if one.metric is late[0].metric][:few]:
         together[one.metric.definition, one.metric.limits, one.start, one.end].append(one)
     stored = _Stored(session, followed.era.no, [one for several in together.values() for one in several])
-    budget = Budget.of(figures, followed.monitor)
+    budget = Budget.of(figures, followed)
     reached: list[ReachedState] = []
     for several in together.values():
         for at in range(0, len(several), MOST_FIGURES):
             reached += _take_together(followed, several[at : at + MOST_FIGURES], stored, budget)
     store_states(session, reached)
     note_progress(session, followed.era.no, alerts_due=True)
-    return True
+    return Forward(len(reached), is_complete=len(reached) == len(late))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +201,7 @@ def _find_late(session: Session, followed: FollowedEra, figures: Sequence[KnownF
     own: dict[tuple[CountedPlace, str], list[KnownFigure]] = defaultdict(list)
     for one in figures:
         own[one.key.place, one.key.metric].append(one)
-    for watched in watched_metrics(followed.monitor):
+    for watched in followed.metrics:
         several = own.get((watched.place, watched.definition.metric), [])
         end = end_of(session, followed, watched.place) if several else None
         for one in several:

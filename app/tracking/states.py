@@ -142,31 +142,28 @@ class Course:
 
 def weigh_hours(courses: Sequence[Course], limit: Limit, start: int, end: int, clock: Clock) -> list[list[WeighedHour]]:
     """Returns the hours from `start` to `end` (exclusive) as a follower of that limit reads them, for each figure."""
-    months, levels = [number_month(hour) for hour in range(start, end)], [clock.log_threshold(hour) for hour in range(start, end)]
-    return [
-        [
-            WeighedHour(
-                hour=start + place,
-                month=months[place],
-                unfair=against,
-                fair=for_it,
-                log_threshold=levels[place],
-                is_closed=start + place in course.closed.get(limit.direction, ()),
-            )
-            for place, (against, for_it) in enumerate(zip(unfair.tolist(), fair.tolist(), strict=True))
-        ]
-        for course, (unfair, fair) in zip(courses, weigh_series([course.series for course in courses], limit, start, end), strict=True)
-    ]
+    numbers = range(start, end)
+    months, levels = [number_month(hour) for hour in numbers], [clock.log_threshold(hour) for hour in numbers]
+    weighed = weigh_series([course.series for course in courses], limit, start, end)
+    found = []
+    for course, (unfair, fair) in zip(courses, weighed, strict=True):
+        closed = course.closed.get(limit.direction, ())
+        is_closed = [hour in closed for hour in numbers] if closed else [False] * len(numbers)
+        # `WeighedHour.hour` and its other members, in their order.
+        found.append(list(map(WeighedHour, numbers, months, unfair.tolist(), fair.tolist(), levels, is_closed)))
+    return found
 
 
 def advance(courses: Sequence[Course], watched: WatchedMetric, start: int, end: int, clock: Clock) -> None:
     """Adds the hours from `start` to `end` (exclusive) to the states of figures of one metric."""
+    months = [clock.month(hour) for hour in range(start, end)]
     for number, limit in enumerate(watched.limits):
         for course, hours in zip(courses, weigh_hours(courses, limit, start, end, clock), strict=True):
             find = course.find(limit)
-            for hour in hours:
-                course.state.followers[number].add(hour, find)
-                course.state.monthly[number].add(hour.unfair, clock.month(hour.hour))
+            follower, monthly = course.state.followers[number], course.state.monthly[number]
+            for hour, month in zip(hours, months, strict=True):
+                follower.add(hour, find)
+                monthly.add(hour.unfair, month)
             # A person closed the alarm after the last hour so far.
             if end in course.closed.get(limit.direction, ()):
                 course.state.followers[number].close(end)

@@ -4,7 +4,10 @@ Each transaction counts at most a day of hours, or updates figures, and stores h
 number of processes may do this in parallel; a lock makes them take turns for each deployment. No check waits for it.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 from itertools import takewhile
 
 import structlog
@@ -42,6 +45,7 @@ from ..store.evidence.hours import (
 )
 from ..store.evidence.late_labels import add_late_labels, late_labels_of_hours, late_labels_that_arrived, replace_late_labels
 from ..store.records.window import match_pending_feedback
+from ..store.subgroups.candidates import StoredCandidate, candidates_to_follow
 from .counting import FollowedEra, count_labels, count_pairs, count_payload
 from .people import FirstRecords
 from .settling import settle_figures, take_forward
@@ -100,9 +104,12 @@ def update_deployment(database: Database, deployment_no: int, latest: datetime) 
             if not try_lock_evidence(session, deployment_no) or not hold_deployment(session, deployment_no):
                 return done
             followed = _follow(session, deployment_no)
-            if followed is None or not _Step(session, database, followed, latest).take():
+            if followed is None:
                 return done
-            done += 1
+            step = _Step(session, database, followed, latest)
+            done += step.take()
+        if step.is_complete:
+            return done
 
 
 def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
@@ -131,22 +138,49 @@ def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
     log.warning("evidence_not_counted", deployment_no=deployment_no, problem=problem)
 
 
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """Hours that one transaction counted: the end of those that are counted now, whether any were due, and whether some are left."""
+
+    until: datetime | None
+    any_due: bool = False
+    are_left: bool = False
+
+
 class _Step:
-    """One step of one deployment, within one transaction."""
+    """One step of one deployment, within one transaction. `is_complete` says that nothing is known to remain."""
 
     def __init__(self, session: Session, database: Database, followed: FollowedEra, latest: datetime) -> None:
         self._session = session
         self._database = database
         self._followed = followed
         self._latest = latest
+        self.is_complete = False
+        self._has_displaced = False
 
     @property
     def _era(self) -> Era:
         return self._followed.era
 
+    @cached_property
+    def _candidates(self) -> Sequence[StoredCandidate]:
+        return candidates_to_follow(self._session, self._followed.deployment.no, self._era.no)
+
     def take(self) -> bool:
-        """Does the first thing that is due, and returns whether there was one."""
-        return self._recount() or self._count_new() or self._count_new_labels() or take_forward(self._session, self._followed)
+        """Does the first things that are due, and returns whether there were any.
+
+        Changed hours are counted first, then a day of new hours and of labels. Figures follow in the same transaction if no hour is left.
+        """
+        if self._recount():
+            return True
+        counted, labelled = self._count_new(), self._count_new_labels()
+        if counted.are_left or labelled.are_left:
+            return True
+        self._followed = replace(self._followed, era=replace(self._era, counted_until=counted.until, labels_until=labelled.until))
+        forward = take_forward(self._session, self._followed)
+        # To count a record may show that a past hour was counted with one that is not its person's first.
+        self.is_complete = forward.is_complete and not self._has_displaced
+        return counted.any_due or labelled.any_due or forward.figures > 0
 
     def _recount(self) -> bool:
         """Counts again the first changed hours: all up to the first gap between them."""
@@ -164,18 +198,18 @@ class _Step:
         self._count_balanced(span)
         late = late_labels_of_hours(self._session, no, self._era, span, self._followed.horizon)
         replace_late_labels(self._session, self._era.no, span, late)
-        settle_candidates(self._session, self._followed, counted_until, changed=span)
+        settle_candidates(self._session, self._followed, self._candidates, counted_until, changed=span)
         forget_changes(self._session, [no for no, hour in zip(notes.nos, notes.of, strict=True) if hour < span.end], self._era)
         return True
 
-    def _count_new(self) -> bool:
+    def _count_new(self) -> "_Counted":
         """Counts the next hours that have ended."""
         era, no = self._era, self._followed.deployment.no
         # A person's first record may be from before the first hour that counts.
         earliest = BEGINNING if self._followed.monitor.evidence.person is not None else era.starts_at or BEGINNING
         start = max(era.counted_until or earliest, earliest)
         if start >= self._latest:
-            return False
+            return _Counted(era.counted_until)
         found = next_record_hour(self._session, no, Span(start=start, end=self._latest))
         # A gap of years is passed in one step.
         until = self._latest
@@ -186,16 +220,16 @@ class _Step:
         late = late_labels_that_arrived(self._session, no, era, Span(start=start, end=until), self._followed.horizon)
         add_late_labels(self._session, era.no, late)
         note_progress(self._session, era.no, counted_until=until, problem=None)
-        settle_candidates(self._session, self._followed, until)
-        return True
+        settle_candidates(self._session, self._followed, self._candidates, until)
+        return _Counted(until, any_due=True, are_left=until < self._latest)
 
-    def _count_new_labels(self) -> bool:
+    def _count_new_labels(self) -> "_Counted":
         """Counts the labels of the next hours whose horizon has passed."""
         era = self._era
         earliest = era.starts_at or BEGINNING
         start, latest = max(era.labels_until or earliest, earliest), hour_of(self._latest - self._followed.horizon)
         if start >= latest:
-            return False
+            return _Counted(era.labels_until)
         found = next_record_hour(self._session, self._followed.deployment.no, Span(start=start, end=latest))
         until = latest
         if found is not None:
@@ -203,7 +237,7 @@ class _Step:
             self._count(DataSet.FEEDBACK, span, is_again=False)
             until = span.end
         note_progress(self._session, era.no, labels_until=until)
-        return True
+        return _Counted(until, any_due=True, are_left=until < latest)
 
     def _bound(self, span: Span) -> Span:
         """Returns the span, shortened at its end to at most `MOST_HOURS` and, if one hour has no more, at most `MOST_RECORDS`."""
@@ -224,9 +258,10 @@ class _Step:
             counted = (count_payload if is_payload else count_labels)(reader, self._followed, span, people)
             if is_payload:
                 first = FirstRecords(self._session, self._era.no, remembers=False) if has_people else None
-                count_candidates(self._session, reader, self._followed, span, first)
-        if people is not None:
+                count_candidates(self._session, reader, self._followed, self._candidates, span, first)
+        if people is not None and people.displaced:
             # These hours were counted with a record that has turned out not to be its person's first.
+            self._has_displaced = True
             note_changed_hours(self._session, self._followed.deployment.no, sorted(people.displaced))
         starts_at = self._era.starts_at or BEGINNING
         self._store(data, span, [one for one in counted if one.hour >= starts_at], is_again=is_again)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, delete, exists, func, or_, select, text, update
+from sqlalchemy import Integer, and_, cast, delete, exists, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -29,6 +29,9 @@ class Era:
     labels_until: datetime | None
     late_labels: int
     problem: str | None
+
+
+_ERA = tuple(getattr(EvidenceEraRow, name) for name in Era.__dataclass_fields__ if name != "late_labels")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,36 +86,34 @@ def forget_unfollowed_changes(session: Session) -> None:
 
 def followed_deployment(session: Session, deployment_no: int) -> FollowedDeployment:
     """Returns the deployment of that number, which the caller knows to exist."""
-    row = session.execute(select(DeploymentRow).where(DeploymentRow.no == deployment_no)).scalar_one()
-    stored = session.scalars(
-        select(DeploymentSchemaRow).where(DeploymentSchemaRow.deployment_no == deployment_no).order_by(DeploymentSchemaRow.version)
-    )
+    deployment = (DeploymentRow.no, DeploymentRow.id, DeploymentRow.problem_type, DeploymentRow.model_revision)
+    schema = (DeploymentSchemaRow.version, DeploymentSchemaRow.features, DeploymentSchemaRow.meta)
+    rows = session.execute(
+        select(*deployment, DeploymentRow.endpoint, *schema)
+        .join(DeploymentSchemaRow, DeploymentSchemaRow.deployment_no == DeploymentRow.no)
+        .where(DeploymentRow.no == deployment_no)
+        .order_by(DeploymentSchemaRow.version)
+    ).all()
     return FollowedDeployment(
-        no=row.no,
-        id=row.id,
-        problem_type=ProblemType(row.problem_type),
-        schemas=[RecordSchema(version=one.version, features=columns_of(one.features), meta=columns_of(one.meta)) for one in stored],
-        model_revision=row.model_revision,
-        has_endpoint=row.endpoint is not None,
+        no=rows[0].no,
+        id=rows[0].id,
+        problem_type=ProblemType(rows[0].problem_type),
+        schemas=[RecordSchema(version=one.version, features=columns_of(one.features), meta=columns_of(one.meta)) for one in rows],
+        model_revision=rows[0].model_revision,
+        has_endpoint=rows[0].endpoint is not None,
     )
 
 
 def find_era(session: Session, deployment_no: int, monitor_version: int, model_revision: str) -> Era | None:
     """Returns the era of that monitor version and model revision, if it has begun."""
-    row = session.scalars(
-        select(EvidenceEraRow)
-        .where(
-            EvidenceEraRow.deployment_no == deployment_no,
-            EvidenceEraRow.monitor_version == monitor_version,
-            EvidenceEraRow.model_revision == model_revision,
-        )
-        .execution_options(populate_existing=True)
-    ).one_or_none()
-    if row is None:
-        return None
-    late = session.scalar(select(func.sum(EvidenceLateLabelRow.labels)).where(EvidenceLateLabelRow.era_no == row.no))
-    kept = {name: getattr(row, name) for name in Era.__dataclass_fields__ if name != "late_labels"}
-    return Era(**kept, late_labels=int(late or 0))
+    late = select(func.coalesce(func.sum(EvidenceLateLabelRow.labels), 0)).where(EvidenceLateLabelRow.era_no == EvidenceEraRow.no)
+    wanted = select(*_ERA, cast(late.scalar_subquery(), Integer).label("late_labels")).where(
+        EvidenceEraRow.deployment_no == deployment_no,
+        EvidenceEraRow.monitor_version == monitor_version,
+        EvidenceEraRow.model_revision == model_revision,
+    )
+    row = session.execute(wanted).mappings().one_or_none()
+    return None if row is None else Era(**row)
 
 
 def find_present_era(session: Session, deployment_no: int) -> int | None:

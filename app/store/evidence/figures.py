@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet
@@ -137,9 +137,16 @@ def mark_stale(session: Session, nos: Collection[int]) -> None:
 
 def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
     """Stores the states of figures, which are then not stale any more."""
+    # One statement for all: a row at a time takes Postgres three times as long.
     if reached:
-        rows = [{"no": one.no, "state": one.state, "until": one.until, "is_stale": False} for one in reached]
-        session.execute(update(EvidenceFigureRow), rows)
+        session.execute(
+            text(
+                """UPDATE evidence_figures f SET state = n.state, until = n.until, is_stale = false
+                   FROM unnest(CAST(:nos AS bigint[]), CAST(:states AS bytea[]), CAST(:untils AS timestamptz[])) AS n (no, state, until)
+                   WHERE f.no = n.no"""
+            ),
+            {"nos": [one.no for one in reached], "states": [one.state for one in reached], "untils": [one.until for one in reached]},
+        )
 
 
 def replace_state(session: Session, figure: StoredFigure, state: bytes) -> None:

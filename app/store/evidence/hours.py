@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import delete, func, insert, select, text
+from sqlalchemy import delete, func, select, text
 from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet, Span
@@ -42,26 +42,35 @@ def replace_hours(session: Session, era_no: int, data: DataSet, span: Span, coun
         EvidenceHourRow.hour >= span.start,
         EvidenceHourRow.hour < span.end,
     )
-    stored = {(row.attribute, row.hour): row.cells for row in session.scalars(select(EvidenceHourRow).where(*of_span))}
-    session.expire_all()
+    found = session.execute(select(EvidenceHourRow.attribute, EvidenceHourRow.hour, EvidenceHourRow.cells).where(*of_span))
+    stored = {(attribute, hour): cells for attribute, hour, cells in found}
     # The same import sent twice notes its hours twice, and nothing has changed.
     if stored == {(one.place.attribute, one.hour): one.cells for one in counted}:
         return False
-    session.execute(delete(EvidenceHourRow).where(*of_span).execution_options(synchronize_session=False))
-    rows = [
-        {
-            "era_no": era_no,
-            "data": data.value,
-            "attribute": one.place.attribute,
-            "hour": one.hour,
-            "cells": one.cells,
-            "check_no": one.check_no,
-        }
-        for one in counted
-    ]
-    if rows:
-        session.execute(insert(EvidenceHourRow), rows)
+    if stored:
+        session.execute(delete(EvidenceHourRow).where(*of_span).execution_options(synchronize_session=False))
+    if counted:
+        _insert_hours(session, era_no, data, counted)
     return True
+
+
+def _insert_hours(session: Session, era_no: int, data: DataSet, counted: Sequence[CountedHour]) -> None:
+    session.execute(
+        text(
+            """INSERT INTO evidence_hours (era_no, data, attribute, hour, cells, check_no)
+               SELECT :era, :data, n.attribute, n.hour, CAST(n.cells AS jsonb), n.check_no
+               FROM unnest(CAST(:attributes AS text[]), CAST(:hours AS timestamptz[]), CAST(:cells AS text[]),
+                           CAST(:checks AS bigint[])) AS n (attribute, hour, cells, check_no)"""
+        ),
+        {
+            "era": era_no,
+            "data": data.value,
+            "attributes": [one.place.attribute for one in counted],
+            "hours": [one.hour for one in counted],
+            "cells": [msgspec.json.encode(one.cells).decode() for one in counted],
+            "checks": [one.check_no for one in counted],
+        },
+    )
 
 
 def hours_between(session: Session, era_no: int, place: CountedPlace, span: Span) -> Mapping[datetime, Cells]:

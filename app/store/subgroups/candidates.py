@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import case, delete, func, insert, select, update
+from sqlalchemy import and_, case, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from ...domain.checks import Span
@@ -72,6 +72,12 @@ def candidates_of_era(session: Session, era_no: int) -> Sequence[StoredCandidate
     return _read(session, SubgroupCandidateRow.era_no == era_no)
 
 
+def candidates_to_follow(session: Session, deployment_no: int, era_no: int) -> Sequence[StoredCandidate]:
+    """Returns the candidates of the era, and those of the deployment's other eras that are neither confirmed nor expired, by number."""
+    is_waiting = and_(SubgroupCandidateRow.deployment_no == deployment_no, SubgroupCandidateRow.state == "candidate")
+    return _read(session, or_(SubgroupCandidateRow.era_no == era_no, is_waiting))
+
+
 def page_of_candidates(session: Session, deployment_no: int, *, after_number: int, limit: int) -> Sequence[StoredCandidate]:
     """Returns at most `limit` of the deployment's candidates after that number, by number."""
     return _read(session, SubgroupCandidateRow.deployment_no == deployment_no, SubgroupCandidateRow.number > after_number, limit=limit)
@@ -94,17 +100,6 @@ def change_candidate(session: Session, no: int, **values: Any) -> None:  # noqa:
     """Stores the candidate's state."""
     changed = update(SubgroupCandidateRow).where(SubgroupCandidateRow.no == no).values(values)
     session.execute(changed.execution_options(synchronize_session=False))
-
-
-def expire_candidates(session: Session, deployment_no: int, *, except_era: int, born_until: datetime) -> None:
-    """Notes as expired the candidates of other eras that were born by then and not confirmed."""
-    old = (
-        SubgroupCandidateRow.deployment_no == deployment_no,
-        SubgroupCandidateRow.era_no != except_era,
-        SubgroupCandidateRow.state == "candidate",
-        SubgroupCandidateRow.born_at <= born_until,
-    )
-    session.execute(update(SubgroupCandidateRow).where(*old).values(state="expired").execution_options(synchronize_session=False))
 
 
 def replace_subgroup_hours(session: Session, candidate_no: int, span: Span, counted: Sequence[SubgroupHour]) -> None:

@@ -21,9 +21,7 @@ from ...store.database.arrow import ArrowReader
 from ...store.subgroups.candidates import (
     StoredCandidate,
     SubgroupHour,
-    candidates_of_era,
     change_candidate,
-    expire_candidates,
     replace_subgroup_hours,
     subgroup_hours_of,
 )
@@ -38,15 +36,22 @@ def span_of(candidate: StoredCandidate) -> Span:
     return Span(start=candidate.born_at - UNSTEADINESS_HOURS * HOUR, end=candidate.born_at + EXPIRY_HOURS * HOUR)
 
 
-def count_candidates(session: Session, reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None) -> None:
-    """Counts the records of the span for the era's candidates that depend on it.
+def count_candidates(
+    session: Session,
+    reader: ArrowReader,
+    followed: FollowedEra,
+    candidates: Sequence[StoredCandidate],
+    span: Span,
+    people: ChoosesRecords | None,
+) -> None:
+    """Counts the records of the span for those of the candidates that are the era's and depend on it.
 
     A confirmed one is counted as well: hours that are counted again may take the confirmation back, and then the later ones decide.
     """
     together: dict[tuple[str, ...], list[StoredCandidate]] = defaultdict(list)
-    for candidate in candidates_of_era(session, followed.era.no):
+    for candidate in candidates:
         own = span_of(candidate)
-        if span.start < own.end and own.start < span.end:
+        if candidate.era_no == followed.era.no and span.start < own.end and own.start < span.end:
             together[tuple(one["feature"] for one in candidate.bins)].append(candidate)
     size = (span.end - span.start) // HOUR
     for names, several in together.items():
@@ -74,12 +79,18 @@ def count_candidates(session: Session, reader: ArrowReader, followed: FollowedEr
             replace_subgroup_hours(session, candidate.no, span, hours)
 
 
-def settle_candidates(session: Session, followed: FollowedEra, until: datetime, changed: Span | None = None) -> None:
+def settle_candidates(
+    session: Session, followed: FollowedEra, candidates: Sequence[StoredCandidate], until: datetime, changed: Span | None = None
+) -> None:
     """Computes the state of the era's candidates after the hours before `until`, and ends those of other eras that are too old.
 
     Candidates with no later hour are left out, unless they depend on hours that have `changed`.
     """
-    for candidate in candidates_of_era(session, followed.era.no):
+    for candidate in candidates:
+        if candidate.era_no != followed.era.no:
+            if candidate.born_at <= until - EXPIRY_HOURS * HOUR:
+                change_candidate(session, candidate.no, state="expired")
+            continue
         own = span_of(candidate)
         end = min(until, own.end)
         has_changed = changed is not None and changed.start < own.end and own.start < changed.end
@@ -92,7 +103,6 @@ def settle_candidates(session: Session, followed: FollowedEra, until: datetime, 
         confirmed_at = None if found.confirmed is None else candidate.born_at + (found.confirmed + 1 - born) * HOUR
         log_evidence = float(found.log_evidence[-1])
         change_candidate(session, candidate.no, state=state, log_evidence=log_evidence, confirmed_at=confirmed_at, until=end)
-    expire_candidates(session, followed.deployment.no, except_era=followed.era.no, born_until=until - EXPIRY_HOURS * HOUR)
 
 
 def limit_of(candidate: StoredCandidate) -> Limit:

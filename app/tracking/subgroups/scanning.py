@@ -138,11 +138,12 @@ def _find_or_add(session: Session, reader: ArrowReader, scan: SubgroupScan, foll
     new = NewCandidate(scan_no=scan.no, era_no=followed.era.no, bins=bins, values=values, limit=scan.limit, born_at=born_at)
     no = add_candidate(session, followed.deployment.no, new)
     people = None if followed.monitor.evidence.person is None else FirstRecords(session, followed.era.no, remembers=False)
+    candidates = candidates_of_era(session, followed.era.no)
     # The hours before the birth choose the first bets. They are counted a day at a time, as those after it.
     for hours in range(UNSTEADINESS_HOURS, 0, -24):
         start = born_at - hours * HOUR
-        count_candidates(session, reader, followed, Span(start=start, end=start + 24 * HOUR), people)
-    settle_candidates(session, followed, born_at)
+        count_candidates(session, reader, followed, candidates, Span(start=start, end=start + 24 * HOUR), people)
+    settle_candidates(session, followed, candidates, born_at)
     return no
 
 

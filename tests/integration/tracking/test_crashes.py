@@ -129,14 +129,14 @@ def test_a_crash_before_any_write_or_commit_changes_nothing_in_the_end(databases
         for stage in (whole, crashing):
             log_all(stage)
         update(whole, END)
-        assert update_with_crashes(crashing) > 40
+        assert update_with_crashes(crashing) > 25
         assert counts(crashing) == counts(whole)
         assert states(crashing) == states(whole)
 
         for stage in (whole, crashing):
             change_the_past(stage)
         update(whole, END)
-        assert update_with_crashes(crashing) > 20
+        assert update_with_crashes(crashing) > 12
         assert counts(crashing) == counts(whole)
         assert states(crashing) == states(whole)
         assert present_era(whole).late_labels == 5
