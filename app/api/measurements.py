@@ -14,12 +14,13 @@ from ..errors import Conflict, InvalidInput
 from ..metrics.catalogue import CATALOGUE
 from ..store.checks.measurements import SeriesFilter, hour_tables, series
 from ..store.deployments.monitors import monitor_of
+from ..store.evidence.summaries import summaries_of
 from ..store.mitigation.mitigation import settings_of
 from ..web.access import ReadableDeployment, SessionIn
 from ..web.paging import Limit, cut, read_number_cursor
 from ..web.times import Moment, in_utc
 from .answers import problems_of_deployment
-from .schemas.measurements import MeasurementPage, SeriesMeasurementOut
+from .schemas.measurements import SeriesEvidenceOut, SeriesMeasurementOut, SeriesPage
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/measurements", tags=["measurements"])
 
@@ -63,19 +64,26 @@ def list_measurements(
         Period | None, Query(description="Sum up checked hours by day, week or month (UTC), from their stored counts.")
     ] = None,
     limit: Limit = 100,
-) -> MeasurementPage:
+) -> SeriesPage:
     """Returns measurements oldest first, `since` <= `at` < `until`; `value` is null with its `reason` where undefined.
 
     A roll-up is computed again from the count tables of the hours, so its intervals are right too. It takes one check per hour
     (the newest) and leaves out records that were added from earlier hours: nothing is counted twice. It leaves out hours that were
     counted under other favourable outcomes than the monitor's present ones, and metrics that read the records themselves.
+
+    With a `metric`, the first page also has the evidence over time on its figures: since when one is unfair, and all alarms so far.
     """
+    evidence = []
+    if wanted.metric is not None and wanted.scope in {None, Scope.GROUP} and after_no == 0:
+        own = summaries_of(session, deployment.no, wanted.metric, data=wanted.data, attribute=wanted.attribute, group=wanted.group)
+        evidence = [SeriesEvidenceOut.from_object(one) for one in own]
     if rollup is None:
         page, next_cursor = cut(series(session, deployment.no, wanted, after_no=after_no, limit=limit + 1), limit, lambda point: point.no)
         found = [SeriesMeasurementOut.of(point.measurement, check_id=point.check_id) for point in page]
-        return MeasurementPage(measurements=found, next_cursor=next_cursor)
+        return SeriesPage(measurements=found, evidence=evidence, next_cursor=next_cursor)
     results = _roll_up_series(session, deployment, wanted, rollup)
-    return MeasurementPage(measurements=[SeriesMeasurementOut.of(r.measurement, hours=r.hours) for r in results], next_cursor=None)
+    found = [SeriesMeasurementOut.of(r.measurement, hours=r.hours) for r in results]
+    return SeriesPage(measurements=found, evidence=evidence, next_cursor=None)
 
 
 def _roll_up_series(session: SessionIn, deployment: Deployment, wanted: SeriesFilter, period: Period) -> list[RolledUp]:

@@ -15,6 +15,7 @@ from ..store.evidence.figures import FigureKey, StoredFigure, figures_of, replac
 from .figures import WatchedMetric, watched_metrics
 from .series import number_hour
 from .states import Closed, FigureState
+from .summarising import summarise
 
 
 def close_alarms(session: Session, alert: Alert) -> None:
@@ -47,7 +48,7 @@ def _close_figure(session: Session, alert: Alert, era_no: int, figure: StoredFig
             closure = Closure(key=figure.key, direction=watched.direction(limit), hour=figure.until)
             add_closure(session, era_no, closure, alert_no=alert.no)
     state.begin_chapter(watched)
-    replace_state(session, figure, state.encode())
+    replace_state(session, figure, state.encode(), summarise(watched, state))
 
 
 def select_closed(closures: Sequence[Closure], watched: WatchedMetric, key: FigureKey) -> Closed:

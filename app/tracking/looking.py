@@ -25,6 +25,7 @@ from .figures import WatchedMetric, watched_metrics
 from .series import PairSeries, RateSeries, Series, number_hour, start_of, weigh_series
 from .settling import Budget, end_of, lag_of, load_series
 from .states import FigureState
+from .summarising import since_of, state_of
 
 RECENT_HOURS = 168
 """Hours from which the expected traffic is estimated."""
@@ -185,9 +186,7 @@ class _FigureAtLimit:
 def _describe(followed: FollowedEra, watched: WatchedMetric, at: _FigureAtLimit, recent: Series) -> ComparisonState:
     figure, follower = at.figure, at.follower
     opened = follower.open_episode
-    shown = follower.proof.since
-    state = State.UNFAIR if opened is not None else State.SHOWN_FAIR if shown is not None else State.UNDECIDED
-    since = None if opened is None and shown is None else start_of(opened.since.hour if opened is not None else shown or 0)
+    state, since = state_of(follower), since_of(follower)
     more = None
     if state is State.UNDECIDED:
         more = _expect_more(at, max(recent.first, follower.chapter), number_hour(figure.until), recent)

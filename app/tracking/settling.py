@@ -34,6 +34,7 @@ from .counting import FollowedEra
 from .figures import WatchedMetric, count_directions
 from .series import Series, number_hour, read_series, start_of
 from .states import MOST_TOGETHER, Clock, Course, FigureState, advance
+from .summarising import summarise
 
 MOST_FIGURE_HOURS = 20_000
 """Max hours that one transaction adds to figures, counted for each figure, unless a single figure has more."""
@@ -272,4 +273,7 @@ def _take_together(followed: FollowedEra, late: Sequence[_Late], stored: _Stored
     courses = [stored.course(one) for one in late]
     clock = Clock(lag_of(watched.definition.data, followed.monitor), budget.log_threshold)
     advance(courses, watched, number_hour(late[0].start), number_hour(end), clock)
-    return [ReachedState(no=one.figure.no, state=course.state.encode(), until=end) for one, course in zip(late, courses, strict=True)]
+    return [
+        ReachedState(no=one.figure.no, state=course.state.encode(), summary=summarise(watched, course.state), until=end)
+        for one, course in zip(late, courses, strict=True)
+    ]

@@ -18,6 +18,7 @@ from ..metrics.statements import JudgedFigure, other_side
 from ..metrics.verdicts import GRAVEST, Verdict
 from ..metrics.worst import how_far_out
 from ..store.checks.workers import workers_seen
+from ..store.evidence.summaries import EvidenceCounts, evidence_counts
 from ..store.overviews.overview import (
     Compared,
     EndedCheck,
@@ -131,7 +132,7 @@ class DeploymentOverview:
     """One deployment. `cause` and `reason` say why it is in its state, `next_step` what to do; None where there is nothing to say.
 
     `groups` is the number of figures of groups, `judged` how many of them have a verdict on fairness. `records` is the number of records
-    logged in the last hour; if `counted_all` is False, there are at least so many.
+    logged in the last hour; if `counted_all` is False, there are at least so many. `evidence` is None before it has begun.
     """
 
     no: int
@@ -149,6 +150,7 @@ class DeploymentOverview:
     counted_all: bool
     open_alerts: int
     trend: tuple[TrendPoint, ...] = ()
+    evidence: EvidenceCounts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -200,13 +202,14 @@ def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Over
     chosen.sort(key=lambda one: place_of(one, wanted.sort))
     listed = [one for one in chosen if wanted.after is None or place_of(one, wanted.sort) > wanted.after][: wanted.limit]
 
-    # Trends are read for the listed ones only, all in one statement.
+    # Trends and evidence are read for the listed ones only, each in one statement.
     keys = [
         GroupKey(deployment_no=one.no, metric=one.worst.metric, data=one.worst.data, attribute=one.worst.attribute, group=one.worst.group)
         for one in listed
         if one.worst is not None
     ]
     of_deployment = dict(zip((key.deployment_no for key in keys), trends(session, keys, points=TREND_POINTS), strict=True))
+    evidence = evidence_counts(session, [one.no for one in listed])
 
     next_step = None
     if not seen:
@@ -214,7 +217,7 @@ def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Over
     elif not chosen:
         next_step = "No deployment fits the filter. Leave the text or the state out."
     return Overview(
-        deployments=tuple(replace(one, trend=tuple(of_deployment.get(one.no, ()))) for one in listed),
+        deployments=tuple(replace(one, trend=tuple(of_deployment.get(one.no, ())), evidence=evidence.get(one.no)) for one in listed),
         counts={state: sum(one.state is state for one in seen) for state in DeploymentState},
         next_step=next_step,
     )

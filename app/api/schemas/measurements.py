@@ -6,6 +6,8 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from ...domain.checks import DataSet, Measurement, Scope
+from ...evidence.nulls import Direction
+from ...evidence.sentences import State
 from ...metrics.sides import Disadvantaged
 from .base import Out, example
 from .verdicts import BEYOND_LIMIT, DISADVANTAGED, DISADVANTAGED_GROUP, GAP, VERDICT, derive_members
@@ -43,6 +45,32 @@ MEASUREMENT: dict[str, Any] = {
         "reference_n": 200,
         "p_value": 0.0013,
     },
+}
+_EVIDENCE: dict[str, Any] = {
+    "id": "0b6f9d38-5f7e-4a66-9b1c-2f4d5e6a7b8c",
+    "data": "payload",
+    "attribute": "Sex",
+    "group": "female",
+    "metric": "disparate_impact",
+    "until": "2026-11-20T15:00:00Z",
+    "is_stale": False,
+    "limits": [
+        {
+            "direction": "below",
+            "state": "unfair",
+            "since": "2026-11-19T13:00:00Z",
+            "alarms": [
+                {
+                    "since": "2026-11-19T13:00:00Z",
+                    "alarm_at": "2026-11-19T19:00:00Z",
+                    "resolved_at": None,
+                    "fair_since": None,
+                    "closed_at": None,
+                }
+            ],
+        },
+        {"direction": "above", "state": "shown_fair", "since": "2026-11-01T00:00:00Z", "alarms": []},
+    ],
 }
 _SERIES_MEASUREMENT: dict[str, Any] = {
     "at": "2026-11-20T15:00:00Z",
@@ -157,3 +185,46 @@ class MeasurementPage(Out):
 
     measurements: list[SeriesMeasurementOut]
     next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end, and for roll-ups.")
+
+
+class AlarmOut(Out):
+    """One time of unfairness."""
+
+    since: datetime = Field(description="The most likely first unfair hour.")
+    alarm_at: datetime = Field(description="When there was enough evidence: the end of that hour.")
+    resolved_at: datetime | None = Field(description="When there was enough evidence that it is over: the end of that hour.")
+    fair_since: datetime | None = Field(description="The most likely first hour back inside the limit.")
+    closed_at: datetime | None = Field(description="The first hour after a person closed it.")
+
+
+class LimitEvidenceOut(Out):
+    """Evidence at one limit of a figure."""
+
+    direction: Direction = Field(description="The side of the limit on which the metric is unfair.")
+    state: State
+    since: datetime | None = Field(description="The most likely start of the unfair hours, or of those that showed it fair.")
+    alarms: list[AlarmOut] = Field(description="All alarms, oldest first.")
+
+
+class SeriesEvidenceOut(Out):
+    """Evidence over the hours on one figure of the series."""
+
+    model_config = example(_EVIDENCE)
+
+    id: str = Field(description="Names its counts, see `…/evidence/{id}/hours`.")
+    data: DataSet
+    attribute: str
+    group: str
+    metric: str
+    until: datetime = Field(description="The end of the last hour that is counted.")
+    is_stale: bool = Field(description="A past hour has changed, and the state is about to be computed again.")
+    limits: list[LimitEvidenceOut]
+
+
+class SeriesPage(MeasurementPage):
+    """Measurements, oldest first, and the evidence on their figures."""
+
+    evidence: list[SeriesEvidenceOut] = Field(
+        description="Evidence on the figures that the filter allows, under the present monitor version and model revision. Empty without"
+        " `metric`, for metrics without evidence, and on every page but the first."
+    )

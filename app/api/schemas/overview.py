@@ -54,6 +54,13 @@ _ENTRY: dict[str, Any] = {
     "records_last_hour": 412,
     "records_last_hour_are_all": True,
     "open_alerts": 1,
+    "evidence": {
+        "unfair": 1,
+        "shown_fair": 5,
+        "undecided": 6,
+        "unfair_since": "2026-11-19T13:00:00Z",
+        "counted_until": "2026-11-20T15:00:00Z",
+    },
 }
 
 
@@ -118,6 +125,16 @@ class LastCheckOut(Out):
     reason: str | None
 
 
+class EvidenceCountsOut(Out):
+    """Evidence over the hours: the number of comparisons with records in each state. `…/evidence` has each of them."""
+
+    unfair: int
+    shown_fair: int
+    undecided: int
+    unfair_since: datetime | None = Field(description="The earliest most likely start of those that are unfair; null if none is.")
+    counted_until: datetime | None = Field(description="The end of the last hour whose records are counted.")
+
+
 class OverviewEntryOut(Out):
     """One deployment."""
 
@@ -143,6 +160,9 @@ class OverviewEntryOut(Out):
     records_last_hour: int = Field(validation_alias="records", description="Payload records of the last 60 minutes.")
     records_last_hour_are_all: bool = Field(validation_alias="counted_all", description="False where there are more than were counted.")
     open_alerts: int
+    evidence: EvidenceCountsOut | None = Field(
+        description="Evidence under the present monitor version and model revision; null before it has begun. It does not change `state`."
+    )
 
     @classmethod
     def of(cls, one: DeploymentOverview) -> "OverviewEntryOut":

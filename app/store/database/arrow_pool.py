@@ -30,15 +30,30 @@ class ArrowPool:
     def transaction(self) -> Iterator["dbapi.Connection"]:
         """Yields a connection in a transaction that has just begun, and ends it without a commit.
 
+        Then the connection is kept for the next caller, unless there are enough idle ones or the block raised.
+
         Raises:
             adbc_driver_manager.Error: Postgres does not answer.
         """
         root, connection = self._begin()
         try:
             yield connection
-        finally:
-            if not self._give_back(root, connection):
-                connection.close()
+        except BaseException:
+            connection.close()
+            raise
+        try:
+            connection.rollback()
+            # An idle one must not be in a transaction.
+            connection.adbc_connection.set_autocommit(True)
+        except AdbcError:
+            connection.close()
+            return
+        with self._lock:
+            is_kept = root is self._root and len(self._idle) < MAX_IDLE
+            if is_kept:
+                self._idle.append(connection)
+        if not is_kept:
+            connection.close()
 
     def close(self) -> None:
         """Closes every connection: those that a thread still uses, as soon as it gives them back."""
@@ -79,17 +94,3 @@ class ArrowPool:
             # It stays open, so it must never be in a transaction.
             self._root = dbapi.connect(self._url, autocommit=True)
         return self._root
-
-    def _give_back(self, root: "dbapi.Connection", connection: "dbapi.Connection") -> bool:
-        """Keeps a connection for the next one that needs it; returns False if it cannot be used again, or there are enough."""
-        try:
-            connection.rollback()
-            # An idle one must not be in a transaction.
-            connection.adbc_connection.set_autocommit(True)
-        except AdbcError:
-            return False
-        with self._lock:
-            is_kept = root is self._root and len(self._idle) < MAX_IDLE
-            if is_kept:
-                self._idle.append(connection)
-        return is_kept

@@ -4,7 +4,9 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+import msgspec
 from sqlalchemy import delete, insert, select, text, update
 from sqlalchemy.orm import Session
 
@@ -12,6 +14,7 @@ from ...domain.checks import DataSet
 from ...errors import NotFound
 from ..tables import EvidenceEraRow, EvidenceFigureRow
 from .hours import CountedPlace
+from .summaries import LimitSummary, encode_summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,7 @@ class ReachedState:
 
     no: int
     state: bytes
+    summary: Sequence[LimitSummary]
     until: datetime
 
 
@@ -100,7 +104,7 @@ def get_figure(session: Session, deployment_no: int, figure_id: str) -> tuple[in
 
 def add_figures(session: Session, era_no: int, keys: Sequence[FigureKey], first_hours: Sequence[datetime]) -> None:
     """Stores figures without a state, each with its first hour."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "id": str(uuid.uuid4()),
             "era_no": era_no,
@@ -112,6 +116,7 @@ def add_figures(session: Session, era_no: int, keys: Sequence[FigureKey], first_
             "until": hour,
             "is_stale": False,
             "state": b"",
+            "summary": [],
         }
         for key, hour in zip(keys, first_hours, strict=True)
     ]
@@ -141,17 +146,24 @@ def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
     if reached:
         session.execute(
             text(
-                """UPDATE evidence_figures f SET state = n.state, until = n.until, is_stale = false
-                   FROM unnest(CAST(:nos AS bigint[]), CAST(:states AS bytea[]), CAST(:untils AS timestamptz[])) AS n (no, state, until)
+                """UPDATE evidence_figures f
+                   SET state = n.state, until = n.until, summary = CAST(n.summary AS jsonb), is_stale = false
+                   FROM unnest(CAST(:nos AS bigint[]), CAST(:states AS bytea[]), CAST(:untils AS timestamptz[]),
+                               CAST(:summaries AS text[])) AS n (no, state, until, summary)
                    WHERE f.no = n.no"""
             ),
-            {"nos": [one.no for one in reached], "states": [one.state for one in reached], "untils": [one.until for one in reached]},
+            {
+                "nos": [one.no for one in reached],
+                "states": [one.state for one in reached],
+                "untils": [one.until for one in reached],
+                "summaries": [msgspec.json.encode(one.summary).decode() for one in reached],
+            },
         )
 
 
-def replace_state(session: Session, figure: StoredFigure, state: bytes) -> None:
-    """Stores another state after the same hours. A stale figure stays stale."""
-    _change(session, [figure.no], state=state)
+def replace_state(session: Session, figure: StoredFigure, state: bytes, summary: Sequence[LimitSummary]) -> None:
+    """Stores another state after the same hours, and its summary. A stale figure stays stale."""
+    _change(session, [figure.no], state=state, summary=encode_summary(summary))
 
 
 def _change(session: Session, nos: Collection[int], **values: object) -> None:

@@ -50,27 +50,23 @@ def replace_hours(session: Session, era_no: int, data: DataSet, span: Span, coun
     if stored:
         session.execute(delete(EvidenceHourRow).where(*of_span).execution_options(synchronize_session=False))
     if counted:
-        _insert_hours(session, era_no, data, counted)
+        session.execute(
+            text(
+                """INSERT INTO evidence_hours (era_no, data, attribute, hour, cells, check_no)
+                   SELECT :era, :data, n.attribute, n.hour, CAST(n.cells AS jsonb), n.check_no
+                   FROM unnest(CAST(:attributes AS text[]), CAST(:hours AS timestamptz[]), CAST(:cells AS text[]),
+                               CAST(:checks AS bigint[])) AS n (attribute, hour, cells, check_no)"""
+            ),
+            {
+                "era": era_no,
+                "data": data.value,
+                "attributes": [one.place.attribute for one in counted],
+                "hours": [one.hour for one in counted],
+                "cells": [msgspec.json.encode(one.cells).decode() for one in counted],
+                "checks": [one.check_no for one in counted],
+            },
+        )
     return True
-
-
-def _insert_hours(session: Session, era_no: int, data: DataSet, counted: Sequence[CountedHour]) -> None:
-    session.execute(
-        text(
-            """INSERT INTO evidence_hours (era_no, data, attribute, hour, cells, check_no)
-               SELECT :era, :data, n.attribute, n.hour, CAST(n.cells AS jsonb), n.check_no
-               FROM unnest(CAST(:attributes AS text[]), CAST(:hours AS timestamptz[]), CAST(:cells AS text[]),
-                           CAST(:checks AS bigint[])) AS n (attribute, hour, cells, check_no)"""
-        ),
-        {
-            "era": era_no,
-            "data": data.value,
-            "attributes": [one.place.attribute for one in counted],
-            "hours": [one.hour for one in counted],
-            "cells": [msgspec.json.encode(one.cells).decode() for one in counted],
-            "checks": [one.check_no for one in counted],
-        },
-    )
 
 
 def hours_between(session: Session, era_no: int, place: CountedPlace, span: Span) -> Mapping[datetime, Cells]:

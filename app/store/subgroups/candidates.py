@@ -1,6 +1,6 @@
 """Candidates that scans found, and the counts of their hours."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -118,6 +118,17 @@ def subgroup_hours_of(session: Session, candidate_no: int, span: Span) -> Sequen
     )
     rows = session.scalars(wanted.order_by(SubgroupHourRow.hour).execution_options(populate_existing=True))
     return [SubgroupHour(**{name: getattr(row, name) for name in SubgroupHour.__dataclass_fields__}) for row in rows]
+
+
+def later_records(session: Session, candidate_nos: Sequence[int]) -> Mapping[int, int]:
+    """Returns for each of these candidates the records inside it from its birth up to the hour that its state is after.
+
+    Those without any are left out.
+    """
+    row, hour = SubgroupCandidateRow, SubgroupHourRow
+    is_later = and_(hour.candidate_no == row.no, hour.hour >= row.born_at, hour.hour < row.until)
+    sums = select(row.no, func.sum(hour.inside_records)).join(hour, is_later).where(row.no.in_(candidate_nos)).group_by(row.no)
+    return {no: int(records) for no, records in session.execute(sums)}
 
 
 def _read(

@@ -64,7 +64,8 @@ class EvidenceLateLabelRow(Row):
 class EvidenceFigureRow(Row):
     """State of one figure of one group after the hours before `until`; `first_hour` is its first hour with records.
 
-    A stale state is to be computed again from the first hour, because one of its hours has changed.
+    A stale state is to be computed again from the first hour, because one of its hours has changed. `summary` says of each limit what
+    `app.store.evidence.summaries.LimitSummary` has; it is empty before the first hour.
     """
 
     __tablename__ = "evidence_figures"
@@ -81,6 +82,7 @@ class EvidenceFigureRow(Row):
     until: Mapped[datetime]
     is_stale: Mapped[bool]
     state: Mapped[bytes] = mapped_column(LargeBinary)
+    summary: Mapped[list[Any]] = mapped_column(Json)
 
 
 class EvidenceClosureRow(Row):

@@ -7,11 +7,10 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from ...clock import HOUR
-from ...domain.checks import Span
 from ...scan.confirming import EXPIRY_HOURS, Candidate
 from ...scan.search import MIN_RECORDS
 from ...store.evidence.eras import find_present_era
-from ...store.subgroups.candidates import StoredCandidate, candidate_numbers, first_candidates, page_of_candidates, subgroup_hours_of
+from ...store.subgroups.candidates import StoredCandidate, candidate_numbers, first_candidates, later_records, page_of_candidates
 from ...store.subgroups.scans import SubgroupScan
 from .binning import Bins
 from .following import limit_of, subgroup_of
@@ -62,10 +61,11 @@ def look_at_gravest(session: Session, deployment_no: int, *, limit: int) -> list
 
 def _show(session: Session, deployment_no: int, stored: Sequence[StoredCandidate]) -> list[ShownCandidate]:
     present_era_no = find_present_era(session, deployment_no)
+    # Of the hours that the states are computed from, not of those that are being counted now.
+    records = later_records(session, [one.no for one in stored])
     found = []
     for one in stored:
-        # Of the hours that the state is computed from, not of those that are being counted now.
-        later = sum(hour.inside_records for hour in subgroup_hours_of(session, one.no, Span(start=one.born_at, end=one.until)))
+        later = records.get(one.no, 0)
         result = one.result
         found.append(
             ShownCandidate(

@@ -74,6 +74,19 @@ def test_an_import_is_counted_and_every_hour_of_a_comparison_can_be_read(service
     assert [one["monitored_records"] for one in rest["hours"]][:2] == [12, 12]
     assert client.get(f"{PATH}/nothing/hours").status_code == 404
 
+    (entry,) = client.get("/v1/overview").json()["deployments"]
+    assert (entry["evidence"]["unfair"], entry["evidence"]["shown_fair"], entry["evidence"]["undecided"]) == (0, 0, 2)
+    assert entry["evidence"]["counted_until"] is not None
+    series = "/v1/deployments/loans/measurements"
+    (figure,) = client.get(series, params={"metric": "disparate_impact", "data": "payload", "group": "female"}).json()["evidence"]
+    assert (figure["id"], figure["attribute"], figure["group"]) == (below["id"], "sex", "female")
+    assert [(one["direction"], one["state"], one["alarms"]) for one in figure["limits"]] == [
+        ("below", "undecided", []),
+        ("above", "undecided", []),
+    ]
+    for filters in ({}, {"metric": "accuracy"}, {"metric": "disparate_impact", "scope": "overall"}):
+        assert client.get(series, params=filters).json()["evidence"] == []
+
     look = client.get(f"{PATH}/flagged-comparisons", params={"limit": 1}).json()
     assert look["words"] == f"0 of {look['of']} comparisons flagged, false discovery rate at most 5 %"
     assert [one["rank"] for one in look["comparisons"]] == [1]

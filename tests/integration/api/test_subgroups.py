@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import text
+from sqlalchemy import func, select, text
 
 from app.clock import HOUR, hour_of
 from app.errors import LeaseLost
@@ -15,9 +15,12 @@ from app.evidence.nulls import Direction, Limit, Scale
 from app.scan.confirming import Candidate, follow_candidate
 from app.scan.scanning import Subgroup
 from app.store.subgroups.scans import claim_scan, queue_nightly_scans
+from app.store.tables import SubgroupCandidateRow, SubgroupHourRow
 from app.tracking.subgroups import scanning
+from app.tracking.subgroups.looking import look_at_candidates
 from app.tracking.subgroups.scanning import ABANDONED, LEASE, MAX_ATTEMPTS, run_next_scan
 from app.tracking.updating import update_deployment
+from tests.builders.statements import counted
 from tests.service import RunningService
 
 TEXT = {"type": "string", "kind": "categorical"}
@@ -176,6 +179,26 @@ def test_a_number_is_never_used_again(watched: RunningService) -> None:
     rest = watched.client.get(f"{PATH}/subgroup-candidates", params={"cursor": first["next_cursor"]}).json()
     assert ([one["number"] for one in first["candidates"]], [one["number"] for one in rest["candidates"]]) == ([1, 2], [3])
     assert [one["log_threshold"] for one in candidates(watched)] == pytest.approx([np.log(np.pi**2 * k**2 / 0.3) for k in (1, 2, 3)])
+
+
+def test_a_page_of_candidates_reads_their_hours_with_one_statement(watched: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
+    log(watched, make(planted=0.3))
+    update(watched, BEFORE)
+    scan(watched, features=["age", "region"])
+    scan(watched, features=["region", "age"], limit=0.7)
+    update(watched, BEFORE + 24)
+    with counted(monkeypatch) as sent, watched.database.transaction() as session:
+        found = look_at_candidates(session, 1, after_number=0, limit=100)
+
+        later = select(func.sum(SubgroupHourRow.inside_records)).join(
+            SubgroupCandidateRow, SubgroupCandidateRow.no == SubgroupHourRow.candidate_no
+        )
+        for one in found:
+            own = (SubgroupCandidateRow.number == one.number, SubgroupHourRow.hour >= one.found_at, SubgroupHourRow.hour < one.until)
+            assert session.scalar(later.where(*own)) == one.later_records
+
+    assert len(found) == 2
+    assert len([statement for statement in sent if "subgroup_hours" in statement]) == 1 + len(found)
 
 
 def test_a_crash_before_the_end_leaves_no_half_of_a_scan(watched: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:

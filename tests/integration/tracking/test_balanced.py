@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from app.domain.checks import DataSet, Span
-from app.domain.deployments import Endpoint
+from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
+from app.domain.monitors import Monitor, MonitoredAttribute
+from app.domain.outcomes import OutcomeRule
 from app.evidence.nulls import Direction
 from app.evidence.sentences import State
 from app.store.database.engine import Database
@@ -54,6 +56,22 @@ def test_a_fall_of_the_balanced_ratio_is_found_with_its_hour(database: Database,
     assert end_of(60) < found.alarm_at <= end_of(66)
     assert found.hours == 75
     assert balanced(stage, Direction.ABOVE).state is not State.UNFAIR
+
+
+def test_of_an_attribute_that_the_model_does_not_see_no_copies_are_promised(database: Database) -> None:
+    """A meta field without correlated features never has copies, so its reason must not say "yet"."""
+    attribute = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",))
+    monitor = Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=(attribute,), metrics=("disparate_impact",))
+    seen, unseen = (Column(name=name, type=FieldType.STRING, kind=FieldKind.CATEGORICAL) for name in ("place", "sex"))
+    with row_server(lambda _: 1) as server:
+        stage = scene(database, [seen], monitor, endpoint=Endpoint(url=server.url), meta=[unseen], probability=None)
+        rows = [{"id": f"{no}", "place": "here", "sex": ("female", "male")[no % 2], "prediction": no % 3 % 2} for no in range(200)]
+        stage.log(rows, START)
+        stage.check(START)
+    update(stage, end_of(2))
+
+    assert balanced(stage).reason == "no check of a whole hour has scored copies of this attribute"
+    assert balanced(stage, data=DataSet.PAYLOAD).reason is None
 
 
 def test_pairs_inside_the_limit_are_shown_fair(database: Database) -> None:

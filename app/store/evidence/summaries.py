@@ -1,0 +1,125 @@
+"""Summaries of evidence: the state of each figure at each of its limits, without the numbers that the next hour is added to."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from ...domain.checks import DataSet
+
+
+class Alarm(msgspec.Struct, frozen=True, kw_only=True):
+    """One time of unfairness: its most likely first hour, when there was enough evidence, and how it ended, if it has.
+
+    `resolved_at` and `fair_since` are set where enough evidence has ended it, `closed_at` where a person has.
+    """
+
+    since: datetime
+    alarm_at: datetime
+    resolved_at: datetime | None = None
+    fair_since: datetime | None = None
+    closed_at: datetime | None = None
+
+
+class LimitSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """Evidence at one limit: the state, since when, and all alarms, oldest first. `since` is None while undecided."""
+
+    direction: str
+    state: str
+    since: datetime | None = None
+    alarms: list[Alarm] = []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureSummary:
+    """Summary of one figure after the hours before `until`; a stale one is about to be computed again."""
+
+    id: str
+    data: DataSet
+    attribute: str
+    group: str
+    metric: str
+    until: datetime
+    is_stale: bool
+    limits: Sequence[LimitSummary]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceCounts:
+    """Number of a deployment's comparisons in each state, of those with records, in its present era.
+
+    `unfair_since` is the earliest most likely start of those that are unfair. Hours before `counted_until` are counted; None: none is.
+    """
+
+    unfair: int
+    shown_fair: int
+    undecided: int
+    unfair_since: datetime | None
+    counted_until: datetime | None
+
+
+def encode_summary(limits: Sequence[LimitSummary]) -> list[dict[str, Any]]:
+    """Returns the summary as it is stored: times in ISO 8601."""
+    found: list[dict[str, Any]] = msgspec.to_builtins(limits)
+    return found
+
+
+_PRESENT = """
+    FROM evidence_eras e
+    JOIN deployments d ON d.no = e.deployment_no AND d.model_revision = e.model_revision
+    JOIN monitors m ON m.deployment_no = e.deployment_no AND m.version = e.monitor_version
+"""
+
+_COUNTS = f"""
+    SELECT e.deployment_no, e.counted_until,
+           count(*) FILTER (WHERE s.state = 'unfair') AS unfair,
+           count(*) FILTER (WHERE s.state = 'shown_fair') AS shown_fair,
+           count(*) FILTER (WHERE s.state = 'undecided') AS undecided,
+           min(s.since) FILTER (WHERE s.state = 'unfair') AS unfair_since
+    {_PRESENT}
+    LEFT JOIN evidence_figures f ON f.era_no = e.no
+    LEFT JOIN LATERAL jsonb_to_recordset(f.summary) AS s (state text, since timestamptz) ON true
+    WHERE e.deployment_no = ANY(:nos) GROUP BY 1, 2
+"""
+
+
+def evidence_counts(session: Session, deployment_nos: Sequence[int]) -> Mapping[int, EvidenceCounts]:
+    """Returns the counts of these deployments, by number; those whose evidence has not begun have none. One statement."""
+    rows = session.execute(text(_COUNTS), {"nos": list(deployment_nos)}).mappings()
+    return {row["deployment_no"]: EvidenceCounts(**{name: row[name] for name in EvidenceCounts.__dataclass_fields__}) for row in rows}
+
+
+_SUMMARIES = f"""
+    SELECT f.id, f.data, f.attribute, f."group", f.metric, f.until, f.is_stale, f.summary
+    {_PRESENT}
+    JOIN evidence_figures f ON f.era_no = e.no
+    WHERE e.deployment_no = :no AND f.metric = :metric
+      AND (CAST(:data AS text) IS NULL OR f.data = :data)
+      AND (CAST(:attribute AS text) IS NULL OR f.attribute = :attribute)
+      AND (CAST(:group AS text) IS NULL OR f."group" = :group)
+    ORDER BY f.no
+"""
+
+
+def summaries_of(
+    session: Session, deployment_no: int, metric: str, *, data: DataSet | None, attribute: str | None, group: str | None
+) -> list[FigureSummary]:
+    """Returns the summaries of one metric in the present era, in the order in which its figures were first seen; None allows all."""
+    wanted = {"no": deployment_no, "metric": metric, "data": None if data is None else data.value, "attribute": attribute, "group": group}
+    return [
+        FigureSummary(
+            id=row.id,
+            data=DataSet(row.data),
+            attribute=row.attribute,
+            group=row.group,
+            metric=row.metric,
+            until=row.until,
+            is_stale=row.is_stale,
+            limits=msgspec.convert(row.summary, list[LimitSummary]),
+        )
+        for row in session.execute(text(_SUMMARIES), wanted)
+    ]

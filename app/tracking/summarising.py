@@ -1,0 +1,47 @@
+"""The state of a figure at each of its limits, for those who need no more than that."""
+
+from datetime import datetime
+
+from ..evidence.following import Follower
+from ..evidence.sentences import State
+from ..store.evidence.summaries import Alarm, LimitSummary
+from .figures import WatchedMetric
+from .series import start_of
+from .states import FigureState
+
+
+def summarise(watched: WatchedMetric, state: FigureState) -> list[LimitSummary]:
+    """Returns the summary of each limit, in the order of the metric's limits."""
+    return [
+        LimitSummary(
+            direction=watched.direction(limit).value,
+            state=state_of(follower).value,
+            since=since_of(follower),
+            alarms=[
+                Alarm(
+                    since=start_of(one.since.hour),
+                    alarm_at=start_of(one.alarm + 1),
+                    resolved_at=None if one.resolved is None else start_of(one.resolved + 1),
+                    fair_since=None if one.fair_since is None else start_of(one.fair_since.hour),
+                    closed_at=None if one.closed is None else start_of(one.closed),
+                )
+                for one in follower.episodes
+            ],
+        )
+        for limit, follower in zip(watched.limits, state.followers, strict=True)
+    ]
+
+
+def state_of(follower: Follower) -> State:
+    """Returns the state after the last hour."""
+    if follower.open_episode is not None:
+        return State.UNFAIR
+    return State.UNDECIDED if follower.proof.since is None else State.SHOWN_FAIR
+
+
+def since_of(follower: Follower) -> datetime | None:
+    """Returns the most likely start of the unfair hours, or of those that showed the comparison fair; None while undecided."""
+    opened, shown = follower.open_episode, follower.proof.since
+    if opened is not None:
+        return start_of(opened.since.hour)
+    return None if shown is None else start_of(shown)
