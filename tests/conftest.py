@@ -1,5 +1,6 @@
 """Fixtures that every tier shares. Tests talk to a real Postgres: an embedded one, or EVENHAND_TEST_DATABASE_URL."""
 
+import gc
 import logging
 import os
 import tempfile
@@ -45,6 +46,13 @@ LOGGING: dict[str, Any] = {
 """What tests print. Loggers are never cached: a cached one would not see what another test configures or captures."""
 
 structlog.configure = partial(structlog.configure, cache_logger_on_first_use=False)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Spares the garbage collector the modules, which stay to the end: looking through them took a tenth of the processor time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

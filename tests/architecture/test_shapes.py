@@ -2,15 +2,12 @@
 
 import ast
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-TREES = {
-    path.relative_to(REPOSITORY).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-    for path in sorted((REPOSITORY / "app").rglob("*.py"))
-}
 
 MOST_PACKED = 0
 """Parameters in the whole of `app/`."""
@@ -19,6 +16,15 @@ MOST_CALLED_ONCE = 0.12
 """Share of all functions."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Every module of `app/` by its path."""
+    return {
+        path.relative_to(REPOSITORY).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted((REPOSITORY / "app").rglob("*.py"))
+    }
 
 
 def functions(tree: ast.AST) -> list[Function]:
@@ -52,14 +58,14 @@ def called_once(tree: ast.AST) -> list[str]:
 
 
 def test_parameters_are_not_unlike_things_packed_into_a_tuple() -> None:
-    found = [f"{path}: {parameter}" for path, tree in TREES.items() for parameter in packed_parameters(tree)]
+    found = [f"{path}: {parameter}" for path, tree in trees().items() for parameter in packed_parameters(tree)]
 
     assert len(found) <= MOST_PACKED, found
 
 
 def test_private_functions_with_one_caller_are_the_exception() -> None:
-    found = {path: called_once(tree) for path, tree in TREES.items()}
-    count = sum(len(functions(tree)) for tree in TREES.values())
+    found = {path: called_once(tree) for path, tree in trees().items()}
+    count = sum(len(functions(tree)) for tree in trees().values())
 
     assert sum(map(len, found.values())) <= MOST_CALLED_ONCE * count, found
 
