@@ -22,7 +22,7 @@ _DOORS = _REPOSITORY / "scripts" / "security_doors.py"
 """Raw sockets against a service in processes of its own, whose memory it measures."""
 
 _ATTACKS = (
-    "tests/integration/doors",
+    "tests/e2e/doors",
     "tests/integration/ingest/test_bounds.py",
     "tests/integration/api/test_page_sizes.py",
     "tests/integration/dashboard/test_hostile_requests.py",

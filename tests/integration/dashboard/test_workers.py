@@ -1,21 +1,14 @@
 """Every page and REST say that no worker answers, to everybody who has logged in and to nobody else."""
 
-import os
 import re
-import signal
-import subprocess
-import sys
 from datetime import UTC, datetime
-from pathlib import Path
 
 import httpx
 import pytest
 
 from app.security.principals import Role
-from app.store.database.engine import Database
 from tests.builders.bodies import deployment
 from tests.builders.heartbeats import let_a_worker_answer, silence_workers
-from tests.progress import wait_until
 from tests.service import RunningService
 
 PAGES = (
@@ -83,27 +76,3 @@ def test_prometheus_counts_the_workers_that_answer(service: RunningService) -> N
 
     assert "evenhand_workers_answering 0.0" in before
     assert "evenhand_workers_answering 1.0" in service.client.get("/metrics").text
-
-
-def test_a_worker_that_is_killed_is_seen_as_silent_and_the_next_one_answers(
-    service: RunningService, database: Database, tmp_path: Path
-) -> None:
-    """Real processes: what a supervisor does is start another one."""
-    environment = {**os.environ, "DATABASE_URL": database.url, "EVENHAND_DATA_DIR": str(tmp_path)}
-    command = (sys.executable, "-m", "app.cli", "worker")
-
-    def state() -> str:
-        return str(service.client.get("/v1/workers").json()["state"])
-
-    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as first:
-        wait_until(lambda: state() == "answering")
-        first.send_signal(signal.SIGKILL)
-    killed_at = service.client.get("/v1/workers").json()["last_seen_at"]
-    silence_workers(database, since=SINCE)  # the time that is waited for, gone by
-    silent = state()
-    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as second:
-        wait_until(lambda: state() == "answering")
-        second.kill()
-
-    assert killed_at is not None
-    assert silent == "silent"

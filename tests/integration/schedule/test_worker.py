@@ -16,9 +16,9 @@ from app.errors import LeaseLost, NotFound, ScoringFailed, Unavailable
 from app.schedule.worker import Worker
 from app.store.checks.checks import get, page, request_cancel
 from app.store.database.engine import Database
+from tests.builders.counted_checks import CountedCheck, make_side_tables, rows
 from tests.builders.queued_checks import add_deployments, add_hours, ask, end_leases, reread
 from tests.builders.workers import running
-from tests.integration.schedule.fakes import CountedCheck, make_side_tables, rows
 from tests.progress import wait_until
 
 LEASE = timedelta(seconds=12)

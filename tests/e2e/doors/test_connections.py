@@ -4,7 +4,7 @@ import socket
 from pathlib import Path
 
 from app.store.database.engine import Database
-from tests.integration.doors.sockets import api_process, one_answer, rest, statuses
+from tests.e2e.doors.sockets import api_process, one_answer, rest, statuses
 from tests.progress import wait_until
 
 GOOD = b"GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n"

@@ -8,7 +8,7 @@ import pytest
 from app.cli.http_bounds import MAX_HEAD_BYTES, MAX_HEADERS, MAX_PIPELINED
 from app.store.database.engine import Database
 from tests.databases import Databases
-from tests.integration.doors.sockets import Door, api_process, one_answer, rest, statuses
+from tests.e2e.doors.sockets import Door, api_process, one_answer, rest, statuses
 
 BODY = b"POST /login HTTP/1.1\r\nhost: a\r\ncontent-type: application/x-www-form-urlencoded\r\n"
 

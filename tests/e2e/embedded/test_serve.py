@@ -21,8 +21,8 @@ from app.settings import Settings
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.deployments.deployments import Deployments
-from tests.integration.embedded.commands import EVENHAND, REPOSITORY, environment, free_port
-from tests.integration.embedded.servers import running_on
+from tests.e2e.embedded.commands import EVENHAND, REPOSITORY, environment, free_port
+from tests.e2e.embedded.servers import running_on
 from tests.progress import wait_until
 
 

@@ -10,8 +10,8 @@ from app.domain.checks import CheckState
 from app.schedule.due import queue_due_checks
 from app.store.checks.checks import current_time
 from app.store.database.engine import Database
+from tests.builders.counted_checks import make_side_tables, rows, worker_process
 from tests.builders.queued_checks import add_deployments, add_hours, ask, end_leases, reread
-from tests.integration.schedule.fakes import make_side_tables, rows, worker_process
 from tests.progress import wait_until
 
 DUE = 200

@@ -16,7 +16,7 @@ from app.embedded.account import NAMES, Account, unprivileged_account
 from app.embedded.postmaster import postmaster_of
 from app.embedded.programs import programs_for
 from app.errors import SetupError
-from tests.integration.embedded.servers import ask, running_on, tell
+from tests.e2e.embedded.servers import ask, running_on, tell
 from tests.progress import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[3]

@@ -11,7 +11,7 @@ import pytest
 from app.embedded import EmbeddedPostgres, embedded_postgres
 from app.embedded.postmaster import postmaster_of
 from app.errors import SetupError
-from tests.integration.embedded.servers import ask, running_on, tell
+from tests.e2e.embedded.servers import ask, running_on, tell
 from tests.progress import wait_until
 
 
