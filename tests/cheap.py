@@ -9,7 +9,7 @@ import adbc_driver_postgresql
 import certifi
 from adbc_driver_manager import AdbcDatabase
 from argon2 import PasswordHasher
-from sqlalchemy import Engine, create_engine
+from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.util import LRUCache
 
@@ -46,6 +46,23 @@ def compile_statements_once() -> None:
     # The dialect is a part of the key under which a compiled statement is kept, and each engine has another one.
     PGDialect_psycopg.__eq__ = _writes_same_sql  # type: ignore[method-assign, assignment]
     PGDialect_psycopg.__hash__ = lambda self: hash(type(self))  # type: ignore[method-assign]
+
+
+def ask_servers_once() -> None:
+    """Asks a server for its version and settings once instead of for each engine: two thirds of what the first connection takes."""
+    initialize = PGDialect_psycopg.initialize
+    known: dict[tuple[object, ...], dict[str, Any]] = {}
+
+    def initialize_once(self: PGDialect_psycopg, connection: Connection) -> None:
+        info = connection.connection.dbapi_connection.info  # type: ignore[union-attr]
+        server = (info.host, info.port, info.user, info.server_version)
+        if server not in known:
+            before = dict(vars(self))
+            initialize(self, connection)
+            known[server] = {name: value for name, value in vars(self).items() if name not in before or before[name] is not value}
+        vars(self).update(known[server])
+
+    PGDialect_psycopg.initialize = initialize_once  # type: ignore[method-assign]
 
 
 def _writes_same_sql(one: PGDialect_psycopg, other: object) -> bool:
