@@ -2,9 +2,7 @@
 """Simulated worlds for what carries a gap: standard errors, intervals, and how far bins leak."""
 
 import argparse
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,16 +10,7 @@ from app.attribution.bins import bin_numbers
 from app.attribution.hybrids import count_hybrids, usual_pairs
 from app.attribution.parts import divide_difference
 from tests.builders.attribution_worlds import SHARES, approve, carry, count_covered, draw_one_number, draw_window
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: what was tried, what came out, and whether it is what must."""
-
-    world: str
-    found: str
-    expected: str
-    holds: bool
+from tests.builders.trials import Trial, run_worlds
 
 
 def main() -> None:
@@ -30,58 +19,57 @@ def main() -> None:
     parser.add_argument("--windows", type=int, default=400, help="simulated windows of each world (default 400)")
     parser.add_argument("--seed", type=int, default=14)
     given = parser.parse_args()
-    rows = []
-    for world in (costs, coverage, standard_errors, leaks):
-        for row in world(given.windows, given.seed):
-            rows.append(row)
-            print(f"{'ok  ' if row.holds else 'FAIL'} {row.world:<60} {row.found:<24} must be {row.expected}", flush=True)
-    sys.exit(0 if all(row.holds for row in rows) else 1)
+    run_worlds(WORLDS, given.windows, given.seed)
 
 
-def costs(_windows: int, _seed: int) -> Iterator[Row]:
+def costs(_windows: int, _seed: int) -> Iterator[Trial]:
     """Rows that the model is asked about."""
     for players, rows in ((4, 7_000), (6, 31_000), (7, 48_000)):
         found = usual_pairs(players) * count_hybrids(players)
-        yield Row(f"{players} players, {usual_pairs(players):,} pairs", f"{found:,} rows", f"{rows:,}", found == rows)
+        yield Trial(f"{players} players, {usual_pairs(players):,} pairs", f"{found:,} rows", f"{rows:,}", found == rows)
 
 
-def coverage(windows: int, seed: int) -> Iterator[Row]:
+def coverage(windows: int, seed: int) -> Iterator[Trial]:
     """Share of intervals that contain the true share of a feature."""
     for monitored in (25, 50, 100, 600):
         found = count_covered(monitored, windows, seed, is_by_pair=False)
-        yield Row(f"intervals, {monitored} monitored records in 500 pairs", f"{found:.1%}", "92 to 98 %", 0.92 <= found <= 0.98)
+        yield Trial(f"intervals, {monitored} monitored records in 500 pairs", f"{found:.1%}", "92 to 98 %", 0.92 <= found <= 0.98)
     for monitored in (50, 100):
         found = count_covered(monitored, windows, seed, is_by_pair=True)
-        yield Row(f"the same by pair, {monitored} monitored records", f"{found:.1%}", "60 to 80 %", 0.60 <= found <= 0.80)
+        yield Trial(f"the same by pair, {monitored} monitored records", f"{found:.1%}", "60 to 80 %", 0.60 <= found <= 0.80)
 
 
-def standard_errors(windows: int, seed: int) -> Iterator[Row]:
+def standard_errors(windows: int, seed: int) -> Iterator[Trial]:
     """Standard errors of the shares: 4 players with all hybrids, and 7 by orders of which 3 carry nothing."""
     rng = np.random.default_rng(seed)
     found = np.array([carry(draw_window(1000, 1000, rng), 500, rng).shares for _ in range(windows // 4)])
     errors = found.std(axis=0)
     # In standard errors of the mean: a fixed bound would depend on the number of windows.
     bias = (np.abs(found.mean(axis=0) - SHARES) / (errors / np.sqrt(len(found)))).max()
-    yield Row("standard errors, 4 players, 500 pairs", f"{errors.min():.3f} to {errors.max():.3f}", "at most .020", errors.max() <= 0.02)
-    yield Row("bias of the shares, in standard errors", f"{bias:.1f}", "at most 4", bias <= 4)
+    yield Trial("standard errors, 4 players, 500 pairs", f"{errors.min():.3f} to {errors.max():.3f}", "at most .020", errors.max() <= 0.02)
+    yield Trial("bias of the shares, in standard errors", f"{bias:.1f}", "at most 4", bias <= 4)
     shifts = np.array([-0.5, -0.3, 0, 0.4, 0.5, 0.5, 0.5])
     shares = [
         carry(draw_window(4000, 4000, rng, shifts), 4000, rng, model=lambda features: approve(features[..., :4])).shares
         for _ in range(windows // 16)
     ]
     errors = np.std(shares, axis=0)[:4]
-    yield Row("standard errors, 7 players, 4,000 pairs", f"{errors.min():.3f} to {errors.max():.3f}", "at most .010", errors.max() <= 0.01)
+    yield Trial(
+        "standard errors, 7 players, 4,000 pairs", f"{errors.min():.3f} to {errors.max():.3f}", "at most .010", errors.max() <= 0.01
+    )
 
 
-def leaks(_windows: int, seed: int) -> Iterator[Row]:
+def leaks(_windows: int, seed: int) -> Iterator[Trial]:
     """How much of a gap that who applies carries alone is counted as treatment."""
     world = draw_one_number(400_000, seed)
     halves = (world.numbers > np.median(world.numbers)).astype(np.int64)
     for bins, cells, most in ((2, halves, 0.045), (10, bin_numbers(world.numbers), 0.004), (20, bin_numbers(world.numbers, 20), 0.003)):
         found = divide_difference(*world.count(cells))
         leak, gap = abs(float(found.how)), abs(float(found.difference))
-        yield Row(f"{bins} bins, gap {gap:.3f}", f"{leak:.3f} leak", f"at most {most}", leak <= most)
+        yield Trial(f"{bins} bins, gap {gap:.3f}", f"{leak:.3f} leak", f"at most {most}", leak <= most)
 
+
+WORLDS = {"costs": costs, "coverage": coverage, "standard errors": standard_errors, "leaks": leaks}
 
 if __name__ == "__main__":
     main()

@@ -33,7 +33,6 @@ from app.domain.outcomes import OutcomeRule
 from app.embedded import embedded_postgres
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
-from app.store.deployments.monitors import monitor_of
 from app.store.evidence.eras import begin_era, find_era, followed_deployment, note_progress
 from app.store.evidence.hours import CountedHour, CountedPlace, replace_hours
 from app.tracking.counting import FollowedEra
@@ -123,9 +122,10 @@ class Bench:
         """Stores counts of the hours before noon, as if they had been counted when they ended."""
         no, span = self._stage.deployment.no, Span(start=NOON - hours * HOUR, end=NOON)
         with self._database.transaction() as session:
-            monitor, deployment = monitor_of(session, no), followed_deployment(session, no)
+            monitor, deployment = self._stage.monitor(), followed_deployment(session, no)
             begin_era(session, no, monitor.version, deployment.model_revision, starts_at=None)
             era = find_era(session, no, monitor.version, deployment.model_revision)
+            assert era is not None  # noqa: S101 - for the type: it has just begun
             counted = list(self._draw_counts(span, hours))
             replace_hours(session, era.no, DataSet.PAYLOAD, span, counted)
             settle_figures(session, FollowedEra(deployment, monitor, era), DataSet.PAYLOAD, span, counted)
@@ -196,7 +196,7 @@ class Bench:
         event.remove(self._database.engine, "before_cursor_execute", count)
 
     def _processor_seconds(self) -> float:
-        found = time.process_time()
+        found: float = time.process_time()
         # What a connection used goes to its server's children when it ends.
         ended = self._postgres.cpu_times()
         found += ended.children_user + ended.children_system

@@ -33,7 +33,8 @@ from app.metrics import (
     measure_training,
 )
 from app.metrics.catalogue.metric import Across, Compared, CountOf, FromScores, OfPair, OfSet, OverStrata, RateOf
-from app.metrics.groups import FloatArray, IntArray, Role, as_groups
+from app.metrics.groups import FloatArray, Groups, IntArray, as_groups
+from app.metrics.tables import RecordStrata
 
 NOMINAL = (0.93, 0.97)
 SCOPES = {"group", "reference", "attribute", "overall"}
@@ -65,9 +66,9 @@ class Scenario:
     weights: tuple[float, float, float] | None = None
 
     @property
-    def groups(self) -> tuple[tuple[str, Role], ...]:
+    def groups(self) -> Groups:
         """The monitored group and the reference ones."""
-        return (("monitored", "monitored"), *((f"reference {place}", "reference") for place in range(1, len(self.base))))
+        return as_groups([("monitored", "monitored"), *((f"reference {place}", "reference") for place in range(1, len(self.base)))])
 
 
 _ALIKE = (0.4, 0.3, 0.3)
@@ -207,9 +208,9 @@ def _has_balanced(scenario: Scenario, options: argparse.Namespace) -> bool:
 
 
 def _of_tables(
-    kinds: Kinds, groups: tuple[tuple[str, Role], ...], weights: FloatArray | None, options: argparse.Namespace, *, seed: int, draws: int
+    kinds: Kinds, groups: Groups, weights: FloatArray | None, options: argparse.Namespace, *, seed: int, draws: int
 ) -> Iterator[tuple[str, Measured]]:
-    strata = (STRATA, kinds.stratum)
+    strata = RecordStrata(STRATA, kinds.stratum)
     for data, measure, outcomes in (("payload", measure_payload, kinds.prediction), ("training", measure_training, kinds.label)):
         if data in options.data:
             counts = GroupCounts.from_records(groups, kinds.group, outcomes, weights=weights, strata=strata)
@@ -236,7 +237,7 @@ def _balanced(kinds: Kinds, counts: IntArray, options: argparse.Namespace, *, se
     present = count > 0
     classified = np.eye(2, dtype=np.int64)[1 - group]
     own, its, favourable, whole, number = (column[present] for column in (group, outcome, classified * copy[:, None], classified, count))
-    table = BalancedCells(as_groups(SCENARIOS["equal"].groups), own, its, favourable, whole, number, np.zeros(2, np.int64), 0)
+    table = BalancedCells(SCENARIOS["equal"].groups, own, its, favourable, whole, number, np.zeros(2, np.int64), 0)
     yield from (("balanced", result) for result in measure_balanced(table, metrics=options.metric))
     yield from (("payload_perturbed", result) for result in measure_perturbed(table, metrics=options.metric, seed=seed, draws=draws))
 

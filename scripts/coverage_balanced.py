@@ -17,7 +17,7 @@ from itertools import product
 import numpy as np
 
 from app.metrics import BalancedCells, Value, measure_balanced
-from app.metrics.groups import FloatArray, Role
+from app.metrics.groups import FloatArray, Groups, as_groups
 
 SIDES = ((1, 1), (1, 2), (2, 3), (4, 4), (3, 1))
 """Numbers of monitored and of reference values."""
@@ -39,10 +39,11 @@ class World:
     draws: int
 
     @property
-    def groups(self) -> tuple[tuple[str, Role], ...]:
+    def groups(self) -> Groups:
         """The values by name."""
         others = len(self.shares) - self.monitored
-        return (*((f"m{no}", "monitored") for no in range(self.monitored)), *((f"r{no}", "reference") for no in range(others)))
+        monitored = [(f"m{no}", "monitored") for no in range(self.monitored)]
+        return as_groups([*monitored, *((f"r{no}", "reference") for no in range(others))])
 
     def truth(self, scope: str, group: str | None) -> float:
         """Returns the chance of the first monitored value (scope `group`), of all monitored, or of the reference."""

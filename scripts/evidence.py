@@ -3,38 +3,27 @@
 
 import argparse
 import math
-import sys
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from app.evidence.betting import log_e_values, weigh_against_fairness
 from app.evidence.confidence import follow_interval
 from app.evidence.detector import HOURS_OF_A_YEAR, Detector
 from app.evidence.following import Followed
-from app.evidence.hours import FloatArray, Hours, Side, count_hours
+from app.evidence.hours import Hours, Side, count_hours
 from app.evidence.nulls import SMALLEST_RATE, Direction, Limit, Scale
 from app.evidence.paired_bets import PairedHours, weigh_pairs_against_fairness
 from app.evidence.selection import flag_groups
 from tests.builders.evidence_hours import ABOVE, BELOW, follow_months, simulate
 from tests.builders.exact_e_values import exact_terms
+from tests.builders.trials import Trial, run_worlds
 
 HOURS = 2_000
 CHANGE = 300
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: what was tried, what came out, and whether it is what must."""
-
-    world: str
-    found: str
-    expected: str
-    holds: bool
 
 
 def main() -> None:
@@ -48,32 +37,21 @@ def main() -> None:
     if given.picture is not None:
         given.picture.write_text(draw_picture(given.seed), encoding="utf-8")
         return
-    rows = []
-    for name, world in WORLDS.items():
-        if given.only not in name:
-            continue
-        start = time.perf_counter()
-        for row in world(given.runs, given.seed):
-            rows.append(row)
-            mark = "ok  " if row.holds else "FAIL"
-            print(f"{mark} {row.world:<58} {row.found:<34} must be {row.expected}", flush=True)
-        print(f"     ({name}: {time.perf_counter() - start:.0f} s)", flush=True)
-    print(f"{sum(row.holds for row in rows)} of {len(rows)} as they must be, {given.runs} runs of each, seed {given.seed}")
-    sys.exit(0 if all(row.holds for row in rows) else 1)
+    run_worlds(WORLDS, given.runs, given.seed, only=given.only)
 
 
-def steady(runs: int, seed: int) -> Iterator[Row]:
+def steady(runs: int, seed: int) -> Iterator[Trial]:
     """A ratio that does not change, at the limit and inside."""
     for ratio, allowed in ((0.80, 0.2 * runs), (0.85, 1), (0.90, 1)):
         alarms = _count_alarms([simulate([ratio] * HOURS, seed + run) for run in range(runs)])
-        yield Row(f"ratio {ratio:.2f}, {HOURS} h", f"{alarms} runs with an alarm", f"at most {allowed:.0f}", alarms <= allowed)
+        yield Trial(f"ratio {ratio:.2f}, {HOURS} h", f"{alarms} runs with an alarm", f"at most {allowed:.0f}", alarms <= allowed)
     daily = 0.5 + 0.15 * np.sin(np.arange(HOURS) * 2 * np.pi / 24)
     for ratio in (0.85, 0.90):
         alarms = _count_alarms([simulate([ratio] * HOURS, seed + run, base=daily) for run in range(runs)])
-        yield Row(f"ratio {ratio:.2f}, rates by time of day", f"{alarms} runs with an alarm", "at most 1", alarms <= 1)
+        yield Trial(f"ratio {ratio:.2f}, rates by time of day", f"{alarms} runs with an alarm", "at most 1", alarms <= 1)
 
 
-def traffic(runs: int, seed: int) -> Iterator[Row]:
+def traffic(runs: int, seed: int) -> Iterator[Trial]:
     """Records by time of day: few at night, and another mix of groups."""
     alarms = 0
     for run in range(runs):
@@ -81,20 +59,20 @@ def traffic(runs: int, seed: int) -> Iterator[Row]:
         day = np.sin(np.arange(HOURS) * 2 * np.pi / 24)
         monitored, reference = rng.poisson(90 * (1 + 0.9 * day)), rng.poisson(210 * (1 - 0.5 * day))
         alarms += bool(follow_months(_hours(rng.binomial(monitored, 0.425), monitored, rng.binomial(reference, 0.5), reference)).episodes)
-    yield Row("ratio 0.85, traffic and mix by time of day", f"{alarms} runs with an alarm", "at most 1", alarms <= 1)
+    yield Trial("ratio 0.85, traffic and mix by time of day", f"{alarms} runs with an alarm", "at most 1", alarms <= 1)
 
 
-def silence(_runs: int, seed: int) -> Iterator[Row]:
+def silence(_runs: int, seed: int) -> Iterator[Trial]:
     """Nothing to see: no records, or an upper limit that cannot be exceeded."""
     long = round(HOURS_OF_A_YEAR) + HOURS
     nothing = np.zeros(long)
     alarms = len(follow_months(_hours(nothing, nothing, nothing, nothing)).episodes)
-    yield Row(f"no records, {long:,} h", f"{alarms} alarms", "0", alarms == 0)
+    yield Trial(f"no records, {long:,} h", f"{alarms} alarms", "0", alarms == 0)
     alarms = len(follow_months(simulate([1.05] * long, seed, base=0.9), ABOVE).episodes)
-    yield Row(f"upper limit at base 0.9, {long:,} h", f"{alarms} alarms", "0", alarms == 0)
+    yield Trial(f"upper limit at base 0.9, {long:,} h", f"{alarms} alarms", "0", alarms == 0)
 
 
-def unsteady(runs: int, seed: int) -> Iterator[Row]:
+def unsteady(runs: int, seed: int) -> Iterator[Trial]:
     """Hours that vary more than chance: effects of standard deviation 0.2 on the logits of both groups."""
     alarms = 0
     for run in range(runs):
@@ -103,13 +81,15 @@ def unsteady(runs: int, seed: int) -> Iterator[Row]:
         rates = [1 / (1 + np.exp(-(math.log(rate / (1 - rate)) + rng.normal(0, 0.2, HOURS)))) for rate in (0.425, 0.5)]
         counts = rng.binomial(monitored, rates[0]), rng.binomial(300 - monitored, rates[1])
         alarms += bool(follow_months(_hours(counts[0], monitored, counts[1], 300 - monitored)).episodes)
-    yield Row("ratio 0.85, hour effects sd 0.2", f"{alarms} runs with an alarm", "at most 10 %", alarms <= 0.1 * runs)
+    yield Trial("ratio 0.85, hour effects sd 0.2", f"{alarms} runs with an alarm", "at most 10 %", alarms <= 0.1 * runs)
 
 
-def falls(runs: int, seed: int) -> Iterator[Row]:
+def falls(runs: int, seed: int) -> Iterator[Trial]:
     """A fall from 0.95, its hour, and the return to 0.95."""
     for to, delay, error in ((0.75, 100, 2), (0.70, 28, 1), (0.60, 8, 1), (0.50, 5, 0)):
-        delays, errors, returns = [], [], []
+        delays: list[float] = []
+        errors: list[float] = []
+        returns: list[float] = []
         for run in range(runs):
             ratios = [0.95] * CHANGE + [to] * CHANGE + [0.95] * 200
             episodes = [one for one in follow_months(simulate(ratios, seed + run)).episodes if one.alarm >= CHANGE]
@@ -118,12 +98,12 @@ def falls(runs: int, seed: int) -> Iterator[Row]:
             if episodes and episodes[0].resolved is not None:
                 returns.append(episodes[0].resolved - 2 * CHANGE + 1)
         medians = [float(np.median(some)) for some in (delays, errors, returns or [math.inf])]
-        yield Row(f"fall to {to:.2f}: median delay", f"{medians[0]:g} h", f"at most {delay}", medians[0] <= delay)
-        yield Row(f"fall to {to:.2f}: median error of the onset", f"{medians[1]:g} h", f"at most {error}", medians[1] <= error)
-        yield Row(f"back from {to:.2f}: median delay until resolved", f"{medians[2]:g} h", "at most 18", medians[2] <= 18)
+        yield Trial(f"fall to {to:.2f}: median delay", f"{medians[0]:g} h", f"at most {delay}", medians[0] <= delay)
+        yield Trial(f"fall to {to:.2f}: median error of the onset", f"{medians[1]:g} h", f"at most {error}", medians[1] <= error)
+        yield Trial(f"back from {to:.2f}: median delay until resolved", f"{medians[2]:g} h", "at most 18", medians[2] <= 18)
 
 
-def pairs(runs: int, seed: int) -> Iterator[Row]:
+def pairs(runs: int, seed: int) -> Iterator[Trial]:
     """Records with their counterfactuals: one in a hundred gains by the monitored value, the others lose."""
     for to, delay in ((0.75, 15), (0.70, 6), (0.60, 2)):
         delays = []
@@ -136,7 +116,8 @@ def pairs(runs: int, seed: int) -> Iterator[Row]:
                     found = hour - CHANGE + 1
                     break
             delays.append(found)
-        yield Row(f"balanced, fall to {to:.2f}: median delay", f"{np.median(delays):g} h", f"at most {delay}", np.median(delays) <= delay)
+        median = float(np.median(delays))
+        yield Trial(f"balanced, fall to {to:.2f}: median delay", f"{median:g} h", f"at most {delay}", median <= delay)
     alarms = 0
     for run in range(runs):
         detector = Detector(5)
@@ -145,16 +126,16 @@ def pairs(runs: int, seed: int) -> Iterator[Row]:
             if detector.alarms(math.log(HOURS_OF_A_YEAR)):
                 alarms += 1
                 break
-    yield Row(f"balanced ratio 0.85, {HOURS} h", f"{alarms} runs with an alarm", "at most 1", alarms <= 1)
+    yield Trial(f"balanced ratio 0.85, {HOURS} h", f"{alarms} runs with an alarm", "at most 1", alarms <= 1)
 
 
-def many(runs: int, seed: int) -> Iterator[Row]:
+def many(runs: int, seed: int) -> Iterator[Trial]:
     """Ten comparisons at once, and forty groups at one look."""
     alarms = sum(
         any(follow_months(simulate([0.85] * HOURS, 1_000 * seed + 10 * run + one), comparisons=10).episodes for one in range(10))
         for run in range(runs)
     )
-    yield Row("ten comparisons at 0.85", f"{alarms} runs with an alarm", "at most 1", alarms <= 1)
+    yield Trial("ten comparisons at 0.85", f"{alarms} runs with an alarm", "at most 1", alarms <= 1)
     missed, false, flags = 0, 0.0, 0
     for run in range(runs):
         e_values = []
@@ -168,11 +149,11 @@ def many(runs: int, seed: int) -> Iterator[Row]:
         flags += len(flagged)
         missed += 10 - len([one for one in flagged if one < 10])
         false += len([one for one in flagged if one >= 10]) / max(len(flagged), 1)
-    yield Row("40 groups, 10 fall to 0.6: missed", f"{missed} of {10 * runs}", "0", missed == 0)
-    yield Row("40 groups: mean share of false flags", f"{false / runs:.3f}", "at most 0.05", false / runs <= 0.05)
+    yield Trial("40 groups, 10 fall to 0.6: missed", f"{missed} of {10 * runs}", "0", missed == 0)
+    yield Trial("40 groups: mean share of false flags", f"{false / runs:.3f}", "at most 0.05", false / runs <= 0.05)
 
 
-def intervals(runs: int, seed: int) -> Iterator[Row]:
+def intervals(runs: int, seed: int) -> Iterator[Trial]:
     """The interval at 500 looks."""
     missed, widths = 0, []
     runs = max(runs, 200)
@@ -181,22 +162,22 @@ def intervals(runs: int, seed: int) -> Iterator[Row]:
         missed += bool(np.any(lower > 0.85) or np.any(upper < 0.85))
         widths.append((upper[23] - lower[23], upper[-1] - lower[-1]))
     day, end = (float(np.median([pair[place] for pair in widths])) for place in (0, 1))
-    yield Row(
+    yield Trial(
         f"interval, 500 looks, {runs} runs: missed at any look", f"{missed} ({missed / runs:.1%})", "at most 5 %", missed <= 0.05 * runs
     )
-    yield Row(
+    yield Trial(
         "interval: median width at 24 h and at 500 h", f"{day:.3f} and {end:.3f}", "at most 0.20 and 0.05", day <= 0.2 and end <= 0.05
     )
 
 
-def fairness(runs: int, seed: int) -> Iterator[Row]:
+def fairness(runs: int, seed: int) -> Iterator[Trial]:
     """A month at the limit itself."""
     runs = max(runs, 400)
     shown = sum(any(follow_months(simulate([0.8] * 720, seed + run)).shown_fair) for run in range(runs))
-    yield Row(f"shown fair at 0.80 within a month, {runs} runs", f"{shown} ({shown / runs:.1%})", "at most 5 %", shown <= 0.05 * runs)
+    yield Trial(f"shown fair at 0.80 within a month, {runs} runs", f"{shown} ({shown / runs:.1%})", "at most 5 %", shown <= 0.05 * runs)
 
 
-def persons(runs: int, seed: int) -> Iterator[Row]:
+def persons(runs: int, seed: int) -> Iterator[Trial]:
     """People who apply again and again with the same outcome: with their id only their first record counts."""
     counts = {"first records only": 0, "all records": 0}
     for run in range(runs):
@@ -215,11 +196,11 @@ def persons(runs: int, seed: int) -> Iterator[Row]:
                 ]
             counts[name] += bool(follow_months(_hours(*sides)).episodes)
     firsts, every = counts.values()
-    yield Row("ratio 0.85, persons with ids", f"{firsts} runs with an alarm", "at most 1", firsts <= 1)
-    yield Row("ratio 0.85, the same without ids (not covered)", f"{every} runs with an alarm", "reported only", True)
+    yield Trial("ratio 0.85, persons with ids", f"{firsts} runs with an alarm", "at most 1", firsts <= 1)
+    yield Trial("ratio 0.85, the same without ids (not covered)", f"{every} runs with an alarm", "reported only", True)
 
 
-def labels(runs: int, seed: int) -> Iterator[Row]:
+def labels(runs: int, seed: int) -> Iterator[Trial]:
     """Labels whose delay depends on group and outcome, counted at scoring time + horizon or when they arrive."""
     counts = {"horizon": 0, "arrival": 0}
     horizon, hours = 240, 1_200
@@ -236,13 +217,13 @@ def labels(runs: int, seed: int) -> Iterator[Row]:
             for side in (monitored, ~monitored):
                 sides += [np.bincount(at[known & side & part], minlength=hours) for part in (favourable, np.ones(scored.size, bool))]
             counts[name] += bool(follow_months(_hours(*sides)).episodes)
-    yield Row(
+    yield Trial(
         "late labels of one group, counted at the horizon", f"{counts['horizon']} runs with an alarm", "at most 1", counts["horizon"] <= 1
     )
-    yield Row("the same, counted as they arrive (the trap)", f"{counts['arrival']} runs with an alarm", "reported only", True)
+    yield Trial("the same, counted as they arrive (the trap)", f"{counts['arrival']} runs with an alarm", "reported only", True)
 
 
-def oracle(_runs: int, seed: int) -> Iterator[Row]:
+def oracle(_runs: int, seed: int) -> Iterator[Trial]:
     """10,000 random tables of up to 1,000 records a side in arbitrary precision; of more, doubles have fewer digits left."""
     rng = np.random.default_rng(seed)
     limits = [BELOW, ABOVE, Limit(Scale.DIFFERENCE, Direction.BELOW, -0.1, 0.1), Limit(Scale.DIFFERENCE, Direction.ABOVE, 0.1, -0.1)]
@@ -260,7 +241,7 @@ def oracle(_runs: int, seed: int) -> Iterator[Row]:
         terms = exact_terms(((s[a], n[a]), (s[b], n[b])), null, (float(bets[a]), float(bets[b])))
         worst = max(worst, abs(float(Decimal(ours) - sum(terms))) / max(1.0, float(sum(map(abs, terms)))))
         tried += 1
-    yield Row("10,000 e-values next to arbitrary precision", f"largest difference {worst:.1e}", "at most 1e-12", worst <= 1e-12)
+    yield Trial("10,000 e-values next to arbitrary precision", f"largest difference {worst:.1e}", "at most 1e-12", worst <= 1e-12)
 
 
 def draw_picture(seed: int) -> str:
@@ -307,7 +288,7 @@ def _weigh_pairs(rng: np.random.Generator, ratios: list[float]) -> list[list[flo
     return weigh_pairs_against_fairness(hours, 0.8, Direction.BELOW).tolist()  # type: ignore[no-any-return]
 
 
-def _hours(*counts: FloatArray) -> Hours:
+def _hours(*counts: npt.ArrayLike) -> Hours:
     monitored, of_monitored, reference, of_reference = (np.asarray(part, float) for part in counts)
     return Hours(Side(monitored, of_monitored), Side(reference, of_reference))
 
@@ -317,7 +298,7 @@ def _count_alarms(worlds: list[Hours]) -> int:
     return sum(bool(one.episodes) for one in found)
 
 
-WORLDS: dict[str, Callable[[int, int], Iterator[Row]]] = {
+WORLDS = {
     "steady": steady,
     "traffic": traffic,
     "silence": silence,

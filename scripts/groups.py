@@ -3,10 +3,7 @@
 
 import argparse
 import math
-import sys
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.stats import kstest
@@ -20,19 +17,10 @@ from app.scan.scanning import Subgroup, scan_cells
 from tests.builders.brute_force import score_every_subgroup
 from tests.builders.evidence_hours import BELOW, follow_months, simulate
 from tests.builders.planted_tables import draw_codes, draw_table, is_planted
+from tests.builders.trials import Trial, run_worlds
 
 PLANTED = {0: (1, 2), 2: (0,)}
 WHOLE = ((1, 2), None, (0,))
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: what was tried, what came out, and whether it is what must."""
-
-    world: str
-    found: str
-    expected: str
-    holds: bool
 
 
 def main() -> None:
@@ -42,20 +30,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=14)
     parser.add_argument("--only", default="", help="worlds whose name contains this")
     given = parser.parse_args()
-    rows = []
-    for name, world in WORLDS.items():
-        if given.only not in name:
-            continue
-        start = time.perf_counter()
-        for row in world(given.worlds, given.seed):
-            rows.append(row)
-            print(f"{'ok  ' if row.holds else 'FAIL'} {row.world:<62} {row.found:<40} must be {row.expected}", flush=True)
-        print(f"     ({name}: {time.perf_counter() - start:.0f} s)", flush=True)
-    print(f"{sum(row.holds for row in rows)} of {len(rows)} as they must be, seed {given.seed}")
-    sys.exit(0 if all(row.holds for row in rows) else 1)
+    run_worlds(WORLDS, given.worlds, given.seed, only=given.only)
 
 
-def search(_worlds: int, seed: int) -> Iterator[Row]:
+def search(_worlds: int, seed: int) -> Iterator[Trial]:
     """The search next to trying every subgroup."""
     missed, tried = 0, 0
     for number in range(60):
@@ -64,10 +42,10 @@ def search(_worlds: int, seed: int) -> Iterator[Row]:
             found = scan_cells(cells, seed=number, penalty=penalty, bootstraps=1).score
             missed += abs(found - score_every_subgroup(cells, penalty)) > 1e-4
             tried += 1
-    yield Row(f"best of all subgroups, {tried} small tables without an effect", f"{missed} missed", "at most 1 %", missed <= 0.01 * tried)
+    yield Trial(f"best of all subgroups, {tried} small tables without an effect", f"{missed} missed", "at most 1 %", missed <= 0.01 * tried)
 
 
-def silence(worlds: int, seed: int) -> Iterator[Row]:
+def silence(worlds: int, seed: int) -> Iterator[Trial]:
     """Worlds without a subgroup, half of them with strata."""
     p_values = np.array(
         [
@@ -76,7 +54,7 @@ def silence(worlds: int, seed: int) -> Iterator[Row]:
         ]
     )
     tested = kstest(p_values, "uniform")
-    yield Row(
+    yield Trial(
         f"p values of {worlds} worlds without a subgroup",
         f"KS p = {tested.pvalue:.3f}, D = {tested.statistic:.3f}",
         "p above 0.01",
@@ -84,10 +62,10 @@ def silence(worlds: int, seed: int) -> Iterator[Row]:
     )
     share = float((p_values <= 0.05).mean())
     bound = 0.05 + 3 * math.sqrt(0.05 * 0.95 / worlds)
-    yield Row("the same: p values up to 0.05", f"{share:.3f}", f"at most {bound:.3f}", share <= bound)
+    yield Trial("the same: p values up to 0.05", f"{share:.3f}", f"at most {bound:.3f}", share <= bound)
 
 
-def planted(_worlds: int, seed: int) -> Iterator[Row]:
+def planted(_worlds: int, seed: int) -> Iterator[Trial]:
     """A planted subgroup: found by a scan of 168 hours, confirmed on later ones."""
     exact, small, delays = 0, 0, []
     for run in range(30):
@@ -106,10 +84,10 @@ def planted(_worlds: int, seed: int) -> Iterator[Row]:
         )
         confirmed = follow_candidate(Candidate(1, scan.subgroup, BELOW, 48), [Hours(*sides)]).confirmed
         delays.append(math.inf if confirmed is None else confirmed - 47)
-    yield Row("planted at 0.6: p value at most 0.05", f"{small} of 30", "at least 29", small >= 29)
-    yield Row("planted at 0.6: named exactly", f"{exact} of 30", "at least 24", exact >= 24)
+    yield Trial("planted at 0.6: p value at most 0.05", f"{small} of 30", "at least 29", small >= 29)
+    yield Trial("planted at 0.6: named exactly", f"{exact} of 30", "at least 24", exact >= 24)
     confirmed_runs = sum(map(math.isfinite, delays))
-    yield Row(
+    yield Trial(
         "planted at 0.6: confirmed on later hours",
         f"{confirmed_runs} of 30, median {np.median(delays):g} h",
         "at least 29",
@@ -117,7 +95,7 @@ def planted(_worlds: int, seed: int) -> Iterator[Row]:
     )
 
 
-def confirmations(worlds: int, seed: int) -> Iterator[Row]:
+def confirmations(worlds: int, seed: int) -> Iterator[Trial]:
     """Lives of ten candidates on the limit itself, where a false confirmation is likeliest."""
     lives = 4 * worlds
     false = sum(
@@ -131,7 +109,7 @@ def confirmations(worlds: int, seed: int) -> Iterator[Row]:
         for life in range(lives)
     )
     bound = ALPHA + 2 * math.sqrt(ALPHA * (1 - ALPHA) / lives)
-    yield Row(
+    yield Trial(
         f"{lives} lives of ten candidates on the limit",
         f"{false} with a false confirmation ({false / lives:.1%})",
         f"at most {ALPHA:.0%}",
@@ -139,7 +117,7 @@ def confirmations(worlds: int, seed: int) -> Iterator[Row]:
     )
 
 
-def planning(_worlds: int, seed: int) -> Iterator[Row]:
+def planning(_worlds: int, seed: int) -> Iterator[Trial]:
     """The planned hours next to those of the detector of the service and the library."""
     for ratio, records, share, base in (
         (0.6, 300, 0.3, 0.5),
@@ -156,7 +134,7 @@ def planning(_worlds: int, seed: int) -> Iterator[Row]:
             late = [one.alarm - 59 for one in follow_months(world).episodes if one.alarm >= 60]
             found.append(late[0] if late else math.inf)
         quantile = float(np.quantile(found, 0.9))
-        yield Row(
+        yield Trial(
             f"ratio {ratio}, {records} records/h: hours for 90 %",
             f"planned {hours}, simulated {quantile:.1f}",
             "within 10 %, or 1 h",
@@ -164,7 +142,7 @@ def planning(_worlds: int, seed: int) -> Iterator[Row]:
         )
 
 
-WORLDS: dict[str, Callable[[int, int], Iterator[Row]]] = {
+WORLDS = {
     "search": search,
     "silence": silence,
     "planted": planted,

@@ -77,4 +77,4 @@ def _key_when_told(printed: Path, process: "subprocess.Popen[bytes]") -> str:
         if process.poll() is not None:
             raise RuntimeError(f"The example did not come to its results:\n{printed.read_text()}")
         time.sleep(0.2)
-    return KEY.findall(printed.read_text())[0]
+    return str(KEY.findall(printed.read_text())[0])

@@ -64,7 +64,7 @@ def crossed(frame: pd.DataFrame) -> np.ndarray:
     sex, sexes = pd.factorize(frame["sex"])
     race, races = pd.factorize(frame["race"])
     names = np.array([f"{one} {other}" for one in sexes for other in races], dtype=object)
-    return names[sex * len(races) + race]
+    return np.asarray(names[sex * len(races) + race])
 
 
 def run_side(package: str | None, prepare: Prepare, work: Work) -> None:

@@ -27,7 +27,7 @@ STEEPNESS, BACKWARDNESS = 2.0, 0.5
 
 def approve(features: FloatArray) -> FloatArray:
     """Approves where the weighted features are above 0 [..., features]."""
-    return (features @ WEIGHTS > 0).astype(float)
+    return np.asarray(features @ WEIGHTS > 0, float)
 
 
 @dataclass(frozen=True)
