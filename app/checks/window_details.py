@@ -17,7 +17,7 @@ from .subject import Subject
 def describe_window(subject: Subject, evidence: Evidence) -> dict[str, object]:
     """Returns counts and times of the rows that a check read; JSON-safe."""
     window, reach = evidence.window, evidence.window.reach()
-    find_unclassified = int((outcome_codes(evidence.feedback.rows["label"], subject.monitor.outcomes) == Outcome.UNCLASSIFIED).sum())
+    unclassified_labels = int((outcome_codes(evidence.feedback.rows["label"], subject.monitor.outcomes) == Outcome.UNCLASSIFIED).sum())
     revisions = np.array(window.rows["model_revision"].to_pylist(), dtype=object)
     return {
         "records": window.own,
@@ -35,7 +35,7 @@ def describe_window(subject: Subject, evidence: Evidence) -> dict[str, object]:
         "additional_labelled_records": evidence.feedback.additional,
         "favourable": outcome_texts(subject.monitor.outcomes.favourable),
         "unfavourable": outcome_texts(subject.monitor.outcomes.unfavourable),
-        "find_unclassified": find_unclassified,
+        "unclassified_labels": unclassified_labels,
         **describe_setting(subject),
         "min_records": subject.monitor.min_records,
         "max_records": subject.monitor.max_records,

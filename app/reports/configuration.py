@@ -116,7 +116,7 @@ _COUNTS = {
     "newest_record_at": "Newest record",
     "labelled_records": "Labelled records",
     "additional_labelled_records": "Labelled records added from earlier hours",
-    "find_unclassified": "Labels in neither outcome list",
+    "unclassified_labels": "Labels in neither outcome list",
     "carried_from": "Carried forward from check",
 }
 

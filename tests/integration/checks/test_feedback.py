@@ -80,7 +80,7 @@ def test_a_label_that_is_text_is_of_no_numeric_outcome(stage: Scene) -> None:
     result = stage.check(NOON)
     accuracy = result.get("accuracy", "feedback", scope="overall")
     assert (accuracy.value, accuracy.n) == (1.0, 20)
-    assert (result.run.window or {})["find_unclassified"] == 20
+    assert (result.run.window or {})["unclassified_labels"] == 20
 
 
 class FloatScorer(RuleScorer):
@@ -130,4 +130,4 @@ def test_labels_spelt_otherwise_than_the_outcomes_give_no_accuracy_instead_of_a_
     assert (accuracy.value, accuracy.verdict) == (None, "not_computable")
     assert accuracy.reason == "no record has a label and a prediction that are both among the outcomes"
     assert result.run.window is not None
-    assert result.run.window["find_unclassified"] == 40
+    assert result.run.window["unclassified_labels"] == 40
