@@ -91,7 +91,7 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
         )
     named = list_combinations(groups)
     labels = [label for label, _ in named]
-    # Listed values cannot hold the sign that joins; values that were merely seen can.
+    # For listed values the rules of monitors refuse this; values that were merely seen are known only now.
     if len(set(labels)) < len(labels):
         label = next(label for index, label in enumerate(labels) if label in labels[:index])
         raise InvalidInput.of(
@@ -103,7 +103,7 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
 
 
 def list_combinations(groups: Sequence[Sequence[NamedGroup]]) -> list[NamedGroup]:
-    """Returns the combinations of several attributes' groups as `together` does, whatever their number and labels."""
+    """Returns the combinations of several attributes' groups as `combine_groups` does, in any number and under any labels."""
     named: list[NamedGroup] = [("", "reference")]
     for of_one in groups:
         named = [

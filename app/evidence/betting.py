@@ -12,7 +12,7 @@ from .unsteadiness import measure_unsteadiness
 RATE_HOURS = 48
 """Hours before an hour from which the reference group's rate is estimated."""
 
-MIN_REFERENCE_RECORDS = 50
+MIN_RECENT_REFERENCE_RECORDS = 50
 """Min reference records in these hours; with fewer the hour is skipped."""
 
 LARGEST_LOGIT = 40.0
@@ -251,7 +251,7 @@ def _estimate_reference(hours: Hours) -> FloatArray:
     """Returns the reference group's rate [H] before each hour; NaN while too few records are known."""
     records = sum_before(hours.reference.records, RATE_HOURS)
     rates = (sum_before(hours.reference.favourable, RATE_HOURS) + 0.5) / (records + 1)
-    return np.where(records < MIN_REFERENCE_RECORDS, np.nan, np.clip(rates, SMALLEST_RATE, 1 - SMALLEST_RATE))
+    return np.where(records < MIN_RECENT_REFERENCE_RECORDS, np.nan, np.clip(rates, SMALLEST_RATE, 1 - SMALLEST_RATE))
 
 
 def _weigh(hours: Hours, null: Null, monitored: FloatArray, past: Past) -> FloatArray:

@@ -16,7 +16,7 @@ DIFFERENCES = np.linspace(-1.0, 1.0, 201)[1:-1]
 GRIDS = {Scale.RATIO: RATIOS, Scale.DIFFERENCE: DIFFERENCES}
 MIN_REFERENCE_RECORDS = 50
 MIN_MONITORED_RECORDS = 20
-"""Min records before an hour, on each side; with fewer the hour says nothing."""
+"""Min records in all hours before an hour, on each side; with fewer the hour says nothing."""
 
 MOST_ROWS = 100
 """Max hours that are weighed against the whole grid at once: arrays of more leave the processor's cache, and take five times as long."""
