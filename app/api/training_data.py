@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from ..checks.gaps import NotMeasured
 from ..checks.measuring import convert_gap, measure_table
+from ..checks.tabulation import EVERYBODY
 from ..clock import utc_now
 from ..domain.checks import DataSet, Measurement
 from ..domain.deployments import Deployment
@@ -178,12 +179,12 @@ def _measure(data: TrainingData, monitor: Monitor, deployment: Deployment) -> It
     every, at = replace(monitor, metrics=tuple(metric.key for metric in metrics)), data.summary.processed_at
     for found in present_tables(data, monitor, deployment.schema):
         if found.table is None:
-            absent = NotMeasured(DataSet.TRAINING, found.attribute, metrics, found.reason)
+            absent = NotMeasured(DataSet.TRAINING, found.comparison, metrics, found.reason)
             yield from convert_gap(absent, monitor=every, at=at)
         else:
             lacking = {} if found.table.strata is not None else {"strata": found.no_strata}
-            yield from measure_table(DataSet.TRAINING, found.attribute, found.table, monitor=every, at=at, lacking=lacking)
-    yield from convert_gap(NotMeasured(DataSet.TRAINING, None, of_rows, NO_ROWS), monitor=every, at=at)
+            yield from measure_table(DataSet.TRAINING, found.comparison, found.table, monitor=every, at=at, lacking=lacking)
+    yield from convert_gap(NotMeasured(DataSet.TRAINING, EVERYBODY, of_rows, NO_ROWS), monitor=every, at=at)
 
 
 def _absent_data(deployment: Deployment) -> NotFound:

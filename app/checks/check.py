@@ -9,7 +9,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Progress
-from ..domain.comparisons import Comparison
 from ..domain.retrying import CHECK_POLICY
 from ..errors import ScoringFailed
 from ..outbound.egress import EgressPolicy
@@ -121,7 +120,7 @@ def _evaluate(subject: Subject, evidence: Evidence, database: Database, calls: C
     measured: list[Measurement] = []
     for table in tables:
         for data in data_measured_on(table.data):
-            figures = measure_table(data, table.attribute, table.whole, monitor=subject.monitor, at=subject.at, lacking=table.lacking)
+            figures = measure_table(data, table.comparison, table.whole, monitor=subject.monitor, at=subject.at, lacking=table.lacking)
             measured += explain_nulls(figures, table.own.groups, table.other_revisions)
     for rows in measure_records(subject, evidence, labels, report):
         measured += convert_rows(rows, monitor=subject.monitor, at=subject.at)
@@ -173,7 +172,7 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             versions=VersionsUsed(monitor_version=subject.monitor.version, model_revision=deployment.model_revision),
         )
         parts = [(table, part, cells) for table in findings.tables for part, cells in table.parts()]
-        counted = [StoredTable(table.data, Comparison.from_label(table.attribute), part, cells) for table, part, cells in parts]
+        counted = [StoredTable(table.data, table.comparison, part, cells) for table, part, cells in parts]
         store_tables(session, check.no, [*findings.kept_tables, *counted])
         store_measurements(session, check.no, deployment.no, findings.measurements)
         if findings.answers is not None:

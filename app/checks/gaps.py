@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from ..details import Details
 from ..domain.checks import DataSet
-from ..domain.comparisons import comparisons_of
+from ..domain.comparisons import Comparison, comparisons_of
 from ..metrics.catalogue import Metric
 from ..metrics.values import Measured, Scope, Undefined
 from .evidence import Evidence
 from .labelled import Labelled
 from .picking import picked_on
 from .subject import Subject
-from .tabulation import data_measured_on
+from .tabulation import EVERYBODY, data_measured_on
 
 NO_ENDPOINT = "the deployment has no endpoint, so copies of its records cannot be scored"
 NO_LABELS = "no labelled record is there"
@@ -24,10 +24,10 @@ _HEADLINES: tuple[Scope, ...] = ("worst", "attribute", "pooled")
 
 @dataclass(frozen=True, slots=True)
 class NotMeasured:
-    """A data set of an attribute (None: of everybody) that could not be measured at all, and why."""
+    """A data set of a comparison that could not be measured at all, and why."""
 
     data: DataSet
-    attribute: str | None
+    comparison: Comparison
     metrics: tuple[Metric, ...]
     reason: str
 
@@ -36,7 +36,7 @@ class NotMeasured:
         found = []
         for metric in self.metrics:
             scope: Scope = "overall"
-            if self.attribute is not None:
+            if self.comparison != EVERYBODY:
                 scopes = metric.scopes_on(self.data.value)
                 scope = next(one for one in (*_HEADLINES, *scopes) if one in scopes)
             found.append(
@@ -54,8 +54,9 @@ class NotMeasured:
 
 def find_gaps(subject: Subject, evidence: Evidence, labels: Labelled | None) -> list[NotMeasured]:
     """Returns each data set of which picked metrics could not be measured."""
-    monitor, attributes = subject.monitor, [attribute.feature for attribute in subject.monitor.attributes]
-    mitigated = [name for name in attributes if subject.mitigation.mitigates(name)]
+    monitor = subject.monitor
+    attributes = [Comparison((attribute.feature,)) for attribute in monitor.attributes]
+    mitigated = [one for one in attributes if subject.mitigation.mitigates(one.label)]
     no_copies = NO_ENDPOINT if subject.deployment.endpoint is None else None
     unscored = UNSCORED_LABELS if subject.deployment.endpoint is None else REFUSED_LABELS
     no_labels = None if labels is not None else unscored if len(evidence.feedback) else NO_LABELS
@@ -65,19 +66,18 @@ def find_gaps(subject: Subject, evidence: Evidence, labels: Labelled | None) -> 
             found += _missing(data, picked_on(monitor, data), attributes, no_copies)
         found += _missing(DataSet.DEBIASED, picked_on(monitor, DataSet.DEBIASED), mitigated, no_copies)
     if no_labels is not None:
-        labels_of = [comparison.label for comparison in comparisons_of(monitor)]
-        found += _missing(DataSet.FEEDBACK, picked_on(monitor, DataSet.FEEDBACK), labels_of, no_labels)
+        found += _missing(DataSet.FEEDBACK, picked_on(monitor, DataSet.FEEDBACK), comparisons_of(monitor), no_labels)
     reason = no_labels or no_copies
     picked = picked_on(monitor, DataSet.DEBIASED_FEEDBACK)
     if reason is not None and picked:
         # Also figures of everybody, for each attribute: how mitigation changes them depends on the attribute that it mitigates.
-        found += [NotMeasured(DataSet.DEBIASED_FEEDBACK, attribute, picked, reason) for attribute in mitigated]
+        found += [NotMeasured(DataSet.DEBIASED_FEEDBACK, one, picked, reason) for one in mitigated]
     return found
 
 
-def _missing(data: DataSet, picked: Sequence[Metric], attributes: Sequence[str], reason: str) -> list[NotMeasured]:
-    """Returns metrics of everybody once, the others for each attribute."""
+def _missing(data: DataSet, picked: Sequence[Metric], comparisons: Sequence[Comparison], reason: str) -> list[NotMeasured]:
+    """Returns metrics of everybody once, the others for each comparison."""
     of_everybody = tuple(metric for metric in picked if "overall" in metric.scopes_on(data.value))
     of_groups = tuple(metric for metric in picked if metric not in of_everybody)
-    everybody = [NotMeasured(data, None, of_everybody, reason)] if of_everybody else []
-    return [*everybody, *(NotMeasured(data, attribute, of_groups, reason) for attribute in attributes if of_groups)]
+    everybody = [NotMeasured(data, EVERYBODY, of_everybody, reason)] if of_everybody else []
+    return [*everybody, *(NotMeasured(data, comparison, of_groups, reason) for comparison in comparisons if of_groups)]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from ..domain.checks import DataSet, Measurement, Scope
-from ..domain.comparisons import find_comparison
+from ..domain.comparisons import Comparison, comparisons_of
 from ..domain.monitors import Limits, Monitor, MonitoredAttribute
 from ..metrics.balanced import measure_balanced
 from ..metrics.catalogue import CATALOGUE
@@ -38,12 +38,12 @@ NOTHING_LACKING: Mapping[str, str] = {}
 
 
 def measure_table(
-    data: DataSet, attribute: str, table: Table, *, monitor: Monitor, at: datetime, lacking: Mapping[str, str] = NOTHING_LACKING
+    data: DataSet, comparison: Comparison, table: Table, *, monitor: Monitor, at: datetime, lacking: Mapping[str, str] = NOTHING_LACKING
 ) -> list[Measurement]:
     """Returns the picked metrics of one table. `at` is the end of its time, `lacking` the reasons why it has no strata or scores."""
-    members = _members(monitor, attribute)
-    # Figures of everybody are the same for every attribute: they appear once, in the table of everybody, which has no others.
-    everybody = attribute == EVERYBODY
+    members = _members(monitor, comparison)
+    # Figures of everybody are the same for every attribute, so only the table of everybody shows them, and nothing else.
+    everybody = comparison == EVERYBODY
     # Mitigation's change for everybody differs by attribute.
     is_own = data is DataSet.DEBIASED_FEEDBACK
     found = []
@@ -55,20 +55,20 @@ def measure_table(
         if reasons and isinstance(number, Undefined):
             number = Undefined(reasons[0], number.n)  # says why there are no strata or scores, not only that the metric needs them
         result = replace(measured, number=number)
-        found.append(_measurement(result, data, attribute or None, members=members, at=at))
+        found.append(_measurement(result, data, comparison, members=members, at=at))
     return found
 
 
 def convert_rows(found: MeasuredRows, *, monitor: Monitor, at: datetime) -> list[Measurement]:
     """Returns the metrics of records as measurements."""
-    members = _members(monitor, found.attribute)
-    return [_measurement(result, found.data, found.attribute or None, members=members, at=at) for result in found.measured]
+    members = _members(monitor, found.comparison)
+    return [_measurement(result, found.data, found.comparison, members=members, at=at) for result in found.measured]
 
 
 def convert_gap(absent: NotMeasured, *, monitor: Monitor, at: datetime) -> list[Measurement]:
     """Returns the headline of each metric as null, with the reason."""
-    members = _members(monitor, absent.attribute or EVERYBODY)
-    return [_measurement(result, absent.data, absent.attribute, members=members, at=at) for result in absent.results()]
+    members = _members(monitor, absent.comparison)
+    return [_measurement(result, absent.data, absent.comparison, members=members, at=at) for result in absent.results()]
 
 
 def limits_of(attribute: MonitoredAttribute | None, metric: str) -> Limits:
@@ -118,16 +118,15 @@ def _compute(data: DataSet, table: Table, members: Sequence[MonitoredAttribute],
     return found
 
 
-def _members(monitor: Monitor, name: str) -> list[MonitoredAttribute]:
-    """Returns the attribute of that name, or those of the intersection; of everybody, all."""
-    if name == EVERYBODY:
+def _members(monitor: Monitor, comparison: Comparison) -> list[MonitoredAttribute]:
+    """Returns the attributes of the comparison, as far as the monitor has it; of everybody, all."""
+    if comparison == EVERYBODY:
         return list(monitor.attributes)
-    comparison = find_comparison(monitor, name)
-    return [] if comparison is None else comparison.members(monitor)
+    return comparison.members(monitor) if comparison in comparisons_of(monitor) else []
 
 
 def _measurement(
-    result: Measured, data: DataSet, attribute: str | None, *, members: Sequence[MonitoredAttribute], at: datetime
+    result: Measured, data: DataSet, comparison: Comparison, *, members: Sequence[MonitoredAttribute], at: datetime
 ) -> Measurement:
     number, limits = result.number, strictest_limits(members, result.metric)
     value = number if isinstance(number, Value) else None
@@ -142,7 +141,7 @@ def _measurement(
         metric=result.metric,
         data=data,
         scope=Scope(result.scope),
-        attribute=attribute,
+        comparison=comparison,
         group=result.group,
         at=at,
         value=None if value is None else value.value,

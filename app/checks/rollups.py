@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import cast
 
 from ..domain.checks import DataSet, Measurement
-from ..domain.comparisons import find_comparison, split_group
+from ..domain.comparisons import Comparison, comparisons_of, split_group
 from ..domain.groups import NamedGroup, list_combinations
 from ..domain.mitigation import MitigationSettings
 from ..domain.monitors import Monitor
@@ -47,14 +47,14 @@ def roll_up(tables: Sequence[HourTable], period: Period, monitor: Monitor, setti
     present = [
         table
         for table in tables
-        if _is_of_present_groups(table, monitor) and table.cells.get(MITIGATED) in (None, settings.way_of(table.attribute))
+        if _is_of_present_groups(table, monitor) and table.cells.get(MITIGATED) in (None, settings.way_of(table.comparison.label))
     ]
 
-    def of_point(table: HourTable) -> tuple[datetime, DataSet, str]:
-        return period_start(table.hour, period), table.data, table.attribute
+    def of_point(table: HourTable) -> tuple[datetime, DataSet, tuple[str, ...]]:
+        return period_start(table.hour, period), table.data, table.comparison.features
 
     found = []
-    for (start, source, attribute), members in groupby(sorted(present, key=of_point), key=of_point):
+    for (start, source, features), members in groupby(sorted(present, key=of_point), key=of_point):
         hourly, parts = list(members), []
         for table in hourly:
             # Strata by another column than the monitor's present one are left out.
@@ -68,7 +68,7 @@ def roll_up(tables: Sequence[HourTable], period: Period, monitor: Monitor, setti
         lacking = {"strata": OTHER_STRATA.format(column=monitor.strata)} if has_no_strata else {}
         others = merge_revisions(table.cells for table in hourly)
         for data in data_measured_on(source):
-            measured = measure_table(data, attribute, whole, monitor=monitor, at=start, lacking=lacking)
+            measured = measure_table(data, Comparison(features), whole, monitor=monitor, at=start, lacking=lacking)
             found += [RolledUp(hours, measurement) for measurement in explain_nulls(measured, whole.groups, others)]
     return found
 
@@ -92,12 +92,11 @@ def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
     Where a member lists no reference, every other value that was seen is one. Then every monitored value must be among the groups, and
     a combination be reference exactly if none of its values is monitored.
     """
-    if table.attribute == EVERYBODY:
+    if table.comparison == EVERYBODY:
         return True
-    comparison = find_comparison(monitor, table.attribute)
-    if comparison is None:
+    if table.comparison not in comparisons_of(monitor):
         return False
-    members = comparison.members(monitor)
+    members = table.comparison.members(monitor)
     counted = {(label, role) for label, role in cast("list[tuple[str, str]]", table.cells["groups"])}
     monitored = [{label_of(value) for value in member.monitored} for member in members]
     reference = [None if member.reference is None else {label_of(value) for value in member.reference} for member in members]
@@ -110,13 +109,16 @@ def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
 
     found: list[set[str]] = [set() for _ in members]
     for label, role in counted:
-        parts = next(iter(split_group(label, members)), None)
+        # Where values hold the sign that joins them, a label can be divided in several ways: the role says which ones may be meant.
+        ways = (
+            parts
+            for parts in split_group(label, members)
+            if (role == "monitored") == any(part in values for part, values in zip(parts, monitored, strict=True))
+        )
+        parts = next(ways, None)
         if parts is None:
             return False
         for seen, part in zip(found, parts, strict=True):
             seen.add(part)
-        is_monitored = any(part in values for part, values in zip(parts, monitored, strict=True))
-        if is_monitored != (role == "monitored"):
-            return False
     sides = zip(found, monitored, reference, strict=True)
     return all(values <= seen and (others is None or seen == values | others) for seen, values, others in sides)

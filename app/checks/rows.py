@@ -20,7 +20,7 @@ from .evidence import Evidence
 from .labelled import Labelled
 from .picking import picked_on
 from .subject import Subject
-from .tabulation import WITHOUT_GROUPS
+from .tabulation import EVERYBODY
 
 COMPARES_GROUPS = "pooled"
 """Scope of metrics of two groups. The attribute that divides the groups does not count towards the similarity of records."""
@@ -28,10 +28,10 @@ COMPARES_GROUPS = "pooled"
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRows:
-    """Metrics of the records of one data set, by one attribute or, with EVERYBODY, of all of them."""
+    """Metrics of the records of one data set, by the groups of one comparison or, with EVERYBODY, of all of them."""
 
     data: DataSet
-    attribute: str
+    comparison: Comparison
     measured: list[Measured]
 
 
@@ -51,10 +51,10 @@ def measure_records(subject: Subject, evidence: Evidence, labels: Labelled | Non
         known.append(_Records(DataSet.FEEDBACK, labels.read, labels.comparison.actual))
     for records in known:
         wanted = [metric for metric in picked_on(subject.monitor, records.data) if "rows" in metric.needs]
-        comparisons = [WITHOUT_GROUPS, *comparisons_of(subject.monitor)] if wanted else []
+        comparisons = [EVERYBODY, *comparisons_of(subject.monitor)] if wanted else []
         for done, comparison in enumerate(comparisons):
             report(Progress(step=f"comparing {records.data} records with those most like them", done=done, total=len(comparisons)))
-            yield MeasuredRows(records.data, comparison.label, _measure_groups(subject, records, comparison, wanted))
+            yield MeasuredRows(records.data, comparison, _measure_groups(subject, records, comparison, wanted))
 
 
 def _measure_groups(subject: Subject, records: _Records, comparison: Comparison, wanted: Sequence[Metric]) -> list[Measured]:
@@ -87,7 +87,7 @@ def _measure_by(features: Sequence[str], records: _Records, comparison: Comparis
             # Rich subgroups are found among everybody; the combinations of all attributes only name their members.
             named, codes = read.compare(Comparison(tuple(grouping.column.name for grouping in read.groupings)))
         except InvalidInput:  # too many combinations, or two of one label
-            named, codes = read.compare(WITHOUT_GROUPS)
+            named, codes = read.compare(EVERYBODY)
         memberships = [grouping.codes == place for grouping in read.groupings for place in range(len(grouping.groups))]
         protected = _stack(memberships, len(read))[complete]
     rows = RowData(

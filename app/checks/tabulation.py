@@ -40,8 +40,8 @@ COUNTED_AS: dict[DataSet, DataSet] = {DataSet.PAYLOAD_PERTURBED: DataSet.BALANCE
 OWN, ADDITIONAL = "span", "additional"
 """Names of a table's two parts: records of the span, and records from before it."""
 
-EVERYBODY = ""
-"""Attribute of the table without groups, from which accuracy overall is measured."""
+EVERYBODY = Comparison(())
+"""Comparison of the table without groups, from which accuracy overall is measured."""
 STRATA_OF = "strata_of"
 """Member of a stored table that names the column whose values its strata are."""
 MITIGATED = "mitigated"
@@ -49,13 +49,10 @@ MITIGATED = "mitigated"
 OTHER_REVISIONS = "other_revisions"
 """Member of a stored table that counts its records by group, and those left out because other revisions answered them."""
 
-WITHOUT_GROUPS = Comparison(())
-"""The comparison of the table without groups: it has no attributes."""
-
 
 @dataclass(frozen=True, slots=True)
 class Tabulated:
-    """One table in its two parts. `attribute` is a feature, several joined by ` × `, or EVERYBODY.
+    """One table in its two parts. `comparison` may be EVERYBODY.
 
     `strata` is the column by which the records are divided. `lacking` gives the reason if strata or scores are needed but missing.
     `mitigated` is the way in which the outcomes were mitigated. `inside` counts outcomes by intervals of ranges, for each of the two
@@ -63,7 +60,7 @@ class Tabulated:
     """
 
     data: DataSet
-    attribute: str
+    comparison: Comparison
     own: Table
     additional: Table
     strata: str | None = None
@@ -117,7 +114,7 @@ def tabulate(evidence: Evidence, labels: Labelled | None, monitor: Monitor) -> l
     tables = [_count_payload(evidence, comparison) for comparison in comparisons]
     tables += [_count_balanced(evidence, copies) for copies in evidence.copies]
     if labels is not None:
-        tables += [_count_feedback(labels, comparison) for comparison in [WITHOUT_GROUPS, *comparisons]]
+        tables += [_count_feedback(labels, comparison) for comparison in [EVERYBODY, *comparisons]]
     return tables
 
 
@@ -135,7 +132,7 @@ def _count_payload(evidence: Evidence, comparison: Comparison) -> Tabulated:
         grouping, values = read.grouping(feature), read.values(feature)
         of_span, before = (count_inside(grouping, values, read.outcomes, part) for part in parts)
         inside = (of_span, before)
-    return Tabulated(DataSet.PAYLOAD, comparison.label, own, additional, *_describe_strata(read.strata), inside=inside)
+    return Tabulated(DataSet.PAYLOAD, comparison, own, additional, *_describe_strata(read.strata), inside=inside)
 
 
 def _count_balanced(evidence: Evidence, copies: CopyOutcomes) -> Tabulated:
@@ -151,7 +148,8 @@ def _count_balanced(evidence: Evidence, copies: CopyOutcomes) -> Tabulated:
         )
         for part in _parts(window)
     )
-    return Tabulated(DataSet.BALANCED, grouping.column.name, own, additional, revisions=revisions_of(evidence, grouping.column.name))
+    feature = grouping.column.name
+    return Tabulated(DataSet.BALANCED, Comparison((feature,)), own, additional, revisions=revisions_of(evidence, feature))
 
 
 def revisions_of(evidence: Evidence, attribute: str) -> tuple[OtherRevisions, ...]:
@@ -181,7 +179,7 @@ def _count_feedback(labels: Labelled, comparison: Comparison) -> Tabulated:
     column, lacking = _describe_strata(read.strata)
     if read.scores is not None and read.scores.values is None:
         lacking |= {"scores": read.scores.reason}
-    return Tabulated(DataSet.FEEDBACK, comparison.label, own, additional, column, lacking)
+    return Tabulated(DataSet.FEEDBACK, comparison, own, additional, column, lacking)
 
 
 def _select_strata(strata: Divided | None, part: npt.NDArray[np.bool_]) -> RecordStrata | None:

@@ -96,9 +96,9 @@ def _check_evidence_condition(condition: EvidenceCondition, schema: RecordSchema
 def _check_attributes(attributes: Sequence[str] | None, schema: RecordSchema) -> Iterator[FieldProblem]:
     problems = [] if attributes is None else list(_check_list("condition.attributes", attributes, MAX_ATTRIBUTES))
     yield from problems
+    columns = {column.name for column in (*schema.features, *schema.meta)}
     for index, attribute in enumerate(() if problems else attributes or ()):
-        unknown = (part for part in Comparison.from_label(attribute).features if schema.column(part) is None)
-        for part in unknown:
+        for part in (part for part in Comparison.from_label(attribute, columns).features if part not in columns):
             message = f"{part[:200]!r} is neither a feature nor a meta field of the deployment"
             yield FieldProblem(f"condition.attributes[{index}]", message)
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from ..details import Details
+from .comparisons import Comparison
 
 
 class CheckState(StrEnum):
@@ -155,14 +156,14 @@ class Measurement:
     """One value of a series, with everything needed to trace it.
 
     `value` is None exactly when `reason` says why. `details` hold the counts and the formula.
-    `attribute` is a feature, or several joined by ` × ` for an intersection; `group` a value's or range's label. `definition`
-    numbers the definitions that the metric has had on this data: 2 where release 0.1 had another one.
+    Without features, `comparison` is of everybody. `group` is a value's or range's label. `definition` numbers the definitions that the
+    metric has had on this data: 2 where release 0.1 had another one.
     """
 
     metric: str
     data: DataSet
     scope: Scope
-    attribute: str | None
+    comparison: Comparison
     group: str | None
     at: datetime
     value: float | None
@@ -177,3 +178,8 @@ class Measurement:
     carried_forward: bool = False
     definition: int = 1
     details: Details = field(default_factory=Details)
+
+    @property
+    def attribute(self) -> str | None:
+        """The comparison's label, for people and answers; None of everybody."""
+        return self.comparison.label or None

@@ -3,7 +3,7 @@
 A comparison is the key of what is measured. Its label, the names joined by ` × `, is for people, stored rows and answers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
@@ -12,7 +12,7 @@ from .texts import TOGETHER
 from .values import label_of
 
 MOST_WAYS = 20
-"""Max ways to divide the label of a combination: the text typed into a filter may be nothing but ×."""
+"""Max ways to divide the label of a combination: a filter of nothing but × would have exponentially many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,19 @@ class Comparison:
     features: tuple[str, ...]
 
     @classmethod
-    def from_label(cls, label: str) -> "Comparison":
-        """Returns the comparison of that label: no column's name holds × as a word of its own."""
-        return cls(tuple(label.split(TOGETHER)) if label else ())
+    def from_label(cls, label: str, columns: Collection[str] = ()) -> "Comparison":
+        """Returns the comparison of that label. Of `columns`, only names that hold × as a word of their own matter.
+
+        The label can be divided in one way only, because no column's name begins with another's and × (`joining_problem`).
+        """
+        words = label.split(TOGETHER) if label else []
+        longest = max((name.count(TOGETHER) for name in columns), default=0) + 1
+        features: list[str] = []
+        while words:
+            starts = [TOGETHER.join(words[:size]) for size in range(1, min(longest, len(words)) + 1)]
+            features.append(next((name for name in starts if name in columns), words[0]))
+            del words[: features[-1].count(TOGETHER) + 1]
+        return cls(tuple(features))
 
     @property
     def label(self) -> str:

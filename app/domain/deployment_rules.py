@@ -36,12 +36,13 @@ def definition_problems(definition: Definition) -> list[FieldProblem]:
     found = [*_check_name("name", definition.name), *_check_name("model_revision", definition.model_revision)]
     if not definition.features:
         found.append(FieldProblem("features", "must list at least one column"))
+    names = {column.name for column in (*definition.features, *definition.meta)}
     seen: set[str] = set()
     for part, columns in (("features", definition.features), ("meta", definition.meta)):
         for index, column in enumerate(columns):
             place = f"{part}[{index}]"
             found += _check_name(f"{place}.name", column.name)
-            joining = joining_problem(column.name)
+            joining = joining_problem(column.name, names)
             if joining:
                 found.append(FieldProblem(f"{place}.name", joining))
             if column.type in _CATEGORIES_ONLY and column.kind is not FieldKind.CATEGORICAL:

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Collection
 
 MAX_NAME = 200
 """Max characters of a name for people, a column or a value of a category."""
@@ -30,14 +31,18 @@ def name_problem(text: str) -> str | None:
     return character_problem(text)
 
 
-def joining_problem(text: str) -> str | None:
-    """Returns the problem of a name that is to be joined with others by ` × `; None if it has none.
+def joining_problem(text: str, others: Collection[str]) -> str | None:
+    """Returns the problem of a name that is to be joined with any of the others by ` × `; None if it has none.
 
-    Without this `a × b` and `c` would be named like `a` and `b × c`, and so would `a ×` and `b` like `a` and `× b`.
+    Without this the label `a × b × c` could be of `a` and `b × c`, or of `a × b` and `c`.
     """
-    # With blanks around it, so that a × at either end is found, too.
-    if TOGETHER in f" {text} ":
-        return "must not hold × as a word of its own, which joins what is watched together; write x"
+    # With blanks around it, so that a × at either end is found, too: `a ×` and `b` would be joined like `a` and `× b`.
+    if f" {text} ".startswith(TOGETHER) or f" {text} ".endswith(TOGETHER):
+        return "must neither begin nor end with × as a word of its own, which joins what is watched together; write x"
+    words = text.split(TOGETHER)
+    first = next((start for size in range(1, len(words)) if (start := TOGETHER.join(words[:size])) in others), None)
+    if first is not None:
+        return f"must not be the name of the column {first!r}, × and more: × joins the names of what is watched together; write x"
     return None
 
 

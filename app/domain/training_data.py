@@ -76,9 +76,9 @@ class CountedBy:
     strata: str | None
 
     @property
-    def attribute(self) -> str:
-        """The attribute, or several joined by ` × `."""
-        return Comparison(tuple(feature for feature, _, _ in self.groups)).label
+    def comparison(self) -> Comparison:
+        """The attributes whose groups are counted."""
+        return Comparison(tuple(feature for feature, _, _ in self.groups))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from ..domain.comparisons import Comparison
 from ..domain.deployments import RecordSchema
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.training_data import TrainingData, counted_by, watched
@@ -14,12 +15,12 @@ NO_STRATA = "the monitor names no strata, within which it compares"
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """The table of an attribute or intersection; or why there is none.
+    """The table of a comparison; or why there is none.
 
     `no_strata` says why a table has no strata.
     """
 
-    attribute: str
+    comparison: Comparison
     table: GroupCounts | None
     reason: str = ""
     no_strata: str = NO_STRATA
@@ -37,11 +38,11 @@ def present_tables(data: TrainingData, monitor: Monitor, schema: RecordSchema) -
         counted = next((table for table in data.tables if replace(table.counted_by, strata=wanted.strata) == wanted), None)
         if counted is not None and counted.counted_by.strata == wanted.strata:
             if counted.cells is None:
-                found.append(Present(wanted.attribute, None, counted.reason or ""))
+                found.append(Present(wanted.comparison, None, counted.reason or ""))
             else:
                 # The reason of a table that was counted is why it has no strata.
                 table = GroupCounts.from_json(counted.cells)
-                found.append(Present(wanted.attribute, table, no_strata=counted.reason or NO_STRATA))
+                found.append(Present(wanted.comparison, table, no_strata=counted.reason or NO_STRATA))
             continue
         made = _make_table(data, monitor, schema, attributes)
         if made.table is None or (made.table.strata is None and wanted.strata is not None):
@@ -50,7 +51,7 @@ def present_tables(data: TrainingData, monitor: Monitor, schema: RecordSchema) -
             made = replace(made, no_strata=without)
             if counted is not None and counted.cells is not None:
                 table = replace(GroupCounts.from_json(counted.cells), strata=None)
-                made = Present(wanted.attribute, table, no_strata=without)
+                made = Present(wanted.comparison, table, no_strata=without)
         found.append(made)
     return found
 
@@ -58,8 +59,8 @@ def present_tables(data: TrainingData, monitor: Monitor, schema: RecordSchema) -
 def _make_table(data: TrainingData, monitor: Monitor, schema: RecordSchema, attributes: tuple[MonitoredAttribute, ...]) -> Present:
     """Returns the table that the distributions show: with strata if they can be had, else without."""
     features = [attribute.feature for attribute in attributes]
-    attribute = counted_by(monitor, attributes).attribute
-    reason = f"how the labels fall between the groups of {attribute} was not counted; {AGAIN}"
+    comparison = Comparison(tuple(features))
+    reason = f"how the labels fall between the groups of {comparison.label} was not counted; {AGAIN}"
     # First with the strata, then without: a table without them is better than none.
     for strata in [monitor.strata, None] if monitor.strata is not None else [None]:
         needed = {*features, *([strata] if strata is not None else [])}
@@ -67,7 +68,7 @@ def _make_table(data: TrainingData, monitor: Monitor, schema: RecordSchema, attr
             if not needed <= set(distribution.columns) or not distribution.cells:
                 continue
             try:
-                return Present(attribute, build_table(distribution, attributes, monitor, schema, strata=strata))
+                return Present(comparison, build_table(distribution, attributes, monitor, schema, strata=strata))
             except Inexact as error:
                 reason = f"{error}; {AGAIN}"
-    return Present(attribute, None, reason)
+    return Present(comparison, None, reason)

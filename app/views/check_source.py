@@ -48,7 +48,7 @@ class CheckSource:
     """The tables and measurements of a check, as far as a view needs them. `seed` is that of the monitor, for intervals."""
 
     counted: CountedCheck
-    tables: Mapping[tuple[DataSet, str], StoredParts]
+    tables: Mapping[tuple[DataSet, Comparison], StoredParts]
     figures: tuple[Measurement, ...]
     seed: int
 
@@ -57,26 +57,26 @@ class CheckSource:
         """Returns the description of the records that were counted."""
         return self.counted.window
 
-    def attributes(self) -> list[str]:
-        """Returns the attributes that the window was divided by, in the order of the monitor as far as the measurements show it."""
-        divided = [attribute for data, attribute in self.tables if data is DataSet.PAYLOAD]
-        measured = dict.fromkeys(one.attribute for one in self.figures if one.data is DataSet.PAYLOAD)
-        order = {attribute: place for place, attribute in enumerate(measured)}
-        return sorted(divided, key=lambda attribute: (is_together(attribute), order.get(attribute, len(order)), attribute))
+    def comparisons(self) -> list[Comparison]:
+        """Returns the comparisons that the window was divided by, in the order of the monitor as far as the measurements show it."""
+        divided = [comparison for data, comparison in self.tables if data is DataSet.PAYLOAD]
+        measured = dict.fromkeys(one.comparison for one in self.figures if one.data is DataSet.PAYLOAD)
+        order = {comparison: place for place, comparison in enumerate(measured)}
+        return sorted(divided, key=lambda one: (one.is_together, order.get(one, len(order)), one.label))
 
-    def of(self, data: DataSet, attribute: str, metric: str) -> Iterator[Measurement]:
+    def of(self, data: DataSet, comparison: Comparison, metric: str) -> Iterator[Measurement]:
         """Returns the check's own measurements of a metric."""
-        return (one for one in self.figures if (one.data, one.attribute, one.metric) == (data, attribute, metric))
+        return (one for one in self.figures if (one.data, one.comparison, one.metric) == (data, comparison, metric))
 
-    def measured(self, data: DataSet, attribute: str, metric: str, table: Table) -> list[Measurement]:
+    def measured(self, data: DataSet, comparison: Comparison, metric: str, table: Table) -> list[Measurement]:
         """Returns the check's own measurements of a rate; where its monitor did not pick it, the same code over the same table."""
-        return list(self.of(data, attribute, metric)) or self.measured_again(data, attribute, metric, table)
+        return list(self.of(data, comparison, metric)) or self.measured_again(data, comparison, metric, table)
 
-    def measured_again(self, data: DataSet, attribute: str, metric: str, table: Table) -> list[Measurement]:
+    def measured_again(self, data: DataSet, comparison: Comparison, metric: str, table: Table) -> list[Measurement]:
         """Returns a rate, which has no limits, measured from a table."""
         only = Monitor(outcomes=_NOBODY, attributes=(), metrics=(metric,), seed=self.seed)
-        measured = measure_table(data, attribute, table, monitor=only, at=self.counted.check.span.end)
-        stored = self.tables.get((data, attribute))
+        measured = measure_table(data, comparison, table, monitor=only, at=self.counted.check.span.end)
+        stored = self.tables.get((data, comparison))
         return list(explain_nulls(measured, table.groups, merge_revisions(() if stored is None else stored.cells)))
 
 
@@ -89,29 +89,19 @@ def counted_check(session: Session, check: CheckRun) -> CountedCheck:
 
 def source_of(session: Session, counted: CountedCheck, *, data: Sequence[DataSet], metrics: Collection[str]) -> CheckSource:
     """Returns the tables of those data sets and the measurements of those metrics."""
-    found: dict[tuple[DataSet, str], list[StoredTable]] = {}
+    found: dict[tuple[DataSet, Comparison], list[StoredTable]] = {}
     for stored in tables_of(session, counted.origin.no, data=data):
-        found.setdefault((stored.data, stored.attribute), []).append(stored)
+        found.setdefault((stored.data, stored.comparison), []).append(stored)
 
-    tables: dict[tuple[DataSet, str], StoredParts] = {}
-    for (of_data, attribute), parts in found.items():
+    tables: dict[tuple[DataSet, Comparison], StoredParts] = {}
+    for (of_data, comparison), parts in found.items():
         read = [TABLE_TYPES[of_data].from_json(stored.cells) for stored in parts]
         additional = [table for table, stored in zip(read, parts, strict=True) if stored.part == ADDITIONAL]
-        tables[of_data, attribute] = StoredParts(
+        tables[of_data, comparison] = StoredParts(
             merged(of_data, read), merged(of_data, additional), tuple(stored.cells for stored in parts)
         )
 
     monitor = monitor_of(session, counted.check.deployment_no)
-    # A carried check has measurements of its own, which are those of its origin; its tables are only with the origin.
+    # A check that was carried forward stores the measurements of its origin again, but not its tables.
     figures = tuple(measurements_of(session, counted.check.no, metrics=metrics))
     return CheckSource(counted, tables, figures, 0 if monitor is None else monitor.seed)
-
-
-def is_together(attribute: str) -> bool:
-    """Returns whether the attribute is an intersection of several."""
-    return Comparison.from_label(attribute).is_together
-
-
-def features_of(attribute: str) -> tuple[str, ...]:
-    """Returns the attribute, or the attributes of an intersection."""
-    return Comparison.from_label(attribute).features

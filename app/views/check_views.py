@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from ..domain.checks import CheckState, Measurement, Span
+from ..domain.comparisons import Comparison
 from ..domain.groups import Role
 
 
@@ -131,7 +132,7 @@ class MitigatedRecords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributeView:
-    """One attribute, or an intersection of several (`attribute` joined by ` × `, `features` has them singly).
+    """One attribute, or an intersection of several.
 
     `groups` are in the order of the monitor, `pooled` is the monitored then the reference group as a whole. Where there are none,
     `reason` says why. `worst` is the headline: the comparison of the monitored value that is furthest out. `in_no_group` counts the
@@ -140,8 +141,7 @@ class AttributeView:
     model does not see the attribute: what its copies mean. `accuracy` and `mitigated` are of the debiased view only, `worst_after` too.
     """
 
-    attribute: str
-    features: tuple[str, ...]
+    comparison: Comparison
     groups: tuple[GroupShare, ...] = ()
     pooled: tuple[GroupShare, ...] = ()
     reason: str | None = None
@@ -156,9 +156,14 @@ class AttributeView:
     notes: tuple[str, ...] = ()
 
     @property
-    def is_intersection(self) -> bool:
-        """Returns whether this is an intersection of several attributes."""
-        return len(self.features) > 1
+    def attribute(self) -> str:
+        """The comparison's label, for people and answers."""
+        return self.comparison.label
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The attributes of the comparison."""
+        return self.comparison.features
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,10 @@ from typing import Any, Final, cast
 
 from ..checks.gaps import NO_ENDPOINT
 from ..domain.checks import DataSet, Scope
+from ..domain.comparisons import Comparison
 from ..domain.mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE, Mode
 from ..metrics.tables import DebiasedCells
-from .check_source import CheckSource, CountedCheck, features_of, is_together
+from .check_source import CheckSource, CountedCheck
 from .check_views import AttributeView, Change, MitigatedRecords
 from .group_shares import shares, side
 from .payload_view import RATE, copies_of, is_of_earlier_definition
@@ -34,19 +35,19 @@ PROVISIONAL = "The profile that mitigation uses is provisional: it is fitted to 
 def debiased_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
     """Returns each mitigated attribute on logged records, before and after; any other with the reason why it is not there."""
     views = []
-    for attribute in source.attributes():
-        if (DataSet.DEBIASED, attribute) not in source.tables:
-            reason = NOT_TOGETHER if is_together(attribute) else NOT_MITIGATED.format(attribute=attribute)
-            views.append(AttributeView(attribute=attribute, features=features_of(attribute), reason=reason))
+    for comparison in source.comparisons():
+        if (DataSet.DEBIASED, comparison) not in source.tables:
+            reason = NOT_TOGETHER if comparison.is_together else NOT_MITIGATED.format(attribute=comparison.label)
+            views.append(AttributeView(comparison=comparison, reason=reason))
             continue
-        parts = source.tables[DataSet.DEBIASED, attribute]
+        parts = source.tables[DataSet.DEBIASED, comparison]
         table, additional = cast("DebiasedCells", parts.whole), cast("DebiasedCells", parts.additional)
         before, after = (
-            side(source.measured(DataSet.DEBIASED, attribute, rate, table), source.of(DataSet.DEBIASED, attribute, impact))
+            side(source.measured(DataSet.DEBIASED, comparison, rate, table), source.of(DataSet.DEBIASED, comparison, impact))
             for rate, impact in ((RATE_BEFORE, IMPACT_BEFORE), (RATE_AFTER, IMPACT_AFTER))
         )
         groups, pooled = shares(table, additional, before, after=after)
-        counts = _mitigation(source).get("attributes", {}).get(attribute)
+        counts = _mitigation(source).get("attributes", {}).get(comparison.label)
         mitigated = None
         if counts is not None:
             mitigated = MitigatedRecords(
@@ -59,14 +60,13 @@ def debiased_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
             )
         views.append(
             AttributeView(
-                attribute=attribute,
-                features=features_of(attribute),
+                comparison=comparison,
                 groups=groups,
                 pooled=pooled,
                 worst=before.worst,
                 worst_after=after.worst,
                 in_no_group=table.other,
-                accuracy=tuple(_accuracy_changes(source, attribute)),
+                accuracy=tuple(_accuracy_changes(source, comparison)),
                 mitigated=mitigated,
             )
         )
@@ -78,27 +78,26 @@ def balanced_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
     # Rates and their comparison are of one definition, also in checks of release 0.1.
     data = DataSet.PAYLOAD_PERTURBED if is_of_earlier_definition(source) else DataSet.BALANCED
     views = []
-    for attribute in source.attributes():
-        if (DataSet.DEBIASED, attribute) not in source.tables:
+    for comparison in source.comparisons():
+        if (DataSet.DEBIASED, comparison) not in source.tables:
             continue
-        parts = source.tables[DataSet.DEBIASED, attribute]
+        parts = source.tables[DataSet.DEBIASED, comparison]
         table, additional = cast("DebiasedCells", parts.whole), cast("DebiasedCells", parts.additional)
         before = side(
-            source.measured(data, attribute, RATE, table.balanced_before),
-            source.of(DataSet.DEBIASED, attribute, BALANCED_BEFORE),
+            source.measured(data, comparison, RATE, table.balanced_before),
+            source.of(DataSet.DEBIASED, comparison, BALANCED_BEFORE),
         )
         after = side(
-            source.measured_again(data, attribute, RATE, table.balanced_after),
-            source.of(DataSet.DEBIASED, attribute, BALANCED_AFTER),
+            source.measured_again(data, comparison, RATE, table.balanced_after),
+            source.of(DataSet.DEBIASED, comparison, BALANCED_AFTER),
         )
-        # No rate of the catalogue is that after mitigation: statements on the rate before it would be untrue of these outcomes.
+        # The catalogue has no rate after mitigation, and statements on the rate before it would be untrue of these outcomes.
         after = replace(after, outcomes={subject: replace(one, figure=None) for subject, one in after.outcomes.items()})
         groups, pooled = shares(table, additional, before, after=after)
-        copies, unclassified = copies_of(source, attribute)
+        copies, unclassified = copies_of(source, comparison.label)
         views.append(
             AttributeView(
-                attribute=attribute,
-                features=features_of(attribute),
+                comparison=comparison,
                 groups=groups,
                 pooled=pooled,
                 worst=before.worst,
@@ -133,11 +132,11 @@ def notes_on_mitigation(source: CheckSource) -> tuple[str, ...]:
     return (note, PROVISIONAL) if _mitigation(source).get("profile_is_provisional") else (note,)
 
 
-def _accuracy_changes(source: CheckSource, attribute: str) -> Iterable[Change]:
+def _accuracy_changes(source: CheckSource, comparison: Comparison) -> Iterable[Change]:
     """Returns the accuracy before and after, of all records first."""
     for names in QUALITY:
         before, after, change = (
-            {(one.scope, one.group): one for one in source.of(DataSet.DEBIASED_FEEDBACK, attribute, name)} for name in names
+            {(one.scope, one.group): one for one in source.of(DataSet.DEBIASED_FEEDBACK, comparison, name)} for name in names
         )
         for subject in sorted(before, key=lambda subject: subject[0] is not Scope.OVERALL):
             yield Change(before=before[subject], after=after.get(subject), change=change.get(subject))

@@ -94,10 +94,15 @@ class Headline:
     `notes` say of an attribute that the model does not see what its figure with copies means.
     """
 
-    attribute: str
+    comparison: Comparison
     parts: tuple[OnData, ...]
     reading: str | None
     notes: tuple[str, ...] = ()
+
+    @property
+    def attribute(self) -> str:
+        """The comparison's label, for people."""
+        return self.comparison.label
 
 
 def headlines(measurements: Sequence[Measurement], window: Mapping[str, Any] | None = None) -> tuple[Headline, ...]:
@@ -108,22 +113,22 @@ def headlines(measurements: Sequence[Measurement], window: Mapping[str, Any] | N
     notes_of = notes_on_unseen(window or {})
     known = {data for data, _ in NAMES}
     worst = [one for one in measurements if one.scope is Scope.WORST and one.data in known]
-    attributes = dict.fromkeys(one.attribute for one in worst if one.attribute is not None)
+    comparisons = dict.fromkeys(one.comparison for one in worst if one.comparison.features)
 
     found = []
-    for attribute in sorted(attributes, key=lambda attribute: Comparison.from_label(attribute).is_together):
-        absent = NOT_TOGETHER if Comparison.from_label(attribute).is_together else NOT_MEASURED
+    for comparison in sorted(comparisons, key=lambda one: one.is_together):
+        absent = NOT_TOGETHER if comparison.is_together else NOT_MEASURED
         parts = []
         for data, name in NAMES:
-            candidates = [one for one in worst if one.attribute == attribute and one.data is data]
+            candidates = [one for one in worst if one.comparison == comparison and one.data is data]
             # The disparate impact, or where the monitor does not pick it the first figure that is compared with a limit.
             chosen = min(candidates, key=lambda one: (one.metric != IMPACT, one.verdict is None), default=None)
             parts.append(OnData(data=data, name=name, figure=None if chosen is None else word_figure(chosen), absent=absent))
 
-        notes = notes_of.get(attribute, ())
+        notes = notes_of.get(comparison.label, ())
         figures = [part.figure for part in parts if part.figure is not None]
         reading = None
-        # Of an attribute that the model does not see, copies hold nothing or other features changed: the readings would be untrue.
+        # If the model does not see the attribute, its copies differ in nothing or in other features: these readings would be untrue.
         if len(figures) == len(NAMES) and not notes:
             logged, equal = figures
             verdicts = (logged.measurement.verdict, equal.measurement.verdict)
@@ -133,7 +138,7 @@ def headlines(measurements: Sequence[Measurement], window: Mapping[str, Any] | N
             elif is_comparable:
                 reading = _READINGS.get(verdicts)
         has_copies = any(part.data is DataSet.BALANCED and part.figure is not None for part in parts)
-        found.append(Headline(attribute=attribute, parts=tuple(parts), reading=reading, notes=notes if has_copies else ()))
+        found.append(Headline(comparison=comparison, parts=tuple(parts), reading=reading, notes=notes if has_copies else ()))
     return tuple(found)
 
 

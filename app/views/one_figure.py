@@ -84,11 +84,11 @@ def explain_figure(session: Session, deployment: Deployment, check: CheckRun, ke
     elif key.metric in CATALOGUE:
         rates = _UNPICKED.get(key.data)
         source = source_of(session, counted, data=[] if rates is None else [rates.table], metrics={key.metric})
-        parts = None if rates is None else source.tables.get((rates.table, key.attribute or ""))
-        if rates is not None and parts is not None and key.metric in rates.metrics:
-            found = source.measured(key.data, key.attribute or "", key.metric, parts.whole)
-        else:
-            found = source.figures
+        found = source.figures
+        if rates is not None and key.metric in rates.metrics:
+            tables = ((one, parts) for (data, one), parts in source.tables.items() if (data, one.label) == (rates.table, key.attribute))
+            for comparison, parts in tables:
+                found = source.measured(key.data, comparison, key.metric, parts.whole)
 
     measurement = next((one for one in found if key_of(one) == key), None)
     if measurement is None:

@@ -9,7 +9,7 @@ from ..checks.sub_ranges import inside
 from ..domain.checks import DataSet, Scope
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.tables import BalancedCells, GroupCounts
-from .check_source import CheckSource, CountedCheck, features_of, is_together
+from .check_source import CheckSource, CountedCheck
 from .check_views import AttributeView
 from .group_shares import shares, side
 
@@ -46,18 +46,17 @@ OTHER_REVISIONS = "{records:,} records were scored by another revision of the mo
 def payload_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
     """Returns each attribute and intersection on logged records."""
     views = []
-    for attribute in source.attributes():
-        parts = source.tables[DataSet.PAYLOAD, attribute]
+    for comparison in source.comparisons():
+        parts = source.tables[DataSet.PAYLOAD, comparison]
         table, additional = cast("GroupCounts", parts.whole), cast("GroupCounts", parts.additional)
         found = side(
-            source.measured(DataSet.PAYLOAD, attribute, RATE, table),
-            source.of(DataSet.PAYLOAD, attribute, IMPACT),
+            source.measured(DataSet.PAYLOAD, comparison, RATE, table),
+            source.of(DataSet.PAYLOAD, comparison, IMPACT),
         )
         groups, pooled = shares(table, additional, found, inside=inside(parts.cells))
         views.append(
             AttributeView(
-                attribute=attribute,
-                features=features_of(attribute),
+                comparison=comparison,
                 groups=groups,
                 pooled=pooled,
                 worst=found.worst,
@@ -70,34 +69,33 @@ def payload_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
 def perturbed_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
     """Returns each attribute on logged records with their copies; an intersection with the reason why it is not there."""
     views, not_scored = [], source.window.get("records_not_scored", {})
-    for attribute in source.attributes():
-        if (DataSet.BALANCED, attribute) not in source.tables:
-            reason = NOT_PERTURBED if is_together(attribute) else NOT_PICKED
-            views.append(AttributeView(attribute=attribute, features=features_of(attribute), reason=reason))
+    for comparison in source.comparisons():
+        if (DataSet.BALANCED, comparison) not in source.tables:
+            reason = NOT_PERTURBED if comparison.is_together else NOT_PICKED
+            views.append(AttributeView(comparison=comparison, reason=reason))
             continue
-        parts = source.tables[DataSet.BALANCED, attribute]
+        parts = source.tables[DataSet.BALANCED, comparison]
         table, additional = cast("BalancedCells", parts.whole), cast("BalancedCells", parts.additional)
         found = side(
-            source.measured(DataSet.PAYLOAD_PERTURBED, attribute, RATE, table),
-            source.of(DataSet.BALANCED, attribute, IMPACT),
-            openscale=source.measured(DataSet.PAYLOAD_PERTURBED, attribute, OPENSCALE, table),
+            source.measured(DataSet.PAYLOAD_PERTURBED, comparison, RATE, table),
+            source.of(DataSet.BALANCED, comparison, IMPACT),
+            openscale=source.measured(DataSet.PAYLOAD_PERTURBED, comparison, OPENSCALE, table),
         )
         groups, pooled = shares(table, additional, found)
-        copies, unclassified = copies_of(source, attribute)
-        equality = source.measured(DataSet.PAYLOAD_PERTURBED, attribute, EQUALITY, table)
+        copies, unclassified = copies_of(source, comparison.label)
+        equality = source.measured(DataSet.PAYLOAD_PERTURBED, comparison, EQUALITY, table)
         views.append(
             AttributeView(
-                attribute=attribute,
-                features=features_of(attribute),
+                comparison=comparison,
                 groups=groups,
                 pooled=pooled,
                 worst=found.worst,
                 # The table counts refused records among those in no group; the notes list them apart.
-                in_no_group=table.other - not_scored.get(attribute, 0),
+                in_no_group=table.other - not_scored.get(comparison.label, 0),
                 perturbed_records=copies,
                 unclassified_copies=unclassified,
                 perfect_equality=next((one for one in equality if one.scope is Scope.ATTRIBUTE), None),
-                notes=notes_on_unseen(source.window).get(attribute, ()),
+                notes=notes_on_unseen(source.window).get(comparison.label, ()),
             )
         )
     return tuple(views)

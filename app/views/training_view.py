@@ -19,7 +19,6 @@ from ..store.deployments.monitors import monitor_of
 from ..store.training.training_data import distributions_of, label_tables_of, training_summary_of
 from ..training.present import Present, present_tables
 from ..training.unclassified import find_unclassified
-from .check_source import features_of
 from .check_views import AttributeView
 from .group_shares import shares, side
 
@@ -63,17 +62,15 @@ def training_view(session: Session, deployment: Deployment, check: CheckRun) -> 
 
     attributes = []
     for present, measured in _measure_labels(session, deployment, monitor, summary):
-        name = present.attribute
         if present.table is None:
-            attributes.append(AttributeView(attribute=name, features=features_of(name), reason=present.reason))
+            attributes.append(AttributeView(comparison=present.comparison, reason=present.reason))
             continue
         rates, compared = ([one for one in measured if one.metric == metric] for metric in (RATE, COMPARED))
         known = side(rates, compared, counted_as="actual_favourable")
         groups, pooled = shares(present.table, type(present.table).merged([]), known)
         attributes.append(
             AttributeView(
-                attribute=name,
-                features=features_of(name),
+                comparison=present.comparison,
                 groups=groups,
                 pooled=pooled,
                 worst=known.worst,
@@ -110,4 +107,4 @@ def _measure_labels(
         if present.table is None:
             yield present, ()
         else:
-            yield present, measure_table(DataSet.TRAINING, present.attribute, present.table, monitor=only, at=summary.processed_at)
+            yield present, measure_table(DataSet.TRAINING, present.comparison, present.table, monitor=only, at=summary.processed_at)

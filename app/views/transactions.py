@@ -145,7 +145,7 @@ def filter_of(wanted: RecordsWanted, lens: Lens, window: CheckWindow | None) -> 
 
     groups: tuple[tuple[GroupTest, ...], ...] = ()
     if wanted.group is not None:
-        # Where no way to divide the label fits, the refusal is of the member whose group its part is not.
+        # If no way to divide the label fits, it is divided at every ×, so that the refusal names the attribute without such a group.
         label = wanted.group
         ways = [(label,)] if len(members) == 1 else split_group(label, members) or [tuple(label.split(TOGETHER))]
         if len(ways[0]) != len(members):

@@ -12,6 +12,7 @@ from app.alerts.lifecycle import settle
 from app.details import Details
 from app.domain.alerts import Alert, Condition, Rule, RuleContent, VerdictCondition
 from app.domain.checks import CheckRun, CheckState, DataSet, Failure, Measurement, Scope, Span, Trigger
+from app.domain.comparisons import Comparison
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
@@ -132,7 +133,7 @@ def figure(check: CheckRun, group: str, word: str, *, carried: bool = False) -> 
         metric="disparate_impact",
         data=DataSet.PAYLOAD,
         scope=Scope.GROUP,
-        attribute="sex",
+        comparison=Comparison(("sex",)),
         group=group,
         at=check.span.end,
         value=value,

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from app.domain.checks import CheckState, DataSet, Measurement, Scope
+from app.domain.comparisons import Comparison
 from app.domain.groups import Role
 from app.views.check_views import AttributeView, GroupShare, Outcomes, SubRange
 from app.views.series import Gap, GroupSeries, Series, SeriesPoint
@@ -52,7 +53,7 @@ def measurement(value: float | None) -> Measurement:
         metric="favourable_rate",
         data=DataSet.PAYLOAD,
         scope=Scope.GROUP,
-        attribute="sex",
+        comparison=Comparison(("sex",)),
         group="female",
         at=START,
         value=value,
@@ -106,4 +107,4 @@ def group(
 def view(*groups: GroupShare, equality: float | None = None) -> AttributeView:
     """A view of the attribute `sex`."""
     found = None if equality is None else measurement(equality)
-    return AttributeView(attribute="sex", features=("sex",), groups=groups, perfect_equality=found)
+    return AttributeView(comparison=Comparison(("sex",)), groups=groups, perfect_equality=found)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from app.checks.measuring import measure_table
 from app.domain.checks import DataSet, Measurement
+from app.domain.comparisons import Comparison
 from app.domain.monitors import Limits, Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.metrics.groups import Role
@@ -91,7 +92,9 @@ class World:
             cells[place, 1, 0, 0], cells[place, 1, 1, 1] = group.fn, group.tp
         feedback = FeedbackCells(pairs, cells)  # type: ignore[arg-type]
         tables = ((DataSet.PAYLOAD, payload), (DataSet.FEEDBACK, feedback))
-        return [one for data, table in tables for one in measure_table(data, ATTRIBUTE, table, monitor=self.monitor, at=NOON)]
+        return [
+            one for data, table in tables for one in measure_table(data, Comparison((ATTRIBUTE,)), table, monitor=self.monitor, at=NOON)
+        ]
 
     @cached_property
     def sides(self) -> dict[str, GroupTruth]:

@@ -155,8 +155,8 @@ class MeasurementOut(Out):
     def _add_statements(cls, found: object) -> object:
         if not isinstance(found, Measurement):
             return found
-        own = {name: getattr(found, name) for name in Measurement.__dataclass_fields__}
-        return own | {"details": found.details.to_json()} | derive_members(found)
+        own = {name: getattr(found, name) for name in Measurement.__dataclass_fields__ if name != "comparison"}
+        return own | {"attribute": found.attribute, "details": found.details.to_json()} | derive_members(found)
 
 
 class _MomentFirst(Out):

@@ -21,6 +21,7 @@ from ...checks.subject import Subject
 from ...checks.tabulation import Tabulated, revisions_of
 from ...clock import utc_now
 from ...domain.checks import DataSet
+from ...domain.comparisons import Comparison
 from ...domain.mitigation import AttributeProfile, Mode, Profile
 from ...metrics.groups import FloatArray, as_groups
 from ...metrics.tables import DebiasedCells
@@ -92,7 +93,7 @@ def mitigate_window(subject: Subject, evidence: Evidence, labels: Labelled | Non
         measurement
         for table in tables
         for measurement in explain_nulls(
-            measure_table(table.data, table.attribute, table.whole, monitor=subject.monitor, at=subject.at),
+            measure_table(table.data, table.comparison, table.whole, monitor=subject.monitor, at=subject.at),
             table.own.groups,
             table.other_revisions,
         )
@@ -134,7 +135,8 @@ def _treat_attributes(
 
 
 def _tabulate(subject: Subject, evidence: Evidence, one: _Attribute) -> Iterator[Tabulated]:
-    way, treated, copies = subject.mitigation.way_of(one.name), one.treated, one.treated.copies
+    way, comparison = subject.mitigation.way_of(one.name), Comparison((one.name,))
+    treated, copies = one.treated, one.treated.copies
     if picked_on(subject.monitor, DataSet.DEBIASED):
         is_own = evidence.window.is_own()
         own, additional = (
@@ -149,10 +151,10 @@ def _tabulate(subject: Subject, evidence: Evidence, one: _Attribute) -> Iterator
             )
             for part in (is_own, ~is_own)
         )
-        yield Tabulated(DataSet.DEBIASED, one.name, own, additional, mitigated=way, revisions=revisions_of(evidence, one.name))
+        yield Tabulated(DataSet.DEBIASED, comparison, own, additional, mitigated=way, revisions=revisions_of(evidence, one.name))
     if one.labels is not None:
         labels = one.labels
-        yield Tabulated(DataSet.DEBIASED_FEEDBACK, one.name, labels.own, labels.additional, mitigated=way, revisions=labels.revisions)
+        yield Tabulated(DataSet.DEBIASED_FEEDBACK, comparison, labels.own, labels.additional, mitigated=way, revisions=labels.revisions)
 
 
 def _count_changes(one: _Attribute, mode: Mode) -> dict[str, object]:

@@ -12,7 +12,7 @@ from ...domain.checks import CheckState, DataSet, Measurement, Scope
 from ...domain.comparisons import Comparison
 from ...domain.outcomes import OutcomeRule, outcome_texts
 from ..tables import CheckRow, CheckTableRow, MeasurementRow
-from .results import measurement_from
+from .results import measurement_from, omit_columns, read_comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ def hour_tables(session: Session, deployment_no: int, wanted: SeriesFilter, *, o
         .order_by(newest.c.span_start, CheckTableRow.data, CheckTableRow.attribute)
         .limit(most)
     )
-    return [HourTable(hour, DataSet(data), Comparison.from_label(attribute), cells) for hour, data, attribute, cells in rows]
+    return [HourTable(hour, DataSet(data), read_comparison(attribute, cells), omit_columns(cells)) for hour, data, attribute, cells in rows]
 
 
 def _between(column: InstrumentedAttribute[datetime], wanted: SeriesFilter) -> Sequence[ColumnElement[bool]]:

@@ -1,6 +1,6 @@
 """Results of a finished check: its tables and measurements. The check writes them once; every other part reads them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
@@ -17,6 +17,11 @@ from ...domain.records import Prediction
 from ...domain.values import normalised
 from ..tables import CheckRow, CheckTableRow, MeasurementRow
 
+_COLUMNS = "columns_compared"
+"""Member of a row's JSON that names the columns, where a column's name holds the sign that joins names in the label."""
+
+_STORED_AS_THEY_ARE = tuple(name for name in Measurement.__dataclass_fields__ if name not in {"comparison", "details"})
+
 
 @dataclass(frozen=True, slots=True)
 class StoredTable:
@@ -29,7 +34,7 @@ class StoredTable:
 
     @property
     def attribute(self) -> str:
-        """The comparison's label."""
+        """The comparison's label, for answers."""
         return self.comparison.label
 
 
@@ -47,20 +52,29 @@ class EarlierCheck:
 
 def store_tables(session: Session, check_no: int, tables: Sequence[StoredTable]) -> None:
     """Writes a check's count tables."""
-    rows = [{"check_no": check_no, "data": t.data, "attribute": t.attribute, "part": t.part, "cells": t.cells} for t in tables]
+    rows = [
+        {
+            "check_no": check_no,
+            "data": one.data,
+            "attribute": one.comparison.label,
+            "part": one.part,
+            "cells": one.cells | _name_columns(one.comparison),
+        }
+        for one in tables
+    ]
     if rows:
         session.execute(insert(CheckTableRow), rows)
 
 
 def store_measurements(session: Session, check_no: int, deployment_no: int, measurements: Sequence[Measurement]) -> None:
     """Writes a check's measurements."""
-    fields = Measurement.__dataclass_fields__
     rows = [
         {
             "check_no": check_no,
             "deployment_no": deployment_no,
-            **{name: getattr(one, name) for name in fields},
-            "details": one.details.to_json(),
+            **{name: getattr(one, name) for name in _STORED_AS_THEY_ARE},
+            "attribute": one.attribute,
+            "details": one.details.to_json() | _name_columns(one.comparison),
         }
         for one in measurements
     ]
@@ -93,7 +107,7 @@ def tables_of(session: Session, check_no: int, *, data: Collection[DataSet] = tu
         .where(CheckTableRow.check_no == check_no, CheckTableRow.data.in_(data))
         .order_by(CheckTableRow.data, CheckTableRow.attribute, CheckTableRow.part)
     )
-    return [StoredTable(DataSet(row.data), Comparison.from_label(row.attribute), row.part, row.cells) for row in rows]
+    return [StoredTable(DataSet(row.data), read_comparison(row.attribute, row.cells), row.part, omit_columns(row.cells)) for row in rows]
 
 
 def data_sets_of(session: Session, check_no: int) -> set[DataSet]:
@@ -112,9 +126,20 @@ def measurements_of(session: Session, check_no: int, *, metrics: Collection[str]
 
 def measurement_from(row: MeasurementRow) -> Measurement:
     """Returns the stored measurement."""
-    fields = {name: getattr(row, name) for name in Measurement.__dataclass_fields__}
-    typed = {"data": DataSet(row.data), "scope": Scope(row.scope), "details": Details.from_json(row.details)}
-    return Measurement(**{**fields, **typed})
+    fields = {name: getattr(row, name) for name in _STORED_AS_THEY_ARE}
+    typed = {"data": DataSet(row.data), "scope": Scope(row.scope), "details": Details.from_json(omit_columns(row.details))}
+    return Measurement(**{**fields, **typed}, comparison=read_comparison(row.attribute, row.details))
+
+
+def read_comparison(label: str | None, members: Mapping[str, Any]) -> Comparison:
+    """Returns the comparison of a stored row. `members` is the row's JSON."""
+    columns = members.get(_COLUMNS)
+    return Comparison.from_label(label or "") if columns is None else Comparison(tuple(columns))
+
+
+def omit_columns(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the members of a stored row's JSON but those that `read_comparison` reads."""
+    return {name: member for name, member in members.items() if name != _COLUMNS}
 
 
 def newest_success_before(session: Session, deployment_no: int, moment: datetime) -> EarlierCheck | None:
@@ -148,6 +173,10 @@ def origin_of(session: Session, check: EarlierCheck) -> EarlierCheck | None:
 def _earlier(row: CheckRow) -> EarlierCheck:
     span = Span(start=row.span_start, end=row.span_end)
     return EarlierCheck(row.no, row.id, span, row.monitor_version, row.model_revision, row.window or {})
+
+
+def _name_columns(comparison: Comparison) -> dict[str, Any]:
+    return {} if Comparison.from_label(comparison.label) == comparison else {_COLUMNS: list(comparison.features)}
 
 
 def _json(value: object) -> str | None:

@@ -34,7 +34,7 @@ def store_training_data(session: Session, deployment_no: int, data: TrainingData
     tables = [
         {
             "deployment_no": deployment_no,
-            "attribute": table.counted_by.attribute,
+            "attribute": table.counted_by.comparison.label,
             "counted_by": {
                 "favourable": list(table.counted_by.favourable),
                 "unfavourable": list(table.counted_by.unfavourable),

@@ -120,7 +120,7 @@ def test_a_running_check_shows_its_progress_and_an_ended_one_what_it_stored(watc
         metric="disparate_impact",
         data=DataSet.PAYLOAD,
         scope=Scope.GROUP,
-        attribute="Sex",
+        comparison=Comparison(("Sex",)),
         group="female",
         at=check.span.end,
         value=None,

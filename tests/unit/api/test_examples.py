@@ -23,6 +23,7 @@ from app.api.schemas.monitors import MonitorIn, MonitorOut
 from app.api.schemas.workers import WorkersOut
 from app.details import Details
 from app.domain.checks import DataSet, Measurement, Scope
+from app.domain.comparisons import Comparison
 from app.domain.mitigation import CutOff, Reading
 from app.domain.workers import WorkersSeen
 from app.main import create_app
@@ -176,7 +177,8 @@ def test_the_statements_of_a_measurement_follow_from_its_numbers(document: dict[
 
     assert len(found) > 3
     for one in found:
-        members = {name.name: one[name.name] for name in fields(Measurement)}
+        members = {field.name: one[field.name] for field in fields(Measurement) if field.name != "comparison"}
+        members["comparison"] = Comparison.from_label(one["attribute"] or "")
         members |= {"data": DataSet(one["data"]), "scope": Scope(one["scope"]), "at": datetime.fromisoformat(one["at"])}
         members["details"] = Details.from_json(one["details"])
         computed = _json(SeriesMeasurementOut.of(Measurement(**members)))

@@ -10,6 +10,7 @@ from app.dashboard.checks import figure_query
 from app.dashboard.shown import number_of, share_of
 from app.details import Details
 from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
+from app.domain.comparisons import Comparison
 from app.views.check_views import SubRange
 from app.views.headlines import headlines, summary
 
@@ -18,7 +19,7 @@ IMPACT = Measurement(
     metric="disparate_impact",
     data=DataSet.PAYLOAD,
     scope=Scope.WORST,
-    attribute="sex",
+    comparison=Comparison(("sex",)),
     group=None,
     at=NOON,
     value=0.6,
@@ -103,7 +104,7 @@ def test_the_share_of_a_sub_range_reads_as_those_of_groups_do() -> None:
 
 
 def test_the_address_of_a_figure_names_its_measurement_and_does_not_depend_on_the_check() -> None:
-    blank = replace(IMPACT, scope=Scope.GROUP, attribute="a & b", group="")
+    blank = replace(IMPACT, scope=Scope.GROUP, comparison=Comparison(("a & b",)), group="")
 
     assert figure_query(IMPACT) == "metric=disparate_impact&data=payload&scope=worst&attribute=sex"
     assert figure_query(blank) == "metric=disparate_impact&data=payload&scope=group&attribute=a+%26+b&group="
@@ -113,11 +114,11 @@ def test_the_address_of_a_figure_names_its_measurement_and_does_not_depend_on_th
 def test_the_summary_has_every_attribute_with_the_gravest_verdict_first() -> None:
     fair = {"verdict": "fair", "value": 0.95}
     measured = [
-        replace(IMPACT, attribute="sex × age"),
-        replace(IMPACT, attribute="age", **fair),
+        replace(IMPACT, comparison=Comparison(("sex", "age"))),
+        replace(IMPACT, comparison=Comparison(("age",)), **fair),
         IMPACT,
         replace(IMPACT, data=DataSet.BALANCED),
-        replace(IMPACT, attribute="age", data=DataSet.BALANCED, **fair),
+        replace(IMPACT, comparison=Comparison(("age",)), data=DataSet.BALANCED, **fair),
     ]
 
     found = headlines(measured)

@@ -1,10 +1,15 @@
 """A comparison is known by its features; its label is read in one place."""
 
+from itertools import permutations
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.domain.comparisons import MOST_WAYS, Comparison, comparisons_of, find_comparison, split_group
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
+from app.domain.texts import joining_problem
 
 SEX = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",))
 REGION = MonitoredAttribute(feature="region", monitored=("north",))
@@ -28,6 +33,18 @@ def test_a_comparison_is_found_by_its_label(label: str) -> None:
 @pytest.mark.parametrize("label", ["sex × region", "age", "", "region × "])
 def test_what_the_monitor_does_not_compare_is_not_found(label: str) -> None:
     assert find_comparison(MONITOR, label) is None
+
+
+@given(
+    names=st.lists(
+        st.lists(st.sampled_from(["a", "b", "× b", "c d", "a×", ""]), min_size=1, max_size=4).map(" × ".join), max_size=6, unique=True
+    )
+)
+def test_a_label_is_divided_in_one_way_only_by_the_names_that_a_deployment_may_have(names: list[str]) -> None:
+    allowed = [name for name in names if name and joining_problem(name, names) is None]
+
+    for features in (one for size in (1, 2, 3) for one in permutations(allowed, size)):
+        assert Comparison.from_label(Comparison(features).label, allowed) == Comparison(features)
 
 
 def test_everybody_is_the_comparison_of_nothing() -> None:

@@ -69,10 +69,10 @@ def test_rows_of_training_data(worlds: list[Drawn]) -> None:
                 len(rows), {name: _read_part(column, _typed(world, name, rows), 0) for name, column in COLUMNS.items()}, label, None
             )
             tables.add(piece)
-            counted = {table.counted_by.attribute: GroupCounts.from_json(table.cells or {}) for table in tables.tables()}
+            counted = {table.counted_by.comparison.features: GroupCounts.from_json(table.cells or {}) for table in tables.tables()}
             for features in _watched(world.monitor):
                 expected = world.of(features)
-                assert _counts(counted[" × ".join(features)]) == _tally([expected[row] for row in rows], outcomes), world.monitor
+                assert _counts(counted[tuple(features)]) == _tally([expected[row] for row in rows], outcomes), world.monitor
             tables = RowTables(world.monitor, SCHEMA, seen)
 
 

@@ -31,7 +31,7 @@ def frame(rows: int = 3_000) -> pd.DataFrame:
 
 
 def present(data: TrainingData, watching: Monitor) -> dict[str, Present]:
-    return {one.attribute: one for one in present_tables(data, watching, OF.schema)}
+    return {one.comparison.label: one for one in present_tables(data, watching, OF.schema)}
 
 
 def same(found: GroupCounts | None, expected: GroupCounts | None) -> bool:

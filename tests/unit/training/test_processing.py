@@ -31,7 +31,7 @@ FRAME = pd.DataFrame(
 
 
 def table(data: TrainingData, attribute_name: str) -> GroupCounts:
-    cells = next(one.cells for one in data.tables if one.counted_by.attribute == attribute_name)
+    cells = next(one.cells for one in data.tables if one.counted_by.comparison.label == attribute_name)
     assert cells is not None
     return GroupCounts.from_json(cells)
 

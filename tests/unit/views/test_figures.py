@@ -8,6 +8,7 @@ import pytest
 
 from app.details import Details
 from app.domain.checks import CheckState, DataSet, Measurement, Scope, Span
+from app.domain.comparisons import Comparison
 from app.metrics.statements import NO_VERDICT
 from app.metrics.verdicts import Verdict
 from app.views.check_views import CheckOfView
@@ -19,7 +20,7 @@ IMPACT = Measurement(
     metric="disparate_impact",
     data=DataSet.PAYLOAD,
     scope=Scope.GROUP,
-    attribute="Sex",
+    comparison=Comparison(("Sex",)),
     group="female",
     at=NOON,
     value=0.8,
@@ -138,7 +139,9 @@ def test_the_subject_of_a_figure_is_named_in_words(scope: Scope, group: str | No
 
 
 def test_a_figure_of_everybody_names_no_attribute() -> None:
-    assert explained(replace(IMPACT, metric="accuracy", scope=Scope.OVERALL, attribute=None, group=None)).subject == "all records"
+    assert (
+        explained(replace(IMPACT, metric="accuracy", scope=Scope.OVERALL, comparison=Comparison(()), group=None)).subject == "all records"
+    )
 
 
 def test_counts_that_are_lists_or_weights_are_told_in_one_line() -> None:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from app.domain.checks import DataSet
+from app.domain.comparisons import Comparison
 from app.domain.groups import Role
 from app.views.check_source import CheckSource
 from app.views.check_views import AttributeView, GroupShare, Outcomes
@@ -32,7 +33,7 @@ def view(*groups: tuple[Role, int]) -> AttributeView:
         )
         for no, (role, records) in enumerate(groups)
     ]
-    return AttributeView(attribute="age", features=("age",), groups=tuple(shares))
+    return AttributeView(comparison=Comparison(("age",)), groups=tuple(shares))
 
 
 def test_where_each_record_stands_in_both_groups_there_is_nothing_to_say() -> None:
