@@ -1,7 +1,7 @@
 """Counts of the two groups of a comparison, hour by hour."""
 
 from collections.abc import Sequence
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ class Side:
 
     favourable: FloatArray
     records: FloatArray
-    are_checked: InitVar[bool] = False
+    are_checked: InitVar[bool] = field(default=False, kw_only=True)
 
     def __post_init__(self, are_checked: bool) -> None:
         if are_checked:
