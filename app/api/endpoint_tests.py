@@ -71,7 +71,7 @@ async def post_new_endpoint_test(body: NewEndpointTestIn, _principal: WholeManag
         endpoint=definition.endpoint,
         outputs=definition.outputs,
         problem_type=definition.problem_type,
-        columns=tuple(column.name for column in definition.features),
+        features=definition.features,
         rows=_read_rows(body.records, definition.features),
     )
     test = await try_endpoint(question, services.policy)
@@ -91,7 +91,7 @@ def _build_question(
         endpoint=deployment.endpoint,
         outputs=deployment.outputs,
         problem_type=deployment.problem_type,
-        columns=tuple(column.name for column in deployment.schema.features),
+        features=deployment.schema.features,
         rows=[],
         rule=None if monitor is None else monitor.outcomes,
     )

@@ -52,8 +52,14 @@ class ModelOfCheck:
         self._deployment = deployment
         self._database = database
         self._calls = calls
-        columns = [column.name for column in deployment.schema.features]
-        self._client = ScoringClient(endpoint, deployment.outputs, columns, policy=calls.egress())
+        features = deployment.schema.features
+        self._client = ScoringClient(
+            endpoint,
+            deployment.outputs,
+            [column.name for column in features],
+            types=[column.type for column in features],
+            policy=calls.egress(),
+        )
         self._host = parse_url(endpoint.url).netloc.decode("ascii")
         self._has_answered = False
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..clock import monotonic_seconds
-from ..domain.deployments import Credentials, Endpoint, OutputFields, ProblemType
+from ..domain.deployments import Column, Credentials, Endpoint, OutputFields, ProblemType
 from ..domain.outcomes import Outcome, OutcomeRule, outcome_label
 from ..domain.records import Prediction
 from ..domain.values import Scalar, number_of, spelled
@@ -32,7 +32,7 @@ _SHOWN_CHARACTERS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """The rows of a test, in the order of `columns`. Without a monitor there is no `rule`.
+    """The rows of a test, in the order of `features`. Without a monitor there is no `rule`.
 
     `logged` is the model's logged answer to the only row, by revision `logged_revision`.
     """
@@ -40,7 +40,7 @@ class Question:
     endpoint: Endpoint
     outputs: OutputFields
     problem_type: ProblemType
-    columns: tuple[str, ...]
+    features: tuple[Column, ...]
     rows: Rows
     rule: OutcomeRule | None = None
     logged: Prediction | None = None
@@ -70,7 +70,7 @@ async def try_endpoint(question: Question, policy: EgressPolicy) -> EndpointTest
     secret = question.endpoint.credentials
     try:
         # A new connection: the test has to show that one can be made now.
-        model = LiveModel(ModelKey(question.endpoint, question.outputs, question.columns), policy)
+        model = LiveModel(_key_of(question), policy)
         try:
             answer = await model.score(question.rows, deadline=began + TEST_SECONDS, attempts=1)
         finally:
@@ -93,6 +93,11 @@ async def try_endpoint(question: Question, policy: EgressPolicy) -> EndpointTest
         same_as_logged=same,
         warnings=tuple(_warn(question, shown, outcomes, same_as_logged=same)),
     )
+
+
+def _key_of(question: Question) -> ModelKey:
+    names, types = tuple(column.name for column in question.features), tuple(column.type for column in question.features)
+    return ModelKey(question.endpoint, question.outputs, names, types)
 
 
 def _safe(value: Scalar, secret: Credentials | None) -> Scalar:

@@ -1,13 +1,15 @@
 """Rules about a deployment's definition. Pure: returns the problems, raises nothing, does no I/O."""
 
+import math
 import re
 from collections.abc import Iterator
 
 from ..errors import FieldProblem
 from .definitions import Definition
-from .deployments import CredentialsKind, Endpoint, FieldKind, FieldType
+from .deployments import CredentialsKind, Endpoint, FieldKind, FieldType, ProblemType
 from .repeated_rules import check_bounds
 from .texts import character_problem, joining_problem, name_problem
+from .values import spelled
 
 MAX_PAGE_SIZE = 10_000
 MAX_CONCURRENCY = 64
@@ -18,6 +20,8 @@ MIN_REQUESTS_PER_SECOND = 0.01
 MAX_REQUESTS_PER_SECOND = 10_000.0
 
 MAX_SECRET = 10_000
+
+MIN_CLASSES, MAX_CLASSES = 2, 1_000
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
 _OWN_HEADERS = frozenset(
@@ -62,10 +66,32 @@ def definition_problems(definition: Definition) -> list[FieldProblem]:
         if name in features:
             message = f"{name!r} is a feature, too; an answer that repeats its inputs could not be read"
             found.append(FieldProblem(f"outputs.{part}", message))
-        if name in seen:
-            found.append(FieldProblem(f"outputs.{part}", f"{name!r} names two outputs"))
+        if name in seen and not (part == "probability" and outputs.has_only_probabilities):
+            hint = "; list outputs.classes if the prediction is the likeliest class" if part == "probability" else ""
+            found.append(FieldProblem(f"outputs.{part}", f"{name!r} names two outputs{hint}"))
         seen.add(name)
+    found += _check_classes(definition)
     return found if definition.endpoint is None else [*found, *_check_endpoint(definition.endpoint)]
+
+
+def _check_classes(definition: Definition) -> Iterator[FieldProblem]:
+    classes, where = definition.outputs.classes, "outputs.classes"
+    if classes is None:
+        return
+    if definition.problem_type is ProblemType.REGRESSION:
+        yield FieldProblem(where, "is for binary and multiclass deployments; a regression has no classes")
+    if not MIN_CLASSES <= len(classes) <= MAX_CLASSES:
+        yield FieldProblem(where, f"must list {MIN_CLASSES} to {MAX_CLASSES:,} classes, found {len(classes)}")
+    seen: set[str] = set()
+    for place, one in enumerate(classes):
+        at = f"{where}[{place}]"
+        if isinstance(one, str):
+            yield from _check_name(at, one)
+        elif isinstance(one, float) and not math.isfinite(one):
+            yield FieldProblem(at, "must be a finite number")
+        if spelled(one) in seen:
+            yield FieldProblem(at, f"lists the class {spelled(one)} a second time")
+        seen.add(spelled(one))
 
 
 def _check_endpoint(endpoint: Endpoint) -> Iterator[FieldProblem]:

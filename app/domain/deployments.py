@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from .endpoint_health import HEALTHY, EndpointHealth
+from .values import Scalar
 
 
 class ProblemType(StrEnum):
@@ -55,11 +56,25 @@ class RecordSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputFields:
-    """Names of the columns in the model's answer. `label` is the decoded form of the prediction."""
+    """Names of the columns in the model's answer. `label` is the decoded form of the prediction.
+
+    `classes` are the predictions that the model can make, in the order of its probabilities: then `1.0` and `"1"` are read as the class
+    1. A deployment whose prediction and probability are one column gets the likeliest class as its prediction.
+    """
 
     prediction: str = "prediction"
     probability: str | None = None
     label: str | None = None
+    classes: tuple[Scalar, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.classes is not None:  # stored and sent as an array
+            object.__setattr__(self, "classes", tuple(self.classes))
+
+    @property
+    def has_only_probabilities(self) -> bool:
+        """Returns whether predictions follow from the probabilities."""
+        return self.classes is not None and self.prediction == self.probability
 
 
 class CredentialsKind(StrEnum):

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..domain.deployments import Column, ProblemType
 from ..domain.texts import printable
+from ..payloads.classes import Classes
 from ..store.writing import Target
 from .cells import CHECKS, Check, Json, number, scalar
 from .checked import Cells, RecordRefused, checked_cell
@@ -69,11 +70,18 @@ class Plan:
 def plan_for(target: Target) -> Plan:
     """Returns the plan for one state of a deployment."""
     schema = target.schema
-    is_regression = target.problem_type is ProblemType.REGRESSION
+    classes = target.outputs.classes
+    prediction = number if target.problem_type is ProblemType.REGRESSION else scalar
     return Plan(
         target=target,
         features=Columns.of("features", schema.features, required=True),
         meta=Columns.of("meta", schema.meta, required=False),
-        prediction=number if is_regression else scalar,
-        fast=FastReader.of(target),
+        prediction=prediction if classes is None else _as_listed(Classes(classes)),
+        # The fast way does not look at values.
+        fast=FastReader.of(target) if classes is None else None,
     )
+
+
+def _as_listed(classes: Classes) -> Check:
+    """Returns the check that stores a class as the deployment lists it: `"1"` and `1.0` as 1."""
+    return lambda value: classes.canonical([scalar(value)])[0]

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..domain.deployments import Column, FieldType
 from ..domain.texts import MAX_TEXT
-from .cells import CHECKS, EXACT, INT64_MAX, INT64_MIN, CellRefused, Check, number, probability, tidy
+from .cells import CHECKS, EXACT, INT64_MAX, INT64_MIN, CellRefused, Check, probability, scalar, tidy
 
 _NONE = type(None)
 
@@ -65,7 +65,8 @@ def check_rows(rows: list[list[Any]], columns: Sequence[Column], refusals: Refus
 def check_values(values: list[Any], check: Check, where: str, refusals: Refusals, *, is_plain: bool) -> list[Any]:
     """Returns one checked column of outputs, in which None means that there is none."""
     types = set(map(type, values))
-    if is_plain and check is not number:
+    # Other checks change what they are given.
+    if is_plain and check in {scalar, probability}:
         if types <= {str, _NONE} and _are_short([value for value in values if value is not None] if _NONE in types else values):
             return values
         if check is probability and _are_shares(values, types):

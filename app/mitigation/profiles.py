@@ -96,7 +96,8 @@ def _basis(deployment: Deployment, monitor: Monitor, settings: MitigationSetting
     """Returns a digest of everything that a profile is fitted for."""
     content = {
         "model_revision": deployment.model_revision,
-        "outputs": msgspec.to_builtins(deployment.outputs),
+        # Without `classes` as before they existed, so that fitted profiles stay.
+        "outputs": {name: value for name, value in msgspec.to_builtins(deployment.outputs).items() if name != "classes" or value},
         "schema_version": deployment.schema.version,
         "outcomes": [_write_values(monitor.outcomes.favourable), _write_values(monitor.outcomes.unfavourable)],
         "attributes": [

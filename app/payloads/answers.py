@@ -1,6 +1,6 @@
 """Reads predictions from the columns of a model's answer, each value checked. Knows no wire format."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any
@@ -10,6 +10,7 @@ from ..domain.records import Prediction
 from ..domain.texts import MAX_TEXT
 from ..domain.values import Scalar
 from ..errors import ScoringFailed
+from .classes import Classes, ClassesUnclear
 from .outputs import OutputPositions, OutputsUnclear, find_outputs
 
 _SCALARS = frozenset((str, int, float, bool))
@@ -53,19 +54,44 @@ def require_rows(found: int, expected: int) -> None:
         raise ScoringFailed(f"The model's endpoint answered {found:,} rows for a page of {expected:,}.")
 
 
+def read_outputs(fields: Sequence[str], column: Callable[[int], Sequence[object]], outputs: OutputFields) -> list[Prediction]:
+    """Returns one prediction per row from an answer with named columns; `column` gives the values of the one at a position.
+
+    Raises:
+        ScoringFailed: as `locate` and `to_predictions`.
+    """
+    at = locate(fields, outputs)
+    return to_predictions(
+        column(at.prediction),
+        None if at.probability is None else column(at.probability),
+        None if at.label is None else column(at.label),
+        outputs,
+    )
+
+
 def to_predictions(
-    predictions: Sequence[object], probabilities: Sequence[object] | None, labels: Sequence[object] | None
+    predictions: Sequence[object], probabilities: Sequence[object] | None, labels: Sequence[object] | None, outputs: OutputFields
 ) -> list[Prediction]:
     """Returns one prediction per row from its columns, all of one length.
 
     Raises:
         ScoringFailed: a value that is not a prediction, probability or label; the message names its row, counted from 1.
     """
+    classes = None if outputs.classes is None else Classes(outputs.classes)
+    chances = None if probabilities is None else _require_probabilities(probabilities, classes)
+    if classes is None or chances is None or not outputs.has_only_probabilities:
+        found = _require_scalars("prediction", predictions)
+        named = found if classes is None else classes.canonical(found)
+    else:
+        try:
+            named = classes.likeliest(chances)
+        except ClassesUnclear as error:
+            raise ScoringFailed(f"The model's endpoint gave {error}.") from error
     return list(
         map(
             Prediction,
-            _require_scalars("prediction", predictions),
-            repeat(None) if probabilities is None else _require_probabilities(probabilities),
+            named,
+            repeat(None) if chances is None else chances,
             repeat(None) if labels is None else _require_scalars("label", labels),
         )
     )
@@ -88,13 +114,22 @@ def _require_scalars(role: str, values: Sequence[object]) -> list[Scalar]:
     return scalars
 
 
-def _require_probabilities(values: Sequence[object]) -> Sequence[float | tuple[float, ...]]:
+def _require_probabilities(values: Sequence[object], classes: Classes | None) -> Sequence[float | tuple[float, ...]]:
     kinds = set(map(type, values))
+    if kinds == {dict} and classes is not None:
+        try:
+            values = [classes.in_order(value) for value in values if isinstance(value, dict)]
+        except ClassesUnclear as error:
+            raise ScoringFailed(f"The model's endpoint gave {error}.") from error
+        kinds = {list}
     if kinds <= _NUMBERS:
         return _require_within_unit([value for value in values if isinstance(value, (int, float))])
     arrays = [value for value in values if isinstance(value, list)]
     if len(arrays) < len(values) or not all(arrays):
-        _refuse_type("probability", values, "a number or a filled array of numbers, alike in every row", frozenset((*_NUMBERS, list)))
+        wanted = "a number or a filled array of numbers, alike in every row"
+        if dict in kinds and classes is None:
+            wanted += " (for an object of classes, list them in outputs.classes)"
+        _refuse_type("probability", values, wanted, frozenset((*_NUMBERS, list)))
     flat = list(chain.from_iterable(arrays))
     if not set(map(type, flat)) <= _NUMBERS:
         _refuse_type("probability array's value", flat, "a number", _NUMBERS)

@@ -2,13 +2,41 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from ..domain.deployments import OutputFields
+from ..domain.deployments import FieldType, OutputFields
 from ..domain.records import Prediction
+from ..domain.texts import printable
+from ..errors import InvalidInput
 from .answers import Answer
-from .forms import Form
-from .wire import Rows, encode_rows
+from .forms import AskedRows, Form, Objects
+from .tables import Table, require_object
+from .wire import Rows, decode_request, encode_rows
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Facts of a deployment that some formats write into a request: the outputs to ask for, and the types of the columns.
+
+    Without `types` a format that needs them takes those of the values.
+    """
+
+    outputs: OutputFields | None = None
+    types: tuple[FieldType, ...] = ()
+
+
+NOTHING_KNOWN = Asking()
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A request as it goes on the wire: the headers that say how its body is read."""
+
+    body: bytes
+    headers: list[tuple[bytes, bytes]]
 
 
 class Codec(ABC):
@@ -17,16 +45,53 @@ class Codec(ABC):
     label: ClassVar[str]
     """Its name on pages."""
 
-    forms: ClassVar[tuple[Form, ...]]
-    """The forms of requests for debiased answers. Models are called in the first."""
+    shown_request: ClassVar[str]
+    """A request in short, for messages and pages: `{"instances": [[…]]}`."""
 
-    def write_request(self, columns: Sequence[str], rows: Rows) -> bytes:
+    forms: ClassVar[tuple[Form, ...]] = ()
+    """The forms of requests for debiased answers, if callers use this format for those. Models are called in the first."""
+
+    content_type: ClassVar[str] = JSON
+
+    accept: ClassVar[str] = JSON
+
+    def request_headers(self, body: bytes) -> list[tuple[bytes, bytes]]:  # noqa: ARG002 - formats of several parts look at it
+        """Returns the headers that say how a request's body is read."""
+        return [(b"Content-Type", self.content_type.encode()), (b"Accept", self.accept.encode())]
+
+    def write_message(self, columns: Sequence[str], rows: Rows, *, asking: Asking) -> Message:
+        """Writes the request that sends a model a page of rows.
+
+        Raises:
+            PageRefused, ScoringFailed: as `write_request`.
+        """
+        body = self.write_request(columns, rows, asking=asking)
+        return Message(body, self.request_headers(body))
+
+    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - see `Asking`
         """Writes the body that sends a model a page of rows.
 
         Raises:
-            ScoringFailed: a cell that JSON cannot carry.
+            PageRefused: a row holds a null that the format cannot carry.
+            ScoringFailed: another cell that it cannot carry.
         """
         return encode_rows(self.forms[0].write_request(columns, rows), rows)
+
+    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - most requests name them
+        """Reads a request of anyone. `columns` names the columns of a format that does not.
+
+        Raises:
+            InvalidInput: it has another shape; the field is a path in the body.
+        """
+        return table_of(self.forms[0].read_request(require_object(decode_request(body), "body")))
+
+    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
+        """Writes a model's answer with these columns, as `read_answer` reads it.
+
+        Raises:
+            ScoringFailed: a cell that the format cannot carry.
+        """
+        return encode_rows(self.forms[0].write_answer(columns, rows), rows)
 
     @abstractmethod
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
@@ -44,3 +109,31 @@ class Codec(ABC):
             ScoringFailed: as above.
         """
         return self.read_answer(body, outputs=outputs, expected_rows=expected_rows).predictions
+
+
+def table_of(asked: AskedRows) -> Table:
+    """Returns the rows that a form read as a table; meta fields are not for a model.
+
+    Raises:
+        InvalidInput: the records are not objects of the same members.
+    """
+    if not isinstance(asked, Objects):
+        return asked.table
+    return read_objects(asked.rows, asked.path)
+
+
+def read_objects(rows: Sequence[object], path: str) -> Table:
+    """Returns objects of columns and values as a table, columns in the order of the first.
+
+    Raises:
+        InvalidInput: one is not an object, or has other members than the first.
+    """
+    objects = [require_object(row, f"{path}[{place}]") for place, row in enumerate(rows)]
+    names = list(objects[0]) if objects else []
+    known = set(names)
+    for place, each in enumerate(objects):
+        if each.keys() != known:
+            name = min(each.keys() ^ known)
+            has = "has" if name in each else "lacks"
+            raise InvalidInput.of(f"{path}[{place}]", f"{has} the column '{printable(name)}', unlike the first record")
+    return Table(path, path, names, [[each[name] for name in names] for each in objects])

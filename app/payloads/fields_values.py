@@ -7,13 +7,14 @@ import msgspec
 
 from ..domain.deployments import OutputFields
 from ..errors import InvalidInput, ScoringFailed
-from .answers import Answer, locate, require_rows, to_predictions
+from .answers import Answer, read_outputs, require_rows
+from .codec import NOTHING_KNOWN, Asking, Codec
 from .forms import Form, Tables
 from .outputs import OutputsUnclear, find_outputs
 from .pairs import LoggedCodec, LoggedTable, read_stated, write_stated
 from .schemas import NAMES, TABLE, Schema, closed_object, open_object, rows_of
 from .tables import Table, kind_of, place, read_repeating_table, read_table, require_length, require_members, require_object
-from .wire import Rows, decode_answer
+from .wire import Rows, decode_answer, decode_request, encode_rows
 
 _MEMBERS = frozenset({"fields", "values", "meta"})
 _META_MEMBERS = frozenset({"fields", "values"})
@@ -95,6 +96,7 @@ class FieldsValuesCodec(LoggedCodec):
     """
 
     label = "fields and values"
+    shown_request = '{"fields": […], "values": [[…]]}'
     forms = (BARE, INPUT_DATA)
     maker = "OpenScale"
     pairs_name = "pairs"
@@ -105,17 +107,17 @@ class FieldsValuesCodec(LoggedCodec):
         answer = decode_answer(body, _Answered, expected='{"fields": [...], "values": [[...]]}')
         table = _require_one_table(answer)
         require_rows(len(table.values), expected_rows)
-        at = locate(table.fields, outputs)
         width = len(table.fields)
         for index, row in enumerate(table.values):
             if len(row) != width:
                 raise ScoringFailed(f"The model's endpoint named {width} fields but gave {len(row)} in row {index + 1}.")
-        predictions = to_predictions(
-            [row[at.prediction] for row in table.values],
-            None if at.probability is None else [row[at.probability] for row in table.values],
-            None if at.label is None else [row[at.label] for row in table.values],
-        )
+        predictions = read_outputs(table.fields, lambda position: [row[position] for row in table.values], outputs)
         return Answer(table.fields, table.values, predictions)
+
+    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - the request names them
+        """Reads the table, bare or wrapped; it may have further members."""
+        part, path = _unwrap(require_object(decode_request(body), "body"), "", _INPUT_DATA)
+        return _read_tables(part, path).table
 
     def read_pair(self, pair: Mapping[str, Any], *, outputs: OutputFields) -> LoggedTable:
         """Reads a request and an answer, each bare or wrapped; the answer may echo the inputs."""
@@ -157,6 +159,30 @@ class FieldsValuesCodec(LoggedCodec):
             "request": {"anyOf": [TABLE, open_object([_INPUT_DATA], input_data=wrapped)]},
             "response": {"anyOf": [TABLE, open_object([_PREDICTIONS], predictions=wrapped)]},
         }
+
+
+class InputDataCodec(Codec):
+    """Writes the same under `input_data`, and answers under `predictions`; reads what the format above reads."""
+
+    label = "fields and values, under input_data"
+    shown_request = '{"input_data": [{"fields": […], "values": [[…]]}]}'
+    _bare = FieldsValuesCodec()
+
+    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
+        """Writes the table."""
+        return encode_rows(INPUT_DATA.write_request(columns, rows), rows)
+
+    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
+        """Reads the table, bare or wrapped."""
+        return self._bare.read_request(body, columns)
+
+    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
+        """Writes the table."""
+        return encode_rows(INPUT_DATA.write_answer(columns, rows), rows)
+
+    def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
+        """Reads the table and its predictions, bare or wrapped."""
+        return self._bare.read_answer(body, outputs=outputs, expected_rows=expected_rows)
 
 
 def _read_closed(part: object, path: str) -> Tables:

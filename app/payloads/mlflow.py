@@ -1,21 +1,18 @@
 """The format of MLflow's scoring server."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-import msgspec
-
-from ..domain.deployments import OutputFields
-from ..domain.records import Prediction
-from ..errors import InvalidInput, ScoringFailed
-from .answers import Answer, locate, require_rows, to_predictions
-from .codec import Codec
+from ..errors import InvalidInput
+from .codec import NOTHING_KNOWN, Asking, table_of
+from .csv_text import read_csv_request, write_csv
 from .forms import Form, Objects, Tables
+from .listed import PREDICTIONS, ListedCodec, objects_of
 from .schemas import CELLS, NAMES, Schema, closed_object, rows_of
-from .tables import read_table, require_members
-from .wire import Rows, decode_answer
+from .tables import Table, read_by_column, read_matrix, read_table, require_members, require_object
+from .wire import Rows, decode_request, encode_rows
 
-_SPLIT, _RECORDS, _PREDICTIONS = "dataframe_split", "dataframe_records", "predictions"
+_SPLIT, _RECORDS, _INPUTS = "dataframe_split", "dataframe_records", "inputs"
 _SPLIT_MEMBERS = frozenset({"columns", "data", "index"})
 
 
@@ -26,10 +23,10 @@ class _Dataframe(Form):
     answer_title = "For MLflow's forms"
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
-        return {_PREDICTIONS: [dict(zip(columns, row, strict=True)) for row in rows]}
+        return {PREDICTIONS: objects_of(columns, rows)}
 
     def answer_schema(self) -> dict[str, Schema]:
-        return {_PREDICTIONS: {"type": "array", "items": {"type": "object"}}}
+        return {PREDICTIONS: {"type": "array", "items": {"type": "object"}}}
 
 
 class _Split(_Dataframe):
@@ -61,7 +58,7 @@ class _Records(_Dataframe):
     shape = "{dataframe_records: […]}"
 
     def write_request(self, columns: Sequence[str], rows: Rows) -> dict[str, Any]:
-        return {_RECORDS: [dict(zip(columns, row, strict=True)) for row in rows]}
+        return {_RECORDS: objects_of(columns, rows)}
 
     def read_request(self, sent: dict[str, Any]) -> Objects:
         require_members(sent, "", frozenset({_RECORDS}), next_to=_RECORDS)
@@ -74,76 +71,70 @@ class _Records(_Dataframe):
         return closed_object([_RECORDS], dataframe_records={"type": "array", "minItems": 1, "maxItems": max_rows, "items": CELLS})
 
 
-class _Answer(msgspec.Struct):
-    predictions: list[Any] | dict[str, list[Any]]
+SPLIT, RECORDS = _Split(), _Records()
 
 
-class MlflowCodec(Codec):
-    """Writes `{"dataframe_split": {columns, data}}`; reads any shape that MLflow makes of the model's result.
-
-    A data frame comes back as a list of objects, a dictionary as columns: both have names. A plain list, or a list of
-    one-element lists, is the prediction alone; wider lists without names are refused, because they could be class probabilities.
-    """
+class MlflowCodec(ListedCodec):
+    """Writes `{"dataframe_split": {columns, data}}`; reads any shape that MLflow makes of the model's result."""
 
     label = "MLflow"
-    forms = (_Split(), _Records())
+    shown_request = '{"dataframe_split": {"columns": […], "data": [[…]]}}'
+    forms: ClassVar[tuple[Form, ...]] = (SPLIT, RECORDS)
 
-    def read_predictions(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> list[Prediction]:
-        """Reads the predictions without making rows of the columns."""
-        answer = _read_columns(body, expected_rows)
-        if isinstance(answer, dict):
-            return _predict_from_columns(answer, outputs, expected_rows)
-        return _predict_from_cells(answer, outputs)
-
-    def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        """Reads all columns; one without a name gets the deployment's name for its prediction."""
-        answer = _read_columns(body, expected_rows)
-        if not isinstance(answer, dict):
-            return Answer([outputs.prediction], [[cell] for cell in answer], _predict_from_cells(answer, outputs))
-        predictions = _predict_from_columns(answer, outputs, expected_rows)
-        for column in answer.values():
-            require_rows(len(column), expected_rows)
-        return Answer(list(answer), list(map(list, zip(*answer.values(), strict=True))), predictions)
+    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - the request names them
+        """Reads either form of a data frame."""
+        sent = require_object(decode_request(body), "body")
+        form = RECORDS if _RECORDS in sent else SPLIT
+        require_members(sent, "", frozenset({form.member}), next_to=form.member)
+        if form.member not in sent:
+            raise InvalidInput.of(form.member, "is required")
+        return table_of(form.read_request(sent))
 
 
-def _read_columns(body: bytes, expected_rows: int) -> dict[str, list[Any]] | list[Any]:
-    """Returns the answer's columns by name, or the cells of one column without a name."""
-    answer = decode_answer(body, _Answer, expected='{"predictions": [...]}').predictions
-    if isinstance(answer, dict):
-        return answer
-    require_rows(len(answer), expected_rows)
-    kinds = set(map(type, answer))
-    if kinds == {dict}:
-        names = answer[0].keys()
-        for index, row in enumerate(answer):
-            if row.keys() != names:
-                raise ScoringFailed(f"The model's endpoint gave other columns in row {index + 1} than in row 1.")
-        return {name: [row[name] for row in answer] for name in names}
-    if kinds != {list}:
-        return answer
-    for index, row in enumerate(answer):
-        # Wider rows could be the probabilities of the classes.
-        if len(row) != 1:
-            raise ScoringFailed(
-                f"The model's endpoint gave {len(row)} unnamed values in row {index + 1}; let the model return a data frame whose"
-                " columns are named, so that the prediction can be distinguished from the rest."
-            )
-    return [row[0] for row in answer]
+class MlflowRecordsCodec(MlflowCodec):
+    """Writes `{"dataframe_records": [{column: value}]}`; reads the same as the format above."""
+
+    label = "MLflow, an object a record"
+    shown_request = '{"dataframe_records": [{…}]}'
+    forms = ()
+
+    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
+        """Writes the records."""
+        return encode_rows(RECORDS.write_request(columns, rows), rows)
 
 
-def _predict_from_cells(cells: list[Any], outputs: OutputFields) -> list[Prediction]:
-    # An empty page has no names in any shape.
-    if outputs.label is not None and cells:
-        raise ScoringFailed(f"The model's endpoint answered predictions without names, so without the label column '{outputs.label}'.")
-    return to_predictions(cells, None, None)
+class MlflowInputsCodec(ListedCodec):
+    """Writes `{"inputs": {column: [values]}}`, for models with a signature of named tensors."""
+
+    label = "MLflow, named inputs"
+    shown_request = '{"inputs": {"age": […], "sex": […]}}'
+
+    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
+        """Writes an array of values for each column."""
+        by_column = {name: [row[place] for row in rows] for place, name in enumerate(columns)}
+        return encode_rows({_INPUTS: by_column}, rows)
+
+    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
+        """Reads columns by name, or rows in the order of `columns`."""
+        sent = require_object(decode_request(body), "body").get(_INPUTS)
+        return read_matrix(sent, _INPUTS, columns) if isinstance(sent, list) else read_by_column(sent, _INPUTS)
 
 
-def _predict_from_columns(columns: dict[str, list[Any]], outputs: OutputFields, expected_rows: int) -> list[Prediction]:
-    names = list(columns)
-    at = locate(names, outputs)
-    wanted = [None if position is None else columns[names[position]] for position in (at.prediction, at.probability, at.label)]
-    for column in wanted:
-        if column is not None:
-            require_rows(len(column), expected_rows)
-    prediction, probability, label = wanted
-    return to_predictions(prediction or [], probability, label)
+class MlflowCsvCodec(ListedCodec):
+    """Writes CSV with a header; reads the answers of the formats above."""
+
+    label = "MLflow, CSV"
+    shown_request = "age,sex and a line a record"
+    content_type = "text/csv"
+
+    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
+        """Writes the names of the columns, then a line for each row."""
+        return write_csv([columns, *rows])
+
+    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - the header names them
+        """Reads lines under a header."""
+        names, *rows = read_csv_request(body) or [[]]
+        # A bare name that reads as a number is a name all the same.
+        return read_table(
+            {"columns": [name if isinstance(name, str) else str(name) for name in names], "body": rows}, "", fields="columns", values="body"
+        )

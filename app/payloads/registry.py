@@ -5,10 +5,13 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Self
 
+from ..domain.deployments import Endpoint
 from .codec import Codec
-from .fields_values import FieldsValuesCodec
+from .fields_values import FieldsValuesCodec, InputDataCodec
 from .forms import Form
-from .mlflow import MlflowCodec
+from .json_records import RecordsCodec
+from .kserve import InstancesCodec, KserveCodec
+from .mlflow import MlflowCodec, MlflowCsvCodec, MlflowInputsCodec, MlflowRecordsCodec
 from .pairs import LoggedCodec
 
 
@@ -16,7 +19,14 @@ class PayloadFormat(StrEnum):
     """The wire format of the model's endpoint."""
 
     FIELDS_VALUES = "fields_values", FieldsValuesCodec()
+    INPUT_DATA = "input_data", InputDataCodec()
     MLFLOW = "mlflow", MlflowCodec()
+    MLFLOW_RECORDS = "mlflow_records", MlflowRecordsCodec()
+    MLFLOW_INPUTS = "mlflow_inputs", MlflowInputsCodec()
+    MLFLOW_CSV = "mlflow_csv", MlflowCsvCodec()
+    INSTANCES = "instances", InstancesCodec()
+    KSERVE_V1 = "kserve_v1", KserveCodec()
+    JSON_RECORDS = "json_records", RecordsCodec()
 
     codec: Codec
 
@@ -43,6 +53,11 @@ _BY_MEMBER = sorted(FORMS, key=lambda form: form.is_bare)
 def codec_for(payload_format: str) -> Codec:
     """Returns the codec of the payload format of that name."""
     return _CODECS[payload_format]
+
+
+def codec_of(endpoint: Endpoint) -> Codec:
+    """Returns the codec in which an endpoint is asked."""
+    return codec_for(endpoint.payload_format)
 
 
 def form_of(sent: object) -> Form | None:

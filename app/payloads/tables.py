@@ -1,6 +1,6 @@
 """Rows under column names in decoded JSON. Reads the shape of the tables, never the values of their cells."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +58,33 @@ def read_repeating_table(part: object, path: str, *, fields: str = "fields", val
             _list_problems(rows, values_path, lambda row: None if len(row) == width else f"has {len(row)} values for {width} fields")
         )
     return Table(fields_path, values_path, names, rows)
+
+
+def read_matrix(rows: object, path: str, columns: Sequence[str]) -> Table:
+    """Reads decoded rows without column names, in the order of `columns`.
+
+    Raises:
+        InvalidInput: not an array of arrays, or one of another length.
+    """
+    return read_repeating_table({"columns": list(columns), path: rows}, "", fields="columns", values=path)
+
+
+def read_by_column(part: object, path: str) -> Table:
+    """Reads a decoded object of columns, an array each.
+
+    Raises:
+        InvalidInput: it has another shape, or columns of different lengths.
+    """
+    found = require_object(part, path)
+    count: int | None = None
+    for name, cells in found.items():
+        where = place(path, printable(name))
+        if not isinstance(cells, list):
+            raise InvalidInput.of(where, f"must be an array of values, found {kind_of(cells)}")
+        count = len(cells) if count is None else count
+        if len(cells) != count:
+            raise InvalidInput.of(where, f"has {len(cells)} values where the first column has {count}")
+    return Table(path, path, list(found), list(map(list, zip(*found.values(), strict=True))))
 
 
 def require_length(other: Table, request: Table) -> None:

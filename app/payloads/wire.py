@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
 from ..domain.values import Scalar
-from ..errors import ScoringFailed
+from ..errors import InvalidInput, ScoringFailed
 
 Rows: TypeAlias = Sequence[Sequence[Scalar | None]]
 """Records of one page, each in the order of the columns; plain Python values, None for a missing cell."""
@@ -52,6 +52,41 @@ def decode_answer(body: bytes, shape: type[_T], *, expected: str) -> _T:
         raise ScoringFailed(_describe_broken_json(body, str(error))) from error
     except RecursionError as error:
         raise ScoringFailed("The model's endpoint answered JSON that is nested too deeply to read.") from error
+
+
+def decode_text(body: bytes) -> str:
+    """Returns the model's answer as text.
+
+    Raises:
+        ScoringFailed: it is not UTF-8.
+    """
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ScoringFailed(f"The model's endpoint did not answer text in UTF-8 ({error.reason} at byte {error.start}).") from error
+
+
+def decode_lines(body: bytes) -> list[Any]:
+    """Returns the values of the model's answer in JSON lines; empty lines are ignored.
+
+    Raises:
+        ScoringFailed: a line is not JSON.
+    """
+    return [decode_answer(line, object, expected="a line of JSON") for line in body.removeprefix(_BOM).splitlines() if line.strip()]
+
+
+def decode_request(body: bytes) -> Any:  # noqa: ANN401 - any value of JSON
+    """Returns a request's JSON.
+
+    Raises:
+        InvalidInput: it is not JSON.
+    """
+    try:
+        return msgspec.json.decode(body.removeprefix(_BOM))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput.of("body", f"must be JSON ({error})") from error
+    except RecursionError as error:
+        raise InvalidInput.of("body", "is nested too deeply to read") from error
 
 
 def _describe_broken_json(body: bytes, reason: str) -> str:

@@ -12,6 +12,7 @@ from ..outbound.credentials import header_of, redacted
 from ..outbound.egress import parse_url
 from ..outbound.failures import Failure, crowded, excerpt, failure_of_error, failure_of_status, late, oversized, slow
 from ..outbound.pacing import Pacer, Timing, backoff_seconds, retry_after_seconds
+from ..payloads.codec import Message
 from ..telemetry.metrics import model_calls
 
 MAX_ATTEMPTS = 4
@@ -22,7 +23,7 @@ MAX_ANSWER_BYTES = 32 * 2**20
 
 _MAX_COMPLAINT_BYTES = 64 * 1024
 
-_TABLE_WORDS = (b'"values"', b'"predictions"')
+_TABLE_WORDS = (b'"values"', b'"predictions"', b'"outputs"')
 
 
 class Asker:
@@ -39,8 +40,6 @@ class Asker:
         self._quotes = quotes
         self._url = parse_url(endpoint.url)
         self._headers = [
-            (b"Content-Type", b"application/json"),
-            (b"Accept", b"application/json"),
             (b"Accept-Encoding", b"identity"),
             (b"User-Agent", b"evenhand"),
             *header_of(endpoint.credentials),
@@ -48,7 +47,7 @@ class Asker:
         self._pacer = Pacer(endpoint.requests_per_second, timing)
 
     async def ask(
-        self, transport: httpx.AsyncBaseTransport, body: bytes, *, page: int, deadline: float = math.inf, attempts: int = MAX_ATTEMPTS
+        self, transport: httpx.AsyncBaseTransport, message: Message, *, page: int, deadline: float = math.inf, attempts: int = MAX_ATTEMPTS
     ) -> bytes:
         """Returns the body of the endpoint's 2xx answer to page number `page` (from 0), by `deadline` on the monotonic clock.
 
@@ -60,7 +59,7 @@ class Asker:
         attempt = 1
         while True:
             may_ask = await self._pacer.turn(deadline)
-            outcome = await self._attempt(transport, body, deadline) if may_ask else crowded()
+            outcome = await self._attempt(transport, message, deadline) if may_ask else crowded()
             if isinstance(outcome, bytes):
                 model_calls.labels("answered").inc()
                 return outcome
@@ -83,13 +82,14 @@ class Asker:
         quoted = "" if any(word in answer for word in _TABLE_WORDS) else self._quote(answer)
         return ScoringFailed(f"{self._redact(str(error))} {where}{quoted}")
 
-    async def _attempt(self, transport: httpx.AsyncBaseTransport, body: bytes, deadline: float) -> bytes | Failure:
+    async def _attempt(self, transport: httpx.AsyncBaseTransport, message: Message, deadline: float) -> bytes | Failure:
         limit = min(self._endpoint.timeout_seconds, deadline - self._timing.monotonic())
         try:
             # One limit for the whole attempt: a server that drips a byte a second would never run into a limit per read.
             async with asyncio.timeout(limit):
                 # The transport itself: a client around it would add cookies, redirects and authentication, which are not wanted here.
-                response = await transport.handle_async_request(httpx.Request("POST", self._url, headers=self._headers, content=body))
+                headers = [*message.headers, *self._headers]
+                response = await transport.handle_async_request(httpx.Request("POST", self._url, headers=headers, content=message.body))
                 async with aclosing(response):
                     if not response.is_success:
                         complaint, _ = await _read(response, _MAX_COMPLAINT_BYTES)

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from ..domain.deployments import Endpoint, OutputFields
+from ..domain.deployments import Endpoint, FieldType, OutputFields
 from ..domain.records import Prediction
 from ..errors import CheckCancelled, ScoringFailed
 from ..outbound.egress import OPEN, EgressPolicy
 from ..outbound.pacing import Timing
 from ..outbound.transport import PinnedTransport, Resolver, resolve
-from ..payloads.registry import codec_for
+from ..payloads.codec import Asking
+from ..payloads.registry import codec_of
 from ..payloads.wire import Rows
 from ..telemetry.metrics import model_rows
 from .asking import MAX_ATTEMPTS, Asker
@@ -32,7 +33,8 @@ _T = TypeVar("_T")
 class ScoringClient:
     """Scores rows by one endpoint. The rate limit holds over the client's life, connections over one call of `score`.
 
-    `columns` are the features in the order of every row; `policy` decides the allowed addresses.
+    `columns` are the features in the order of every row, `types` their types, which some formats need; `policy` decides the allowed
+    addresses.
 
     Raises:
         EndpointRefused: the endpoint's URL is not an allowed one.
@@ -45,6 +47,7 @@ class ScoringClient:
         outputs: OutputFields,
         columns: Sequence[str],
         *,
+        types: Sequence[FieldType] = (),
         policy: EgressPolicy = OPEN,
         timing: Timing | None = None,
         resolver: Resolver = resolve,
@@ -54,7 +57,8 @@ class ScoringClient:
         self._columns = tuple(columns)
         self._policy = policy
         self._resolver = resolver
-        self._codec = codec_for(endpoint.payload_format)
+        self._codec = codec_of(endpoint)
+        self._asking = Asking(outputs=outputs, types=tuple(types))
         self._asker = Asker(endpoint, timing or Timing(), quotes=policy.shows_answers)
         self._search = RefusalSearch(self._columns)
 
@@ -130,8 +134,8 @@ class ScoringClient:
     async def _page(self, transport: PinnedTransport, job: "_Job[Any]", page: int, rows: Rows) -> list[Prediction]:
         job.check_stop()
         model_rows.inc(len(rows))
-        body = self._codec.write_request(self._columns, rows)
-        answer = await self._asker.ask(transport, body, page=page, attempts=job.attempts)
+        message = self._codec.write_message(self._columns, rows, asking=self._asking)
+        answer = await self._asker.ask(transport, message, page=page, attempts=job.attempts)
         try:
             return self._codec.read_predictions(answer, outputs=self._outputs, expected_rows=len(rows))
         except ScoringFailed as error:

@@ -5,13 +5,14 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from ..domain.deployments import Endpoint, OutputFields
+from ..domain.deployments import Endpoint, FieldType, OutputFields
 from ..errors import ScoringFailed
 from ..outbound.egress import EgressPolicy
 from ..outbound.pacing import Timing
 from ..outbound.transport import PinnedTransport, Resolver, resolve
 from ..payloads.answers import Answer
-from ..payloads.registry import codec_for
+from ..payloads.codec import Asking
+from ..payloads.registry import codec_of
 from ..payloads.wire import Rows
 from ..telemetry.metrics import model_rows
 from .asking import Asker
@@ -30,6 +31,7 @@ class ModelKey:
     endpoint: Endpoint
     outputs: OutputFields
     columns: tuple[str, ...]
+    types: tuple[FieldType, ...] = ()
 
 
 class LiveModel:
@@ -44,7 +46,7 @@ class LiveModel:
 
     def __init__(self, key: ModelKey, policy: EgressPolicy, *, timing: Timing | None = None, resolver: Resolver = resolve) -> None:
         self._key = key
-        self._codec = codec_for(key.endpoint.payload_format)
+        self._codec = codec_of(key.endpoint)
         self._asker = Asker(key.endpoint, timing or Timing(), quotes=policy.shows_answers)
         self._transport = PinnedTransport(policy, connections=key.endpoint.concurrency, resolver=resolver)
         self._callers = 0
@@ -82,9 +84,9 @@ class LiveModel:
         await self._transport.aclose()
 
     async def _score_page(self, rows: Rows, page: int, pages: int, deadline: float, attempts: int) -> Answer:
-        body = self._codec.write_request(self._key.columns, rows)
+        message = self._codec.write_message(self._key.columns, rows, asking=Asking(outputs=self._key.outputs, types=self._key.types))
         model_rows.inc(len(rows))
-        answer = await self._asker.ask(self._transport, body, page=page, deadline=deadline, attempts=attempts)
+        answer = await self._asker.ask(self._transport, message, page=page, deadline=deadline, attempts=attempts)
         try:
             return self._codec.read_answer(answer, outputs=self._key.outputs, expected_rows=len(rows))
         except ScoringFailed as error:

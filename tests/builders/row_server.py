@@ -1,13 +1,12 @@
 """A served model that is a function of one record, and that can be told to fail."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import msgspec
-
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, Reply, running
+from tests.models.speaking import speak
 
 Outputs = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -31,6 +30,8 @@ class RowServer(ModelServer):
     def __init__(self, outputs: Outputs = credit) -> None:
         self.outputs = outputs
         self.replies: dict[int, Reply | float] = {}
+        self.columns: Sequence[str] = ()
+        """The columns of requests in formats that name none."""
         super().__init__(RuleScorer())
 
     def answer(self, path: str, body: bytes) -> Reply:
@@ -39,15 +40,17 @@ class RowServer(ModelServer):
         if isinstance(instead, Reply):
             return instead
         self.stopping.wait(instead or 0)
-        request = msgspec.json.decode(body)
-        is_mlflow = path == "/invocations"
-        table = request["dataframe_split"] if is_mlflow else request
-        columns, data = (table["columns"], table["data"]) if is_mlflow else (table["fields"], table["values"])
+        name = {"/invocations": "mlflow", "/score": "fields_values"}.get(path, path.removeprefix("/formats/"))
+        return Reply(200, speak(name, body, self._score))
+
+    def _score(self, columns: Sequence[str] | None, rows: list[list[Any]]) -> list[dict[str, Any]]:
         with self.lock:
-            self.counts.rows += len(data)
-        found = [self.outputs(dict(zip(columns, row, strict=True))) for row in data]
-        document = {"predictions": found} if is_mlflow else {"fields": list(found[0]), "values": [list(row.values()) for row in found]}
-        return Reply(200, msgspec.json.encode(document))
+            self.counts.rows += len(rows)
+        return [self.outputs(dict(zip(columns or self.columns, row, strict=True))) for row in rows]
+
+    def url_of(self, payload_format: str) -> str:
+        """Where that format is spoken."""
+        return f"{self.base}/formats/{payload_format}"
 
 
 @contextmanager

@@ -84,6 +84,14 @@ _CONCURRENCY: dict[str, Any] = {"minimum": 1, "maximum": MAX_CONCURRENCY}
 Rate = Annotated[float, Field(json_schema_extra={"minimum": MIN_REQUESTS_PER_SECOND, "maximum": MAX_REQUESTS_PER_SECOND})]
 
 
+ClassValue = str | int | float | bool
+
+_CLASSES = (
+    'The predictions that the model can make, in the order of its probabilities: then `1.0` and `"1"` are read as the class 1, and'
+    " probabilities may come as an object of classes. With one column as prediction and probability, the prediction is the likeliest class."
+)
+
+
 class ColumnIn(In):
     """One column. `kind` left out: categorical for text and booleans, numeric for numbers."""
 
@@ -103,6 +111,7 @@ class OutputsIn(In):
     prediction: str = "prediction"
     probability: str | None = None
     label: str | None = Field(default=None, description="The decoded form of the prediction, for example `No Risk` for 0.")
+    classes: list[ClassValue] | None = Field(default=None, description=_CLASSES)
 
 
 class CredentialsIn(In):
@@ -165,6 +174,7 @@ class OutputsPatch(Patch):
     prediction: str = ""
     probability: str | None = None
     label: str | None = None
+    classes: list[ClassValue] | None = None
 
 
 class EndpointPatch(Patch):
@@ -207,6 +217,7 @@ class OutputsOut(Out):
     prediction: str
     probability: str | None
     label: str | None
+    classes: list[ClassValue] | None
 
 
 class CredentialsOut(Out):

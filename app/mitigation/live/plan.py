@@ -193,7 +193,7 @@ class PlanReader:
             attributes=tuple(attributes),
             copy_sets=CopySets([attribute.profile for attribute in attributes], features),
             decider=Decider(Judge.of(monitor.outcomes, profile), settings.mode, OutcomeClassifier(monitor.outcomes)),
-            model=ModelKey(deployment.endpoint, deployment.outputs, features),
+            model=ModelKey(deployment.endpoint, deployment.outputs, features, tuple(column.type for column in deployment.schema.features)),
             chooser=chooser,
             detector_version=detector_version,
         )

@@ -38,6 +38,7 @@ jsons = st.recursive(
     max_leaves=12,
 )
 formats = st.sampled_from(list(PayloadFormat))
+formed = [row for row in PayloadFormat if row.codec.forms]
 forms = st.sampled_from(FORMS)
 
 
@@ -84,7 +85,7 @@ def test_forms_are_told_apart_by_their_names_and_members() -> None:
     assert len({form.name for form in FORMS}) == len({form.member for form in FORMS}) == len(FORMS)
 
 
-@given(formats, tables)
+@given(st.sampled_from(formed), tables)
 def test_a_model_receives_the_rows_as_they_were(payload_format: PayloadFormat, rows: list[list[Scalar | None]]) -> None:
     columns = [f"c{at}" for at in range(len(rows[0]))]
 
@@ -180,7 +181,7 @@ def test_any_logged_pair_gives_a_table_or_invalid_input(name: str, pair: dict[st
     assert len(table.predictions) == len(table)
 
 
-@pytest.mark.parametrize("payload_format", list(PayloadFormat))
+@pytest.mark.parametrize("payload_format", formed)
 def test_equal_rows_are_each_sent(payload_format: PayloadFormat) -> None:
     received = json.loads(payload_format.codec.write_request(["x"], [[1], [1], [1]]))
 

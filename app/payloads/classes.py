@@ -1,0 +1,79 @@
+"""The classes of a model in the order of its probabilities: predictions spelled in other ways, and probabilities by name. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from ..domain.values import Scalar, exact_number, spelled
+
+_HALF = 0.5
+
+_Key: TypeAlias = tuple[str, str]
+
+
+class ClassesUnclear(ValueError):
+    """Raised for probabilities that do not fit the classes; the message continues the sentence "the endpoint gave …"."""
+
+
+class Classes:
+    """The classes that a deployment lists. `1`, `1.0` and `"1"` are one class, unless two of these are listed."""
+
+    def __init__(self, listed: Sequence[Scalar]) -> None:
+        self._listed = tuple(listed)
+        self._by_key = {key_of(one): one for one in self._listed}
+        # Of classes that are spelled alike, each is only itself.
+        self._is_plain = len(self._by_key) == len(self._listed)
+
+    def canonical(self, predictions: Sequence[Scalar]) -> list[Scalar]:
+        """Returns each prediction as its class is listed; one that is no class stays."""
+        if not self._is_plain:
+            return list(predictions)
+        # Each distinct value once: a page has few. 1, 1.0 and True are equal, so their types are among the keys.
+        found = {(type(one), one): self._by_key.get(key_of(one), one) for one in predictions}
+        return [found[type(one), one] for one in predictions]
+
+    def in_order(self, chances: Mapping[object, object]) -> list[object]:
+        """Returns the probabilities of an object, in the order of the classes.
+
+        Raises:
+            ClassesUnclear: the object's members are not the classes.
+        """
+        by_key = {key_of(str(name)): value for name, value in chances.items()}
+        wanted = [_as_text(one) for one in self._listed]
+        missing = next((one for one, key in zip(self._listed, wanted, strict=True) if key not in by_key), None)
+        if missing is not None:
+            raise ClassesUnclear(f"probabilities without the class {spelled(missing)}, which outputs.classes lists")
+        if len(by_key) > len(self._listed):
+            unknown = next(name for name in chances if key_of(str(name)) not in wanted)
+            raise ClassesUnclear(f"a probability of {spelled(str(unknown))}, which is not among outputs.classes")
+        return [by_key[key] for key in wanted]
+
+    def likeliest(self, chances: Sequence[float | tuple[float, ...]]) -> list[Scalar]:
+        """Returns the class of the highest probability for each row: the first of equal ones. A single number is that of the last of two.
+
+        Raises:
+            ClassesUnclear: there are not as many probabilities as classes.
+        """
+        count = len(self._listed)
+        found: list[Scalar] = []
+        for one in chances:
+            each = (1.0 - one, one) if isinstance(one, float) else one
+            if len(each) != count:
+                raise ClassesUnclear(f"{len(each) if isinstance(one, tuple) else 1} probabilities for {count} classes")
+            if isinstance(one, float):
+                found.append(self._listed[int(one >= _HALF)])
+            else:
+                found.append(self._listed[max(range(count), key=each.__getitem__)])
+        return found
+
+
+def key_of(value: Scalar) -> _Key:
+    """Returns what values of one class have in common: the number, or the text."""
+    if isinstance(value, bool):
+        return ("bool", str(value).lower())
+    number = exact_number(value)
+    return ("text", str(value)) if number is None else ("number", repr(number))
+
+
+def _as_text(value: Scalar) -> _Key:
+    """Returns the key of a class as the name of an object's member, which is text: `true` for true."""
+    return key_of(str(value).lower() if isinstance(value, bool) else value)

@@ -1,0 +1,101 @@
+"""CSV as servers of models take it: text in quotes, everything else bare, so that the text "1" and the number 1 stay apart. No format."""
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from ..errors import InvalidInput, ScoringFailed
+
+_NUMBER = re.compile(r"-?[0-9]+|-?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)([eE][+-]?[0-9]+)?")
+_CELL = re.compile(r'"((?:[^"]|"")*)"|([^",\r\n]*)')
+_END = re.compile(r"\r\n|\n|\r|\Z")
+_WORDS = {"": None, "true": True, "false": False}
+_MOST_DIGITS = 400
+
+
+class CsvUnclear(ValueError):
+    """Raised for text that is no CSV; the message continues a sentence, and `line` is counted from 1."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def write_csv(rows: Iterable[Sequence[Any]]) -> bytes:
+    """Returns the rows as CSV; null is empty, an array is JSON in quotes.
+
+    Raises:
+        ScoringFailed: a number is not finite, or text that UTF-8 cannot carry.
+    """
+    try:
+        return b"".join((",".join(map(_write_cell, row)) + "\n").encode() for row in rows)
+    except UnicodeEncodeError as error:
+        raise ScoringFailed("A row to be scored holds text that cannot be written as UTF-8; nothing was sent to the model.") from error
+
+
+def read_csv(text: str) -> Iterator[list[Any]]:
+    """Yields the rows: bare numbers, `true` and `false` become values, a bare nothing null, a quoted cell text.
+
+    Raises:
+        CsvUnclear: a quote that is not closed, or text after a closing one.
+    """
+    position, line = 0, 1
+    while position < len(text):
+        row: list[Any] = []
+        while True:
+            found = _CELL.match(text, position)
+            if found is None:  # pragma: no cover - the second alternative matches nothing, too
+                raise CsvUnclear(line, "cannot be read")
+            row.append(found[1].replace('""', '"') if found[1] is not None else _read_bare(found[2]))
+            position = found.end()
+            if text[position : position + 1] != ",":
+                break
+            position += 1
+        ending = _END.match(text, position)
+        if ending is None:
+            raise CsvUnclear(line, "has a quote where none can be")
+        position = ending.end()
+        yield row
+        line += 1
+
+
+def read_csv_request(body: bytes) -> list[list[Any]]:
+    """Returns the rows of a request in CSV.
+
+    Raises:
+        InvalidInput: not CSV in UTF-8.
+    """
+    try:
+        return list(read_csv(body.decode("utf-8-sig")))
+    except UnicodeDecodeError as error:
+        raise InvalidInput.of("body", f"must be text in UTF-8 ({error.reason} at byte {error.start})") from error
+    except CsvUnclear as error:
+        raise InvalidInput.of(f"body[{error.line - 1}]", str(error)) from error
+
+
+def _write_cell(cell: object) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float) and not math.isfinite(cell):
+        raise ScoringFailed(f"A row to be scored holds {cell}, which CSV cannot carry as a number; nothing was sent to the model.")
+    if isinstance(cell, int | float):
+        return repr(cell)
+    text = cell if isinstance(cell, str) else json.dumps(cell)
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _read_bare(cell: str) -> Any:  # noqa: ANN401 - any scalar
+    bare = cell.strip()
+    lower = bare.lower()
+    if lower in _WORDS:
+        return _WORDS[lower]
+    if len(bare) > _MOST_DIGITS or not _NUMBER.fullmatch(bare):
+        return bare
+    if bare.removeprefix("-").isdigit():
+        return int(bare)
+    number = float(bare)
+    return number if math.isfinite(number) else bare

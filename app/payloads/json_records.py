@@ -1,0 +1,37 @@
+"""Plain JSON records: an array of objects in, an array of objects or values out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import InvalidInput
+from .codec import NOTHING_KNOWN, Asking, read_objects
+from .listed import ListedCodec, objects_of
+from .tables import Table, kind_of
+from .wire import Rows, decode_answer, decode_request, encode_rows
+
+
+class RecordsCodec(ListedCodec):
+    """Writes `[{column: value}]`; reads `[{…}]`, an array of values, or the same under `predictions`."""
+
+    label = "JSON records"
+    shown_request = "[{…}]"
+
+    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
+        """Writes an object of columns for each row."""
+        return encode_rows(objects_of(columns, rows), rows)
+
+    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - the records name them
+        """Reads the objects."""
+        records = decode_request(body)
+        if not isinstance(records, list):
+            raise InvalidInput.of("body", f"must be an array of records, found {kind_of(records)}")
+        return read_objects(records, "body")
+
+    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
+        """Writes an object for each row."""
+        return encode_rows(objects_of(columns, rows), rows)
+
+    def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
+        """Returns the records, or the answer's `predictions`."""
+        answer: list[Any] | dict[str, Any] = decode_answer(body, list[Any] | dict[str, Any], expected="[{...}]")  # type: ignore[arg-type]
+        return answer if isinstance(answer, list) else super().read_elements(body)

@@ -1,0 +1,42 @@
+"""The protocol of KServe v1 and TensorFlow Serving: `instances` in, `predictions` out."""
+
+from collections.abc import Sequence
+
+from ..errors import InvalidInput
+from .codec import NOTHING_KNOWN, Asking, read_objects
+from .listed import ListedCodec, objects_of
+from .tables import Table, kind_of, read_matrix, require_object
+from .wire import Rows, decode_request, encode_rows
+
+_INSTANCES = "instances"
+
+
+class KserveCodec(ListedCodec):
+    """Writes `{"instances": [[…]]}`, the columns in the order of the features; reads `{"predictions": […]}`."""
+
+    label = "KServe v1, an array a record"
+    shown_request = '{"instances": [[…]]}'
+
+    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
+        """Writes an array of values for each row."""
+        return encode_rows({_INSTANCES: rows}, rows)
+
+    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
+        """Reads instances: arrays in the order of `columns`, or objects of columns."""
+        instances = require_object(decode_request(body), "body").get(_INSTANCES)
+        if not isinstance(instances, list):
+            raise InvalidInput.of(_INSTANCES, f"must be an array of records, found {kind_of(instances)}")
+        if any(isinstance(each, dict) for each in instances):
+            return read_objects(instances, _INSTANCES)
+        return read_matrix(instances, _INSTANCES, columns)
+
+
+class InstancesCodec(KserveCodec):
+    """Writes an object of columns for each row, as MLflow's `instances` and Vertex AI take it; reads the same."""
+
+    label = "instances, an object a record (MLflow, Vertex AI, KServe v1)"
+    shown_request = '{"instances": [{…}]}'
+
+    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
+        """Writes the objects."""
+        return encode_rows({_INSTANCES: objects_of(columns, rows)}, rows)

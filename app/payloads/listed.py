@@ -1,0 +1,118 @@
+"""Answers that list one element a record: `{"predictions": […]}` of MLflow, KServe and others. No format itself."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ..domain.deployments import OutputFields
+from ..domain.records import Prediction
+from ..errors import ScoringFailed
+from .answers import Answer, read_outputs, require_rows, to_predictions
+from .codec import Codec
+from .wire import decode_answer, encode_rows
+
+PREDICTIONS = "predictions"
+
+
+class _Answer(msgspec.Struct):
+    predictions: list[Any] | dict[str, list[Any]]
+
+
+class ListedCodec(Codec):
+    """Reads any shape of `predictions`.
+
+    Objects and an object of columns have names. A plain list, or a list of one-element lists, is the prediction alone; wider lists
+    without names are refused, because they could be class probabilities, unless the deployment says that its answer is those.
+    """
+
+    def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
+        """Returns the decoded elements, a record each, or the columns.
+
+        Raises:
+            ScoringFailed: the answer has another shape.
+        """
+        return decode_answer(body, _Answer, expected='{"predictions": [...]}').predictions
+
+    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
+        """Writes an object of columns for each row."""
+        return encode_rows({PREDICTIONS: objects_of(columns, rows)}, rows)
+
+    def read_predictions(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> list[Prediction]:
+        """Reads the predictions without making rows of the columns."""
+        return predictions_of_elements(read_columns(self.read_elements(body), expected_rows, outputs), outputs, expected_rows)
+
+    def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
+        """Reads all columns; one without a name gets the deployment's name for its prediction."""
+        return answer_of_elements(read_columns(self.read_elements(body), expected_rows, outputs), outputs, expected_rows)
+
+
+def objects_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
+    """Returns an object of columns and values for each row."""
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def read_columns(elements: list[Any] | dict[str, list[Any]], expected_rows: int, outputs: OutputFields) -> dict[str, list[Any]] | list[Any]:
+    """Returns the columns by name, or the cells of one column without a name.
+
+    Raises:
+        ScoringFailed: rows of different columns, or several values without names.
+    """
+    if isinstance(elements, dict):
+        return elements
+    require_rows(len(elements), expected_rows)
+    kinds = set(map(type, elements))
+    if kinds == {dict}:
+        names = elements[0].keys()
+        for index, row in enumerate(elements):
+            if row.keys() != names:
+                raise ScoringFailed(f"The model's endpoint gave other columns in row {index + 1} than in row 1.")
+        return {name: [row[name] for row in elements] for name in names}
+    if kinds != {list}:
+        return elements
+    if outputs.has_only_probabilities and not all(len(row) == 1 for row in elements):
+        return elements
+    for index, row in enumerate(elements):
+        # Wider rows could be the probabilities of the classes.
+        if len(row) != 1:
+            raise ScoringFailed(
+                f"The model's endpoint gave {len(row)} unnamed values in row {index + 1}; let the model return a data frame whose"
+                " columns are named, so that the prediction can be distinguished from the rest. If they are the probabilities of the"
+                " classes, list those in outputs.classes, and give outputs.prediction and outputs.probability one name."
+            )
+    return [row[0] for row in elements]
+
+
+def answer_of_elements(columns: dict[str, list[Any]] | list[Any], outputs: OutputFields, expected_rows: int) -> Answer:
+    """Returns the whole answer of what `read_columns` returned.
+
+    Raises:
+        ScoringFailed: a column of another length, or no usable predictions.
+    """
+    predictions = predictions_of_elements(columns, outputs, expected_rows)
+    if not isinstance(columns, dict):
+        return Answer([outputs.prediction], [[cell] for cell in columns], predictions)
+    for column in columns.values():
+        require_rows(len(column), expected_rows)
+    return Answer(list(columns), list(map(list, zip(*columns.values(), strict=True))), predictions)
+
+
+def predictions_of_elements(columns: dict[str, list[Any]] | list[Any], outputs: OutputFields, expected_rows: int) -> list[Prediction]:
+    """Returns the predictions of what `read_columns` returned.
+
+    Raises:
+        ScoringFailed: a column that is needed is missing or of another length, or a value is no output.
+    """
+    if isinstance(columns, dict):
+        names = list(columns)
+
+        def column(position: int) -> list[Any]:
+            found = columns[names[position]]
+            require_rows(len(found), expected_rows)
+            return found
+
+        return read_outputs(names, column, outputs)
+    # An empty page has no names in any shape.
+    if outputs.label is not None and columns:
+        raise ScoringFailed(f"The model's endpoint answered predictions without names, so without the label column '{outputs.label}'.")
+    return to_predictions(columns, columns if outputs.has_only_probabilities else None, None, outputs)
