@@ -12,6 +12,7 @@ from .forms import Form
 from .json_records import RecordsCodec
 from .kserve import InstancesCodec, KserveCodec
 from .mlflow import MlflowCodec, MlflowCsvCodec, MlflowInputsCodec, MlflowRecordsCodec
+from .open_inference import OpenInferenceBinaryCodec, OpenInferenceCodec, OpenInferenceMatrixCodec
 from .pairs import LoggedCodec
 
 
@@ -26,6 +27,9 @@ class PayloadFormat(StrEnum):
     MLFLOW_CSV = "mlflow_csv", MlflowCsvCodec()
     INSTANCES = "instances", InstancesCodec()
     KSERVE_V1 = "kserve_v1", KserveCodec()
+    OPEN_INFERENCE = "open_inference", OpenInferenceCodec()
+    OPEN_INFERENCE_MATRIX = "open_inference_matrix", OpenInferenceMatrixCodec()
+    OPEN_INFERENCE_BINARY = "open_inference_binary", OpenInferenceBinaryCodec()
     JSON_RECORDS = "json_records", RecordsCodec()
 
     codec: Codec

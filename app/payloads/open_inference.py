@@ -1,0 +1,212 @@
+"""The Open Inference Protocol (KServe v2) of MLServer, KServe and Triton, in three forms."""
+
+import re
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import msgspec
+
+from ..domain.deployments import FieldType, OutputFields
+from ..domain.records import Prediction
+from ..domain.texts import printable
+from ..errors import InvalidInput, ScoringFailed
+from .answers import Answer, read_outputs, require_rows, to_predictions
+from .codec import NOTHING_KNOWN, Asking, Codec
+from .tables import Table, kind_of, require_object
+from .tensors import BINARY_SIZE, BYTES, FP64, Tensor, TensorUnclear, by_column, datatype_of, flatten, pack, read_head, table_rows, unpack
+from .wire import Rows, decode_request, encode_rows
+
+_INPUTS, _OUTPUTS = "inputs", "outputs"
+_HEADER_LENGTH = b"Inference-Header-Content-Length"
+_MATRIX = "input-0"
+_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}\[\]]', re.DOTALL)
+
+_Refuse = Callable[[TensorUnclear], Exception]
+
+
+class OpenInferenceCodec(Codec):
+    """Writes one tensor a column, texts as BYTES; reads tensors of one column each, nested or flat.
+
+    An answer may be binary, and may hold a tensor of probabilities with a column a class.
+    """
+
+    label = "Open Inference Protocol v2, a tensor a column"
+    shown_request = '{"inputs": [{"name": "age", "shape": [n, 1], "datatype": "INT64", "data": […]}, …]}'
+
+    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:
+        """Writes the tensors, and the names of the outputs to answer."""
+        tensors = _tensors_of(columns, rows, asking.types)
+        document = {"parameters": {"content_type": "pd"}, _INPUTS: list(map(_write_tensor, tensors)), **_write_wanted(asking)}
+        return encode_rows(document, rows)
+
+    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
+        """Reads a tensor a column under its own name, or one tensor of rows in the order of `columns`."""
+        tensors = _read_tensors(body, _INPUTS, _refuse_request)
+        if len(tensors) == 1 and prod(tensors[0].shape[1:]) == len(columns) and tensors[0].name not in columns:
+            rows = table_rows(tensors, _refuse_request)
+            return Table(_INPUTS, _INPUTS, list(columns), [row[0] if len(columns) > 1 else row for row in rows])
+        return Table(_INPUTS, _INPUTS, [tensor.name for tensor in tensors], table_rows(tensors, _refuse_request))
+
+    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
+        """Writes a tensor a column; arrays of numbers are a tensor with a column for each."""
+        return encode_rows({"model_name": "model", _OUTPUTS: [_write_tensor(one) for one in _outputs_of(columns, rows)]}, rows)
+
+    def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
+        """Reads all tensors; a single one without a name that the deployment knows is the prediction."""
+        tensors = _read_tensors(body, _OUTPUTS, _refuse_answer)
+        try:
+            columns = [tensor.rows() for tensor in tensors]
+        except TensorUnclear as error:
+            raise _refuse_answer(error) from error
+        for column in columns:
+            require_rows(len(column), expected_rows)
+        names = [tensor.name for tensor in tensors]
+        rows = list(map(list, zip(*columns, strict=True)))
+        if len(names) == 1 and outputs.label is None and outputs.prediction not in names:
+            return Answer([outputs.prediction], rows, _predict_alone(columns[0], outputs))
+        return Answer(names, rows, read_outputs(names, columns.__getitem__, outputs))
+
+
+class OpenInferenceMatrixCodec(OpenInferenceCodec):
+    """Writes one tensor of all rows, the columns in the order of the features; reads what the format above reads."""
+
+    label = "Open Inference Protocol v2, one tensor for all columns"
+    shown_request = '{"inputs": [{"name": "input-0", "shape": [n, d], "datatype": "FP64", "data": […]}]}'
+
+    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:
+        """Writes the cells row by row. Numbers go as FP64 unless all columns hold whole numbers."""
+        flat = [cell for row in rows for cell in row]
+        kinds = set(asking.types)
+        known = asking.types[0] if len(kinds) == 1 else FieldType.NUMBER if kinds == {FieldType.INTEGER, FieldType.NUMBER} else None
+        tensor = Tensor(name=_MATRIX, datatype=datatype_of(_MATRIX, flat, known), shape=(len(rows), len(columns)), values=flat)
+        return encode_rows({_INPUTS: [_write_tensor(tensor)], **_write_wanted(asking)}, rows)
+
+
+class OpenInferenceBinaryCodec(OpenInferenceCodec):
+    """Writes one tensor a column as bytes after a JSON header, as Triton's binary extension; reads all forms."""
+
+    label = "Open Inference Protocol v2, binary (Triton)"
+    shown_request = "a JSON header with binary_data_size for each tensor, then the tensors' bytes"
+    content_type = "application/octet-stream"
+    accept = "application/octet-stream, application/json"
+
+    def request_headers(self, body: bytes) -> list[tuple[bytes, bytes]]:
+        """Returns the headers, with the length of the JSON before the tensors."""
+        return [*super().request_headers(body), (_HEADER_LENGTH, str(_header_length(body)).encode())]
+
+    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:
+        """Writes the header and the bytes, and asks for a binary answer."""
+        tensors = _tensors_of(columns, rows, asking.types)
+        return _write_binary(_INPUTS, tensors, {"parameters": {"binary_data_output": True}, **_write_wanted(asking)})
+
+    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
+        """Writes the header and the bytes."""
+        return _write_binary(_OUTPUTS, _outputs_of(columns, rows), {"model_name": "model"})
+
+
+def _tensors_of(columns: Sequence[str], rows: Rows, types: Sequence[FieldType]) -> list[Tensor]:
+    known = types or (None,) * len(columns)
+    return [
+        Tensor(name=name, datatype=datatype_of(name, cells, one), shape=(len(rows), 1), values=cells)
+        for (name, cells), one in zip(by_column(columns, rows).items(), known, strict=True)
+    ]
+
+
+def _outputs_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Tensor]:
+    found = []
+    for name, cells in by_column(columns, rows).items():
+        if cells and all(isinstance(cell, list | tuple) for cell in cells):
+            flat = [part for cell in cells for part in cell]
+            found.append(Tensor(name=name, datatype=FP64, shape=(len(cells), len(cells[0])), values=flat))
+        else:
+            found.append(Tensor(name=name, datatype=datatype_of(name, cells, None), shape=(len(cells), 1), values=cells))
+    return found
+
+
+def _write_tensor(tensor: Tensor) -> dict[str, Any]:
+    kind = {"parameters": {"content_type": "str"}} if tensor.datatype == BYTES else {}
+    return {"name": tensor.name, "shape": tensor.shape, "datatype": tensor.datatype, **kind, "data": tensor.values}
+
+
+def _write_wanted(asking: Asking) -> dict[str, Any]:
+    """Returns the outputs to ask for: a server may leave out those that nobody asks for."""
+    outputs = asking.outputs
+    if outputs is None or outputs.probability is None:
+        return {}
+    named = dict.fromkeys(name for name in (outputs.prediction, outputs.probability, outputs.label) if name is not None)
+    return {_OUTPUTS: [{"name": name} for name in named]}
+
+
+def _write_binary(member: str, tensors: Sequence[Tensor], others: dict[str, Any]) -> bytes:
+    packed = [pack(tensor) for tensor in tensors]
+    described = [
+        {"name": one.name, "shape": one.shape, "datatype": one.datatype, "parameters": {BINARY_SIZE: len(data)}}
+        for one, data in zip(tensors, packed, strict=True)
+    ]
+    try:
+        return msgspec.json.encode({member: described, **others}) + b"".join(packed)
+    except UnicodeEncodeError as error:
+        raise ScoringFailed("The name of a column cannot be written as UTF-8; nothing was sent to the model.") from error
+
+
+def _header_length(body: bytes) -> int:
+    """Returns the length of the JSON object that a body begins with, all of it where none ends: its own brackets show where it does."""
+    depth = 0
+    for token in _BRACKETS.finditer(body):
+        if token[0][:1] == b'"':
+            continue
+        depth += 1 if token[0] in b"{[" else -1
+        if depth == 0:
+            return token.end()
+    return len(body)
+
+
+def _read_tensors(body: bytes, member: str, refuse: _Refuse) -> list[Tensor]:
+    """Returns the tensors of a body in JSON or binary form."""
+    end = _header_length(body) if BINARY_SIZE.encode() in body and body[:1] == b"{" else len(body)
+    try:
+        document = require_object(decode_request(body[:end]), "body")
+    except InvalidInput as error:
+        raise refuse(TensorUnclear("body", error.problems[0].message)) from error
+    described, rest = document.get(member), body[end:]
+    if not isinstance(described, list) or not described:
+        raise refuse(TensorUnclear(member, f"must be an array of tensors, found {kind_of(described)}"))
+    found, at = [], 0
+    for place, one in enumerate(described):
+        try:
+            head = read_head(one, f"{member}[{place}]")
+            if head.binary_size is None:
+                values = flatten(one.get("data"), head.name)
+            else:
+                end = at + head.binary_size
+                values, at = unpack(head, rest[at:end]), end
+        except TensorUnclear as error:
+            raise refuse(error) from error
+        found.append(Tensor(name=head.name, datatype=head.datatype, shape=head.shape, values=values))
+    names = [tensor.name for tensor in found]
+    if len(set(names)) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise refuse(TensorUnclear(member, f"name the tensor '{printable(twice)}' a second time"))
+    if rest[at:].strip():
+        raise refuse(TensorUnclear("body", f"has {len(rest) - at} bytes after its tensors"))
+    return found
+
+
+def _predict_alone(column: list[Any], outputs: OutputFields) -> list[Prediction]:
+    """Returns the predictions of an answer with one tensor, whose name is the server's own."""
+    if any(isinstance(cell, list) for cell in column) and not outputs.has_only_probabilities:
+        raise ScoringFailed(
+            f"The model's endpoint gave one tensor with {len(column[0])} values a row, and no tensor '{outputs.prediction}'."
+            " If they are the probabilities of the classes, list those in outputs.classes, and give outputs.prediction and"
+            " outputs.probability its name."
+        )
+    return to_predictions(column, column if outputs.has_only_probabilities else None, None, outputs)
+
+
+def _refuse_request(error: TensorUnclear) -> InvalidInput:
+    return InvalidInput.of(printable(error.name), str(error))
+
+
+def _refuse_answer(error: TensorUnclear) -> ScoringFailed:
+    return ScoringFailed(f"The model's endpoint did not answer in the Open Inference Protocol: {printable(error.name)} {error}.")

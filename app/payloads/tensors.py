@@ -1,0 +1,243 @@
+"""Columns of rows as the tensors of the Open Inference Protocol, and back; their bytes in its binary form. No format itself."""
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from math import isfinite, prod
+from typing import Any
+
+from ..domain.deployments import FieldType
+from ..errors import PageRefused, ScoringFailed
+from .tables import kind_of
+
+BYTES, BOOL, INT64, UINT64, FP64 = "BYTES", "BOOL", "INT64", "UINT64", "FP64"
+
+BINARY_SIZE = "binary_data_size"
+
+_FORMATS = {
+    BOOL: "?",
+    "UINT8": "B",
+    "UINT16": "H",
+    "UINT32": "I",
+    UINT64: "Q",
+    "INT8": "b",
+    "INT16": "h",
+    "INT32": "i",
+    INT64: "q",
+    "FP16": "e",
+    "FP32": "f",
+    FP64: "d",
+}
+DATATYPES = frozenset({*_FORMATS, BYTES, "BF16"})
+
+_OF_TYPES = {FieldType.STRING: BYTES, FieldType.BOOLEAN: BOOL, FieldType.INTEGER: INT64, FieldType.NUMBER: FP64}
+_INT64, _UINT64 = range(-(2**63), 2**63), range(2**64)
+_EXACT = 2**53
+_LENGTH = struct.Struct("<I")
+_MOST_NESTED = 8
+
+
+class TensorUnclear(ValueError):
+    """Raised for tensors that cannot be read; the message continues a sentence about `name`."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tensor:
+    """One tensor: its values row by row, null as None."""
+
+    name: str
+    datatype: str
+    shape: tuple[int, ...]
+    values: Sequence[Any]
+
+    def rows(self) -> list[Any]:
+        """Returns a value for each row, or an array of its values where the tensor is wider than one.
+
+        Raises:
+            TensorUnclear: the shape is not that of the values.
+        """
+        if not self.shape or prod(self.shape) != len(self.values):
+            raise TensorUnclear(self.name, f"has {len(self.values)} values where its shape is {list(self.shape)}")
+        width = prod(self.shape[1:])
+        if width == 1:
+            return list(self.values)
+        return [list(self.values[start : start + width]) for start in range(0, len(self.values), width)] if width else []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """The description of a tensor. `binary_size` is the number of its bytes after the JSON, None if its data is in it."""
+
+    name: str
+    datatype: str
+    shape: tuple[int, ...]
+    binary_size: int | None
+
+
+def read_head(one: object, where: str) -> Head:
+    """Reads a decoded tensor, its data aside; `where` is its place in the body.
+
+    Raises:
+        TensorUnclear: it has another shape, or a datatype that is not of the protocol.
+    """
+    if not isinstance(one, dict):
+        raise TensorUnclear(where, f"must be an object, found {kind_of(one)}")
+    name, datatype, shape, parameters = (one.get(member) for member in ("name", "datatype", "shape", "parameters"))
+    if not isinstance(name, str):
+        raise TensorUnclear(f"{where}.name", "must be text")
+    if not isinstance(datatype, str) or datatype not in DATATYPES:
+        raise TensorUnclear(f"{where}.datatype", f"must be one of {', '.join(sorted(DATATYPES))}")
+    if not isinstance(shape, list) or not 0 < len(shape) <= _MOST_NESTED or any(type(size) is not int or size < 0 for size in shape):
+        raise TensorUnclear(f"{where}.shape", "must be an array of whole numbers")
+    size = parameters.get(BINARY_SIZE) if isinstance(parameters, dict) else None
+    if size is not None and (type(size) is not int or size < 0):
+        raise TensorUnclear(f"{where}.parameters.{BINARY_SIZE}", "must be a number of bytes")
+    return Head(name=name, datatype=datatype, shape=tuple(shape), binary_size=size)
+
+
+def flatten(data: object, name: str) -> list[Any]:
+    """Returns the values of decoded tensor data, nested or flat.
+
+    Raises:
+        TensorUnclear: it is no array, or is nested too deeply.
+    """
+    for _ in range(_MOST_NESTED):
+        if not isinstance(data, list):
+            raise TensorUnclear(name, "has no array of data")
+        if not any(isinstance(each, list) for each in data):
+            return data
+        if not all(isinstance(each, list) for each in data):
+            raise TensorUnclear(name, "mixes arrays and values")
+        data = list(chain.from_iterable(data))
+    raise TensorUnclear(name, f"is nested more than {_MOST_NESTED} times")
+
+
+def datatype_of(name: str, cells: Sequence[Any], known: FieldType | None) -> str:
+    """Returns the datatype for a column: that of its type, or else of its values.
+
+    Raises:
+        ScoringFailed: one tensor cannot carry values of these kinds.
+    """
+    kinds = set(map(type, cells)) - {type(None)}
+    if known is not None and kinds <= ({int, float} if known is FieldType.NUMBER else {_KINDS[known]}):
+        return _OF_TYPES[known]
+    whole = [cell for cell in cells if type(cell) is int]
+    for datatype, fits in (
+        (FP64, not kinds),
+        (BYTES, kinds == {str}),
+        (BOOL, kinds == {bool}),
+        (INT64, kinds == {int} and all(cell in _INT64 for cell in whole)),
+        (UINT64, kinds == {int} and all(cell in _UINT64 for cell in whole)),
+        (FP64, kinds <= {int, float} and all(abs(cell) <= _EXACT for cell in whole)),
+    ):
+        if fits:
+            return datatype
+    what = "values of several kinds, or whole numbers beyond 64 bits"
+    raise ScoringFailed(f"The column {name} of a page holds {what}, which one tensor cannot carry; nothing was sent.")
+
+
+def pack(tensor: Tensor) -> bytes:
+    """Returns the values' bytes, little-endian.
+
+    Raises:
+        PageRefused: a null, except among floats, where it is NaN.
+        ScoringFailed: a value that the datatype cannot carry.
+    """
+    values = tensor.values
+    if any(isinstance(value, float) and not isfinite(value) for value in values):
+        raise ScoringFailed(
+            f"The column {tensor.name} of a page holds a number that is not finite, which is how a tensor would carry null."
+        )
+    if tensor.datatype in {FP64, "FP32"}:
+        values = [float("nan") if value is None else value for value in values]
+    elif None in values:
+        row = values.index(None) + 1
+        raise PageRefused(
+            f"Row {row} of a page holds null in {tensor.name}, which a binary tensor of {tensor.datatype} cannot carry; nothing was sent.",
+            answer=f"null in the {tensor.datatype} tensor '{tensor.name}'",
+        )
+    try:
+        if tensor.datatype == BYTES:
+            encoded = [value.encode() for value in values]
+            return b"".join(part for each in encoded for part in (_LENGTH.pack(len(each)), each))
+        return struct.pack(f"<{len(values)}{_FORMATS[tensor.datatype]}", *values)
+    except (struct.error, UnicodeEncodeError, OverflowError) as error:
+        raise ScoringFailed(f"The column {tensor.name} holds a value that {tensor.datatype} cannot carry; nothing was sent.") from error
+
+
+def unpack(head: Head, data: bytes) -> list[Any]:
+    """Returns the values of a tensor's bytes; NaN is null, as `pack` writes it.
+
+    Raises:
+        TensorUnclear: the bytes are not of that datatype.
+    """
+    name, datatype = head.name, head.datatype
+    if len(data) != head.binary_size:
+        raise TensorUnclear(name, f"has {len(data)} bytes where its {BINARY_SIZE} is {head.binary_size}")
+    if datatype == BYTES:
+        return unpack_texts(name, data)
+    if datatype == "BF16":
+        # The upper half of a single-precision number.
+        data, datatype = b"".join(b"\0\0" + data[at : at + 2] for at in range(0, len(data), 2)), "FP32"
+    item = struct.Struct(f"<{_FORMATS[datatype]}")
+    if len(data) % item.size:
+        raise TensorUnclear(name, f"has {len(data)} bytes, which are no whole number of {datatype}")
+    found = [value for (value,) in item.iter_unpack(data)]
+    if item.format[1:] in "efd":
+        return [None if value != value else value for value in found]  # noqa: PLR0124 - NaN alone differs from itself
+    return found
+
+
+_KINDS: dict[FieldType, type] = {
+    FieldType.STRING: str,
+    FieldType.BOOLEAN: bool,
+    FieldType.INTEGER: int,
+    FieldType.NUMBER: float,
+}
+
+
+def unpack_texts(name: str, data: bytes) -> list[str]:
+    """Returns texts that each follow their length in four bytes, the lowest first.
+
+    Raises:
+        TensorUnclear: the bytes end within a text, or are not UTF-8.
+    """
+    found, at = [], 0
+    while at < len(data):
+        end = at + _LENGTH.size
+        length = int.from_bytes(data[at:end], "little")
+        if end + length > len(data):
+            raise TensorUnclear(name, "ends within a text")
+        try:
+            found.append(data[end : end + length].decode())
+        except UnicodeDecodeError as error:
+            raise TensorUnclear(name, f"holds text that is not UTF-8 ({error.reason})") from error
+        at = end + length
+    return found
+
+
+def by_column(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
+    """Returns the cells of each column."""
+    return {name: [row[place] for row in rows] for place, name in enumerate(columns)}
+
+
+def table_rows(tensors: Sequence[Tensor], refuse: Callable[[TensorUnclear], Exception]) -> list[list[Any]]:
+    """Returns the rows of tensors that are a column each.
+
+    Raises:
+        Exception: as `refuse` makes it, of tensors that cannot be read or have different lengths.
+    """
+    columns = []
+    for tensor in tensors:
+        try:
+            columns.append(tensor.rows())
+        except TensorUnclear as error:
+            raise refuse(error) from error
+        if len(columns[-1]) != len(columns[0]):
+            raise refuse(TensorUnclear(tensor.name, f"has {len(columns[-1])} rows where {tensors[0].name} has {len(columns[0])}"))
+    return list(map(list, zip(*columns, strict=True)))
