@@ -14,6 +14,7 @@ from .kserve import InstancesCodec, KserveCodec
 from .mlflow import MlflowCodec, MlflowCsvCodec, MlflowInputsCodec, MlflowRecordsCodec
 from .open_inference import OpenInferenceBinaryCodec, OpenInferenceCodec, OpenInferenceMatrixCodec
 from .pairs import LoggedCodec
+from .sagemaker import SagemakerCsvCodec, SagemakerLinesCodec
 
 
 class PayloadFormat(StrEnum):
@@ -30,6 +31,8 @@ class PayloadFormat(StrEnum):
     OPEN_INFERENCE = "open_inference", OpenInferenceCodec()
     OPEN_INFERENCE_MATRIX = "open_inference_matrix", OpenInferenceMatrixCodec()
     OPEN_INFERENCE_BINARY = "open_inference_binary", OpenInferenceBinaryCodec()
+    SAGEMAKER_CSV = "sagemaker_csv", SagemakerCsvCodec()
+    SAGEMAKER_JSON_LINES = "sagemaker_json_lines", SagemakerLinesCodec()
     JSON_RECORDS = "json_records", RecordsCodec()
 
     codec: Codec

@@ -1,0 +1,122 @@
+"""The formats of SageMaker's endpoints: CSV without a header, and JSON lines."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from ..domain.deployments import OutputFields
+from ..errors import ScoringFailed
+from .answers import Answer, require_rows
+from .codec import NOTHING_KNOWN, Asking, Codec, read_objects
+from .csv_text import CsvUnclear, read_csv, read_csv_request, write_csv
+from .listed import ListedCodec, answer_of_elements, objects_of, read_columns
+from .tables import Table, read_matrix
+from .wire import Rows, decode_lines, decode_request, decode_text, encode_rows
+
+_FEATURES = "features"
+
+
+class SagemakerCsvCodec(Codec):
+    """Writes CSV without a header, columns in the order of the features; reads CSV without a header, or `{"predictions": […]}`.
+
+    The answer's columns are those that the deployment names, in the order prediction, probability, label. As many further numbers as
+    the deployment has classes are the probabilities of these.
+    """
+
+    label = "SageMaker CSV (text/csv)"
+    shown_request = '35,"female",1200.5'
+    content_type = "text/csv"
+    accept = "text/csv"
+
+    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
+        """Writes a line for each row."""
+        return write_csv(rows)
+
+    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
+        """Reads lines in the order of `columns`."""
+        return read_matrix(read_csv_request(body), "body", columns)
+
+    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:  # noqa: ARG002 - without a header
+        """Writes a line for each row."""
+        return write_csv(rows)
+
+    def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
+        """Reads the columns by their places."""
+        if body.lstrip()[:1] in {b"{", b"["}:
+            return ListedJson().read_answer(body, outputs=outputs, expected_rows=expected_rows)
+        try:
+            rows = list(read_csv(decode_text(body)))
+        except CsvUnclear as error:
+            raise ScoringFailed(f"The model's endpoint did not answer CSV: line {error.line} {error}.") from error
+        if len(rows) == 1 and len(rows[0]) == expected_rows > 1:
+            # XGBoost's container answers a page on one line.
+            rows = [[cell] for cell in rows[0]]
+        require_rows(len(rows), expected_rows)
+        named = [_name_cells(row, outputs, place) for place, row in enumerate(rows, start=1)]
+        return answer_of_elements(read_columns(named, expected_rows, outputs), outputs, expected_rows)
+
+
+class ListedJson(ListedCodec):
+    """Reads the JSON that some containers answer to CSV."""
+
+    label = shown_request = ""
+
+
+class SagemakerLinesCodec(ListedCodec):
+    """Writes `{"features": […]}` a line; reads a JSON object or value a line, or `{"predictions": […]}`."""
+
+    label = "SageMaker JSON lines (application/jsonlines)"
+    shown_request = '{"features": […]}'
+    content_type = "application/jsonlines"
+    accept = "application/jsonlines"
+
+    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
+        """Writes a line for each row."""
+        return b"".join(encode_rows({_FEATURES: row}, [row]) + b"\n" for row in rows)
+
+    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
+        """Reads lines of `features`, arrays in the order of `columns`, or objects of columns."""
+        lines = [decode_request(line) for line in body.splitlines() if line.strip()]
+        rows = [line[_FEATURES] if isinstance(line, dict) and line.keys() == {_FEATURES} else line for line in lines]
+        if any(isinstance(row, dict) for row in rows):
+            return read_objects(rows, "body")
+        return read_matrix(rows, "body", columns)
+
+    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
+        """Writes an object of columns for each row."""
+        return b"".join(encode_rows(each, [row]) + b"\n" for each, row in zip(objects_of(columns, rows), rows, strict=True))
+
+    def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
+        """Returns the lines, or the elements of one that holds them all."""
+        lines = decode_lines(body)
+        if len(lines) == 1 and isinstance(lines[0], dict) and lines[0].keys() == {"predictions"}:
+            return super().read_elements(body)
+        return lines
+
+
+def _name_cells(row: list[Any], outputs: OutputFields, line: int) -> dict[str, Any]:
+    names = list(dict.fromkeys(name for name in (outputs.prediction, outputs.probability, outputs.label) if name is not None))
+    cells = [_read_array(cell) for cell in row]
+    count = len(outputs.classes or ())
+    # The probabilities of the classes, alone or after the prediction.
+    before = 0 if outputs.has_only_probabilities else 1
+    if count > 1 and outputs.probability is not None and len(cells) == before + count:
+        cells = [*cells[:before], cells[before:]]
+        names = names[: len(cells)]
+    if len(cells) > len(names) or not cells:
+        raise ScoringFailed(
+            f"The model's endpoint answered {len(cells)} values in line {line}, where the deployment names {len(names)} outputs"
+            f" ({', '.join(names)})."
+        )
+    return dict(zip(names, cells, strict=False))
+
+
+def _read_array(cell: object) -> object:
+    """Returns the array that a cell spells in JSON, or the cell."""
+    if not isinstance(cell, str) or not cell.startswith("["):
+        return cell
+    try:
+        found = json.loads(cell)
+    except (ValueError, RecursionError):
+        return cell
+    return found
