@@ -14,6 +14,7 @@ from ..domain.deployment_rules import definition_problems
 from ..domain.deployments import Endpoint
 from ..errors import Conflict, EndpointRefused, FieldProblem, InvalidInput, NotFound
 from ..outbound.egress import check_url, parse_url
+from ..payloads.registry import codec_for
 from ..services import Services
 from ..store.deployments.deployments import Deployments
 from ..store.deployments.monitors import monitor_of
@@ -135,6 +136,8 @@ def checked_definition(definition: Definition, services: Services, others: Seque
             check_url(definition.endpoint.url, services.policy)
         except EndpointRefused as error:
             found.append(FieldProblem("endpoint.url", str(error)))
+        columns = [column.name for column in definition.features]
+        found += codec_for(definition.endpoint.payload_format).mapping_problems(definition.endpoint, columns)
     found += others
     if found:
         raise InvalidInput(found)

@@ -1,5 +1,6 @@
 """A deployment: the watched model, the columns of its records, and the endpoint that scores more of them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -95,11 +96,30 @@ class Credentials:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BodyMapping:
+    """The places of records and answers in an endpoint's own JSON, as JSONPath.
+
+    `records` and `answers` are places in the body, of many with `[*]`. `columns` and `outputs` are places in a record and in an answer,
+    by name; those that are not named are members of their name. `constants` are values at places in the body.
+    """
+
+    records: str = "$[*]"
+    answers: str = "$[*]"
+    columns: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, Scalar] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """The endpoint that scores rows, and the limits on calls to it. `payload_format` is the name of a row of `app/payloads/registry.py`."""
+    """The endpoint that scores rows, and the limits on calls to it. `payload_format` is the name of a row of `app/payloads/registry.py`.
+
+    `mapping` is for the format that needs one.
+    """
 
     url: str
     payload_format: str = "fields_values"
+    mapping: BodyMapping | None = None
     credentials: Credentials | None = None
     timeout_seconds: float = 30.0
     page_size: int = 1000

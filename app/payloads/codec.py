@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..domain.deployments import FieldType, OutputFields
+from ..domain.deployments import Endpoint, FieldType, OutputFields
 from ..domain.records import Prediction
 from ..domain.texts import printable
-from ..errors import InvalidInput
+from ..errors import FieldProblem, InvalidInput
 from .answers import Answer
 from .forms import AskedRows, Form, Objects
 from .tables import Table, require_object
@@ -54,6 +54,14 @@ class Codec(ABC):
     content_type: ClassVar[str] = JSON
 
     accept: ClassVar[str] = JSON
+
+    def bound(self, endpoint: Endpoint) -> "Codec":  # noqa: ARG002 - for formats that an endpoint describes
+        """Returns the codec for one endpoint."""
+        return self
+
+    def mapping_problems(self, endpoint: Endpoint, columns: Sequence[str]) -> list[FieldProblem]:  # noqa: ARG002 - as above
+        """Returns the faults of the endpoint's mapping, which most formats do not have."""
+        return [] if endpoint.mapping is None else [FieldProblem("endpoint.mapping", "is not used by this format; leave it out")]
 
     def request_headers(self, body: bytes) -> list[tuple[bytes, bytes]]:  # noqa: ARG002 - formats of several parts look at it
         """Returns the headers that say how a request's body is read."""

@@ -11,6 +11,7 @@ from .fields_values import FieldsValuesCodec, InputDataCodec
 from .forms import Form
 from .json_records import RecordsCodec
 from .kserve import InstancesCodec, KserveCodec
+from .mapped import MappedCodec
 from .mlflow import MlflowCodec, MlflowCsvCodec, MlflowInputsCodec, MlflowRecordsCodec
 from .open_inference import OpenInferenceBinaryCodec, OpenInferenceCodec, OpenInferenceMatrixCodec
 from .pairs import LoggedCodec
@@ -34,6 +35,7 @@ class PayloadFormat(StrEnum):
     SAGEMAKER_CSV = "sagemaker_csv", SagemakerCsvCodec()
     SAGEMAKER_JSON_LINES = "sagemaker_json_lines", SagemakerLinesCodec()
     JSON_RECORDS = "json_records", RecordsCodec()
+    MAPPED = "mapped", MappedCodec()
 
     codec: Codec
 
@@ -64,7 +66,7 @@ def codec_for(payload_format: str) -> Codec:
 
 def codec_of(endpoint: Endpoint) -> Codec:
     """Returns the codec in which an endpoint is asked."""
-    return codec_for(endpoint.payload_format)
+    return codec_for(endpoint.payload_format).bound(endpoint)
 
 
 def form_of(sent: object) -> Form | None:

@@ -128,6 +128,27 @@ def _numbers(kind: str, data: bytes) -> list[Any]:
     return [value for (value,) in item.iter_unpack(data)]
 
 
+MAPPING: dict[str, Any] = {
+    "records": "$.people[*]",
+    "answers": "$.results.each[*]",
+    "columns": {"sex": "$.person.sex", "age": "$.person['years old']", "income": "$.money[0]"},
+    "outputs": {"prediction": "$.decision.value", "probability": "$.p"},
+    "constants": {"$.model": "credit"},
+}
+"""The places in a body of `_mapped`."""
+
+
+def _mapped(body: bytes, score: Score) -> bytes:
+    sent = json.loads(body)
+    assert sent["model"] == "credit"
+    people = [
+        {"sex": one["person"]["sex"], "age": one["person"]["years old"], "income": one["money"][0], "owner": one["owner"]}
+        for one in sent["people"]
+    ]
+    found = [{"decision": {"value": one["prediction"]}, "p": one["probability"]} for one in _objects(people, score)]
+    return json.dumps({"results": {"each": found}}).encode()
+
+
 SPOKEN: dict[str, Callable[[bytes, Score], bytes]] = {
     "fields_values": _fields_values,
     "input_data": _input_data,
@@ -142,5 +163,6 @@ SPOKEN: dict[str, Callable[[bytes, Score], bytes]] = {
     "open_inference_binary": _open_inference_binary,
     "sagemaker_csv": _sagemaker_csv,
     "sagemaker_json_lines": _sagemaker_json_lines,
+    "mapped": _mapped,
     "json_records": lambda body, score: json.dumps(_objects(json.loads(body), score)).encode(),
 }

@@ -17,6 +17,7 @@ from ...domain.deployment_rules import (
     MIN_TIMEOUT_SECONDS,
 )
 from ...domain.deployments import (
+    BodyMapping,
     Column,
     Credentials,
     CredentialsKind,
@@ -60,7 +61,13 @@ _STORED_EXAMPLE: dict[str, Any] = {
     "schema_version": 1,
     "features": [{"kind": "categorical" if column["type"] == "string" else "numeric", **column} for column in _COLUMNS],
     "meta": [{"name": "Postcode", "type": "string", "kind": "categorical"}],
-    "endpoint": {**_ENDPOINT, "credentials": {"kind": "basic", "name": "evenhand", "secret_set": True}, "requests_per_second": None},
+    "outputs": {**_EXAMPLE["outputs"], "classes": None},
+    "endpoint": {
+        **_ENDPOINT,
+        "mapping": None,
+        "credentials": {"kind": "basic", "name": "evenhand", "secret_set": True},
+        "requests_per_second": None,
+    },
     "endpoint_health": {
         "state": "open",
         "failures": 3,
@@ -122,11 +129,34 @@ class CredentialsIn(In):
     secret: str = Field(max_length=10_000, json_schema_extra={"writeOnly": True, **_FILLED})
 
 
+class MappingIn(In):
+    """The places of records and answers in the endpoint's own JSON, as JSONPath: `$`, `.name`, `['name']`, `[0]`."""
+
+    records: str = Field(
+        default="$[*]", max_length=1000, description="The records in a request, with `[*]`; without it, a request has one."
+    )
+    answers: str = Field(default="$[*]", max_length=1000, description="The answers to them, in the same order.")
+    columns: dict[str, str] = Field(default_factory=dict, description="The place of a feature in its record; `$.NAME` by default.")
+    outputs: dict[str, str] = Field(default_factory=dict, description="The place of an output in its answer; `$.NAME` by default.")
+    constants: dict[str, ClassValue] = Field(default_factory=dict, description="Values at places of each request.")
+
+
+class MappingPatch(Patch):
+    """Places to change; null removes one."""
+
+    records: str = Field(default="$[*]", max_length=1000)
+    answers: str = Field(default="$[*]", max_length=1000)
+    columns: dict[str, str | None] = Field(default_factory=dict)
+    outputs: dict[str, str | None] = Field(default_factory=dict)
+    constants: dict[str, ClassValue] = Field(default_factory=dict)
+
+
 class EndpointIn(In):
     """The endpoint that scores rows, and the limits on the requests to it."""
 
     url: str = Field(max_length=2000, examples=["http://127.0.0.1:9000/score"])
     payload_format: Annotated[PayloadFormat, Field(strict=False)] = PayloadFormat.FIELDS_VALUES
+    mapping: MappingIn | None = Field(default=None, description="For the format that needs one.")
     credentials: CredentialsIn | None = None
     timeout_seconds: float = Field(default=30.0, json_schema_extra=_TIMEOUT)
     page_size: int = Field(default=1000, json_schema_extra=_PAGE_SIZE, description="Rows in one request.")
@@ -136,7 +166,8 @@ class EndpointIn(In):
     def to_domain(self) -> Endpoint:
         """Returns the endpoint."""
         credentials = Credentials(**self.credentials.model_dump()) if self.credentials else None
-        return Endpoint(**self.model_dump(exclude={"credentials"}), credentials=credentials)
+        mapping = BodyMapping(**self.mapping.model_dump()) if self.mapping else None
+        return Endpoint(**self.model_dump(exclude={"credentials", "mapping"}), credentials=credentials, mapping=mapping)
 
 
 class DeploymentIn(In):
@@ -182,6 +213,7 @@ class EndpointPatch(Patch):
 
     url: str = Field(default="", max_length=2000)
     payload_format: Annotated[PayloadFormat, Field(strict=False)] = PayloadFormat.FIELDS_VALUES
+    mapping: MappingPatch | None = None
     credentials: CredentialsIn | None = None
     timeout_seconds: float = Field(default=30.0, json_schema_extra=_TIMEOUT)
     page_size: int = Field(default=1000, json_schema_extra=_PAGE_SIZE)
@@ -228,11 +260,22 @@ class CredentialsOut(Out):
     secret_set: bool = Field(description="Whether a secret is stored; it is never returned.")
 
 
+class MappingOut(Out):
+    """The places of records and answers."""
+
+    records: str
+    answers: str
+    columns: dict[str, str]
+    outputs: dict[str, str]
+    constants: dict[str, ClassValue]
+
+
 class EndpointOut(Out):
     """The endpoint that scores rows."""
 
     url: str
     payload_format: PayloadFormat
+    mapping: MappingOut | None
     credentials: CredentialsOut | None
     timeout_seconds: float
     page_size: int

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.definitions import Definition, definition_of
 from ...domain.deployments import (
+    BodyMapping,
     Column,
     Credentials,
     CredentialsKind,
@@ -178,6 +179,8 @@ class Deployments:
             stored_endpoint = {
                 "url": endpoint.url,
                 "payload_format": str(endpoint.payload_format),
+                # Left out where there is none, as before mappings existed.
+                **({"mapping": asdict(endpoint.mapping)} if endpoint.mapping else {}),
                 "credentials_kind": credentials.kind.value if credentials else None,
                 "credentials_name": credentials.name if credentials else None,
                 "timeout_seconds": endpoint.timeout_seconds,
@@ -203,6 +206,7 @@ class Deployments:
             endpoint = Endpoint(
                 url=stored["url"],
                 payload_format=stored["payload_format"],
+                mapping=BodyMapping(**stored["mapping"]) if "mapping" in stored else None,
                 credentials=credentials,
                 timeout_seconds=stored["timeout_seconds"],
                 page_size=stored["page_size"],

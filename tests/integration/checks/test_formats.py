@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
+from app.domain.deployments import BodyMapping, Column, Endpoint, FieldKind, FieldType
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.payloads.registry import PayloadFormat
 from app.store.database.engine import Database
 from tests.builders.applicants import APPROVED
 from tests.builders.row_server import RowServer, row_server
+from tests.models.speaking import MAPPING
 from tests.scenes import NOON, Scene, scene
 
 MIXED = {"sex": FieldType.STRING, "income": FieldType.NUMBER, "age": FieldType.INTEGER, "owner": FieldType.BOOLEAN}
@@ -44,7 +45,8 @@ def watched(database: Database, server: RowServer, payload_format: PayloadFormat
     female, male = (0, 1) if types is WHOLE else ("female", "male")
     attribute = MonitoredAttribute(feature="sex", monitored=(female,), reference=(male,))
     monitor = Monitor(outcomes=APPROVED, attributes=(attribute,), min_records=10, max_records=1000)
-    endpoint = Endpoint(url=server.url_of(payload_format.value), payload_format=payload_format, page_size=7)
+    mapping = BodyMapping(**MAPPING) if payload_format.value == "mapped" else None
+    endpoint = Endpoint(url=server.url_of(payload_format.value), payload_format=payload_format, mapping=mapping, page_size=7)
     stage = scene(database, columns, monitor, endpoint=endpoint, deployment_id=payload_format.value.replace("_", "-"))
     server.columns = list(types)
     stage.number_from(1)

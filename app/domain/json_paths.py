@@ -1,0 +1,122 @@
+"""A strict part of JSONPath (RFC 9535): `$`, `.name`, `['name']` and `[0]`, and `[*]` as the end of a path of many places. Pure."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+MOST_STEPS = 20
+MAX_INDEX = 999
+
+_STEP = re.compile(r"\.([^\W\d][\w-]*)|\[(?:'((?:[^'\\]|\\['\\])*)'|([0-9]{1,3})|(\*))\]")
+
+Step: TypeAlias = str | int
+
+
+class PathUnclear(ValueError):
+    """Raised for a path that is not of this part of JSONPath, or leads nowhere; the message continues a sentence about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonPath:
+    """The steps to one place, or to each element of the array there (`is_of_many`)."""
+
+    steps: tuple[Step, ...]
+    is_of_many: bool = False
+
+    def find(self, document: object) -> Any:  # noqa: ANN401 - any value of JSON
+        """Returns the value at the place; the array itself of a path of many.
+
+        Raises:
+            PathUnclear: there is nothing; the message says from which step on.
+        """
+        found: Any = document
+        for place, step in enumerate(self.steps):
+            is_there = step in found if isinstance(found, dict) else isinstance(found, list) and isinstance(step, int) and step < len(found)
+            if is_there:
+                found = found[step]
+            else:
+                raise PathUnclear(f"leads to nothing at {spell_path(self.steps[: place + 1])}")
+        if self.is_of_many and not isinstance(found, list):
+            raise PathUnclear("leads to no array")
+        return found
+
+
+def parse_path(text: str) -> JsonPath:
+    """Returns the path that a text spells.
+
+    Raises:
+        PathUnclear: it is not of this part of JSONPath.
+    """
+    if not text.startswith("$"):
+        raise PathUnclear("must begin with $, the whole of the body or record")
+    steps: list[Step] = []
+    at, is_of_many = 1, False
+    while at < len(text):
+        found = _STEP.match(text, at)
+        if found is None or is_of_many:
+            rest = text[at : at + 40]
+            raise PathUnclear(f"cannot be read from {rest!r} on; it may have .name, ['name'] and [0], and [*] at its end")
+        name, quoted, index, many = found.groups()
+        if many is not None:
+            is_of_many = True
+        else:
+            steps.append(int(index) if index is not None else name if name is not None else re.sub(r"\\(.)", r"\1", quoted))
+        at = found.end()
+    if len(steps) > MOST_STEPS:
+        raise PathUnclear(f"has {len(steps)} steps; at most {MOST_STEPS} are taken")
+    return JsonPath(tuple(steps), is_of_many)
+
+
+def member_path(name: str) -> JsonPath:
+    """Returns the path of a member of that name."""
+    return JsonPath((name,))
+
+
+def spell_path(steps: Sequence[Step]) -> str:
+    """Returns the text of a path of these steps."""
+    parts = (f"[{step}]" if isinstance(step, int) else "['" + re.sub(r"(['\\\\])", r"\\\1", step) + "']" for step in steps)
+    return "$" + "".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A value and its place."""
+
+    path: JsonPath
+    value: Any
+
+
+def build_document(placed: Iterable[Placed]) -> Any:  # noqa: ANN401 - any value of JSON
+    """Returns the smallest document with each value at its place; elements of an array that no path names are null.
+
+    Raises:
+        PathUnclear: two values have one place, or one lies within another.
+    """
+    root: dict[Step, Any] = {}
+    for one in placed:
+        at: Any = root
+        for step in ("", *one.path.steps[:-1]) if one.path.steps else ():
+            at = at.setdefault(step, _Branch())
+            if not isinstance(at, _Branch):
+                raise PathUnclear(f"lies within another value, at {spell_path(one.path.steps)}")
+        last = one.path.steps[-1] if one.path.steps else ""
+        if last in at:
+            raise PathUnclear(f"has the place of another value, {spell_path(one.path.steps)}")
+        at[last] = one.value
+    return _close(root.get(""))
+
+
+class _Branch(dict[Step, Any]):
+    """Steps under one place, before it is known whether they are members or elements."""
+
+
+def _close(node: object) -> Any:  # noqa: ANN401 - any value of JSON
+    if not isinstance(node, _Branch):
+        return node
+    if all(isinstance(step, str) for step in node):
+        return {step: _close(below) for step, below in node.items()}
+    indexes = [step for step in node if isinstance(step, int)]
+    if len(indexes) < len(node):
+        raise PathUnclear("is a place with members and with elements")
+    return [_close(node.get(index)) for index in range(max(indexes) + 1)]

@@ -1,0 +1,131 @@
+"""A format of the deployment's own: JSON whose places of records, columns and outputs are given as JSONPath."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..domain.deployments import BodyMapping, Endpoint, OutputFields
+from ..domain.json_paths import JsonPath, PathUnclear, Placed, build_document, member_path, parse_path
+from ..errors import FieldProblem, InvalidInput, ScoringFailed
+from .answers import Answer
+from .codec import NOTHING_KNOWN, Asking, Codec
+from .listed import answer_of_elements, read_columns
+from .tables import Table
+from .wire import Rows, decode_answer, decode_request, encode_rows
+
+_MAPPING = "endpoint.mapping"
+
+
+class MappedCodec(Codec):
+    """Writes and reads by a mapping. Without one, records are an array of objects, and so are answers."""
+
+    label = "mapped: JSON of any form, by JSONPath"
+    shown_request = "as endpoint.mapping says"
+
+    def __init__(self, mapping: BodyMapping | None = None) -> None:
+        mapping = mapping or BodyMapping()
+        self._records, self._answers = parse_path(mapping.records), parse_path(mapping.answers)
+        self._columns = {name: parse_path(path) for name, path in mapping.columns.items()}
+        self._outputs = {name: parse_path(path) for name, path in mapping.outputs.items()}
+        self._constants = [Placed(parse_path(path), value) for path, value in mapping.constants.items()]
+
+    def bound(self, endpoint: Endpoint) -> Codec:
+        """Returns the codec of the endpoint's mapping."""
+        return self if endpoint.mapping is None else MappedCodec(endpoint.mapping)
+
+    def mapping_problems(self, endpoint: Endpoint, columns: Sequence[str]) -> list[FieldProblem]:
+        """Returns the faults of the endpoint's mapping."""
+        mapping = endpoint.mapping
+        if mapping is None:
+            return [FieldProblem(_MAPPING, "is required for this format: it says where records and answers are")]
+        problems = list(_path_problems(mapping, columns))
+        if problems:
+            return problems
+        codec = MappedCodec(mapping)
+        if not codec._records.is_of_many and endpoint.page_size != 1:
+            problems.append(FieldProblem("endpoint.page_size", "must be 1: mapping.records has no [*], so a request holds one record"))
+        try:
+            codec._build(columns, [[1] * len(columns)])
+        except PathUnclear as error:
+            problems.append(FieldProblem(_MAPPING, f"cannot be written: a column or constant {error}"))
+        return problems
+
+    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
+        """Writes each record at its place."""
+        if not self._records.is_of_many and len(rows) != 1:
+            raise ScoringFailed("The mapping's records have no [*], so a request holds one record; set the endpoint's page_size to 1.")
+        return encode_rows(self._build(columns, rows), rows)
+
+    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
+        """Reads the records by the mapping."""
+        rows = []
+        try:
+            found = self._records.find(decode_request(body))
+        except PathUnclear as error:
+            raise InvalidInput.of("body", f"the path of the records {error}") from error
+        for place, record in enumerate(found if self._records.is_of_many else [found]):
+            try:
+                rows.append([self._path_of(name).find(record) for name in columns])
+            except PathUnclear as error:
+                raise InvalidInput.of(f"body[{place}]", f"a column's path {error}") from error
+        return Table("body", "body", list(columns), rows)
+
+    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
+        """Writes each answer at its place."""
+        answers = [
+            build_document(Placed(self._outputs.get(name) or member_path(name), cell) for name, cell in zip(columns, row, strict=True))
+            for row in rows
+        ]
+        values = answers if self._answers.is_of_many else answers[0]
+        return encode_rows(build_document([Placed(self._answers, values)]), rows)
+
+    def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
+        """Reads the outputs by the mapping; other parts of the answer are not kept."""
+        document = decode_answer(body, object, expected="JSON")
+        try:
+            found = self._answers.find(document)
+        except PathUnclear as error:
+            raise ScoringFailed(f"The model's endpoint gave an answer in which the path of the answers {error}.") from error
+        elements = found if self._answers.is_of_many else [found]
+        names = dict.fromkeys(name for name in (outputs.prediction, outputs.probability, outputs.label) if name is not None)
+        paths = {name: self._outputs.get(name) or member_path(name) for name in names}
+        rows = [_read_outputs(element, paths, place) for place, element in enumerate(elements, start=1)]
+        return answer_of_elements(read_columns(rows, expected_rows, outputs), outputs, expected_rows)
+
+    def _path_of(self, column: str) -> JsonPath:
+        return self._columns.get(column) or member_path(column)
+
+    def _build(self, columns: Sequence[str], rows: Rows) -> object:
+        paths = [self._path_of(name) for name in columns]
+        records = [build_document(map(Placed, paths, row)) for row in rows]
+        return build_document([Placed(self._records, records if self._records.is_of_many else records[0]), *self._constants])
+
+
+def _read_outputs(element: object, paths: Mapping[str, JsonPath], row: int) -> dict[str, Any]:
+    found = {}
+    for name, path in paths.items():
+        try:
+            found[name] = path.find(element)
+        except PathUnclear as error:
+            raise ScoringFailed(
+                f"The model's endpoint gave an answer in which the path of the output '{name}' {error} (row {row})."
+            ) from error
+    return found
+
+
+def _path_problems(mapping: BodyMapping, columns: Sequence[str]) -> Iterator[FieldProblem]:
+    paths = {
+        "records": mapping.records,
+        "answers": mapping.answers,
+        **{f"columns.{name}": path for name, path in mapping.columns.items()},
+        **{f"outputs.{name}": path for name, path in mapping.outputs.items()},
+        **{f"constants.{path}": path for path in mapping.constants},
+    }
+    for part, path in paths.items():
+        try:
+            parsed = parse_path(path)
+        except PathUnclear as error:
+            yield FieldProblem(f"{_MAPPING}.{part}", str(error))
+            continue
+        if parsed.is_of_many and "." in part:
+            yield FieldProblem(f"{_MAPPING}.{part}", "must lead to one place: [*] is for the records and the answers")
+    yield from (FieldProblem(f"{_MAPPING}.columns.{name}", "is not a feature") for name in mapping.columns if name not in columns)
