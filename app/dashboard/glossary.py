@@ -48,6 +48,12 @@ TERMS: Final = (
         "logged but not with copies, the reason lies in other things in which the groups differ; that may still be indirect "
         "discrimination, through an attribute that goes together with the watched one.",
     ),
+    Term(
+        "not-received",
+        "Not received",
+        "Records that a program scored and could not send, because Evenhand was away and there was no room to keep them. The program "
+        "says how many, by hour. They are in no figure, and their groups and outcomes are not known.",
+    ),
     Term("perturbed", "Perturbed copy", "A copy of a logged record with another value of the watched attribute and nothing else changed."),
     Term("feedback", "Feedback, labelled records", "Records whose true outcome became known later. Accuracy and error rates need them."),
     Term("training", "Training data", "The data that the model was trained on. Its figures show what was unequal before the model."),

@@ -186,7 +186,8 @@ class CheckView:
 
     `records` are the window's from the check's own span, `additional_records` those of earlier hours; of training data, `records` are
     those of the upload, `processed_at` says when. Where the check was carried forward they are those of the check that counted.
-    `balanced` is, in the debiased view, the same attributes with copies. `notes` are sentences to show next to the figures.
+    `balanced` is, in the debiased view, the same attributes with copies. `not_received` and `left_out` records of the window's hours did
+    not reach Evenhand; None in the view of training data. `notes` are sentences to show next to the figures.
     """
 
     kind: ViewKind
@@ -202,4 +203,6 @@ class CheckView:
     newest: datetime | None = None
     processed_at: datetime | None = None
     mitigation_mode: str | None = None
+    not_received: int | None = None
+    left_out: int | None = None
     notes: tuple[str, ...] = ()

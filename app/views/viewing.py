@@ -24,6 +24,7 @@ from .debiased_view import (
     notes_on_mitigation,
     why_not_debiased,
 )
+from .missing_records import missing_of_window, notes_on_missing
 from .payload_view import (
     EQUALITY,
     IMPACT,
@@ -100,6 +101,8 @@ def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: 
         newest=None if newest is None else datetime.fromisoformat(newest),
     )
 
+    missing, hours = missing_of_window(session, deployment.no, view.check.counted_span, view.oldest)
+    view = replace(view, not_received=missing.not_received, left_out=missing.left_out, notes=notes_on_missing(missing, hours))
     reason = _why_not(counted, kind)
     if reason is not None:
         return replace(view, reason=reason)
@@ -135,7 +138,7 @@ def _why_not(counted: CountedCheck, kind: ViewKind) -> str | None:
 
 def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
     """Returns the view with the attributes of its kind, and notes."""
-    notes: tuple[str, ...] = () if view.check.carried_from is None else (CARRIED.format(check_id=view.check.carried_from),)
+    notes = view.notes if view.check.carried_from is None else (CARRIED.format(check_id=view.check.carried_from), *view.notes)
     balanced: tuple[AttributeView, ...] = ()
     mode: str | None = None
     match view.kind:

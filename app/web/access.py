@@ -113,6 +113,11 @@ def readable(principal: Reader, deployments: DeploymentsIn, deployment_id: Deplo
     return _require_seen(principal, deployments.get(deployment_id))
 
 
+def loggable(principal: Logger, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
+    """Returns the deployment in the address, if the caller may log records of it; it is there until the answer."""
+    return _require_seen(principal, deployments.get_for_log(deployment_id))
+
+
 def managed(principal: Manager, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
     """Returns the deployment in the address, if the caller may change it or start checks of it."""
     return _require_seen(principal, deployments.get(deployment_id))
@@ -124,6 +129,7 @@ def locked(principal: Manager, deployments: DeploymentsIn, deployment_id: Deploy
 
 
 ReadableDeployment = Annotated[Deployment, Depends(readable)]
+LoggableDeployment = Annotated[Deployment, Depends(loggable)]
 ManagedDeployment = Annotated[Deployment, Depends(managed)]
 LockedDeployment = Annotated[Deployment, Depends(locked)]
 

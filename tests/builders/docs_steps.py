@@ -40,7 +40,7 @@ def everything(database: Database, folder: Path) -> Iterator[dict[str, str]]:
         yield {
             **os.environ,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(REPOSITORY),
+            "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{REPOSITORY / 'client'}",
             "DATABASE_URL": database.url,
             "EVENHAND_DATA_DIR": str(folder),
             "EVENHAND": service.base_url,

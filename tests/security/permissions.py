@@ -78,12 +78,19 @@ class Rule:
 _RULES: dict[Rule, tuple[str, ...]] = {
     Rule(Needed.NOTHING, Reach.SEEN): ("live", "ready"),
     Rule(Needed.ANY_KEY, Reach.SEEN): ("readMe", "listMetrics", "readMetric"),
-    Rule(Needed.LOG, Reach.DEPLOYMENT): ("logPayloadRecords", "logFeedbackRecords", "predictDebiased"),
+    Rule(Needed.LOG, Reach.DEPLOYMENT): ("logPayloadRecords", "logFeedbackRecords", "putMissingRecords", "predictDebiased"),
     Rule(Needed.READ, Reach.SEEN): (*("readOverview", "listDeployments", "listAlerts", "readAlert", "readWorkers"),),
     Rule(Needed.READ, Reach.WHOLE): ("readTelemetry", "listActivities"),
     Rule(Needed.READ, Reach.DEPLOYMENT): (
         *("readDeployment", "readFairnessMonitor", "listRecommendedMonitors", "listLoggingSnippets", "listDeploymentActivities"),
-        *("listPayloadRecords", "readPayloadRecord", "readTrainingData", "measureTrainingData", "listCorrelatedFeatures"),
+        *(
+            "listMissingRecords",
+            "listPayloadRecords",
+            "readPayloadRecord",
+            "readTrainingData",
+            "measureTrainingData",
+            "listCorrelatedFeatures",
+        ),
         *("listChecks", "readCheck", "listCheckViews", "readCheckView", "listMeasurements", "readEvidence", "listEvidenceHours"),
         *("listAttributions", "readAttribution"),
         *("readFlaggedComparisons", "readEvidencePlan", "planEvidence"),

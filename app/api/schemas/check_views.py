@@ -50,6 +50,8 @@ _VIEW: dict[str, Any] = {
     "newest_record_at": "2026-03-01T09:59:58.730011Z",
     "processed_at": None,
     "mitigation_mode": None,
+    "not_received": 0,
+    "left_out": 0,
     "monitor_version": 1,
     "model_revision": "2026-02",
     "notes": [],
@@ -215,6 +217,10 @@ class CheckViewOut(Out):
     newest_record_at: datetime | None = Field(validation_alias="newest")
     processed_at: datetime | None = Field(description="When the training data were processed; in their view only.")
     mitigation_mode: str | None = Field(description="In the debiased view only.")
+    not_received: int | None = Field(
+        description="Records of the hours of the window that were dropped before they reached Evenhand; null for training data."
+    )
+    left_out: int | None = Field(description="Records of these hours that are not in the sample which a program logs.")
     notes: list[str] = Field(description="Sentences to show along with the figures.")
     attributes: list[AttributeViewOut]
     balanced: list[AttributeViewOut] = Field(description="The attributes with copies, before and after; in the debiased view only.")

@@ -90,6 +90,16 @@ class Deployments:
         self._session.execute(lock)
         return self.get(deployment_id)
 
+    def get_for_log(self, deployment_id: str) -> Deployment:
+        """Returns the deployment, which cannot be deleted until the transaction ends.
+
+        Raises:
+            NotFound: there is none.
+        """
+        lock = select(DeploymentRow.no).where(DeploymentRow.id == deployment_id).with_for_update(read=True, key_share=True)
+        self._session.execute(lock)
+        return self.get(deployment_id)
+
     def by_no(self, no: int) -> Deployment:
         """Returns the deployment of that number.
 

@@ -16,6 +16,7 @@ from .evidence import (
     EvidenceLateLabelRow,
     EvidencePersonRow,
 )
+from .missing_records import MissingRecordRow
 from .mitigation import BiasDetectorRow, FlaggedRecordRow, MitigationProfileRow, MitigationSettingsRow
 from .monitors import MonitorRow
 from .payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow
@@ -52,6 +53,7 @@ __all__ = [
     "FlaggedRecordRow",
     "ListenerRow",
     "MeasurementRow",
+    "MissingRecordRow",
     "MitigationProfileRow",
     "MitigationSettingsRow",
     "MonitorRow",

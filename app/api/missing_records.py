@@ -1,0 +1,95 @@
+"""Routes of records that Evenhand did not get: senders say how many, readers see them by hour."""
+
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path
+
+from ..clock import hour_of
+from ..domain.missing_records import MissingTotals
+from ..errors import FieldProblem, InvalidInput, NotFound
+from ..ingest.limits import AHEAD, EARLIEST
+from ..store.records.missing_records import missing_hours, put_missing
+from ..web.access import LoggableDeployment, NowIn, ReadableDeployment, SessionIn
+from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
+from ..web.times import Moment, in_utc
+from .answers import problems_of_deployment, problems_with_body
+from .schemas.missing_records import MissingHourOut, MissingHoursPage, MissingRecordsIn
+
+router = APIRouter(prefix="/v1/deployments/{deployment_id}/missing-records", tags=["records"])
+
+SenderId = Annotated[
+    str,
+    Path(
+        description="An id that the sender (a process that logs) has made for itself.",
+        pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+        examples=["0b9d6c1e-5f43-4d1a-9c55-3c8f5f0f9a71"],
+    ),
+]
+
+
+def read_hour_cursor(cursor: PlaceCursor = None) -> datetime | None:
+    """Returns the hour after which the page begins; None for the first.
+
+    Raises:
+        InvalidInput: the cursor was not made by this service.
+    """
+    place = read_place_cursor(cursor, datetime)
+    if place is not None and place.tzinfo is None:
+        raise InvalidInput.of("cursor", "is not a cursor from this list")
+    return in_utc("cursor", place)
+
+
+@router.put("/{sender_id}", status_code=204, operation_id="putMissingRecords", responses=problems_with_body(NotFound))
+def put_missing_records(
+    body: MissingRecordsIn, deployment: LoggableDeployment, session: SessionIn, sender_id: SenderId, *, now: NowIn
+) -> None:
+    """Stores how many records a sender dropped, or left out of its sample, by hour.
+
+    The counts are running totals of the sender: of each hour the highest one counts, so the same message may be sent again.
+    `evenhand-client` sends them by itself. Checks show them next to the figures of these hours.
+    """
+    totals = body.totals()
+    _require_hours(totals, now)
+    put_missing(session, deployment.no, sender_id, body.sample_rate, totals)
+
+
+@router.get("", operation_id="listMissingRecords", responses=problems_of_deployment())
+def list_missing_records(
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    before: Annotated[datetime | None, Depends(read_hour_cursor)],
+    *,
+    since: Moment = None,
+    until: Moment = None,
+    limit: Limit = 100,
+) -> MissingHoursPage:
+    """Returns the hours in which records are missing, newest first, `since` <= hour < `until`."""
+    earliest, latest = in_utc("since", since), in_utc("until", until)
+    ends = [end for end in (latest, before) if end is not None]
+    found = missing_hours(session, deployment.no, since=earliest, until=min(ends, default=None), limit=limit + 1)
+    page, next_cursor = cut_at_place(found, limit, lambda one: one.hour.astimezone(UTC))
+    return MissingHoursPage(hours=[MissingHourOut.from_object(one) for one in page], next_cursor=next_cursor)
+
+
+def _require_hours(totals: list[MissingTotals], now: datetime) -> None:
+    """Returns if each hour is a whole one, plausible, and there once.
+
+    Raises:
+        InvalidInput: one is not.
+    """
+    hours = Counter(one.hour for one in totals)
+    problems = []
+    for index, one in enumerate(totals):
+        problem = None
+        if not EARLIEST <= one.hour <= now + AHEAD:
+            problem = f"must be between {EARLIEST:%Y-%m-%dT%H:%M:%SZ} and {now + AHEAD:%Y-%m-%dT%H:%M:%SZ}"
+        elif one.hour != hour_of(one.hour):
+            problem = "must be the beginning of an hour"
+        elif hours[one.hour] > 1:
+            problem = "must be there once"
+        if problem is not None:
+            problems.append(FieldProblem(f"hours[{index}].hour", problem))
+    if problems:
+        raise InvalidInput(problems)

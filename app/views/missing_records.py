@@ -1,0 +1,50 @@
+"""Notes about records that are in no figure because Evenhand did not get them."""
+
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy.orm import Session
+
+from ..clock import HOUR, hour_of
+from ..domain.checks import Span
+from ..domain.missing_records import MissingRecords
+from ..store.records.missing_records import missing_in
+
+NOT_RECEIVED: Final = (
+    "Not received: {records} of the hours from {start} to {end} UTC were dropped before they reached Evenhand. They are in no figure, and"
+    " nothing is known about their groups or outcomes."
+)
+SAMPLED: Final = (
+    "Sampled at {rate}: the programs that log left {records} of the hours from {start} to {end} UTC out on purpose. Every figure and"
+    " every number of records is of those that were logged."
+)
+UNEQUALLY: Final = (
+    " The rates differ, so a logged record does not always represent the same number of decisions; figures do not allow for that."
+)
+
+
+def missing_of_window(session: Session, deployment_no: int, span: Span, oldest: datetime | None) -> tuple[MissingRecords, Span]:
+    """Returns the missing records of the hours of a window, and these hours: those of its span, back to its oldest record."""
+    start = span.start if oldest is None else min(span.start, oldest)
+    # The first moment after the span belongs to no hour of it.
+    end = hour_of(span.end) if hour_of(span.end) == span.end else hour_of(span.end) + HOUR
+    hours = Span(start=hour_of(start), end=end)
+    return missing_in(session, deployment_no, hours), hours
+
+
+def notes_on_missing(missing: MissingRecords, hours: Span) -> tuple[str, ...]:
+    """Returns the notes to show next to every figure of these hours."""
+    start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (hours.start, hours.end))
+    notes = []
+    if missing.not_received:
+        notes.append(NOT_RECEIVED.format(records=_records(missing.not_received), start=start, end=end))
+    if missing.left_out and missing.lowest_rate is not None and missing.highest_rate is not None:
+        is_one = missing.lowest_rate == missing.highest_rate
+        rate = f"{missing.lowest_rate:g}" if is_one else f"{missing.lowest_rate:g} to {missing.highest_rate:g}"
+        note = SAMPLED.format(rate=rate, records=_records(missing.left_out), start=start, end=end)
+        notes.append(note if is_one else note + UNEQUALLY)
+    return tuple(notes)
+
+
+def _records(count: int) -> str:
+    return "1 record" if count == 1 else f"{count:,} records"

@@ -1,0 +1,94 @@
+"""An ASGI middleware: logs requests to a model server and its answers as they are; the service reads their format."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from typing import Any
+
+from .client import Evenhand
+from .identifiers import new_id
+
+MAX_BODY_BYTES = 4 * 1024 * 1024
+"""Max bytes of a request or an answer that is logged; larger ones pass, and count as dropped."""
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+_OK = 200
+
+
+class EvenhandMiddleware:
+    """Logs each POST to one of the paths that was answered with 200, after the answer was sent.
+
+    Both bodies must be JSON of a form that Evenhand reads as a pair: `fields` and `values`, or MLflow's. The answer is passed on unchanged
+    but for one header, `evenhand-id`: row n of the request is the record `<evenhand-id>-<n>`, for its label. What the application raises
+    is raised.
+    """
+
+    def __init__(self, app: App, *, client: Evenhand, paths: Collection[str] = ("/invocations",), header: str = "evenhand-id") -> None:
+        self._app = app
+        self._client = client
+        self._paths = frozenset(paths)
+        self._header = header.lower().encode("ascii")
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Passes a request on, and logs it."""
+        is_wanted = scope["type"] == "http" and scope["method"] == "POST" and scope["path"] in self._paths
+        if not is_wanted or not self._client.is_enabled:
+            await self._app(scope, receive, send)
+            return
+        request, answer = _Body(), _Body()
+        pair_id = new_id(time.time_ns())
+        status = 0
+
+        async def receive_too() -> Message:
+            message = await receive()
+            if message["type"] == "http.request":
+                request.add(message.get("body", b""))
+            return message
+
+        async def send_too(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                if status == _OK:
+                    message = {**message, "headers": [*message.get("headers", ()), (self._header, pair_id.encode("ascii"))]}
+            elif message["type"] == "http.response.body" and status == _OK:
+                answer.add(message.get("body", b""))
+            await send(message)
+            if status == _OK and message["type"] == "http.response.body" and not message.get("more_body", False):
+                self._log(pair_id, request, answer)
+
+        await self._app(scope, receive_too, send_too)
+
+    def _log(self, pair_id: str, request: _Body, answer: _Body) -> None:
+        try:
+            decoded, result = request.decode(), answer.decode()
+        except ValueError:  # too large, compressed, or no JSON
+            self._client.count_dropped()
+            return
+        self._client.log_pair(decoded, result, pair_id)
+
+
+class _Body:
+    """A body as it passes by, up to the size that is logged."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def add(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size <= MAX_BODY_BYTES:
+            self._parts.append(part)
+        else:
+            self._parts.clear()
+
+    def decode(self) -> Any:  # noqa: ANN401 - JSON
+        if self._size > MAX_BODY_BYTES:
+            raise ValueError("too large")
+        return json.loads(b"".join(self._parts))

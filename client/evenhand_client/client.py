@@ -1,0 +1,315 @@
+"""The client: a call that takes microseconds and never raises; everything else happens in the background."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from types import FrameType
+from typing import Any
+
+from .counting import HOUR_NANOSECONDS, Report, Stats
+from .delivery import OnError
+from .entries import FEEDBACK, PAIR, PAYLOAD, Logged
+from .identifiers import is_in_sample, new_id
+from .options import Options
+from .outbox import Outbox
+from .spool import CAN_SPOOL
+from .transport import HttpxLike
+
+EXIT_SECONDS = 5.0
+"""Max seconds by which the end of the program is delayed."""
+
+log = logging.getLogger("evenhand_client")
+
+
+class Evenhand:
+    """Logs records of one deployment. Make one per process, or one before forking; threads may share it.
+
+    Each option that is left out is looked up in the environment as `EVENHAND_` and its name in capitals. Without address, key or
+    deployment the client is disabled: it says so once, and every call does nothing.
+
+    Args:
+        url: address of the service.
+        key: an API key of the role `ingest`.
+        deployment: id of the deployment.
+        flush_at: records in one request, at most 10,000.
+        flush_interval: seconds after which fewer are sent.
+        max_queue: records that may wait in memory.
+        on_full: what happens to a record beyond them: `drop_new` counts it as dropped; `block` waits for at most `timeout` before that;
+            `spool` writes to the disk in the caller's thread.
+        spool_dir: folder in which records are kept until the service has them. Processes may share it.
+        max_spool_bytes: size of one process' files in it; beyond, the oldest records are dropped and counted.
+        sample_rate: share of the ids that are logged, from 0 to 1.
+        timeout: seconds to wait for an answer of the service.
+        enabled: False does nothing at all.
+        on_error: called in the background with each record that is refused for good, and the reason.
+        http: an `httpx.Client`, for a proxy, an own certificate authority or client certificates.
+
+    Raises:
+        ValueError: an option cannot be used.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is one option, by its name
+        self,
+        url: str | None = None,
+        key: str | None = None,
+        deployment: str | None = None,
+        *,
+        flush_at: int | None = None,
+        flush_interval: float | None = None,
+        max_queue: int | None = None,
+        on_full: str | None = None,
+        spool_dir: str | os.PathLike[str] | None = None,
+        max_spool_bytes: int | None = None,
+        sample_rate: float | None = None,
+        timeout: float | None = None,
+        enabled: bool | None = None,
+        on_error: OnError | None = None,
+        http: HttpxLike | None = None,
+    ) -> None:
+        given = {name: value for name, value in locals().items() if name not in ("self", "on_error", "http")}
+        self._options = Options.of(given)
+        if self._options.spool_dir and not CAN_SPOOL:
+            raise ValueError("spool_dir needs file locks of POSIX, which this system does not have")
+        self._on_error = on_error
+        self._http = http
+        self._is_enabled = self._options.why_disabled is None
+        self._is_closed = False
+        self._has_failed = False
+        self._make_outbox()
+        if not self._is_enabled:
+            log.warning("Evenhand logs nothing: %s", self._options.why_disabled)
+            return
+        _clients.add(self)
+        _handle_sigterm()
+        if self._outbox.has_left_over():
+            self._outbox.wake()
+
+    @property
+    def is_enabled(self) -> bool:
+        """Returns whether anything is logged."""
+        return self._is_enabled
+
+    @property
+    def is_full(self) -> bool:
+        """Returns whether the queue in memory is full, so that the next call may take longer."""
+        return len(self._outbox.queue) >= self._options.max_queue
+
+    def log(
+        self,
+        features: Mapping[str, Any],
+        prediction: Any,  # noqa: ANN401 - a text, a number, a boolean, of any library
+        probability: Any = None,  # noqa: ANN401 - a number or several
+        id: str | None = None,  # noqa: A002 - the member's name
+        meta: Mapping[str, Any] | None = None,
+        scored_at: Any = None,  # noqa: ANN401 - a datetime, or a text in ISO 8601
+        label: Any = None,  # noqa: ANN401 - as prediction
+    ) -> str:
+        """Takes a record and returns its id. Never raises, and does not wait for the service.
+
+        Id and time are fixed here, so a record that is sent again is stored once. `label` is the decoded form of the prediction; the
+        observed outcome goes to `log_label`.
+        """
+        now = time.time_ns()
+        record_id = id or new_id(now)
+        try:
+            members: dict[str, Any] = {"features": dict(features), "prediction": prediction}
+            if probability is not None:
+                members["probability"] = probability
+            if meta is not None:
+                members["meta"] = dict(meta)
+            if scored_at is not None:
+                members["scored_at"] = scored_at
+            if label is not None:
+                members["label"] = label
+            self._put(Logged(PAYLOAD, record_id, now, members))
+        except Exception:  # noqa: BLE001 - the model's own code must go on
+            self._fail()
+        return record_id
+
+    def log_label(self, id: str, label: Any) -> None:  # noqa: A002, ANN401 - as above
+        """Takes the observed outcome of the record of that id. Never raises."""
+        try:
+            self._put(Logged(FEEDBACK, id, time.time_ns(), {"label": label}))
+        except Exception:  # noqa: BLE001 - as above
+            self._fail()
+
+    def log_pair(self, request: Any, response: Any, id: str | None = None) -> str:  # noqa: A002, ANN401 - JSON of a model server
+        """Takes a request to a model server and its answer, decoded, in a form that the service reads; never raises.
+
+        Returns the id of the pair: its rows become records with the ids `<id>-1`, `<id>-2` and so on.
+        """
+        now = time.time_ns()
+        pair_id = id or new_id(now)
+        try:
+            self._put(Logged(PAIR, pair_id, now, {"request": request, "response": response}))
+        except Exception:  # noqa: BLE001 - as above
+            self._fail()
+        return pair_id
+
+    def log_frame(
+        self,
+        frame: Any,  # noqa: ANN401 - a DataFrame of pandas, or of a library like it
+        prediction: str | Sequence[Any],
+        probability: str | Sequence[Any] | None = None,
+        id: str | None = None,  # noqa: A002 - as above
+        meta: Sequence[str] = (),
+        features: Sequence[str] | None = None,
+    ) -> list[str]:
+        """Takes each row of a DataFrame as a record, and returns their ids. Never raises.
+
+        `prediction` and `probability` are names of columns, or one value per row; `id` and `meta` are names of columns. The features are
+        the columns left, unless they are named.
+        """
+        try:
+            columns = {str(name): _values(frame[name]) for name in frame.columns}
+            rows = len(frame)
+            special = {name for name in (prediction, probability, id) if isinstance(name, str)} | set(meta)
+            chosen = [name for name in columns if name not in special] if features is None else list(features)
+            predictions = columns[prediction] if isinstance(prediction, str) else _values(prediction)
+            probabilities: Any = [None] * rows
+            if probability is not None:
+                probabilities = columns[probability] if isinstance(probability, str) else _values(probability)
+            ids = [None] * rows if id is None else [str(one) for one in columns[id]]
+            return [
+                self.log(
+                    {name: columns[name][row] for name in chosen},
+                    predictions[row],
+                    probabilities[row],
+                    ids[row],
+                    {name: columns[name][row] for name in meta} or None,
+                )
+                for row in range(rows)
+            ]
+        except Exception:  # noqa: BLE001 - as above
+            self._fail()
+            return []
+
+    def flush(self, timeout: float = 30.0) -> Report:
+        """Sends what was logged so far, for at most that many seconds, and returns the counts since the last flush. Never raises.
+
+        With a spool everything is on disk afterwards, whether it was sent or not: `flush(0)` is enough for that.
+        """
+        if not self._is_enabled or self._is_closed:
+            return Report()
+        return self._outbox.flush(timeout)
+
+    def stats(self) -> Stats:
+        """Returns the counts so far."""
+        return self._outbox.stats()
+
+    def close(self, timeout: float = EXIT_SECONDS) -> Report:
+        """Flushes and stops. Without a spool, the records that are not sent by then are lost, and a warning gives their number."""
+        if not self._is_enabled or self._is_closed:
+            return Report()
+        self._is_closed = True
+        _clients.discard(self)
+        return self._outbox.close(timeout)
+
+    def count_dropped(self) -> None:
+        """Counts one record that the program could not log, so that the service knows of it."""
+        if self._is_enabled:
+            self._outbox.drop(time.time_ns() // HOUR_NANOSECONDS)
+
+    def __enter__(self) -> Evenhand:  # noqa: PYI034 - Self needs Python 3.11
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __deepcopy__(self, _memo: object) -> Evenhand:
+        # A copy of a model goes on with the same client.
+        return self
+
+    def __reduce__(self) -> tuple[type[Evenhand], tuple[str, None, str]]:
+        # No key is written into a pickle: the process that reads it has its own, in its environment.
+        return type(self), (self._options.url, None, self._options.deployment)
+
+    def _put(self, logged: Logged) -> None:
+        if not self._is_enabled:
+            return
+        outbox, options = self._outbox, self._options
+        if options.sample_rate < 1.0 and not is_in_sample(logged.id, options.sample_rate):
+            if logged.kind != FEEDBACK:
+                outbox.counters.add("left_out")
+                outbox.losses.add(logged.hour, left_out=1)
+                if not outbox.is_awake:
+                    outbox.wake()
+            return
+        queue = outbox.queue
+        if self._is_closed or (len(queue) >= options.max_queue and not self._make_room(outbox)):
+            outbox.drop(logged.hour)
+            return
+        queue.append(logged)
+        if not outbox.is_awake:
+            outbox.wake()
+        elif len(queue) == options.flush_at:
+            outbox.bell.set()
+
+    def _make_room(self, outbox: Outbox) -> bool:
+        """Returns whether the queue has room now, after what the option says."""
+        if self._options.on_full == "spool":
+            outbox.write_now()
+        elif self._options.on_full == "block":
+            deadline = time.monotonic() + self._options.timeout
+            while len(outbox.queue) >= self._options.max_queue and time.monotonic() < deadline:
+                time.sleep(0.005)
+        return len(outbox.queue) < self._options.max_queue
+
+    def _fail(self) -> None:
+        """Counts a call that could not be understood, and says so once."""
+        self._outbox.counters.add("rejected")
+        if not self._has_failed:
+            self._has_failed = True
+            log.warning("Evenhand could not log a record; later ones are only counted", exc_info=True)  # noqa: LOG014 - called where an error was caught
+
+    def _make_outbox(self) -> None:
+        self._outbox = Outbox(self._options, on_error=self._on_error, http=self._http)
+
+    def _after_fork_in_child(self) -> None:
+        # What waits in the queue is the parent's, and the parent sends it.
+        self._outbox.forget()
+        self._make_outbox()
+
+
+def _values(column: Iterable[Any]) -> list[Any]:
+    convert = getattr(column, "tolist", None) or getattr(column, "to_list", None)
+    return list(convert() if callable(convert) else column)
+
+
+_clients: set[Evenhand] = set()
+
+
+def _close_all() -> None:
+    deadline = time.monotonic() + EXIT_SECONDS
+    for client in list(_clients):
+        client.close(max(0.0, deadline - time.monotonic()))
+
+
+def _after_fork() -> None:
+    for client in list(_clients):
+        client._after_fork_in_child()  # noqa: SLF001 - of this module
+
+
+def _handle_sigterm() -> None:
+    """Has SIGTERM flush first, where a program has nothing else to do at it."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _end)
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    _close_all()
+    # The process ends as it would have without us, with the status of the signal.
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+atexit.register(_close_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

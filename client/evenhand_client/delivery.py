@@ -1,0 +1,199 @@
+"""Batches out, receipts in: what is settled, what is sent again, and when."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+from collections import deque
+from collections.abc import Callable, Iterable
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from .counting import Counters, Losses, losses_body
+from .entries import FEEDBACK, KINDS, PAIR, Entry
+from .transport import Answer, Transport
+
+MAX_BATCH_BYTES = 16 * 1024 * 1024
+"""Max bytes of a request's body; the service takes 64 MiB."""
+
+MAX_PAUSE_SECONDS = 30.0
+MAX_RETRY_AFTER_SECONDS = 600.0
+_FIRST_PAUSE_SECONDS = 0.5
+
+_TO_RETRY = frozenset({408, 425, 429})
+_TO_HOLD = frozenset({401, 402, 403, 404, 405, 407})
+"""Statuses of a wrong key, address or deployment: no record is at fault, and somebody can correct it."""
+
+_TOO_LARGE = 413
+_SERVER_ERRORS = 500
+
+OnError = Callable[[dict[str, Any], str], object]
+
+log = logging.getLogger("evenhand_client")
+
+
+class Postponed(Exception):
+    """The service does not take the records now. `seconds` is the time it asked to wait, if it did."""
+
+    def __init__(self, reason: str, seconds: float | None = None) -> None:
+        super().__init__(reason)
+        self.seconds = seconds
+
+
+class Delivery:
+    """Sends batches of entries and counts what became of each entry."""
+
+    def __init__(self, transport: Transport, counters: Counters, *, flush_at: int, on_error: OnError | None) -> None:
+        self._transport = transport
+        self._counters = counters
+        self._flush_at = flush_at
+        self._on_error = on_error
+
+    def batches(self, entries: Iterable[Entry]) -> deque[list[Entry]]:
+        """Returns the entries as batches of one kind and of bounded size."""
+        found: deque[list[Entry]] = deque()
+        entries = list(entries)
+        for kind in KINDS:
+            batch: list[Entry] = []
+            size = 0
+            for entry in entries:
+                if entry.kind != kind:
+                    continue
+                if batch and (len(batch) >= self._flush_at or size + len(entry.body) > MAX_BATCH_BYTES):
+                    found.append(batch)
+                    size, batch = 0, []
+                batch.append(entry)
+                size += len(entry.body)
+            if batch:
+                found.append(batch)
+        return found
+
+    def deliver(self, batches: deque[list[Entry]]) -> None:
+        """Sends batches until none is left; those that are settled are taken out.
+
+        Raises:
+            Postponed: the service takes no more now.
+            NoAnswer: it does not answer.
+        """
+        while batches:
+            batch = batches[0]
+            answer = self._transport.send("POST", _path_of(batch), _body_of(batch))
+            if self._is_settled(batch, answer):
+                batches.popleft()
+            elif len(batch) == 1:
+                batches.popleft()
+                self.reject(_record(batch[0]), _reason(answer))
+            else:
+                # Too large, or unreadable because of one record: the others must not be lost with it.
+                middle = len(batch) // 2
+                batches[0] = batch[middle:]
+                batches.appendleft(batch[:middle])
+
+    def tell(self, losses: Losses) -> None:
+        """Sends the totals of records that the service did not get, if they have changed.
+
+        Raises:
+            Postponed: the service does not take them now, or never.
+            NoAnswer: it does not answer.
+        """
+        changed = losses.changed()
+        if not changed:
+            return
+        body = json.dumps(losses_body(losses.sample_rate, changed)).encode("ascii")
+        answer = self._transport.send("PUT", f"/missing-records/{losses.source}", body)
+        if answer.status not in (200, 204):
+            raise Postponed(_reason(answer), retry_after(answer))
+        losses.settle(changed)
+
+    def reject(self, record: dict[str, Any], reason: str) -> None:
+        """Counts a record that is refused for good, and hands it to the program."""
+        self._counters.add("rejected")
+        self._say(record, reason)
+
+    def _is_settled(self, batch: list[Entry], answer: Answer) -> bool:
+        """Returns whether the receipt says what became of each record; False if the batch is to be split."""
+        status = answer.status
+        members = answer.members()
+        if "accepted" in members and (status in (200, 409, 422)):
+            self._count(batch, members)
+            return True
+        if status == _TOO_LARGE:
+            return False
+        if status in _TO_RETRY or status >= _SERVER_ERRORS:
+            raise Postponed(_reason(answer), retry_after(answer))
+        if status < 400 or status in _TO_HOLD:  # noqa: PLR2004 - a success without receipt, or a redirect, is not Evenhand's
+            raise Postponed(f"check the address, the key and the deployment; {_reason(answer)}", retry_after(answer))
+        return False
+
+    def _count(self, batch: list[Entry], receipt: dict[str, Any]) -> None:
+        self._counters.add("sent", int(receipt["accepted"]))
+        self._counters.add("duplicate", int(receipt.get("duplicate", 0)))
+        for one in [*receipt.get("rejections", ()), *receipt.get("conflicts", ())]:
+            index, reason = int(one.get("index", 0)), f"{one.get('field', 'id')}: {one.get('reason', 'refused')}"
+            if batch[0].kind != PAIR:
+                self.reject(_record(batch[index]), reason)
+            elif len(batch) == 1:
+                self.reject(_record(batch[0]), reason)
+            else:
+                # The receipt counts rows, of which a pair may have many.
+                self.reject({"scoring_ids": [entry.id for entry in batch], "row": index}, reason)
+
+    def _say(self, record: dict[str, Any], reason: str) -> None:
+        log.warning("Evenhand refused a record: %s", reason[:500])
+        if self._on_error is None:
+            return
+        try:
+            self._on_error(record, reason)
+        except Exception:  # it is the program's own code
+            log.exception("on_error raised")
+
+
+class Pauses:
+    """Growing pauses between attempts, with full jitter."""
+
+    def __init__(self) -> None:
+        self._attempts = 0
+
+    def next(self, asked: float | None) -> float:
+        """Returns the seconds until the next attempt: at least those that the service asked for."""
+        longest = min(MAX_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**self._attempts)
+        self._attempts = min(self._attempts + 1, 16)
+        return min(asked or 0.0, MAX_RETRY_AFTER_SECONDS) + random.uniform(0, longest)  # noqa: S311 - no secret
+
+    def reset(self) -> None:
+        """Begins again with a short pause."""
+        self._attempts = 0
+
+
+def _path_of(batch: list[Entry]) -> str:
+    return "/feedback-records" if batch[0].kind == FEEDBACK else "/payload-records"
+
+
+def _body_of(batch: list[Entry]) -> bytes:
+    joined = b",".join(entry.body for entry in batch)
+    return b"[%s]" % joined if batch[0].kind == PAIR else b'{"records":[%s]}' % joined
+
+
+def _record(entry: Entry) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(entry.body)
+    return found
+
+
+def _reason(answer: Answer) -> str:
+    detail = answer.members().get("detail") or answer.body[:200].decode("utf-8", "replace")
+    return f"status {answer.status}: {detail}"
+
+
+def retry_after(answer: Answer) -> float | None:
+    """Returns the seconds that an answer asks to wait; None if it does not say."""
+    sent = answer.headers.get("retry-after", "").strip()
+    if not sent:
+        return None
+    if sent.isdecimal():
+        return float(sent)
+    try:
+        return max(0.0, (parsedate_to_datetime(sent) - datetime.now(timezone.utc)).total_seconds())
+    except (ValueError, TypeError):  # 3.9 raises TypeError for a text that is no date
+        return None
