@@ -38,7 +38,7 @@ class Mark:
     """
 
     def __init__(self) -> None:
-        self.segments = 0
+        self.segments: int | None = None
         self.is_stored = threading.Event()
         self.is_sent = threading.Event()
 
@@ -156,7 +156,6 @@ class Outbox:
                 self._rotate(spool)
                 opened = now
             for mark in marks:
-                mark.segments = spool.closed
                 mark.is_stored.set()
                 self._ready.append(mark)
             self._keep_losses(spool)
@@ -233,8 +232,12 @@ class Outbox:
         if self._spool is None:
             return self._next_of_queue()
         head = self._ready[0] if self._ready else None
-        if isinstance(head, Mark) and self._spool.removed >= head.segments:
-            return self._ready.popleft()
+        if isinstance(head, Mark):
+            if head.segments is None:
+                # Here and not where it was made: what this thread has taken over from dead processes counts, too.
+                head.segments = self._spool.closed
+            if self._spool.removed >= head.segments:
+                return self._ready.popleft()
         segment = self._spool.next()
         if segment is None and isinstance(head, list):
             return self._ready.popleft()

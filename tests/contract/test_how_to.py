@@ -52,7 +52,7 @@ def newcomer(example: Example, folder: Path) -> Iterator[dict[str, str]]:
             assert model.stdout.readline().startswith("The model listens")
             ended = subprocess.run(
                 [*BASH, f"{setup}\nenv --null"],
-                env={**bare, "TMPDIR": str(folder), "PYTHONPATH": str(REPOSITORY)},
+                env={**bare, "TMPDIR": str(folder), "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{REPOSITORY / 'client'}"},
                 cwd=REPOSITORY,
                 check=True,
                 capture_output=True,

@@ -13,7 +13,7 @@ import pytest
 from app.example.results import COLUMNS
 from app.store.database.engine import Database
 from tests.builders.docs_pages import DOCS, REPOSITORY, TUTORIAL, blocks, steps
-from tests.builders.docs_steps import TOOLS, everything, run_and_compare
+from tests.builders.docs_steps import TOOLS, everything, run, run_and_compare
 
 README = REPOSITORY / "README.md"
 MAX_WORDS = 600
@@ -24,11 +24,23 @@ MAX_SCREENSHOT = 150_000
 """Max bytes of the picture, which everybody who clones the repository downloads."""
 
 
-def test_its_hello_runs_and_prints_what_is_shown(tmp_path: Path) -> None:
-    (hello,) = steps(README)
+def test_its_hello_runs_and_prints_what_is_shown(database: Database, tmp_path: Path) -> None:
+    hello, _ = steps(README)
 
     assert len([line for line in hello.run.body.splitlines() if line]) == 5
-    run_and_compare(hello, {**os.environ, "PYTHONPATH": str(REPOSITORY)}, tmp_path)
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"the page that registers its deployment needs {', '.join(missing)}")
+    with everything(database, tmp_path) as environment:
+        run(steps(DOCS / "how-to" / "register-a-deployment.md")[0], environment, tmp_path)
+        own = {"EVENHAND_URL": environment["EVENHAND"], "EVENHAND_KEY": environment["KEY"], "EVENHAND_DEPLOYMENT": "small-loans"}
+        run_and_compare(hello, environment | own, tmp_path)
+
+
+def test_its_example_of_a_frame_runs_and_prints_what_is_shown(tmp_path: Path) -> None:
+    _, frame = steps(README)
+
+    run_and_compare(frame, {**os.environ, "PYTHONPATH": str(REPOSITORY)}, tmp_path)
 
 
 def test_it_is_short_before_its_reference_part() -> None:
