@@ -109,10 +109,53 @@ def test_neither_order_nor_number_nor_an_equal_weight_of_the_same_records_change
 
 
 def check_order(found: Figures, backwards: Figures) -> None:
+    same = Same(relative=1e-9)
     for one, other in zip(found.values(), backwards.values(), strict=True):
         for result, turned in zip(one, other, strict=True):
             assert (result.metric, result.scope, result.group) == (turned.metric, turned.scope, turned.group)
-            assert numbers(result) == pytest.approx(numbers(turned), abs=1e-9, rel=1e-9)
+            same.expect(result, numbers(result), numbers(turned))
+    same.check()
+
+
+class Same:
+    """Compares all numbers at once: a `pytest.approx()` for each result takes as long as to measure it.
+
+    As there, the larger tolerance holds, of which one is 1e-9; infinity equals itself only, and what is no number equals nothing.
+    """
+
+    def __init__(self, *, relative: float = 0.0) -> None:
+        self._relative = relative
+        self._results: list[Measured] = []
+        self._found: list[float] = []
+        self._expected: list[float] = []
+
+    def expect(self, result: Measured, found: list[float], expected: list[float]) -> None:
+        """Notes what is to be compared."""
+        assert len(found) == len(expected), (result, expected)
+        self._results += [result] * len(found)
+        self._found += found
+        self._expected += expected
+
+    def check(self) -> None:
+        """Fails with the results that differ."""
+        found, expected = np.array(self._found, np.float64), np.array(self._expected, np.float64)
+        with np.errstate(invalid="ignore"):
+            is_near = np.abs(found - expected) <= np.maximum(self._relative * np.abs(expected), 1e-9)
+        is_same = (found == expected) | (is_near & np.isfinite(expected))
+        assert [(self._results[no], found[no], expected[no]) for no in np.flatnonzero(~is_same)] == []
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"), [(1.0, 1.0 + 2e-9), (0.0, np.inf), (np.inf, 0.0), (-np.inf, np.inf), (np.nan, np.nan), (1e12, 1e12 + 2e3)]
+)
+def test_a_difference_is_seen(found: float, expected: float) -> None:
+    result = measure_payload(GroupCounts.from_records(SEXES, [0, 1], [0, 1]))[0]
+    same = Same(relative=1e-9)
+    same.expect(result, [found], [expected])
+
+    with pytest.raises(AssertionError):
+        same.check()
+    assert found != pytest.approx(expected, abs=1e-9, rel=1e-9)
 
 
 def numbers(result: Measured) -> list[float]:
@@ -124,6 +167,7 @@ def numbers(result: Measured) -> list[float]:
 
 
 def check_more_of_the_same(found: Figures, tripled: Figures) -> None:
+    same = Same()
     for once, thrice in zip(found.values(), tripled.values(), strict=True):
         for one, three in zip(once, thrice, strict=True):
             if one.scope in {"worst", "worst_pair"} or "smoothed" in one.metric or "differential" in one.metric:
@@ -132,19 +176,22 @@ def check_more_of_the_same(found: Figures, tripled: Figures) -> None:
             assert isinstance(one.number, Value) == isinstance(three.number, Value)
             if isinstance(one.number, Value) and isinstance(three.number, Value):
                 factor = 3 if one.metric.endswith("_count") else 1
-                assert three.number.value == pytest.approx(factor * one.number.value, abs=1e-9)
+                same.expect(three, [three.number.value], [factor * one.number.value])
                 assert three.number.n == 3 * one.number.n
+    same.check()
 
 
 def check_weights(found: Figures, weighed: Figures) -> None:
     """The intervals stay, too."""
+    same = Same()
     for data, results in found.items():
         for one, other in zip(results, weighed[data], strict=True):
             assert (one.metric, one.scope, one.group) == (other.metric, other.scope, other.group)
             if "differential" in one.metric:
                 continue  # its pseudo-count is one record, however much the others weigh
             factor = 4 if one.metric.endswith("_count") else 1
-            assert numbers(other) == pytest.approx([factor * number for number in numbers(one)], abs=1e-9)
+            same.expect(other, numbers(other), [factor * number for number in numbers(one)])
+    same.check()
 
 
 @given(records(), st.randoms(use_true_random=False))
@@ -154,13 +201,15 @@ def test_a_weight_of_two_is_two_records(sample: Records, random: Random) -> None
     weighed = replace(sample, weights=often.astype(np.float64))
 
     all_of_weights = everything(weighed)
+    same = Same()
     for data, results in everything(repeated).items():
         of_weights = {(result.metric, result.scope, result.group): result for result in all_of_weights[data]}
         for result in results:
             if data in UNWEIGHED or result.scope in {"worst", "worst_pair"}:
                 continue  # one heavy record is still a small group
             other = of_weights[result.metric, result.scope, result.group]
-            assert numbers(other)[:1] == pytest.approx(numbers(result)[:1], abs=1e-9), result
+            same.expect(result, numbers(other)[:1], numbers(result)[:1])
+    same.check()
 
 
 @given(records())
