@@ -17,6 +17,7 @@ from app.domain.deployments import Endpoint
 from app.domain.endpoint_health import HEALTHY, OPENS_AFTER, BreakerState, EndpointHealth
 from app.errors import EndpointDown, ScoringFailed
 from app.mitigation.window.mitigating import mitigate_window
+from app.outbound import pacing
 from app.schedule.worker import Worker
 from app.settings import Settings
 from app.store.checks.checks import queue_requested
@@ -39,6 +40,12 @@ def never_answering() -> Iterator[str]:
     """The URL of an endpoint whose connections are accepted by the system, and then nothing comes."""
     with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/score"
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tries an endpoint as often as ever, with a fiftieth of the pauses."""
+    monkeypatch.setattr(pacing, "_FIRST_BACKOFF_SECONDS", 0.01)
 
 
 @pytest.fixture
