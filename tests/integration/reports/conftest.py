@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from app.domain.checks import Trigger
 from app.domain.deployments import Endpoint
 from app.domain.monitors import MonitoredAttribute
 from app.domain.values import Range
+from app.reports import making
 from app.store.checks.check_runs import read_run
 from app.store.database.engine import Database
 from app.store.tables import CheckRow
@@ -19,6 +21,18 @@ from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene
 from tests.service import running_service
 
 AGE = MonitoredAttribute(feature="age", monitored=(Range(30, 45),), reference=(Range(46, 80),))
+
+
+@pytest.fixture(scope="session")
+def _thread() -> Iterator[Executor]:
+    with ThreadPoolExecutor(1) as thread:
+        yield thread
+
+
+@pytest.fixture
+def reports_in_this_process(_thread: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes reports in a thread. The processes that make them otherwise, which `test_waiting.py` tries, load the product for seconds."""
+    monkeypatch.setattr(making, "_pool", lambda: _thread)
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,8 @@ from tests.builders.applicants import applicants, monitor_of
 from tests.integration.reports.reported import HOSTILE, Reported
 from tests.scenes import HOUR, NOON
 
+pytestmark = pytest.mark.usefixtures("reports_in_this_process")
+
 VOID = {"meta", "br", "hr", "img", "input", "link", "path", "rect", "line"}
 PERIOD = {"since": NOON.isoformat(), "until": (NOON + 5 * HOUR).isoformat()}
 
