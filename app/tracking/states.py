@@ -13,7 +13,7 @@ from ..evidence.following import FindOnset, Follower, WeighedHour
 from ..evidence.monthly import MonthlyEvidence
 from ..evidence.nulls import Direction, Limit
 from ..evidence.onset import ONSET_HOURS, Onset, find_onset
-from ..evidence.paired_bets import PAIRED_RATIOS, STAKES, RunningPairedInterval
+from ..evidence.paired_bets import STAKES, RunningPairedInterval
 from .figures import WatchedMetric
 from .series import BLOCK, PairSeries, Series, number_month, weigh_series
 
@@ -89,21 +89,25 @@ class FigureState:
         """Returns the state as bytes, without rounding."""
         parts = [self.interval.below, self.interval.above]
         parts += [self.interval.counts] if isinstance(self.interval, RunningInterval) else []
-        return msgspec.msgpack.encode(
-            _Stored(self.followers, [np.ascontiguousarray(part, "<f8").tobytes() for part in parts], self.chapter, self.monthly)
-        )
+        # The evidence that a figure is below a value is 0 for the small values, that it is above is 0 for the large ones: together they
+        # are as long as one of them.
+        flat = [np.ascontiguousarray(part, "<f8").ravel() for part in parts]
+        places = [np.flatnonzero(part) for part in flat]
+        starts, ends = ([int(at[end]) + more if len(at) else 0 for at in places] for end, more in ((0, 0), (-1, 1)))
+        kept = [part[start:end].tobytes() for part, start, end in zip(flat, starts, ends, strict=True)]
+        return msgspec.msgpack.encode(_Stored(self.followers, kept, self.chapter, self.monthly, starts))
 
     @classmethod
     def decode(cls, stored: bytes, watched: WatchedMetric) -> "FigureState":
         """Returns the state that `encode` wrote."""
         found = msgspec.msgpack.decode(stored, type=_Stored)
-        parts = [np.frombuffer(part, "<f8") for part in found.interval]
-        interval: Interval
-        if watched.definition.is_paired:
-            below, above = (part.reshape(len(PAIRED_RATIOS), len(STAKES)) for part in parts)
-            interval = RunningPairedInterval(below, above)
-        else:
-            interval = RunningInterval(watched.definition.scale, parts[2], parts[0], parts[1])
+        is_paired = watched.definition.is_paired
+        interval: Interval = RunningPairedInterval.empty() if is_paired else RunningInterval.empty(watched.definition.scale)
+        parts = [interval.below, interval.above]
+        parts += [interval.counts] if isinstance(interval, RunningInterval) else []
+        # States of the release before have all numbers.
+        for part, kept, start in zip(parts, found.interval, found.starts or [0] * len(parts), strict=True):
+            part.ravel()[start : start + len(kept) // part.itemsize] = np.frombuffer(kept, "<f8")
         # States of the release before have none, and are about to be computed again.
         monthly = found.monthly or cls.starting(watched, found.chapter).monthly
         return cls(found.followers, monthly, interval, found.chapter)
@@ -114,6 +118,8 @@ class _Stored(msgspec.Struct, array_like=True):
     interval: list[bytes]
     chapter: int
     monthly: list[MonthlyEvidence] = []
+    starts: list[int] = []
+    """Where each part of the interval begins; what is left out is 0."""
 
 
 @dataclass(slots=True, eq=False)

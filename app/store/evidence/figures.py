@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -142,19 +143,24 @@ def mark_stale(session: Session, nos: Collection[int]) -> None:
 
 def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
     """Stores the states of figures, which are then not stale any more."""
-    # One statement for all: a row at a time takes Postgres three times as long.
+    # One statement for all, and one value for all states: a row at a time takes Postgres three times as long, and of an array the driver
+    # would write every byte as two characters.
     if reached:
+        sizes = [len(one.state) for one in reached]
         session.execute(
             text(
                 """UPDATE evidence_figures f
-                   SET state = n.state, until = n.until, summary = CAST(n.summary AS jsonb), is_stale = false
-                   FROM unnest(CAST(:nos AS bigint[]), CAST(:states AS bytea[]), CAST(:untils AS timestamptz[]),
-                               CAST(:summaries AS text[])) AS n (no, state, until, summary)
+                   SET state = substring(CAST(:states AS bytea) FROM n.start FOR n.size), until = n.until,
+                       summary = CAST(n.summary AS jsonb), is_stale = false
+                   FROM unnest(CAST(:nos AS bigint[]), CAST(:starts AS int[]), CAST(:sizes AS int[]), CAST(:untils AS timestamptz[]),
+                               CAST(:summaries AS text[])) AS n (no, start, size, until, summary)
                    WHERE f.no = n.no"""
             ),
             {
                 "nos": [one.no for one in reached],
-                "states": [one.state for one in reached],
+                "states": b"".join(one.state for one in reached),
+                "starts": list(accumulate(sizes[:-1], initial=1)),
+                "sizes": sizes,
                 "untils": [one.until for one in reached],
                 "summaries": [msgspec.json.encode(one.summary).decode() for one in reached],
             },

@@ -53,6 +53,7 @@ def test_every_deployment_stands_there_with_what_to_do_next(three: RunningServic
         "records_last_hour": 0,
         "records_last_hour_are_all": True,
         "open_alerts": 0,
+        "evidence": None,
     }
     assert (answer["states"]["no_monitor"], answer["states"]["waiting"], answer["states"]["unfair"]) == (2, 1, 0)
 

@@ -1,0 +1,47 @@
+"""States of figures as bytes: nothing is lost, and those of the release before can be read."""
+
+import msgspec
+import numpy as np
+import pytest
+
+from app.domain.comparisons import comparisons_of
+from app.domain.monitors import Monitor, MonitoredAttribute
+from app.domain.outcomes import OutcomeRule
+from app.evidence.nulls import Direction, Limit, Scale
+from app.tracking.figures import DEFINITIONS, Definition, WatchedMetric
+from app.tracking.states import FigureState
+
+SEX = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",))
+MONITOR = Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=(SEX,))
+
+
+def draw(definition: Definition) -> tuple[WatchedMetric, FigureState]:
+    """A state whose interval has zeros at one end, as all have."""
+    limit = Limit(definition.scale, Direction.BELOW, 0.8 if definition.scale is Scale.RATIO else -0.1)
+    watched = WatchedMetric(comparison=comparisons_of(MONITOR)[0], definition=definition, limits=(limit,))
+    state, rng = FigureState.starting(watched, 5), np.random.default_rng(1)
+    below, above = state.interval.below.ravel(), state.interval.above.ravel()
+    below[below.size // 2 :], above[: above.size // 2 + 3] = rng.normal(size=below.size - below.size // 2), -0.25
+    above[1] = 0.0
+    return watched, state
+
+
+@pytest.mark.parametrize("definition", DEFINITIONS[:3])
+def test_a_state_is_read_as_it_was_written(definition: Definition) -> None:
+    watched, state = draw(definition)
+    for one in (state, FigureState.starting(watched, 5)):
+        read = FigureState.decode(one.encode(), watched)
+        assert (read.followers, read.monthly, read.chapter) == (one.followers, one.monthly, one.chapter)
+        assert np.array_equal(read.interval.below, one.interval.below)
+        assert np.array_equal(read.interval.above, one.interval.above)
+        assert read.encode() == one.encode()
+    assert len(state.encode()) < state.interval.below.nbytes + state.interval.above.nbytes
+
+
+def test_a_state_of_the_release_before_has_every_number() -> None:
+    watched, state = draw(DEFINITIONS[0])
+    interval = state.interval
+    parts = [interval.below, interval.above, getattr(interval, "counts")]  # noqa: B009 - the other kind of interval has none
+    old = msgspec.msgpack.encode([state.followers, [part.tobytes() for part in parts], state.chapter, state.monthly])
+
+    assert FigureState.decode(old, watched).encode() == state.encode()
