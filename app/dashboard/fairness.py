@@ -31,6 +31,7 @@ from ..tracking.wording import find_governing, list_notes, list_remarks, name_fi
 from ..views.causes import Cause
 from ..views.check_advice import advice_on_check, outlook_of
 from ..views.headlines import Headline, headlines
+from ..views.missing_records import notes_of_check
 from ..views.overview import HEADLINE, OverviewWanted, overview
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from . import check_words
@@ -132,8 +133,7 @@ def fairness_page(
     state = next(one for one in overview(session, OverviewWanted(only_no=deployment.no), now=now).deployments)
     newest = None if state.worst is None else get(session, deployment.no, state.worst.check_id)
     measured = [] if newest is None else measurements_of(session, newest.no)
-    monitor = monitor_of(session, deployment.no)
-    busy = under_way(session, deployment.no)
+    monitor, busy = monitor_of(session, deployment.no), under_way(session, deployment.no)
     evidence = look_at_evidence(session, deployment.no)
     compared = [] if evidence is None else order_by_gravity(evidence.comparisons)
 
@@ -152,6 +152,7 @@ def fairness_page(
         "monitor": monitor,
         "state": state,
         "newest": newest,
+        "missing_records": () if newest is None else notes_of_check(session, newest),
         "cards": cards,
         "compared": compared,
         "evidence_in_short": [] if evidence is None else [sum_up(compared), *list_remarks(evidence)],

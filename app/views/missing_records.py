@@ -6,9 +6,10 @@ from typing import Final
 from sqlalchemy.orm import Session
 
 from ..clock import HOUR, hour_of
-from ..domain.checks import Span
+from ..domain.checks import CheckRun, Span
 from ..domain.missing_records import MissingRecords
 from ..store.records.missing_records import missing_in
+from .check_source import counted_check
 
 NOT_RECEIVED: Final = (
     "Not received: {records} of the hours from {start} to {end} UTC were dropped before they reached Evenhand. They are in no figure, and"
@@ -30,6 +31,14 @@ def missing_of_window(session: Session, deployment_no: int, span: Span, oldest: 
     end = hour_of(span.end) if hour_of(span.end) == span.end else hour_of(span.end) + HOUR
     hours = Span(start=hour_of(start), end=end)
     return missing_in(session, deployment_no, hours), hours
+
+
+def notes_of_check(session: Session, check: CheckRun) -> tuple[str, ...]:
+    """Returns the notes to show next to every figure of a check."""
+    counted = counted_check(session, check)
+    oldest = counted.window.get("oldest_record_at")
+    since = None if oldest is None else datetime.fromisoformat(oldest)
+    return notes_on_missing(*missing_of_window(session, check.deployment_no, counted.origin.span, since))
 
 
 def notes_on_missing(missing: MissingRecords, hours: Span) -> tuple[str, ...]:

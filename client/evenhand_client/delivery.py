@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import random
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
@@ -17,6 +18,9 @@ from .transport import Answer, Transport
 
 MAX_BATCH_BYTES = 16 * 1024 * 1024
 """Max bytes of a request's body; the service takes 64 MiB."""
+
+WARN_SECONDS = 60.0
+"""Pause between two warnings about refused records."""
 
 MAX_PAUSE_SECONDS = 30.0
 MAX_RETRY_AFTER_SECONDS = 600.0
@@ -50,6 +54,7 @@ class Delivery:
         self._counters = counters
         self._flush_at = flush_at
         self._on_error = on_error
+        self._next_warning = 0.0
 
     def batches(self, entries: Iterable[Entry]) -> deque[list[Entry]]:
         """Returns the entries as batches of one kind and of bounded size."""
@@ -141,7 +146,10 @@ class Delivery:
                 self.reject({"scoring_ids": [entry.id for entry in batch], "row": index}, reason)
 
     def _say(self, record: dict[str, Any], reason: str) -> None:
-        log.warning("Evenhand refused a record: %s", reason[:500])
+        # Where every record is refused for the same reason, a line each would fill the log.
+        if time.monotonic() >= self._next_warning:
+            self._next_warning = time.monotonic() + WARN_SECONDS
+            log.warning("Evenhand refuses records; %d so far. This one because: %s", self._counters.totals["rejected"], reason[:500])
         if self._on_error is None:
             return
         try:

@@ -70,6 +70,8 @@ def test_what_was_not_received_is_said_next_to_the_figures_also_afterwards(servi
     assert "Not received: 1,234 records of the hours from 2026-03-02 12:00 to 2026-03-02 13:00 UTC" in found["notes"][0]
     assert "Not received: 1,234 records" in shown
     assert "1,234 records, in no figure" in shown
+    newest = service.client.get(f"/deployments/{stage.deployment.id}")
+    assert "Not received: 1,234 records" in newest.text
 
 
 @pytest.mark.parametrize(("rates", "said"), [((0.1, 0.1), "Sampled at 0.1:"), ((0.1, 0.5), "Sampled at 0.1 to 0.5:")])

@@ -172,6 +172,18 @@ def test_a_refused_record_does_not_cost_the_others(make: Make, collector: Collec
     assert refused == [("a", "features.age: is missing"), ("c", "id: is stored already")]
 
 
+def test_a_flood_of_refused_records_is_one_line_of_the_log(make: Make, collector: Collector, caplog: pytest.LogCaptureFixture) -> None:
+    client = make()
+    for _ in range(100):
+        client.log({"a": object()}, 1)
+
+    assert client.flush() == Report(rejected=100)
+    assert collector.requests == []
+    assert [record.getMessage() for record in caplog.records] == [
+        "Evenhand refuses records; 1 so far. This one because: it cannot be written as JSON: a value of type object cannot be logged"
+    ]
+
+
 def test_a_wholly_refused_batch_is_settled_by_its_receipt(make: Make, collector: Collector) -> None:
     members = {"accepted": 0, "rejected": 1, "rejections": [{"index": 0, "field": "prediction", "reason": "is missing"}]}
     collector.respond = lambda _: Reply(422, {"detail": "None was stored.", **members})
