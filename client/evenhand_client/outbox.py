@@ -76,8 +76,6 @@ class Outbox:
         self._next_tell = self._next_adoption = 0.0
         self._reported = dict(self.counters.totals)
 
-    # -- called by the threads of the program
-
     def wake(self) -> None:
         """Starts the threads if they do not run, and has them look at the queue."""
         self.is_awake = True
@@ -143,8 +141,6 @@ class Outbox:
         if self._spool is not None:
             self._spool.forget()
 
-    # -- the thread that writes to the spool
-
     def _write(self, spool: Spool) -> None:
         opened = 0.0
         while not self._stopping.is_set():
@@ -205,8 +201,6 @@ class Outbox:
             self._kept = document
         except OSError as error:
             self._note(f"the spool {spool.folder} cannot be written: {error}")
-
-    # -- the thread that sends
 
     def _send(self) -> None:
         while not self._stopping.is_set():
@@ -304,8 +298,6 @@ class Outbox:
             self._adopted.update(spool.adopt())
         except OSError as error:
             self._note(f"the spool {spool.folder} cannot be read: {error}")
-
-    # -- shared by the threads
 
     def _take(self, most: int, marks: list[Mark]) -> list[Entry]:
         """Takes records out of the queue and encodes them; without a spool only up to a mark, which is taken if it is the first."""

@@ -15,6 +15,8 @@ ROOTS = (
     "*.md",
     "docs/**/*.md",
     "app/**/*.py",
+    "client/*.md",
+    "client/**/*.py",
     "app/**/*.html",
     "app/**/*.js",
     "app/**/*.css",
@@ -23,7 +25,7 @@ ROOTS = (
 )
 """Globs of the files to read."""
 
-DOCSTRING_ROOTS = ("tests/architecture/*.py", "app/**/*.py", "scripts/**/*.py")
+DOCSTRING_ROOTS = ("tests/architecture/*.py", "app/**/*.py", "client/**/*.py", "scripts/**/*.py")
 """Globs of the modules whose docstrings are read."""
 
 OPENINGS = ("What", "Which", "Whom", "By")
