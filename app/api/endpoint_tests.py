@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.concurrency import run_in_threadpool
 
-from ..checks.endpoint_tests import Question, try_endpoint
+from ..checks.endpoint_tests import Question, find_format, try_endpoint
 from ..domain.deployments import Column
 from ..domain.texts import printable
 from ..domain.values import Scalar
@@ -43,12 +43,12 @@ async def post_endpoint_test(
     """Asks the deployment's endpoint about a few records with its stored credentials, within 10 seconds, and stores nothing.
 
     Without records, it asks about the newest payload record; 409 where there is none of the present columns. A model that does
-    not answer, or not as it should, is a result: 200 with `ok` false.
+    not answer, or not as it should, is a result: 200 with `ok` false. With `find_format` the formats are tried one after the other.
     """
     # The connection is given back before the model is asked, which may take seconds.
     async with services.turns:
         question, newest = await run_in_threadpool(_build_question, services, principal, deployment_id, body)
-    test = await try_endpoint(question, services.policy)
+    test = await (find_format if body is not None and body.find_format else try_endpoint)(question, services.policy)
     return EndpointTestOut.of(test, newest, has_monitor=question.rule is not None)
 
 
@@ -74,7 +74,7 @@ async def post_new_endpoint_test(body: NewEndpointTestIn, _principal: WholeManag
         features=definition.features,
         rows=_read_rows(body.records, definition.features),
     )
-    test = await try_endpoint(question, services.policy)
+    test = await (find_format if body.find_format else try_endpoint)(question, services.policy)
     return EndpointTestOut.of(test, None, has_monitor=False)
 
 

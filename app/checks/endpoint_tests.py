@@ -15,6 +15,7 @@ from ..domain.values import Scalar, number_of, spelled
 from ..errors import ScoringFailed
 from ..outbound.credentials import redacted
 from ..outbound.egress import EgressPolicy
+from ..payloads.registry import FINDABLE, codec_of
 from ..payloads.wire import Rows
 from ..scoring.live import LiveModel, ModelKey
 
@@ -49,14 +50,28 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointTest:
-    """Result of a test. `fault` says why there are no predictions; `outcomes` is None without a monitor."""
+    """Result of a test. `fault` says why there are no predictions; `outcomes` is None without a monitor.
 
+    `sent` says in words what was sent, in `payload_format`. `tried` are the tests in other formats, where one was looked for.
+    """
+
+    payload_format: str
+    sent: str
     seconds: float
     fault: str | None = None
     predictions: tuple[Prediction, ...] = ()
     outcomes: tuple[Outcome, ...] | None = None
     same_as_logged: bool | None = None
     warnings: tuple[str, ...] = ()
+    tried: tuple["EndpointTest", ...] = ()
+
+    @property
+    def read(self) -> str | None:
+        """Returns in words what was read of the answer to the first record."""
+        if not self.predictions:
+            return None
+        others = "" if len(self.predictions) == 1 else f", and of {len(self.predictions) - 1} more"
+        return f"Of the first record the prediction {_describe(self.predictions[0])}{others}."
 
     @property
     def ok(self) -> bool:
@@ -64,19 +79,39 @@ class EndpointTest:
         return self.fault is None
 
 
-async def try_endpoint(question: Question, policy: EgressPolicy) -> EndpointTest:
+async def find_format(question: Question, policy: EgressPolicy) -> EndpointTest:
+    """Sends the records in one format after the other until an answer has all outputs of the deployment, within `TEST_SECONDS` in all.
+
+    Returns the test of that format; otherwise of the first that gave predictions, or of the deployment's own, which is tried first.
+    """
+    deadline = monotonic_seconds() + TEST_SECONDS
+    own = question.endpoint.payload_format
+    tried: list[EndpointTest] = []
+    for name in sorted(FINDABLE, key=lambda each: each != own):
+        if monotonic_seconds() >= deadline:
+            break
+        asked = replace(question, endpoint=replace(question.endpoint, payload_format=name, mapping=None))
+        tried.append(await try_endpoint(asked, policy, deadline=deadline))
+        if _is_complete(tried[-1], question.outputs):
+            break
+    best = next((one for one in tried if _is_complete(one, question.outputs)), None) or next((one for one in tried if one.ok), tried[0])
+    return replace(best, tried=tuple(one for one in tried if one is not best))
+
+
+async def try_endpoint(question: Question, policy: EgressPolicy, *, deadline: float | None = None) -> EndpointTest:
     """Sends one request, within `TEST_SECONDS`. The result holds no secret of the endpoint, even if the endpoint repeats it."""
     began = monotonic_seconds()
     secret = question.endpoint.credentials
+    asked = EndpointTest(payload_format=str(question.endpoint.payload_format), sent=_describe_request(question), seconds=0.0)
     try:
         # A new connection: the test has to show that one can be made now.
         model = LiveModel(_key_of(question), policy)
         try:
-            answer = await model.score(question.rows, deadline=began + TEST_SECONDS, attempts=1)
+            answer = await model.score(question.rows, deadline=deadline or began + TEST_SECONDS, attempts=1)
         finally:
             await model.close()
     except ScoringFailed as error:
-        return EndpointTest(seconds=monotonic_seconds() - began, fault=redacted(str(error), secret))
+        return replace(asked, seconds=monotonic_seconds() - began, fault=redacted(str(error), secret))
 
     seconds = monotonic_seconds() - began
     found = answer.predictions
@@ -86,13 +121,24 @@ async def try_endpoint(question: Question, policy: EgressPolicy) -> EndpointTest
         for one in found
     )
     same = None if question.logged is None else _is_same(found[0], question.logged)
-    return EndpointTest(
+    return replace(
+        asked,
         seconds=seconds,
         predictions=shown,
         outcomes=outcomes,
         same_as_logged=same,
         warnings=tuple(_warn(question, shown, outcomes, same_as_logged=same)),
     )
+
+
+def _describe_request(question: Question) -> str:
+    codec = codec_of(question.endpoint)
+    count = "1 record" if len(question.rows) == 1 else f"{len(question.rows)} records"
+    return f"{count} as {codec.label}, {codec.content_type}: {codec.shown_request}"
+
+
+def _is_complete(test: EndpointTest, outputs: OutputFields) -> bool:
+    return test.ok and (outputs.probability is None or all(one.probability is not None for one in test.predictions))
 
 
 def _key_of(question: Question) -> ModelKey:

@@ -53,6 +53,9 @@ FORMS: tuple[Form, ...] = tuple(form for row in PayloadFormat for form in row.co
 LOGGED: Mapping[str, LoggedCodec] = MappingProxyType({row.value: row.codec for row in PayloadFormat if isinstance(row.codec, LoggedCodec)})
 """The formats whose pairs ingestion reads, by name."""
 
+FINDABLE: tuple[str, ...] = tuple(row.value for row in PayloadFormat if row is not PayloadFormat.MAPPED)
+"""The formats that can be found by trying: they need no description."""
+
 _CODECS: Mapping[str, Codec] = MappingProxyType({row.value: row.codec for row in PayloadFormat})
 
 # A table's own members have common names, so members that name their content are looked for first.

@@ -30,6 +30,8 @@ class RowServer(ModelServer):
     def __init__(self, outputs: Outputs = credit) -> None:
         self.outputs = outputs
         self.replies: dict[int, Reply | float] = {}
+        self.only: str | None = None
+        """The one format of this server, at every address; other bodies are refused."""
         self.columns: Sequence[str] = ()
         """The columns of requests in formats that name none."""
         super().__init__(RuleScorer())
@@ -41,7 +43,12 @@ class RowServer(ModelServer):
             return instead
         self.stopping.wait(instead or 0)
         name = {"/invocations": "mlflow", "/score": "fields_values"}.get(path, path.removeprefix("/formats/"))
-        return Reply(200, speak(name, body, self._score))
+        if self.only is None:
+            return Reply(200, speak(name, body, self._score))
+        try:
+            return Reply(200, speak(self.only, body, self._score))
+        except (KeyError, ValueError, TypeError, AttributeError, IndexError):
+            return Reply(400, b"not my format")
 
     def _score(self, columns: Sequence[str] | None, rows: list[list[Any]]) -> list[dict[str, Any]]:
         with self.lock:

@@ -148,7 +148,7 @@ class MappingPatch(Patch):
     answers: str = Field(default="$[*]", max_length=1000)
     columns: dict[str, str | None] = Field(default_factory=dict)
     outputs: dict[str, str | None] = Field(default_factory=dict)
-    constants: dict[str, ClassValue] = Field(default_factory=dict)
+    constants: dict[str, ClassValue | None] = Field(default_factory=dict)
 
 
 class EndpointIn(In):

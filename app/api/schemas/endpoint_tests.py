@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field, WithJsonSchema
 
 from ...checks.endpoint_tests import MOST_TEST_RECORDS, EndpointTest
+from ...payloads.registry import PayloadFormat
 from ...store.records.newest import NewestRecord
 from .base import In, Out, example
 from .deployments import DeploymentIn
@@ -29,12 +30,16 @@ Records = Annotated[
 ]
 
 
+_FIND = "Try the payload formats one after the other until the answer has all outputs. Nothing is changed: set the format that was found."
+
+
 class EndpointTestIn(In):
     """The records with which to test a stored deployment's endpoint."""
 
     model_config = example({"records": [_RECORD]})
 
     records: Records | None = Field(default=None, description="Left out: the payload record that was logged last.")
+    find_format: bool = Field(default=False, description=_FIND)
 
 
 class NewEndpointTestIn(In):
@@ -44,6 +49,7 @@ class NewEndpointTestIn(In):
 
     deployment: DeploymentIn
     records: Records
+    find_format: bool = Field(default=False, description=_FIND)
 
 
 class TestedOutcome(StrEnum):
@@ -73,6 +79,15 @@ class LoggedAnswerOut(Out):
     label: str | int | float | bool | None
 
 
+class TriedFormatOut(Out):
+    """A format that was tried, and why it was not the one."""
+
+    payload_format: PayloadFormat
+    sent: str
+    read: str | None
+    fault: str | None
+
+
 class EndpointTestOut(Out):
     """The result of a test. A model that cannot be asked is a result: `ok` is false and `fault` says why, as a check would."""
 
@@ -86,6 +101,10 @@ class EndpointTestOut(Out):
             "logged": {"id": "application-1", "model_revision": "2026-07-01", **_ANSWER},
             "same_as_logged": True,
             "warnings": [],
+            "payload_format": "fields_values",
+            "sent": '1 record as fields and values, application/json: {"fields": […], "values": [[…]]}',
+            "read": "Of the first record the prediction 0 (No Risk) with the probability 0.9.",
+            "tried": [],
         }
     )
 
@@ -97,6 +116,10 @@ class EndpointTestOut(Out):
     logged: LoggedAnswerOut | None = Field(description="The logged record that was asked about; null where records were sent.")
     same_as_logged: bool | None = Field(description="Null where records were sent or the test failed.")
     warnings: list[str] = Field(description="Faults to fix although the model answered.")
+    payload_format: PayloadFormat = Field(description="The format of the request; with `find_format` the one that was found.")
+    sent: str = Field(description="What was sent, in words.")
+    read: str | None = Field(description="What was read of the answer, in words; null where the test failed.")
+    tried: list[TriedFormatOut] = Field(description="The other formats that were tried, in order; empty without `find_format`.")
 
     @classmethod
     def of(cls, test: EndpointTest, newest: NewestRecord | None, *, has_monitor: bool) -> "EndpointTestOut":
@@ -108,4 +131,11 @@ class EndpointTestOut(Out):
         ]
         logged = newest and LoggedAnswerOut.from_object(newest.answer, id=newest.id, model_revision=newest.model_revision)
         no_monitor = None if has_monitor else NO_MONITOR
-        return cls.from_object(test, seconds=round(test.seconds, 6), predictions=predictions, outcome_reason=no_monitor, logged=logged)
+        return cls.from_object(
+            test,
+            seconds=round(test.seconds, 6),
+            predictions=predictions,
+            outcome_reason=no_monitor,
+            logged=logged,
+            tried=[TriedFormatOut.from_object(one) for one in test.tried],
+        )

@@ -31,7 +31,7 @@ function startTest(form) {
     form.querySelector("[data-tested]").hidden = true;
     attempt(form, async () => {
       const { records } = bodyOf(form);
-      const body = records === undefined ? {} : { records: [].concat(records) };
+      const body = { ...(records === undefined ? {} : { records: [].concat(records) }), find_format: event.submitter?.value === "find" };
       showTest(form.querySelector("[data-tested]"), await askExactly("POST", form.dataset.path, body));
     });
   });

@@ -31,6 +31,7 @@ export class DeploymentForm {
     body.meta ??= [];
     body.endpoint ??= null;
     if (body.endpoint) {
+      body.endpoint.mapping = this.#mergedMapping(body.endpoint.mapping ?? null);
       const kind = body.endpoint.credentials?.kind;
       if (kind === undefined) body.endpoint.credentials = null;
       else if (kind === KEEP) delete body.endpoint.credentials;
@@ -51,8 +52,20 @@ export class DeploymentForm {
     if (stored.endpoint) {
       ["url", "payload_format", "timeout_seconds", "page_size", "concurrency", "requests_per_second"].forEach((name) => put(`endpoint.${name}`, stored.endpoint[name]));
     }
+    this.mapping = stored.endpoint?.mapping ?? null;
+    put("endpoint.mapping", this.mapping && JSON.stringify(this.mapping, null, 2));
     this.#fillCredentials(stored.endpoint?.credentials);
     this.#arrange();
+  }
+
+  /** The mapping as a merge patch of the stored one: names that are gone are null. */
+  #mergedMapping(mapping) {
+    if (!mapping || typeof mapping !== "object") return mapping;
+    for (const part of ["columns", "outputs", "constants"]) {
+      const gone = Object.keys(this.mapping?.[part] ?? {}).filter((name) => !(name in (mapping[part] ?? {})));
+      if (gone.length) mapping[part] = { ...mapping[part], ...Object.fromEntries(gone.map((name) => [name, null])) };
+    }
+    return mapping;
   }
 
   #fillCredentials(stored) {

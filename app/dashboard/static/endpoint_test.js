@@ -5,7 +5,11 @@ import { isExact, digitsOf } from "./exact.js";
 export function showTest(place, result) {
   const lines = result.ok ? answered(result) : [`The test failed after ${seconds(result.seconds)}: ${result.fault}`];
   place.className = result.ok ? "good" : "problem";
-  place.replaceChildren(...lines.map(paragraph), ...result.warnings.map((text) => paragraph(`Note: ${text}`)));
+  lines.push(`Sent: ${result.sent}.`);
+  if (result.read) lines.push(`Read: ${result.read}`);
+  if (result.tried.length) lines.push(result.ok ? `The format that was found is ${result.payload_format}. Save it to use it.` : "No format gave a usable answer.");
+  const tried = result.tried.map((one) => `Tried ${one.payload_format}: ${one.fault ?? one.read}`);
+  place.replaceChildren(...lines.map(paragraph), ...tried.map(paragraph), ...result.warnings.map((text) => paragraph(`Note: ${text}`)));
   place.hidden = false;
   place.focus();
 }

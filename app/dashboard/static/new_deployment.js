@@ -22,13 +22,13 @@ form.addEventListener("submit", (event) => {
   });
 });
 
-form.querySelector("[data-test]").addEventListener("click", () => attempt(form, async () => {
+form.querySelectorAll("[data-test]").forEach((button) => button.addEventListener("click", () => attempt(form, async () => {
   const { body, records } = filled.read();
   if (!records) throw new Problem({ detail: "There is no record to ask about.", errors: [{ field: "records", message: "write the record that the model is to be asked about" }] }, 422);
   try {
-    showTest(form.querySelector("[data-tested]"), await askExactly("POST", "/v1/endpoint-tests", { deployment: body, records }));
+    showTest(form.querySelector("[data-tested]"), await askExactly("POST", "/v1/endpoint-tests", { deployment: body, records, find_format: button.dataset.test === "find" }));
   } catch (problem) {
     if (problem instanceof Problem) problem.errors.forEach((one) => { one.field = one.field.replace(/^deployment\./, ""); });
     throw problem;
   }
-}));
+})));

@@ -233,3 +233,29 @@ def test_only_who_may_change_the_deployment_may_test_it(service: RunningService)
         assert status("/v1/deployments/other/endpoint-tests", stored, service.as_(Role.MANAGE)) == 404
         assert status("/v1/endpoint-tests", new, service.as_(Role.MANAGE)) == 200
         assert status("/v1/endpoint-tests", new, service.as_(Role.MANAGE, no)) == 403
+
+
+@pytest.mark.parametrize("spoken", ["kserve_v1", "open_inference", "mlflow_records", "sagemaker_json_lines"])
+def test_the_format_is_found_by_trying(service: RunningService, spoken: str) -> None:
+    with row_server(lambda row: {"prediction": int(row["Age"] > 30), "probability": 0.75}) as model:
+        model.columns = ["Age", "Sex", "Owner"]
+        model.only = spoken
+        body = deployment(outputs={"prediction": "prediction", "probability": "probability"}, endpoint={"url": model.url})
+        found = result(service.client.post("/v1/endpoint-tests", json={"deployment": body, "records": [RECORD], "find_format": True}))
+
+    assert (found["ok"], found["payload_format"]) == (True, spoken)
+    assert found["read"] == "Of the first record the prediction 1 with the probability 0.75."
+    assert found["sent"].startswith("1 record as ")
+    assert found["tried"][0]["payload_format"] == "fields_values"
+    assert [one["payload_format"] for one in found["tried"] if one["fault"] is None] == []
+
+
+def test_where_no_format_fits_the_own_one_says_why(service: RunningService) -> None:
+    with row_server(judged) as model:
+        model.only = "none"
+        set_up(service, model.url)
+        found = result(service.client.post(TESTS, json={"records": [RECORD], "find_format": True}))
+
+    assert (found["ok"], found["payload_format"], found["read"]) == (False, "fields_values", None)
+    assert "answered 400" in found["fault"]
+    assert len(found["tried"]) > 10
