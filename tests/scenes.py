@@ -83,6 +83,10 @@ class Scene:
             ) as copy:
                 for record in records:
                     copy.write_row(record)
+            cursor.execute(
+                "INSERT INTO record_counts (minute, deployment_no, records) VALUES (date_trunc('minute', %s), %s, %s)",
+                (at, self.deployment.no, len(records)),
+            )
 
     def number_from(self, no: int) -> None:
         """Gives this number to the next record or label, as another process with another block of numbers would."""

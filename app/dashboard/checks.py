@@ -20,7 +20,7 @@ from ..metrics.verdicts import GRAVEST
 from ..store.checks import checks
 from ..store.checks.results import measurements_of
 from ..store.deployments.monitors import monitor_of
-from ..store.overviews.overview import group_figures
+from ..store.overviews.overview import ranked_figures
 from ..views.check_advice import advice_on_check, outlook_of
 from ..views.check_views import ViewKind
 from ..views.figures import DATA_SETS
@@ -76,7 +76,7 @@ def checks_page(
     older = f"?{urlencode({'state': state, 'cursor': cursor})}" if cursor else None
 
     # The gravest verdict on the disparate impact of a group, as logged or with copies: graver ones replace others.
-    figures = group_figures(session, {check.no: IMPACT for check in shown if check.state is CheckState.SUCCEEDED})
+    figures = ranked_figures(session, {check.no: IMPACT for check in shown if check.state is CheckState.SUCCEEDED})
     verdicts: dict[int, str] = {}
     for grade in reversed(GRAVEST):
         verdicts |= {one.check_no: grade for one in figures if grade and one.data in _HEADLINES and one.verdict == grade}

@@ -31,8 +31,9 @@ from ..tracking.wording import find_governing, list_notes, list_remarks, name_fi
 from ..views.causes import Cause
 from ..views.check_advice import advice_on_check, outlook_of
 from ..views.headlines import Headline, headlines
+from ..views.judging import HEADLINE
 from ..views.missing_records import notes_of_check
-from ..views.overview import HEADLINE, OverviewWanted, overview
+from ..views.overview import OverviewWanted, overview
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from . import check_words
 from .overview import STATES

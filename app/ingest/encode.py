@@ -1,11 +1,13 @@
 """Checked records as the lines that are copied into the database."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import repeat
 from typing import Any
 
-from ..clock import hour_of
+from ..clock import hour_of, minute_of
+from ..store.records.counts import is_counted
 from ..store.writing import NULL, FeedbackBatch, PayloadBatch, copy_text, json_lines
 from .checked import CheckedFeedback, CheckedPayload
 from .limits import Moments
@@ -55,6 +57,7 @@ def payload_batch(checked: CheckedPayload, plan: Plan, moments: Moments, *, ids:
         historical=moments.historical,
         # Their hours may have been counted already.
         hours=sorted({hour_of(time or moments.now) for time in checked.times}) if moments.historical else (),
+        minutes=_count_minutes(checked.times, moments.now) if moments.historical else {},
     )
 
 
@@ -77,6 +80,11 @@ def feedback_batch(checked: CheckedFeedback, plan: Plan, moments: Moments, *, id
     return FeedbackBatch(
         deployment_no=no, row_version=target.row_version, numbers=numbers, lines="".join(lines).encode(), historical=moments.historical
     )
+
+
+def _count_minutes(times: Sequence[datetime | None], now: datetime) -> Mapping[datetime, int]:
+    minutes = Counter(minute_of(time or now) for time in times)
+    return {minute: records for minute, records in minutes.items() if is_counted(minute, now)}
 
 
 def _write_ids(ids: Sequence[str]) -> Sequence[str]:

@@ -14,6 +14,7 @@ from ..store.alerts.notifications import forget_old
 from ..store.checks.checks import current_time
 from ..store.database.engine import Database
 from ..store.database.partitions import ensure_coming_months
+from ..store.records.counts import fold_counts
 from . import alerting, evidence, subgroups
 from .due import queue_due_attributions, queue_due_checks
 from .heartbeat import beat
@@ -41,7 +42,7 @@ def start_ticker(database: Database, *, worker_id: str) -> BackgroundScheduler:
 
 
 def tick(database: Database) -> None:
-    """Queues due checks and attributions, creates the coming months' partitions, and deletes old notifications.
+    """Queues due checks and attributions, creates the coming months' partitions, deletes old notifications and adds up counts of records.
 
     If the database is away, the next call tries again.
     """
@@ -55,6 +56,8 @@ def tick(database: Database) -> None:
             ensure_coming_months(session, now)
         with database.transaction() as session:
             forget_old(session, kept=KEPT)
+        with database.transaction() as session:
+            fold_counts(session)
     except (Unavailable, SQLAlchemyError) as error:
         log.warning("tick_failed", error=str(error))
         return

@@ -1,36 +1,17 @@
 """Overview of the states of all deployments, with the gravest figure of each. Reads in a constant number of statements."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from sqlalchemy.orm import Session
 
-from ..details import Details
-from ..domain.checks import CheckState, DataSet
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.catalogue.metric import Compared as ComparedRates
-from ..metrics.choice import interval_for_choice
-from ..metrics.intervals import Interval
-from ..metrics.sides import Disadvantaged
-from ..metrics.statements import JudgedFigure, other_side
-from ..metrics.verdicts import GRAVEST, Verdict
-from ..metrics.worst import how_far_out
+from ..domain.checks import CheckState
+from ..metrics.verdicts import Verdict
 from ..store.checks.workers import workers_seen
 from ..store.evidence.summaries import EvidenceCounts, evidence_counts
-from ..store.overviews.overview import (
-    Compared,
-    EndedCheck,
-    GroupFigure,
-    GroupKey,
-    OverviewEntry,
-    Success,
-    TrendPoint,
-    group_figures,
-    overview_entries,
-    trends,
-)
+from ..store.overviews.overview import EndedCheck, GroupKey, OverviewEntry, TrendPoint, Unacknowledged, overview_entries, trends
 from .advice import advice_of
 from .causes import (
     Because,
@@ -43,19 +24,12 @@ from .causes import (
     of_first_check,
     of_stale_figures,
 )
-
-HEADLINE = "disparate_impact"
-"""Metric that deployments are judged by here, on payload and balanced data."""
+from .judging import NOTHING_JUDGED, JudgedBy, WorstGroup, judge
 
 TREND_POINTS = 30
 
 STALE_AFTER = timedelta(hours=24)
 """Age at which a figure is stale: the time since the end of the span on which it was measured, before any carrying forward."""
-
-FURTHEST = 1e6
-"""Max distance beyond the limits that is used for sorting: a ratio of 0 is infinitely far, which a cursor cannot hold."""
-
-_HEADLINE_DATA = (DataSet.PAYLOAD, DataSet.BALANCED)
 
 
 class DeploymentState(StrEnum):
@@ -90,49 +64,11 @@ class OverviewSort(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorstGroup:
-    """The group with the gravest verdict; if several have it, the one furthest out.
-
-    The group at a disadvantage may be its reference: `other_side` then says so in words, and is None otherwise.
-    """
-
-    metric: str
-    data: DataSet
-    attribute: str
-    group: str
-    value: float | None
-    lower: float | None
-    upper: float | None
-    n: int
-    verdict: str | None
-    reason: str | None
-    lower_limit: float | None
-    upper_limit: float | None
-    disadvantaged: Disadvantaged | None
-    disadvantaged_group: str | None
-    other_side: str | None
-    beyond: float
-    """Distance beyond the limits; 0 without a value. It serves only to sort."""
-
-    measured_at: datetime
-    carried_forward: bool
-    check_id: str
-    compared: Compared
-    for_choice: Interval | None = None
-    """Interval that is valid although the figure was chosen from all groups; None where it cannot be computed from counts."""
-
-    @property
-    def chosen_interval(self) -> list[float | None] | None:
-        """Returns both ends of `for_choice`."""
-        return None if self.for_choice is None else [self.for_choice.lower, self.for_choice.upper]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeploymentOverview:
     """One deployment. `cause` and `reason` say why it is in its state, `next_step` what to do; None where there is nothing to say.
 
     `groups` is the number of figures of groups, `judged` how many of them have a verdict on fairness. `records` is the number of records
-    logged in the last hour; if `counted_all` is False, there are at least so many. `evidence` is None before it has begun.
+    logged in this minute and the 60 before it. `evidence` is None before it has begun.
     """
 
     no: int
@@ -147,8 +83,9 @@ class DeploymentOverview:
     judged: int
     last_check: EndedCheck | None
     records: int
-    counted_all: bool
     open_alerts: int
+    unacknowledged: Unacknowledged | None = None
+    newest_record_at: datetime | None = None
     trend: tuple[TrendPoint, ...] = ()
     evidence: EvidenceCounts | None = None
 
@@ -190,12 +127,13 @@ class Overview:
 def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Overview:
     """Returns the state of each deployment that the caller may see."""
     found = overview_entries(session, now=now, only_no=wanted.only_no)
-    figures = _group_figures(session, found)
+    judged_by = judge(session, found)
     workers = workers_seen(session)
     seen = []
     for one in found:
         outlook = Outlook(workers=workers, due_at=next_due(now) if one.hourly else None, under_way=one.under_way)
-        seen.append(_describe(one, figures.get(one.success.no, []) if one.success else [], outlook, now))
+        by = judged_by.get(one.success.no, NOTHING_JUDGED) if one.success else NOTHING_JUDGED
+        seen.append(_describe(one, by, outlook, now))
 
     text = wanted.text.strip().casefold()
     chosen = [one for one in seen if (not wanted.states or one.state in wanted.states) and (text in one.name.casefold() or text in one.id)]
@@ -242,81 +180,9 @@ def place_of(one: DeploymentOverview, sort: OverviewSort) -> OverviewPlace:
             return OverviewPlace(rank=float(rank), nearness=-one.worst.beyond if one.worst else 0.0, name=name, no=one.no)
 
 
-def _group_figures(session: Session, found: Iterable[OverviewEntry]) -> dict[int, list[WorstGroup]]:
-    """Returns for each newest success, by its number, the figures that its deployment is judged by."""
-    of_check: dict[int, tuple[Success, str]] = {}
-    for one in found:
-        if one.success is not None and one.monitor_version is not None:
-            # Disparate impact, or where it is not measured the first picked metric that has limits.
-            picked = [] if one.picked is None or HEADLINE in one.picked else [key for key in one.picked if key in CATALOGUE]
-            limited = (key for key in picked if "group" in CATALOGUE[key].scopes and CATALOGUE[key].limits != (None, None))
-            of_check[one.success.no] = (one.success, next(limited, HEADLINE))
-
-    figures: dict[int, list[WorstGroup]] = {no: [] for no in of_check}
-    for figure in group_figures(session, {no: metric for no, (_, metric) in of_check.items()}):
-        success, metric = of_check[figure.check_no]
-        # Payload and balanced data, or labels where the metric needs them.
-        judged_on = [data for data in _HEADLINE_DATA if data.value in CATALOGUE[metric].data] or [DataSet.FEEDBACK]
-        if figure.data in judged_on:
-            figures[figure.check_no].append(_as_worst(figure, metric, success))
-    return figures
-
-
-def _as_worst(figure: GroupFigure, metric: str, success: Success) -> WorstGroup:
-    limits = (figure.lower_limit, figure.upper_limit)
-    beyond = 0.0 if figure.value is None else how_far_out(figure.value, CATALOGUE[metric], limits)
-    judged = JudgedFigure(
-        metric=metric,
-        scope="group",
-        value=figure.value,
-        lower=figure.lower,
-        upper=figure.upper,
-        method=None,
-        limits=limits,
-        verdict=figure.verdict,
-        details=Details(monitored=figure.group, reference=figure.compared.reference),
-    )
-    return WorstGroup(
-        metric=metric,
-        data=figure.data,
-        attribute=figure.attribute,
-        group=figure.group,
-        value=figure.value,
-        lower=figure.lower,
-        upper=figure.upper,
-        n=figure.n,
-        verdict=figure.verdict,
-        reason=figure.reason,
-        lower_limit=figure.lower_limit,
-        upper_limit=figure.upper_limit,
-        disadvantaged=judged.disadvantaged,
-        disadvantaged_group=judged.disadvantaged_group,
-        other_side=other_side(judged),
-        beyond=min(max(beyond, -FURTHEST), FURTHEST),
-        measured_at=success.measured_at,
-        carried_forward=success.carried_forward,
-        check_id=success.id,
-        compared=figure.compared,
-    )
-
-
-def _allow_for_choice(worst: WorstGroup, chosen_from: int) -> WorstGroup:
-    """Returns the figure with the interval that allows for the choice from so many figures of one deployment."""
-    how, sides = CATALOGUE[worst.metric].measure, worst.compared
-    counts = (sides.monitored_favourable, sides.monitored_records, sides.reference_favourable, sides.reference_records)
-    # Balanced figures have resampled intervals, which have no closed form at another level.
-    if worst.value is None or worst.data is not DataSet.PAYLOAD or not isinstance(how, ComparedRates) or None in counts:
-        return worst
-    monitored, of_monitored, reference, of_reference = (float(count or 0) for count in counts)
-    found = interval_for_choice(how.by, (monitored, of_monitored), (reference, of_reference), point=worst.value, chosen_from=chosen_from)
-    return replace(worst, for_choice=found)
-
-
-def _describe(one: OverviewEntry, figures: Sequence[WorstGroup], outlook: Outlook, now: datetime) -> DeploymentOverview:
-    """Returns the deployment with its state, the reason and what to do; `figures` are those that it is judged by."""
-    worst = min(figures, key=lambda figure: (GRAVEST.index(_verdict(figure)), -figure.beyond), default=None)
-    if worst is not None and len(figures) > 1:
-        worst = _allow_for_choice(worst, len(figures))
+def _describe(one: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetime) -> DeploymentOverview:
+    """Returns the deployment with its state, the reason and what to do."""
+    worst = by.worst
     last, success = one.last, one.success
     state = DeploymentState.WAITING
     if one.monitor_version is None:
@@ -353,12 +219,13 @@ def _describe(one: OverviewEntry, figures: Sequence[WorstGroup], outlook: Outloo
         reason=advice.reason,
         next_step=advice.next_step,
         worst=worst,
-        groups=len(figures),
-        judged=sum(_verdict(figure) in _JUDGED for figure in figures),
+        groups=by.groups,
+        judged=by.judged,
         last_check=last,
         records=one.records,
-        counted_all=one.counted_all,
         open_alerts=one.open_alerts,
+        unacknowledged=one.unacknowledged,
+        newest_record_at=one.newest_record_at,
     )
 
 

@@ -52,7 +52,6 @@ _ENTRY: dict[str, Any] = {
         "reason": None,
     },
     "records_last_hour": 412,
-    "records_last_hour_are_all": True,
     "open_alerts": 1,
     "evidence": {
         "unfair": 1,
@@ -157,8 +156,7 @@ class OverviewEntryOut(Out):
     )
     trend: list[TrendPointOut] = Field(description="The newest points of the series of `worst`, oldest first.")
     last_check: LastCheckOut | None
-    records_last_hour: int = Field(validation_alias="records", description="Payload records of the last 60 minutes.")
-    records_last_hour_are_all: bool = Field(validation_alias="counted_all", description="False where there are more than were counted.")
+    records_last_hour: int = Field(validation_alias="records", description="Payload records of this minute and the 60 before it.")
     open_alerts: int
     evidence: EvidenceCountsOut | None = Field(
         description="Evidence under the present monitor version and model revision; null before it has begun. It does not change `state`."

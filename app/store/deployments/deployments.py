@@ -37,6 +37,7 @@ from ..tables import (
     FeedbackRecordRow,
     PayloadKeyRow,
     PayloadRecordRow,
+    RecordCountRow,
 )
 from .endpoint_health import IS_OPEN, health_from, record_answer
 
@@ -156,7 +157,7 @@ class Deployments:
         self._session.execute(select(DeploymentRow.no).where(DeploymentRow.no == no).with_for_update())
         targets = select(CopyTargetRow.no).where(CopyTargetRow.deployment_no == no)
         self._session.execute(delete(CounterfactualRow).where(CounterfactualRow.target_no.in_(targets)))
-        for table in (FeedbackRecordRow, PayloadRecordRow, PayloadKeyRow, ChangedHourRow):
+        for table in (FeedbackRecordRow, PayloadRecordRow, PayloadKeyRow, RecordCountRow, ChangedHourRow):
             self._session.execute(delete(table).where(table.deployment_no == no))
         self._session.execute(delete(DeploymentRow).where(DeploymentRow.no == no))
 

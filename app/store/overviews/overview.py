@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.orm import Session
@@ -11,9 +11,6 @@ from sqlalchemy.orm import Session
 from ...domain.checks import CheckState, DataSet, Failure, WindowCounts
 
 LAST_HOUR = timedelta(hours=1)
-
-MOST_COUNTED = 1_000_000
-"""Max records of the last hour that are counted in one overview, shared out among its deployments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +47,20 @@ class Success:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unacknowledged:
+    """Open alerts of a deployment that are not acknowledged: how many, and when the oldest of them, `alert_id`, was opened."""
+
+    alerts: int
+    since: datetime
+    alert_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OverviewEntry:
     """The state of one deployment. `monitor_version` None: it has no monitor. `picked` are the metrics of its monitor, None = the usual.
 
-    `records` were logged in the last hour, or at least that many if `counted_all` is False; `newest_record_at` is None if none ever
-    was. `under_way` is the state of a check that is queued or running: running, if there are both.
+    `records` were logged in this minute and the 60 before it; `newest_record_at` is None if none ever was. `under_way`
+    is the state of a check that is queued or running: running, if there are both.
     """
 
     no: int
@@ -68,8 +74,8 @@ class OverviewEntry:
     under_way: CheckState | None
     newest_record_at: datetime | None
     records: int
-    counted_all: bool
     open_alerts: int
+    unacknowledged: Unacknowledged | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,11 +93,23 @@ class Compared:
     monitored_favourable: float | None = None
 
 
+class RankedFigure(NamedTuple):
+    """One metric of one group, as the check of that number measured it: as much as a choice among many figures needs."""
+
+    no: int
+    check_no: int
+    data: str
+    value: float | None
+    verdict: str | None
+    lower_limit: float | None
+    upper_limit: float | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFigure:
-    """One metric of one group, as the check of that number measured it."""
+    """One metric of one group with its sides. `no` is the store's number of the measurement."""
 
-    check_no: int
+    no: int
     data: DataSet
     attribute: str
     group: str
@@ -140,9 +158,10 @@ def _counts_of(window: str) -> str:
 
 
 _ENTRIES = text(f"""
-    WITH bound AS (
-        SELECT greatest(1, CAST(:most_counted AS bigint) / greatest(1, count(*))) AS most
-        FROM deployments WHERE no = coalesce(:only_no, no)
+    WITH recent AS MATERIALIZED (
+        SELECT deployment_no, sum(records) AS records FROM record_counts
+        WHERE minute >= date_trunc('minute', CAST(:since AS timestamptz)) AND minute <= :now
+        GROUP BY deployment_no
     )
     SELECT d.no, d.id, d.name, m.version AS monitor_version, m.schedule = 'hourly' AS hourly, m.config->'metrics' AS picked,
            l.id AS last_id, l.state AS last_state, l.span_end AS last_at, l.finished_at AS last_finished_at, l.reason AS last_reason,
@@ -150,8 +169,8 @@ _ENTRIES = text(f"""
            s.no AS success_no, s.id AS success_id, s.span_end AS success_at, s.monitor_version AS success_version,
            s."window" ? 'carried_from' AS carried_forward, o.span_end AS origin_at,
            {_counts_of('coalesce(o."window", s."window")')} AS success_counts,
-           u.state AS under_way, n.logged_at AS newest_record_at, r.records, r.records < (SELECT most FROM bound) AS counted_all,
-           a.open_alerts
+           u.state AS under_way, n.logged_at AS newest_record_at, coalesce(r.records, 0) AS records,
+           coalesce(a.open_alerts, 0) AS open_alerts, coalesce(a.unseen, 0) AS unseen, a.unseen_since, a.unseen_id
     FROM deployments d
     LEFT JOIN monitors m ON m.deployment_no = d.no
     LEFT JOIN LATERAL (
@@ -175,19 +194,27 @@ _ENTRIES = text(f"""
     LEFT JOIN LATERAL (
         SELECT p.logged_at FROM payload_records p WHERE p.deployment_no = d.no ORDER BY p.logged_at DESC LIMIT 1
     ) n ON true
-    CROSS JOIN LATERAL (
-        SELECT count(*) AS records FROM (
-            SELECT FROM payload_records p WHERE p.deployment_no = d.no AND p.logged_at > :since AND p.logged_at <= :now
-            LIMIT (SELECT most FROM bound)
-        ) counted
-    ) r
-    CROSS JOIN LATERAL (SELECT count(*) AS open_alerts FROM alerts w WHERE w.deployment_no = d.no AND w.resolved_at IS NULL) a
+    LEFT JOIN recent r ON r.deployment_no = d.no
+    LEFT JOIN (
+        SELECT w.deployment_no, count(*) AS open_alerts, count(*) FILTER (WHERE w.acknowledged_at IS NULL) AS unseen,
+               min(w.opened_at) FILTER (WHERE w.acknowledged_at IS NULL) AS unseen_since,
+               (array_agg(w.id ORDER BY w.opened_at, w.no) FILTER (WHERE w.acknowledged_at IS NULL))[1] AS unseen_id
+        FROM alerts w WHERE w.resolved_at IS NULL GROUP BY w.deployment_no
+    ) a ON a.deployment_no = d.no
     WHERE d.no = coalesce(:only_no, d.no)
     ORDER BY d.no
 """)  # noqa: S608 - only the constant above is put in
 
+_RANKED = text("""
+    SELECT m.no, m.check_no, m.data, m.value, m.verdict, m.lower_limit, m.upper_limit
+    FROM unnest(CAST(:check_nos AS bigint[]), CAST(:metrics AS text[])) AS wanted(check_no, metric)
+    JOIN measurements m ON m.check_no = wanted.check_no AND m.metric = wanted.metric
+    WHERE m.scope = 'group' AND m.attribute IS NOT NULL AND m."group" IS NOT NULL
+    ORDER BY m.no
+""")
+
 _FIGURES = text("""
-    SELECT m.check_no, m.data, m.attribute, m."group", m.value, m.lower, m.upper, m.n, m.verdict, m.reason, m.lower_limit, m.upper_limit,
+    SELECT m.no, m.data, m.attribute, m."group", m.value, m.lower, m.upper, m.n, m.verdict, m.reason, m.lower_limit, m.upper_limit,
            m.details->>'reference' AS reference,
            CAST(coalesce(m.details->'monitored_own_n', m.details->'monitored_original_n', m.details->'monitored_n') AS int)
                AS monitored_records,
@@ -195,10 +222,7 @@ _FIGURES = text("""
                AS reference_records,
            CAST(m.details->'reference_favourable' AS float) AS reference_favourable,
            CAST(m.details->'monitored_favourable' AS float) AS monitored_favourable
-    FROM unnest(CAST(:check_nos AS bigint[]), CAST(:metrics AS text[])) AS wanted(check_no, metric)
-    JOIN measurements m ON m.check_no = wanted.check_no AND m.metric = wanted.metric
-    WHERE m.scope = 'group' AND m.attribute IS NOT NULL AND m."group" IS NOT NULL
-    ORDER BY m.no
+    FROM measurements m WHERE m.no = ANY (:nos)
 """)
 
 _TRENDS = text(f"""
@@ -218,7 +242,7 @@ _TRENDS = text(f"""
 
 def overview_entries(session: Session, *, now: datetime, only_no: int | None) -> list[OverviewEntry]:
     """Returns every deployment, or that one, oldest first."""
-    rows = session.execute(_ENTRIES, {"now": now, "since": now - LAST_HOUR, "most_counted": MOST_COUNTED, "only_no": only_no})
+    rows = session.execute(_ENTRIES, {"now": now, "since": now - LAST_HOUR, "only_no": only_no})
     return [
         OverviewEntry(
             no=row.no,
@@ -231,9 +255,11 @@ def overview_entries(session: Session, *, now: datetime, only_no: int | None) ->
             success=_read_success(row),
             under_way=None if row.under_way is None else CheckState(row.under_way),
             newest_record_at=row.newest_record_at,
-            records=row.records,
-            counted_all=row.counted_all,
+            records=int(row.records),
             open_alerts=row.open_alerts,
+            unacknowledged=None
+            if row.unseen_id is None
+            else Unacknowledged(alerts=row.unseen, since=row.unseen_since, alert_id=row.unseen_id),
         )
         for row in rows
     ]
@@ -269,12 +295,17 @@ def _read_success(row: Any) -> Success | None:  # noqa: ANN401 - as above
     )
 
 
-def group_figures(session: Session, metric_of_check: dict[int, str]) -> list[GroupFigure]:
+def ranked_figures(session: Session, metric_of_check: dict[int, str]) -> list[RankedFigure]:
     """Returns for each check the given metric of every group on every data set, in the order measured."""
     wanted = {"check_nos": list(metric_of_check), "metrics": list(metric_of_check.values())}
+    return [RankedFigure(*row) for row in session.execute(_RANKED, wanted)]
+
+
+def group_figures(session: Session, nos: Sequence[int]) -> list[GroupFigure]:
+    """Returns the figures of those numbers, in no order."""
     return [
         GroupFigure(
-            check_no=row.check_no,
+            no=row.no,
             data=DataSet(row.data),
             attribute=row.attribute,
             group=row.group,
@@ -294,7 +325,7 @@ def group_figures(session: Session, metric_of_check: dict[int, str]) -> list[Gro
                 monitored_favourable=row.monitored_favourable,
             ),
         )
-        for row in session.execute(_FIGURES, wanted)
+        for row in session.execute(_FIGURES, {"nos": list(nos)})
     ]
 
 

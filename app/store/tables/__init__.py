@@ -19,7 +19,7 @@ from .evidence import (
 from .missing_records import MissingRecordRow
 from .mitigation import BiasDetectorRow, FlaggedRecordRow, MitigationProfileRow, MitigationSettingsRow
 from .monitors import MonitorRow
-from .payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow
+from .payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow, RecordCountRow
 from .people import ActivityRow, SessionRow, UserRow
 from .subgroups import SubgroupCandidateRow, SubgroupHourRow, SubgroupScanRow, SubgroupSettingsRow
 from .training_data import TrainingCorrelationRow, TrainingDataRow, TrainingDistributionRow, TrainingTableRow
@@ -60,6 +60,7 @@ __all__ = [
     "NotificationRow",
     "PayloadKeyRow",
     "PayloadRecordRow",
+    "RecordCountRow",
     "Row",
     "SessionRow",
     "SubgroupCandidateRow",

@@ -9,7 +9,7 @@ itself locks the deployment's row, and deleting a deployment deletes these rows 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Index, Integer, PrimaryKeyConstraint, Sequence, SmallInteger, func, text
+from sqlalchemy import BigInteger, Identity, Index, Integer, PrimaryKeyConstraint, Sequence, SmallInteger, func, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from .base import Json, Row
@@ -56,6 +56,21 @@ class PayloadRecordRow(Row):
     probability: Mapped[Any | None] = mapped_column(Json)
     label: Mapped[Any | None] = mapped_column(Json)
     debiased: Mapped[dict[str, Any] | None]
+
+
+class RecordCountRow(Row):
+    """Number of payload records that one write added to one minute; written in its transaction. Several rows may be of one minute.
+
+    Only the minutes of the last hours are kept: `store/records/counts.py` says how many, and adds rows up. Inserted, never updated, so
+    that no write waits for another. No foreign key, as in `payload_records`.
+    """
+
+    __tablename__ = "record_counts"
+
+    minute: Mapped[datetime] = mapped_column(primary_key=True)
+    deployment_no: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    records: Mapped[int]
 
 
 class FeedbackRecordRow(Row):

@@ -16,7 +16,8 @@ class PayloadBatch(Struct, frozen=True, kw_only=True, eq=False):
 
     `keys` and `records` are COPY lines in the columns of `payload_writer`, one per record and in the same order; `numbers` are
     their record numbers, ascending. `scored_at_sent[i]` says that the client stated when record i was scored.
-    `row_version` is that of the deployment's row under which the records were checked. `hours` are those that historical records lie in.
+    `row_version` is that of the deployment's row under which the records were checked. `hours` are those that historical records lie in,
+    and `minutes` how many of them each minute has, of the minutes whose records are counted.
     """
 
     deployment_no: int
@@ -27,6 +28,7 @@ class PayloadBatch(Struct, frozen=True, kw_only=True, eq=False):
     scored_at_sent: Sequence[bool]
     historical: bool = False
     hours: Sequence[datetime] = ()
+    minutes: Mapping[datetime, int] = {}
 
 
 class FeedbackBatch(Struct, frozen=True, kw_only=True, eq=False):

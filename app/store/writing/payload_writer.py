@@ -3,8 +3,11 @@
 First by plain COPY, as if no id were taken; only when one is, by way of a staging table.
 """
 
+from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
 
+from ..records.counts import KEPT
 from . import freshness
 from .batches import NOTHING_SPECIAL, Outcome, PayloadBatch, outcome_of
 from .link import Link, StatementFailed
@@ -37,17 +40,22 @@ _STAGE = b"CREATE TEMP TABLE IF NOT EXISTS payload_staged (LIKE payload_records 
 _ALL_COLUMNS = ", ".join((*RECORD_COLUMNS, "logged_at"))
 
 # In the order of ids, so that two such writes never wait for each other; of an id that comes twice the first is taken. A number that
-# is stored already is ours, from an attempt whose commit was not confirmed. The record of a taken id may be past its retention.
+# is stored already is ours, from an attempt whose commit was not confirmed: it is not counted again. The record of a taken id may be past
+# its retention.
 _MERGE = f"""
 INSERT INTO payload_keys (deployment_no, record_id, record_no, logged_at)
 SELECT DISTINCT ON (deployment_no, record_id) deployment_no, record_id, record_no, logged_at
 FROM payload_staged ORDER BY deployment_no, record_id, record_no
 ON CONFLICT DO NOTHING;
-INSERT INTO payload_records ({_ALL_COLUMNS})
+WITH added AS (INSERT INTO payload_records ({_ALL_COLUMNS})
 SELECT {", ".join(f"s.{column}" for column in _ALL_COLUMNS.split(", "))}
 FROM payload_staged s JOIN payload_keys k USING (deployment_no, record_id)
 WHERE k.record_no = s.record_no AND k.logged_at = s.logged_at
-ON CONFLICT DO NOTHING;
+ON CONFLICT DO NOTHING
+RETURNING deployment_no, logged_at)
+INSERT INTO record_counts (minute, deployment_no, records)
+SELECT date_trunc('minute', logged_at), deployment_no, count(*) FROM added
+WHERE logged_at >= date_trunc('minute', now()) - interval '{int(KEPT.total_seconds())} seconds' GROUP BY 1, 2;
 SELECT s.deployment_no, s.record_no, r.record_no IS NULL OR ({_SAME}), r.record_no IS NULL OR r.scored_at = s.scored_at
 FROM payload_staged s
 JOIN payload_keys k USING (deployment_no, record_id)
@@ -67,7 +75,7 @@ async def write_payload(link: Link, batches: Sequence[PayloadBatch]) -> list[Out
     extra = ("logged_at",) if batches[0].historical else ()
     keys, records = b"".join([batch.keys for batch in batches]), b"".join([batch.records for batch in batches])
     copies = _copy("payload_keys", KEY_COLUMNS + extra) + _copy("payload_records", RECORD_COLUMNS + extra)
-    script = freshness.begin(batches) + copies + _note_hours(batches) + b"COMMIT"
+    script = freshness.begin(batches) + copies + _note_hours(batches) + _count_minutes(batches) + b"COMMIT"
     try:
         await link.run(script, (keys, records), veto=freshness.veto_stale(batches))
     except StatementFailed as failure:
@@ -99,6 +107,23 @@ def _note_hours(batches: Sequence[PayloadBatch]) -> bytes:
     rows = sorted({(batch.deployment_no, hour) for batch in batches for hour in batch.hours})
     values = ",".join(f"({no},'{hour.isoformat()}')" for no, hour in rows)
     return f"INSERT INTO changed_hours (deployment_no, hour) VALUES {values};".encode() if rows else b""  # noqa: S608 - numbers and times
+
+
+def _count_minutes(batches: Sequence[PayloadBatch]) -> bytes:
+    """Returns the statement that adds the records to their minutes, where none of them was stored before; empty where none is counted."""
+    counts = Counter[tuple[int, datetime | None]]()
+    for batch in batches:
+        minutes = batch.minutes if batch.historical else {None: len(batch.numbers)}
+        for minute, records in minutes.items():
+            counts[batch.deployment_no, minute] += records
+    if not counts:
+        return b""
+    # Records that are not historical get the transaction's time, as their column's default does.
+    minutes_of = {minute: "now()" if minute is None else f"'{minute.isoformat()}'" for _, minute in counts}
+    values = ",".join(
+        f"(date_trunc('minute', {minutes_of[minute]}::timestamptz),{no},{records})" for (no, minute), records in counts.items()
+    )
+    return f"INSERT INTO record_counts (minute, deployment_no, records) VALUES {values};".encode()  # noqa: S608 - numbers and times
 
 
 def _copy(table: str, columns: Sequence[str]) -> bytes:

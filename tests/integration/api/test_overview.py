@@ -51,7 +51,6 @@ def test_every_deployment_stands_there_with_what_to_do_next(three: RunningServic
         "trend": [],
         "last_check": None,
         "records_last_hour": 0,
-        "records_last_hour_are_all": True,
         "open_alerts": 0,
         "evidence": None,
     }

@@ -17,7 +17,6 @@ from app.metrics.verdicts import Verdict
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
 from app.store.deployments.monitors import delete_monitor
-from app.store.overviews import overview as stored
 from app.views.causes import Cause
 from app.views.headlines import word_figure
 from app.views.overview import DeploymentOverview, DeploymentState, Overview, OverviewSort, OverviewWanted, overview, place_of
@@ -242,15 +241,12 @@ def test_checks_of_longer_ranges_are_no_part_of_it(stage: Scene) -> None:
     assert len(one.trend) == 1
 
 
-def test_records_of_the_last_hour_are_counted_to_a_bound(stage: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    logged(stage, 3, 3, at=NOON + HOUR / 2)
-    logged(stage, 5, 5, at=NOON - HOUR, prefix="old")
+def test_the_records_of_this_minute_and_the_sixty_before_it_are_counted(stage: Scene) -> None:
+    now = NOON + HOUR + timedelta(seconds=30)
+    for no, (at, records) in enumerate({NOON - timedelta(seconds=1): 1, NOON: 2, NOON + HOUR / 2: 4, now: 8, NOON + 2 * HOUR: 16}.items()):
+        logged(stage, records, 0, at=at, prefix=f"{no}-")
 
-    every = only(stage)
-    monkeypatch.setattr(stored, "MOST_COUNTED", 4)
-    some = only(stage)
-
-    assert [(one.records, one.counted_all) for one in (every, some)] == [(6, True), (4, False)]
+    assert [only(stage, moment).records for moment in (now, NOON + HOUR, NOON + HOUR + timedelta(minutes=1))] == [14, 14, 12]
 
 
 @pytest.fixture

@@ -48,7 +48,6 @@ STANDING = OverviewEntry(
     under_way=None,
     newest_record_at=NOON,
     records=1,
-    counted_all=True,
     open_alerts=0,
 )
 ENDED = EndedCheck(

@@ -1,0 +1,174 @@
+"""Chooses the figure that a deployment is judged by: the gravest of its newest check. The overview says what follows from it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from ..details import Details
+from ..domain.checks import DataSet
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.catalogue.metric import Compared as ComparedRates
+from ..metrics.choice import interval_for_choice
+from ..metrics.intervals import Interval
+from ..metrics.sides import Disadvantaged
+from ..metrics.statements import JudgedFigure, other_side
+from ..metrics.verdicts import GRAVEST, Verdict
+from ..metrics.worst import how_far_out
+from ..store.overviews.overview import Compared, GroupFigure, OverviewEntry, RankedFigure, Success, group_figures, ranked_figures
+
+HEADLINE = "disparate_impact"
+"""Metric that deployments are judged by here, on payload and balanced data."""
+
+FURTHEST = 1e6
+"""Max distance beyond the limits that is used for sorting: a ratio of 0 is infinitely far, which a cursor cannot hold."""
+
+_HEADLINE_DATA = {DataSet.PAYLOAD.value, DataSet.BALANCED.value}
+
+_ON_FAIRNESS = frozenset({Verdict.UNFAIR.value, Verdict.SUSPECTED.value, Verdict.UNWATCHED.value, Verdict.FAIR.value})
+
+_GRAVITY: Mapping[str | None, int] = {None if verdict is None else verdict.value: place for place, verdict in enumerate(GRAVEST)}
+
+_JUDGED_ON: Mapping[str, frozenset[str]] = {
+    key: frozenset(_HEADLINE_DATA & {data.value for data in map(DataSet, metric.data)} or {DataSet.FEEDBACK.value})
+    for key, metric in CATALOGUE.items()
+}
+"""Data sets that deployments are judged on, by metric: payload and balanced data, or labels where the metric needs them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorstGroup:
+    """The group with the gravest verdict; if several have it, the one furthest out.
+
+    The group at a disadvantage may be its reference: `other_side` then says so in words, and is None otherwise.
+    """
+
+    metric: str
+    data: DataSet
+    attribute: str
+    group: str
+    value: float | None
+    lower: float | None
+    upper: float | None
+    n: int
+    verdict: str | None
+    reason: str | None
+    lower_limit: float | None
+    upper_limit: float | None
+    disadvantaged: Disadvantaged | None
+    disadvantaged_group: str | None
+    other_side: str | None
+    beyond: float
+    """Distance beyond the limits; 0 without a value. It serves only to sort."""
+
+    measured_at: datetime
+    carried_forward: bool
+    check_id: str
+    compared: Compared
+    for_choice: Interval | None = None
+    """Interval that is valid although the figure was chosen from all groups; None where it cannot be computed from counts."""
+
+    @property
+    def chosen_interval(self) -> list[float | None] | None:
+        """Returns both ends of `for_choice`."""
+        return None if self.for_choice is None else [self.for_choice.lower, self.for_choice.upper]
+
+    @classmethod
+    def of(cls, figure: GroupFigure, metric: str, success: Success) -> "WorstGroup":
+        """Returns the figure of that metric, as that check measured it."""
+        judged = JudgedFigure(
+            metric=metric,
+            scope="group",
+            value=figure.value,
+            lower=figure.lower,
+            upper=figure.upper,
+            method=None,
+            limits=(figure.lower_limit, figure.upper_limit),
+            verdict=figure.verdict,
+            details=Details(monitored=figure.group, reference=figure.compared.reference),
+        )
+        return cls(
+            metric=metric,
+            data=figure.data,
+            attribute=figure.attribute,
+            group=figure.group,
+            value=figure.value,
+            lower=figure.lower,
+            upper=figure.upper,
+            n=figure.n,
+            verdict=figure.verdict,
+            reason=figure.reason,
+            lower_limit=figure.lower_limit,
+            upper_limit=figure.upper_limit,
+            disadvantaged=judged.disadvantaged,
+            disadvantaged_group=judged.disadvantaged_group,
+            other_side=other_side(judged),
+            beyond=_beyond(figure, metric),
+            measured_at=success.measured_at,
+            carried_forward=success.carried_forward,
+            check_id=success.id,
+            compared=figure.compared,
+        )
+
+    def allow_for_choice(self, chosen_from: int) -> "WorstGroup":
+        """Returns the figure with the interval that allows for the choice from so many figures of one deployment."""
+        how, sides = CATALOGUE[self.metric].measure, self.compared
+        counts = (sides.monitored_favourable, sides.monitored_records, sides.reference_favourable, sides.reference_records)
+        # Balanced figures have resampled intervals, which have no closed form at another level.
+        if self.value is None or self.data is not DataSet.PAYLOAD or not isinstance(how, ComparedRates) or None in counts:
+            return self
+        monitored, of_monitored, reference, of_reference = (float(count or 0) for count in counts)
+        found = interval_for_choice(how.by, (monitored, of_monitored), (reference, of_reference), point=self.value, chosen_from=chosen_from)
+        return replace(self, for_choice=found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedBy:
+    """The gravest figure of a deployment, the number of figures that it is judged by, and how many of them have a verdict on fairness."""
+
+    worst: WorstGroup | None = None
+    groups: int = 0
+    judged: int = 0
+
+
+NOTHING_JUDGED = JudgedBy()
+
+
+def judge(session: Session, found: Iterable[OverviewEntry]) -> dict[int, JudgedBy]:
+    """Returns for each newest success, by its number, what its deployment is judged by."""
+    of_check: dict[int, tuple[Success, str]] = {}
+    for one in found:
+        if one.success is not None and one.monitor_version is not None:
+            # Disparate impact, or where it is not measured the first picked metric that has limits.
+            picked = [] if one.picked is None or HEADLINE in one.picked else [key for key in one.picked if key in CATALOGUE]
+            limited = (key for key in picked if "group" in CATALOGUE[key].scopes and CATALOGUE[key].limits != (None, None))
+            of_check[one.success.no] = (one.success, next(limited, HEADLINE))
+
+    figures: dict[int, list[RankedFigure]] = {}
+    for figure in ranked_figures(session, {no: metric for no, (_, metric) in of_check.items()}):
+        if figure.data in _JUDGED_ON[of_check[figure.check_no][1]]:
+            figures.setdefault(figure.check_no, []).append(figure)
+
+    # Many figures are ranked; the details of one per deployment are read.
+    worst = {
+        no: min(ranked, key=lambda one: (_GRAVITY[one.verdict], -_beyond(one, of_check[one.check_no][1]))) for no, ranked in figures.items()
+    }
+    details = {figure.no: figure for figure in group_figures(session, [one.no for one in worst.values()])}
+    judged_by = {}
+    for no, ranked in figures.items():
+        success, metric = of_check[no]
+        described = WorstGroup.of(details[worst[no].no], metric, success)
+        judged_by[no] = JudgedBy(
+            worst=described.allow_for_choice(len(ranked)) if len(ranked) > 1 else described,
+            groups=len(ranked),
+            judged=sum(one.verdict in _ON_FAIRNESS for one in ranked),
+        )
+    return judged_by
+
+
+def _beyond(figure: RankedFigure | GroupFigure, metric: str) -> float:
+    beyond = 0.0
+    if figure.value is not None:
+        beyond = how_far_out(figure.value, CATALOGUE[metric], (figure.lower_limit, figure.upper_limit))
+    return min(max(beyond, -FURTHEST), FURTHEST)

@@ -1,0 +1,112 @@
+"""Times the overview with few and with many deployments, one of which has millions of records in this hour.
+
+    scripts/bench overview [--deployments 15 500] [--records 4000000] [--rounds 30]
+
+The rows are written by plain SQL into a Postgres of its own with fsync on. Every deployment has two days of hourly checks and a record
+in each of the last 60 minutes; the first has `records` records in them. Printed are the statements of one overview, the processor's and
+the wall's milliseconds of its view, and of the page with its rendering. Goal: under 100 ms of the view, at the median.
+"""
+
+import argparse
+import http.client
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import psycopg
+from bench_pages import fill
+from bench_service import service
+from sqlalchemy import event
+
+from app.clock import utc_now
+from app.embedded import embedded_postgres
+from app.security.keys import create_key
+from app.security.principals import Role
+from app.store.database.engine import Database
+from app.views.overview import OverviewWanted, overview
+
+GOAL_MILLISECONDS = 100
+
+_BIG_HOUR = """
+INSERT INTO payload_records (deployment_no, logged_at, record_no, record_id, schema_version, model_revision, scored_at, features,
+                             prediction, probability)
+SELECT CASE WHEN n <= %(records)s THEN 1 ELSE 1 + (n - %(records)s) %% %(deployments)s END,
+       now() - (n %% 3600) * interval '1 second', 1000000 + n, format('big-%%s', n), 1, '1', now(), '["female", 30]', '1', '0.5'
+FROM generate_series(1, %(records)s + 60 * %(deployments)s) n;
+INSERT INTO record_counts (minute, deployment_no, records)
+SELECT date_trunc('minute', logged_at), deployment_no, count(*) FROM payload_records WHERE logged_at >= now() - interval '2 hours'
+GROUP BY 1, 2;
+VACUUM ANALYZE payload_records, record_counts
+"""
+
+
+def main() -> None:
+    """Measures every size and prints one line for each; the exit status says whether the goal was met."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--deployments", type=int, nargs="+", default=[15, 500])
+    parser.add_argument("--records", type=int, default=4_000_000)
+    parser.add_argument("--rounds", type=int, default=30)
+    options = parser.parse_args()
+    slow = False
+    for deployments in options.deployments:
+        with tempfile.TemporaryDirectory(prefix="evenhand-bench-") as name:
+            folder = Path(name)
+            folder.chmod(0o711)
+            with embedded_postgres(folder / "data") as url:
+                slow |= _measure(url, folder, deployments, options.records, options.rounds)
+    sys.exit(slow)
+
+
+def _measure(url: str, folder: Path, deployments: int, records: int, rounds: int) -> bool:
+    database = Database(url)
+    fill(database, deployments=deployments, days=2)
+    with psycopg.connect(url, autocommit=True) as connection:
+        for statement in _BIG_HOUR.split(";"):
+            connection.execute(statement, {"records": records, "deployments": deployments} if "%(" in statement else None)
+    with database.transaction() as session:
+        key = create_key(session, role=Role.READ, name="bench")
+    sent: list[str] = []
+    event.listen(database.engine, "before_cursor_execute", lambda *seen: sent.append(seen[2]))
+
+    def view() -> None:
+        with database.transaction() as session:
+            found = overview(session, OverviewWanted(limit=500), now=utc_now())
+        if max(one.records for one in found.deployments) < records:
+            raise RuntimeError("the big hour is not in the overview")
+
+    view()
+    statements = len(sent)
+    print(f"{deployments} deployments, {records:,} records of one in this hour, {statements} statements")
+    wall, processor = _times(view, rounds)
+    print(f"  the view: {wall:.1f} ms, {processor:.1f} ms of them of this process's processor time")
+    with service(url, folder) as port:
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+
+        def page() -> None:
+            connection.request("GET", "/", headers={"Authorization": f"Bearer {key}"})
+            connection.getresponse().read()
+
+        page()
+        print(f"  the page over HTTP: {_times(page, rounds)[0]:.1f} ms")
+    database.close()
+    return wall > GOAL_MILLISECONDS
+
+
+def _times(work: Callable[[], None], rounds: int) -> tuple[float, float]:
+    """Returns the medians of the wall's and of the processor's milliseconds."""
+    wall, processor = [], []
+    for _ in range(rounds):
+        began, used = time.perf_counter(), time.process_time()
+        work()
+        wall.append((time.perf_counter() - began) * 1000)
+        processor.append((time.process_time() - used) * 1000)
+    return statistics.median(wall), statistics.median(processor)
+
+
+if __name__ == "__main__":
+    main()
