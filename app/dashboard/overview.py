@@ -1,4 +1,4 @@
-"""Overview page: the state of every deployment, the most urgent first."""
+"""Overview page: what needs a person, and the fleet of deployments, the most urgent first. Its script asks for the same page again."""
 
 from typing import Annotated
 from urllib.parse import urlencode
@@ -7,14 +7,21 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from ..clock import minute_of
+from ..security.principals import Permission
+from ..store.overviews.overview import LAST_HOUR
+from ..views.needs import lasting, needs_of
 from ..views.overview import DeploymentState, OverviewSort, OverviewWanted, overview
 from ..web.access import NowIn, Reader, SessionIn
+from .glyphs import AXIS, CHECKS, glyph, strip
 from .rendering import page
-from .sparklines import sparkline
 
 router = APIRouter(include_in_schema=False)
 
-SHOWN = 500
+SHOWN = 100
+"""Deployments that are shown first."""
+
+MOST_SHOWN = 1000
 """Max deployments on one page; the filter finds the others."""
 
 SORTS = {OverviewSort.SEVERITY: "most urgent first", OverviewSort.NAME: "by name", OverviewSort.LAST_CHECK: "last check first"}
@@ -34,38 +41,46 @@ STATES = {
 
 
 class Chosen(BaseModel):
-    """Sort and filters that a person chose."""
+    """Sort and filters that a person chose, and how many deployments are shown."""
 
     sort: OverviewSort = OverviewSort.SEVERITY
     state: list[DeploymentState] = Field(default_factory=list, max_length=len(DeploymentState))
     text: str = Field(default="", max_length=200)
+    shown: int = Field(default=SHOWN, ge=1, le=MOST_SHOWN)
 
 
 @router.get("/")
 def overview_page(request: Request, principal: Reader, session: SessionIn, now: NowIn, chosen: Annotated[Chosen, Query()]) -> Response:
-    """Returns every deployment the person may see."""
+    """Returns what needs the person, and every deployment that the person may see."""
     wanted = OverviewWanted(
-        sort=chosen.sort, states=frozenset(chosen.state), text=chosen.text, only_no=principal.deployment_no, limit=SHOWN
+        sort=chosen.sort,
+        states=frozenset(chosen.state),
+        text=chosen.text,
+        only_no=principal.deployment_no,
+        limit=chosen.shown + 1,
+        points=CHECKS,
     )
     found = overview(session, wanted, now=now)
-    lines = {
-        one.no: sparkline([point.value for point in one.trend], limits=(one.worst.lower_limit, one.worst.upper_limit))
-        if one.worst
-        else None
-        for one in found.deployments
-    }
+    listed = found.deployments[: chosen.shown]
     kept = {"sort": chosen.sort.value, "text": chosen.text}
+    more = kept | {"state": [state.value for state in chosen.state], "shown": min(chosen.shown + SHOWN, MOST_SHOWN)}
     values = {
         "found": found,
-        "lines": lines,
+        "listed": listed,
+        "needs": needs_of(found, now=now, may_manage=Permission.MANAGE in principal.role.permissions),
+        "glyphs": {one.no: glyph(one.worst) for one in listed if one.worst is not None},
+        "strips": {one.no: strip(one.trend, about=f"{one.worst.attribute}: {one.worst.group}") for one in listed if one.worst is not None},
+        "axis": AXIS,
         "chosen": chosen,
         "state_links": [
             (state, STATES[state], count, "/?" + urlencode(kept | {"state": state.value})) for state, count in found.counts.items() if count
         ],
         "total": sum(found.counts.values()),
+        "more": f"/?{urlencode(more, doseq=True)}" if len(found.deployments) > len(listed) and chosen.shown < MOST_SHOWN else None,
         "states": STATES,
         "sorts": SORTS,
-        "shown": SHOWN,
         "now": now,
+        "since": minute_of(now - LAST_HOUR),
+        "lasting": lasting,
     }
     return page(request, "overview.html", values)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from sqlalchemy.orm import Session
 
 from ..domain.checks import CheckState
+from ..domain.workers import WorkersSeen
 from ..metrics.verdicts import Verdict
 from ..store.checks.workers import workers_seen
 from ..store.evidence.summaries import EvidenceCounts, evidence_counts
@@ -27,6 +28,7 @@ from .causes import (
 from .judging import NOTHING_JUDGED, JudgedBy, WorstGroup, judge
 
 TREND_POINTS = 30
+"""Points of the series of a deployment's gravest figure, where the caller wants no other number."""
 
 STALE_AFTER = timedelta(hours=24)
 """Age at which a figure is stale: the time since the end of the span on which it was measured, before any carrying forward."""
@@ -110,16 +112,20 @@ class OverviewWanted:
     only_no: int | None = None
     after: OverviewPlace | None = None
     limit: int | None = None
+    points: int = TREND_POINTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
     """Deployments asked for, in order, and how many deployments that the caller may see are in each state.
 
-    `next_step` is set only if no deployment is registered, or none fits the filter.
+    `next_step` is set only if no deployment is registered, or none fits the filter. `every` has all that the caller may see, whatever the
+    filter, in no order and without trends.
     """
 
     deployments: tuple[DeploymentOverview, ...]
+    every: tuple[DeploymentOverview, ...]
+    workers: WorkersSeen
     counts: Mapping[DeploymentState, int] = field(default_factory=dict)
     next_step: str | None = None
 
@@ -146,7 +152,7 @@ def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Over
         for one in listed
         if one.worst is not None
     ]
-    of_deployment = dict(zip((key.deployment_no for key in keys), trends(session, keys, points=TREND_POINTS), strict=True))
+    of_deployment = dict(zip((key.deployment_no for key in keys), trends(session, keys, points=wanted.points), strict=True))
     evidence = evidence_counts(session, [one.no for one in listed])
 
     next_step = None
@@ -156,6 +162,8 @@ def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Over
         next_step = "No deployment fits the filter. Leave the text or the state out."
     return Overview(
         deployments=tuple(replace(one, trend=tuple(of_deployment.get(one.no, ())), evidence=evidence.get(one.no)) for one in listed),
+        every=tuple(seen),
+        workers=workers,
         counts={state: sum(one.state is state for one in seen) for state in DeploymentState},
         next_step=next_step,
     )

@@ -1,0 +1,90 @@
+"""Small pictures in a row of the fleet: a figure with its interval on one scale for all rows, and the verdicts of the last checks."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..charts.log_axis import LogAxis
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.sides import is_ratio
+from ..store.overviews.overview import TrendPoint
+from ..views.judging import WorstGroup
+from .wording import verdict
+
+AXIS = LogAxis()
+"""The scale of all ratios on the page."""
+
+WIDTH = 120.0
+CHECKS = 24
+"""Checks in a strip."""
+
+_CELL = 5
+_HEIGHTS = {"unfair": 16, "suspected": 11, "unwatched": 11, "fair": 6}
+"""Heights of verdicts in a strip of 16, so that colour does not carry the meaning alone; others are a line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glyph:
+    """Places from 0 to 120. `fair` is where values are inside the limits; an end beyond the axis is drawn as an arrow."""
+
+    fair: tuple[float, float]
+    interval: tuple[float, float] | None
+    value: float
+    equal: float
+    beyond_low: bool
+    beyond_high: bool
+
+    @property
+    def fair_width(self) -> float:
+        """Returns the width of the fair band."""
+        return round(self.fair[1] - self.fair[0], 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strip:
+    """Bars by verdict, each as the path of an SVG, and the same in words."""
+
+    paths: tuple[tuple[str, str], ...]
+    words: str
+
+
+def glyph(worst: WorstGroup) -> Glyph | None:
+    """Returns the picture of a ratio; None for other figures, which have no place on the scale, and without a value."""
+    if worst.value is None or not is_ratio(CATALOGUE[worst.metric]):
+        return None
+    own = worst.for_choice
+    lower, upper = (worst.lower, worst.upper) if own is None else (own.lower, own.upper)
+    interval = None
+    # An end that is not bounded reaches to the end of the axis.
+    if lower is not None or upper is not None:
+        interval = (_place(0.0 if lower is None else lower), _place(AXIS.high if upper is None else upper))
+    return Glyph(
+        fair=(
+            _place(AXIS.low if worst.lower_limit is None else worst.lower_limit),
+            _place(AXIS.high if worst.upper_limit is None else worst.upper_limit),
+        ),
+        interval=interval,
+        value=_place(worst.value),
+        equal=_place(1.0),
+        beyond_low=worst.value < AXIS.low,
+        beyond_high=worst.value > AXIS.high,
+    )
+
+
+def strip(trend: Sequence[TrendPoint], *, about: str) -> Strip | None:
+    """Returns the verdicts on the points, oldest first, at the right end of the strip; None without any point."""
+    if not trend:
+        return None
+    bars: dict[str, list[str]] = {}
+    for place, point in enumerate(trend, CHECKS - len(trend)):
+        kind = point.verdict if point.verdict in _HEIGHTS else "none"
+        height = _HEIGHTS.get(kind, 2)
+        bars.setdefault(kind, []).append(f"M{place * _CELL} {16 - height}h{_CELL - 1}v{height}h{1 - _CELL}z")
+    counted = Counter(verdict(point.verdict) if point.verdict else "no verdict" for point in trend)
+    each = ", ".join(f"{many} {word}" for word, many in counted.items())
+    many = "The last check" if len(trend) == 1 else f"The last {len(trend)} checks"
+    return Strip(paths=tuple((kind, "".join(parts)) for kind, parts in bars.items()), words=f"{many} that measured {about}: {each}.")
+
+
+def _place(ratio: float) -> float:
+    return round(WIDTH * AXIS.place(max(0.0, ratio)), 1)

@@ -1,0 +1,159 @@
+"""Lines of the overview that need a person: at most five, the gravest first, each with one thing to do. Reads nothing by itself."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ..clock import HOUR
+from ..domain.checks import DataSet
+from ..metrics.rounding import digits_apart
+from .causes import Cause
+from .overview import DeploymentOverview, DeploymentState, Overview, OverviewSort, place_of
+from .workers import silence_of
+
+MOST_LINES = 5
+
+WORKER_HELP = "/glossary#worker"
+"""Address that says what a worker does, and what to do without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Verb of a line, and the page under the deployment's address that it leads to; `{check}` is the last check's id."""
+
+    verb: str
+    page: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """One line. `name` None: it is about the installation. `acknowledges` is the id of the alert that the verb acknowledges, if it does."""
+
+    deployment_id: str | None = None
+    name: str | None = None
+    state: DeploymentState
+    sentence: str
+    verb: str
+    address: str
+    acknowledges: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """The gravest lines, and how many there are in all."""
+
+    lines: tuple[Need, ...]
+    total: int
+
+
+STEPS: Mapping[Cause, Step] = {
+    Cause.SCORING_FAILED: Step("Test endpoint", "/configure#model"),
+    Cause.INVALID_INPUT: Step("Change monitor", "/configure#monitor"),
+    Cause.INTERRUPTED: Step("Show check", "/checks/{check}"),
+    Cause.TIMED_OUT: Step("Show check", "/checks/{check}"),
+    Cause.CHECK_FAILED: Step("Show check", "/checks/{check}"),
+    Cause.NOT_COMPUTABLE: Step("Show check", "/checks/{check}"),
+    Cause.RECORDS_STOPPED: Step("Check logging", "/configure#log"),
+    Cause.NO_RECORDS: Step("Log records", "/configure#log"),
+    Cause.TOO_FEW_RECORDS: Step("Log records", "/configure#log"),
+    Cause.GROUP_TOO_SMALL: Step("Log records", "/configure#log"),
+    Cause.NOT_SCHEDULED: Step("Schedule checks", "/configure#monitor"),
+    Cause.NO_MONITOR: Step("Set monitor", "/configure#monitor"),
+    Cause.ALL_UNCLASSIFIED: Step("Change monitor", "/configure#monitor"),
+    Cause.GROUP_WITHOUT_RECORDS: Step("Change monitor", "/configure#monitor"),
+    Cause.REFERENCE_NEVER_FAVOURABLE: Step("Change monitor", "/configure#monitor"),
+    Cause.NO_LIMITS: Step("Change monitor", "/configure#monitor"),
+    Cause.SIDE_UNWATCHED: Step("Watch both sides", "/configure#monitor"),
+}
+"""Step of a person for each cause. A cause that is absent passes by itself, or is that of all deployments: no worker answers."""
+
+_LOOK = Step("Show", "")
+
+_OF_DATA: Mapping[DataSet, str] = {DataSet.BALANCED: " with copies", DataSet.FEEDBACK: " on labelled records"}
+
+
+def needs_of(found: Overview, *, now: datetime, may_manage: bool) -> Needs:
+    """Returns the lines for all deployments that the caller may see, whatever the filter; the verbs are those that the caller may do."""
+    lines = []
+    silence = silence_of(found.workers)
+    if silence is not None and found.every:
+        lines.append(Need(state=DeploymentState.FAILING, sentence=silence, verb="Runbook", address=WORKER_HELP))
+    states = list(DeploymentState)
+
+    def gravity(one: DeploymentOverview) -> tuple[int, object]:
+        # An alert that nobody acknowledged is at least as grave as a suspicion, whatever the state is by now.
+        place = states.index(one.state)
+        return min(place, states.index(DeploymentState.SUSPECTED)) if one.unacknowledged else place, place_of(one, OverviewSort.SEVERITY)
+
+    needing = [one for one in found.every if is_needing(one)]
+    for one in sorted(needing, key=gravity)[:MOST_LINES]:
+        address = f"/deployments/{one.id}"
+        step = STEPS.get(one.cause, _LOOK) if may_manage else _LOOK
+        verb, page = step.verb, step.page.format(check=one.last_check.id if one.last_check else "")
+        acknowledges = None
+        # A failed check is fixed first, and its alert then resolves.
+        if one.unacknowledged is not None and one.state is not DeploymentState.FAILING:
+            many = one.unacknowledged.alerts
+            verb, page = ("Show alert", "") if many == 1 else (f"Review {many} alerts", "/alerts?state=open")
+            if many == 1:
+                address = f"/alerts/{one.unacknowledged.alert_id}"
+                acknowledges = one.unacknowledged.alert_id if may_manage else None
+                verb = "Acknowledge" if may_manage else verb
+        lines.append(
+            Need(
+                deployment_id=one.id,
+                name=one.name,
+                state=one.state,
+                sentence=sentence_of(one, now),
+                verb=verb,
+                address=address + page,
+                acknowledges=acknowledges,
+            )
+        )
+    return Needs(lines=tuple(lines[:MOST_LINES]), total=len(needing) + (silence is not None and bool(found.every)))
+
+
+def is_needing(one: DeploymentOverview) -> bool:
+    """Returns whether a person has something to do: an alert is not acknowledged, or the deployment does not get on by itself.
+
+    Unfair deployments whose alerts are all acknowledged are in somebody's hands.
+    """
+    if one.unacknowledged is not None:
+        return True
+    return one.open_alerts == 0 if one.state is DeploymentState.UNFAIR else one.cause in STEPS
+
+
+def sentence_of(one: DeploymentOverview, now: datetime) -> str:
+    """Returns what is the matter with the deployment, and for how long its alerts have been waiting."""
+    worst = one.worst
+    if one.state is DeploymentState.UNFAIR and worst is not None:
+        to = "Unfair" if worst.disadvantaged_group is None else f"Unfair to {worst.disadvantaged_group} ({worst.attribute})"
+        number = 0.0 if worst.value is None else worst.value
+        digits = digits_apart(number, (worst.lower_limit, worst.upper_limit), 2)
+        said = f"{to}: {worst.metric.replace('_', ' ')} of {worst.group} is {number:.{digits}f}{_OF_DATA.get(worst.data, '')}."
+    elif one.state is DeploymentState.FAILING:
+        said = f"The last check failed. {one.reason or ''}"
+    elif one.state is DeploymentState.NO_MONITOR:
+        said = "No monitor is set, so nothing is checked."
+    else:
+        said = one.reason or ""
+    waiting = one.unacknowledged
+    if waiting is not None:
+        age = lasting(now - waiting.since)
+        said += (
+            f" 1 alert is unacknowledged for {age}."
+            if waiting.alerts == 1
+            else f" {waiting.alerts} alerts are unacknowledged, the oldest for {age}."
+        )
+    elif one.state is DeploymentState.UNFAIR:
+        said += " No alert is open on it."
+    return said.strip()
+
+
+def lasting(passed: timedelta) -> str:
+    """Returns a duration in one unit: `2 h`; hours up to two days."""
+    if passed < timedelta(minutes=1):
+        return "less than a minute"
+    if passed < HOUR:
+        return f"{passed // timedelta(minutes=1)} min"
+    return f"{passed // HOUR} h" if passed < timedelta(days=2) else f"{passed.days} days"

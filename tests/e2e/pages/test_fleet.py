@@ -1,0 +1,230 @@
+"""The overview with fifteen deployments in a real browser: its size, the keyboard, filters, and reading it again while a check ends."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from sqlalchemy import text
+
+from app.clock import HOUR, hour_of, utc_now
+from app.domain.checks import Trigger
+from app.store.database.engine import Database
+from tests.browsing import DESKTOP, HEIGHTS, PHONE, Scheme, Visit, visiting
+from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.bodies import deployment
+from tests.builders.heartbeats import let_a_worker_answer
+from tests.builders.queries import rows
+from tests.scenes import Scene, scene
+from tests.service import RunningService, running_service
+
+LONG = "Fraud screening of instant payments and wallet top-ups across all European subsidiaries and their branches"
+HOSTILE = "<b>Loans</b> & co"
+ARABIC = "نظام القروض"
+AGAIN = 30_000
+"""Milliseconds after which the page is read again."""
+
+_HEIGHTS = "(ones) => ones.map((one) => one.getBoundingClientRect().height)"
+
+
+@dataclass
+class Fleet:
+    """Fifteen deployments, one of which can be checked."""
+
+    service: RunningService
+    stage: Scene
+
+    def end_a_check(self) -> None:
+        """Logs an hour of records of a model that is unfair to women, and checks it."""
+        hour = hour_of(utc_now()) - HOUR
+        self.stage.log(applicants(40, 60, 6), hour)
+        self.stage.check(hour, trigger=Trigger.SCHEDULE)
+
+
+@pytest.fixture
+def fleet(browser: Browser, database: Database, tmp_path: Path) -> Iterator[Fleet]:  # noqa: ARG001 - first, so that nothing is made in vain
+    let_a_worker_answer(database)
+    with running_service(database, tmp_path) as service:
+        stage = scene(database, APPLICANT, monitor_of(SEX), endpoint=None)
+        for no, name in enumerate([LONG, HOSTILE, ARABIC, *(f"Model {no}" for no in range(11))]):
+            service.client.post("/v1/deployments", json=deployment(id=f"m-{no}", name=name)).raise_for_status()
+        yield Fleet(service, stage)
+
+
+@pytest.fixture
+def visit(browser: Browser, fleet: Fleet) -> Iterator[Visit]:
+    """A person's tab at the overview, with a clock that the test moves; at the end nothing may have gone wrong in it."""
+    with visiting(browser, fleet.service.base_url) as visit:
+        visit.page.clock.install()
+        visit.log_in(fleet.service.admin_key)
+        visit.page.evaluate("() => { window.isTheSamePage = true; }")
+        yield visit
+        assert visit.faults == []
+
+
+def is_the_same(page: Page) -> bool:
+    return bool(page.evaluate("() => window.isTheSamePage === true"))
+
+
+def focused(page: Page) -> str:
+    return str(page.evaluate("() => document.activeElement.closest('[data-id]')?.dataset.id ?? document.activeElement.id"))
+
+
+def open_an_alert(fleet: Fleet) -> None:
+    with fleet.service.database.transaction() as session:
+        session.execute(
+            text(
+                "INSERT INTO alerts (id, deployment_no, rule_id, rule_name, subject, kind, facts, opened_at, last_seen_at)"
+                " SELECT gen_random_uuid(), no, 'r', 'Rule', 's', 'failed_checks', '{}', now() - interval '2 hours', now()"
+                " FROM deployments WHERE id = 'm-5'"
+            )
+        )
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light"), (PHONE, "dark")])
+def test_it_is_accessible_and_fits_its_window_in_every_state(browser: Browser, fleet: Fleet, width: int, scheme: Scheme) -> None:
+    fleet.end_a_check()
+    open_an_alert(fleet)
+    with visiting(browser, fleet.service.base_url, width=width, scheme=scheme) as visit:
+        visit.log_in(fleet.service.admin_key)
+
+        assert visit.page.locator(".fleet tbody tr").count() == 15
+        assert visit.serious_findings() == []
+        assert not visit.overflows()
+        visit.page.locator(".fleet summary").first.click()
+        assert visit.serious_findings() == []
+        assert visit.faults == []
+
+
+def test_fifteen_rows_of_40_pixels_fit_the_window_and_no_badge_is_broken(visit: Visit, fleet: Fleet) -> None:
+    fleet.end_a_check()
+    open_an_alert(fleet)
+    page = visit.go("/")
+
+    table = page.locator(".fleet tbody tr")
+    assert table.evaluate_all(_HEIGHTS) == [40.0] * 15
+    assert table.last.evaluate("(row) => row.getBoundingClientRect().bottom") <= HEIGHTS[DESKTOP]
+    line = page.locator(".fleet .badge").first.evaluate("(one) => parseFloat(getComputedStyle(one).fontSize) * 2")
+    assert max(page.locator(".badge").evaluate_all(_HEIGHTS)) < line
+    assert page.locator("#needs li").count() == 5
+    assert page.locator("bdi", has_text=LONG).first.evaluate("(one) => getComputedStyle(one.parentElement).webkitLineClamp") == "2"
+    assert page.get_by_role("link", name=HOSTILE, exact=True).is_visible()
+
+
+def test_the_head_of_the_table_stays_in_sight(visit: Visit) -> None:
+    page = visit.page
+    page.set_viewport_size({"width": DESKTOP, "height": 400})
+
+    page.locator(".fleet tbody tr").last.scroll_into_view_if_needed()
+
+    assert page.locator(".fleet thead th").first.evaluate("(one) => one.getBoundingClientRect().top") == 0
+
+
+def test_j_and_k_move_through_the_rows_enter_opens_one_and_the_keys_can_be_switched_off(visit: Visit) -> None:
+    page = visit.page
+    ids = page.locator(".fleet tbody tr").evaluate_all("(all) => all.map((one) => one.dataset.id)")
+
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    assert focused(page) == ids[1]
+    page.get_by_role("checkbox", name="move through the deployments").uncheck()
+    page.locator(".fleet th a").first.focus()
+    page.keyboard.press("j")
+    assert focused(page) == ids[0]
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+    assert page.url.endswith(f"/deployments/{ids[0]}")
+
+
+def test_control_k_jumps_to_a_deployment_by_its_name_from_every_page(visit: Visit) -> None:
+    page = visit.go("/glossary")
+    page.keyboard.press("Control+k")
+    dialog = page.get_by_role("dialog", name="Jump to a deployment")
+    expect(dialog).to_be_visible()
+    assert visit.serious_findings() == []
+
+    page.keyboard.type("القروض")
+    expect(dialog.get_by_role("link")).to_have_count(1)
+    expect(dialog.get_by_role("status")).to_contain_text("1 found")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+    assert page.url.endswith("/deployments/m-2")
+
+
+def test_filters_act_at_once_without_a_reload_and_have_an_address(visit: Visit) -> None:
+    page = visit.page
+
+    page.get_by_label("Name or id contains").fill("model 1")
+    expect(page.locator(".fleet tbody tr")).to_have_count(2)
+    assert "text=model+1" in page.url
+    assert focused(page) == "text"
+    page.get_by_label("Name or id contains").fill("")
+    expect(page.locator(".fleet tbody tr")).to_have_count(15)
+    page.locator(".states a", has_text="waiting").click()
+    expect(page.locator(".fleet tbody tr")).to_have_count(1)
+    expect(page.locator(".states a[aria-current]")).to_contain_text("waiting")
+    assert "state=waiting" in page.url
+    assert is_the_same(page)
+    page.reload()
+    expect(page.locator(".fleet tbody tr")).to_have_count(1)
+
+
+def test_filters_work_without_scripts(browser: Browser, fleet: Fleet) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    try:
+        page = context.new_page()
+        page.goto(fleet.service.base_url + "/")
+        page.get_by_label("API key").fill(fleet.service.admin_key)
+        page.get_by_role("button", name="Log in with the key").click()
+        page.get_by_label("Name or id contains").fill("model 1")
+        page.get_by_role("button", name="Show", exact=True).click()
+
+        expect(page.locator(".fleet tbody tr")).to_have_count(2)
+    finally:
+        context.close()
+
+
+def test_a_check_that_ends_is_seen_without_a_reload_and_the_focus_stays(visit: Visit, fleet: Fleet) -> None:
+    page = visit.page
+    row = page.locator("tr[data-id='a-model']")
+    expect(row).to_contain_text("waiting for records")
+    page.locator("tr[data-id='m-7'] th a").focus()
+    page.evaluate("() => scrollTo(0, 30)")
+
+    fleet.end_a_check()
+    page.clock.fast_forward(AGAIN)
+
+    expect(row).to_contain_text("unfair")
+    expect(page.locator("#needs")).to_contain_text("Unfair to female (sex)")
+    expect(page.locator("#said")).to_have_text("A model: unfair.")
+    assert focused(page) == "m-7"
+    assert page.evaluate("() => scrollY") == 30
+    assert is_the_same(page)
+
+
+def test_it_is_not_read_again_while_it_is_paused(visit: Visit, fleet: Fleet) -> None:
+    page = visit.page
+    page.get_by_role("button", name="Pause").click()
+    fleet.end_a_check()
+    page.clock.fast_forward(2 * AGAIN)
+    expect(page.locator("tr[data-id='a-model']")).to_contain_text("waiting for records")
+
+    page.get_by_role("button", name="Go on").click()
+
+    expect(page.locator("tr[data-id='a-model']")).to_contain_text("unfair")
+
+
+def test_an_alert_is_acknowledged_from_its_line(visit: Visit, fleet: Fleet) -> None:
+    open_an_alert(fleet)
+    page = visit.go("/")
+    line = page.locator("#needs li", has_text="1 alert is unacknowledged for 2 h.")
+
+    line.get_by_role("button", name="Acknowledge").click()
+
+    expect(line).to_have_count(0)
+    assert rows(fleet.service.database, "SELECT count(*) FROM alerts WHERE acknowledged_at IS NOT NULL") == [(1,)]

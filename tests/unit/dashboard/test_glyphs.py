@@ -1,0 +1,88 @@
+"""The small pictures of a row say what its words say."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from app.dashboard.glyphs import WIDTH, glyph, strip
+from app.domain.checks import DataSet
+from app.metrics.intervals import Interval
+from app.store.overviews.overview import Compared, TrendPoint
+from app.views.judging import WorstGroup
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+WORST = WorstGroup(
+    metric="disparate_impact",
+    data=DataSet.PAYLOAD,
+    attribute="sex",
+    group="female",
+    value=0.5,
+    lower=0.25,
+    upper=1.0,
+    n=100,
+    verdict="suspected",
+    reason=None,
+    lower_limit=0.8,
+    upper_limit=1.25,
+    disadvantaged=None,
+    disadvantaged_group=None,
+    other_side=None,
+    beyond=0.4,
+    measured_at=NOON,
+    carried_forward=False,
+    check_id="c",
+    compared=Compared(reference="male", monitored_records=50, reference_records=50, reference_favourable=20),
+)
+
+
+def test_places_are_those_of_one_logarithmic_scale() -> None:
+    drawn = glyph(WORST)
+
+    assert drawn is not None
+    assert (drawn.value, drawn.equal, drawn.interval) == (WIDTH / 4, WIDTH / 2, (0.0, WIDTH / 2))
+    assert drawn.fair[0] < drawn.equal < drawn.fair[1]
+    assert drawn.equal - drawn.fair[0] == pytest.approx(drawn.fair[1] - drawn.equal, abs=0.2)
+
+
+@pytest.mark.parametrize(("value", "low", "high"), [(0.0, True, False), (0.25, False, False), (4.0, False, False), (9.0, False, True)])
+def test_what_is_beyond_the_scale_is_drawn_as_an_arrow(value: float, *, low: bool, high: bool) -> None:
+    drawn = glyph(replace(WORST, value=value))
+
+    assert drawn is not None
+    assert (drawn.beyond_low, drawn.beyond_high) == (low, high)
+
+
+def test_the_interval_is_the_one_that_the_words_show_and_an_open_end_reaches_to_the_end_of_the_scale() -> None:
+    chosen, open_ended = glyph(replace(WORST, for_choice=Interval(0.5, 2.0, "x"))), glyph(replace(WORST, upper=None))
+
+    assert chosen is not None
+    assert open_ended is not None
+    assert chosen.interval == (WIDTH / 4, 3 * WIDTH / 4)
+    assert open_ended.interval == (0.0, WIDTH)
+
+
+@pytest.mark.parametrize("worst", [replace(WORST, value=None), replace(WORST, metric="statistical_parity_difference")])
+def test_what_is_no_ratio_or_has_no_value_has_no_place_on_the_scale(worst: WorstGroup) -> None:
+    assert glyph(worst) is None
+
+
+def points(*verdicts: str | None) -> list[TrendPoint]:
+    return [TrendPoint(at=NOON, value=1.0, verdict=one, lower_limit=0.8, upper_limit=None) for one in verdicts]
+
+
+def test_a_strip_counts_its_verdicts_in_words() -> None:
+    drawn = strip(points("fair", "unfair", "unfair", None, "insufficient_data"), about="sex: female")
+
+    assert drawn is not None
+    assert drawn.words.startswith("The last 5 checks that measured sex: female: 1 fair, 2 unfair, 1 no verdict, 1 ")
+    assert [kind for kind, _ in drawn.paths] == ["fair", "unfair", "none"]
+    assert drawn.paths[0][1].startswith("M95 ")  # of 24 places the last five
+
+
+def test_a_strip_of_one_check_and_of_none() -> None:
+    drawn = strip(points("fair"), about="sex: female")
+
+    assert drawn is not None
+    assert drawn.words == "The last check that measured sex: female: 1 fair."
+    assert strip([], about="sex: female") is None

@@ -1,0 +1,157 @@
+"""The lines that need a person: which there are, how grave they are, what each says, and what can be done about it."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from app.domain.checks import CheckState, DataSet, WindowCounts
+from app.domain.workers import WorkersSeen
+from app.store.overviews.overview import Compared, EndedCheck, Unacknowledged
+from app.views.causes import Cause
+from app.views.judging import WorstGroup
+from app.views.needs import MOST_LINES, STEPS, Needs, lasting, needs_of
+from app.views.overview import DeploymentOverview, DeploymentState, Overview
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+ANSWERING = WorkersSeen(answering=1, last_seen_at=NOON)
+FAIR = DeploymentOverview(
+    no=1,
+    id="m-1",
+    name="Loans",
+    state=DeploymentState.FAIR,
+    cause=Cause.MEASURED,
+    reason=None,
+    next_step=None,
+    worst=WorstGroup(
+        metric="disparate_impact",
+        data=DataSet.PAYLOAD,
+        attribute="sex",
+        group="female",
+        value=0.796,
+        lower=0.7,
+        upper=0.799,
+        n=100,
+        verdict="unfair",
+        reason=None,
+        lower_limit=0.8,
+        upper_limit=None,
+        disadvantaged=None,
+        disadvantaged_group="female",
+        other_side=None,
+        beyond=0.1,
+        measured_at=NOON,
+        carried_forward=False,
+        check_id="c",
+        compared=Compared(reference="male", monitored_records=50, reference_records=50, reference_favourable=20),
+    ),
+    groups=1,
+    judged=1,
+    last_check=EndedCheck(
+        id="c",
+        state=CheckState.SUCCEEDED,
+        at=NOON,
+        finished_at=NOON,
+        reason=None,
+        failure=None,
+        next_attempt_at=None,
+        counts=WindowCounts(records=100, unclassified=0, needed=10),
+    ),
+    records=0,
+    open_alerts=0,
+)
+UNFAIR = replace(FAIR, state=DeploymentState.UNFAIR)
+FAILING = replace(
+    FAIR, no=2, id="m-2", state=DeploymentState.FAILING, cause=Cause.SCORING_FAILED, reason="The endpoint answered 500.", worst=None
+)
+
+
+def waiting(many: int = 1, hours: int = 2) -> Unacknowledged:
+    return Unacknowledged(alerts=many, since=NOON - timedelta(hours=hours), alert_id="a-1")
+
+
+def needs(*every: DeploymentOverview, workers: WorkersSeen = ANSWERING, may_manage: bool = True) -> Needs:
+    return needs_of(Overview(deployments=(), every=every, workers=workers), now=NOON, may_manage=may_manage)
+
+
+def test_where_all_is_well_nobody_is_needed() -> None:
+    assert needs(FAIR) == Needs(lines=(), total=0)
+    assert needs() == Needs(lines=(), total=0)
+
+
+def test_an_alert_that_nobody_acknowledged_says_for_how_long_and_is_acknowledged_from_its_line() -> None:
+    (line,) = needs(replace(UNFAIR, open_alerts=1, unacknowledged=waiting())).lines
+
+    assert line.sentence == "Unfair to female (sex): disparate impact of female is 0.796. 1 alert is unacknowledged for 2 h."
+    assert (line.verb, line.acknowledges, line.address) == ("Acknowledge", "a-1", "/alerts/a-1")
+
+
+def test_several_alerts_are_reviewed_and_an_acknowledged_one_is_in_somebodys_hands() -> None:
+    (line,) = needs(replace(UNFAIR, open_alerts=3, unacknowledged=waiting(2, hours=80))).lines
+
+    assert line.sentence.endswith("2 alerts are unacknowledged, the oldest for 3 days.")
+    assert (line.verb, line.acknowledges, line.address) == ("Review 2 alerts", None, "/deployments/m-1/alerts?state=open")
+    assert needs(replace(UNFAIR, open_alerts=1)).total == 0
+
+
+def test_an_unfair_deployment_without_an_alert_is_a_line() -> None:
+    (line,) = needs(UNFAIR).lines
+
+    assert line.sentence.endswith("is 0.796. No alert is open on it.")
+    assert (line.verb, line.address) == ("Show", "/deployments/m-1")
+
+
+def test_an_alert_on_a_deployment_that_is_fair_by_now_still_waits() -> None:
+    (line,) = needs(replace(FAIR, open_alerts=1, unacknowledged=waiting())).lines
+
+    assert line.sentence == "1 alert is unacknowledged for 2 h."
+
+
+def test_a_failed_check_says_why_and_leads_to_what_fixes_it() -> None:
+    (line,) = needs(FAILING).lines
+
+    assert (line.sentence, line.verb) == ("The last check failed. The endpoint answered 500.", "Test endpoint")
+    assert line.address == "/deployments/m-2/configure#model"
+
+
+def test_without_a_worker_that_comes_first_and_leads_to_the_runbook() -> None:
+    silent = WorkersSeen(answering=0, last_seen_at=NOON - timedelta(hours=6))
+
+    found = needs(UNFAIR, FAILING, workers=silent)
+
+    assert found.lines[0].sentence == "No worker has answered since 2026-03-02 06:00:00 UTC."
+    assert (found.lines[0].verb, found.lines[0].name, found.total) == ("Runbook", None, 3)
+    assert needs(workers=silent).total == 0  # nothing could be checked anyway
+
+
+def test_at_most_five_lines_the_gravest_first_and_the_number_of_all() -> None:
+    late = replace(FAIR, state=DeploymentState.STALE, cause=Cause.RECORDS_STOPPED, reason="No record.")
+    found = needs(*(replace(late, no=no, id=f"late-{no}") for no in range(5)), FAILING, UNFAIR)
+
+    assert [line.deployment_id for line in found.lines] == ["m-1", "m-2", "late-0", "late-1", "late-2"]
+    assert (len(found.lines), found.total) == (MOST_LINES, 7)
+
+
+@pytest.mark.parametrize("cause", [Cause.CHECK_DUE, Cause.CHECK_QUEUED, Cause.CHECK_RUNNING, Cause.WORKER_SILENT, Cause.MONITOR_CHANGED])
+def test_what_passes_by_itself_is_no_line(cause: Cause) -> None:
+    assert needs(replace(FAIR, state=DeploymentState.WAITING, cause=cause, reason="Wait.")).total == 0
+
+
+def test_every_cause_of_a_failed_check_is_a_line() -> None:
+    failures = {Cause.SCORING_FAILED, Cause.INVALID_INPUT, Cause.INTERRUPTED, Cause.TIMED_OUT, Cause.CHECK_FAILED}
+
+    assert failures <= STEPS.keys()
+
+
+def test_a_person_who_may_only_read_is_offered_nothing_to_change() -> None:
+    alert, failing = needs(FAILING, replace(UNFAIR, open_alerts=1, unacknowledged=waiting()), may_manage=False).lines
+
+    assert (alert.verb, alert.acknowledges, alert.address) == ("Show alert", None, "/alerts/a-1")
+    assert (failing.verb, failing.address) == ("Show", "/deployments/m-2")
+
+
+@pytest.mark.parametrize(
+    ("minutes", "words"), [(0, "less than a minute"), (1, "1 min"), (59, "59 min"), (60, "1 h"), (47 * 60, "47 h"), (48 * 60, "2 days")]
+)
+def test_durations_have_one_unit(minutes: int, words: str) -> None:
+    assert lasting(timedelta(minutes=minutes)) == words
