@@ -3,7 +3,7 @@
     scripts/bench overview [--deployments 15 500] [--records 4000000] [--rounds 30]
 
 The rows are written by plain SQL into a Postgres of its own with fsync on. Every deployment has two days of hourly checks and a record
-in each of the last 60 minutes; the first has `records` records in them. Printed are the statements of one overview, the processor's and
+twice a minute in the last half hour; the first has `records` records in them. Printed are the statements of one overview, the processor's and
 the wall's milliseconds of its view, and of the page with its rendering. Goal: under 100 ms of the view, at the median.
 """
 
@@ -36,7 +36,7 @@ _BIG_HOUR = """
 INSERT INTO payload_records (deployment_no, logged_at, record_no, record_id, schema_version, model_revision, scored_at, features,
                              prediction, probability)
 SELECT CASE WHEN n <= %(records)s THEN 1 ELSE 1 + (n - %(records)s) %% %(deployments)s END,
-       now() - (n %% 3600) * interval '1 second', 1000000 + n, format('big-%%s', n), 1, '1', now(), '["female", 30]', '1', '0.5'
+       now() - (n %% 1800) * interval '1 second', 1000000 + n, format('big-%%s', n), 1, '1', now(), '["female", 30]', '1', '0.5'
 FROM generate_series(1, %(records)s + 60 * %(deployments)s) n;
 INSERT INTO record_counts (minute, deployment_no, records)
 SELECT date_trunc('minute', logged_at), deployment_no, count(*) FROM payload_records WHERE logged_at >= now() - interval '2 hours'

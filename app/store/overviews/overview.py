@@ -137,7 +137,7 @@ class GroupKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendPoint:
-    """One point of a sparkline with the limits that applied to it; `value` None is a hole in it."""
+    """One point of a trend with the limits that applied to it; `value` None is a hole in it."""
 
     at: datetime
     value: float | None

@@ -15,6 +15,7 @@ from app.domain.monitors import MonitoredAttribute
 from app.security.principals import Role
 from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.heartbeats import let_a_worker_answer
 from tests.builders.statements import counted
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
@@ -70,6 +71,40 @@ def test_the_overview_names_the_group_treated_worst_its_figure_interval_and_verd
     assert "with copies (balanced), 50 records" in told
     assert "0.12 (0.06 to 0.25)" in told
     assert "unfair" in told
+
+
+@pytest.mark.usefixtures("checked")
+def test_the_overview_begins_with_what_needs_a_person(service: RunningService, reader: httpx.Client, browser: httpx.Client) -> None:
+    before = words(reader.get("/").text.partition("<table")[0])
+    browser.post("/login", data={"key": service.key(Role.READ)})
+    without_a_right = words(browser.get("/").text.partition("<table")[0])
+
+    assert "No worker has answered yet. Runbook" in before
+    assert "Unfair to female (sex): disparate impact of female is 0.12 with copies. No alert is open on it." in before
+    assert "Set monitor" not in without_a_right
+
+
+def test_where_nothing_needs_a_person_the_overview_says_so(database: Database, reader: httpx.Client) -> None:
+    let_a_worker_answer(database)
+    hour = hour_of(utc_now()) - HOUR
+    stage = scene(database, APPLICANT, monitor_of(SEX), endpoint=None)
+    stage.log(applicants(40, 40, 40), hour)
+    stage.check(hour, trigger=Trigger.SCHEDULE)
+
+    assert "Nothing needs you now: no check failed, and no alert waits to be acknowledged." in words(reader.get("/").text)
+
+
+@pytest.mark.usefixtures("checked")
+def test_a_part_of_many_deployments_is_shown_with_a_way_to_more(service: RunningService, reader: httpx.Client) -> None:
+    for no in range(3):
+        made = {"id": f"model-{no}", "name": "M", "problem_type": "binary", "features": [{"name": "x", "type": "number"}]}
+        service.client.post("/v1/deployments", json=made).raise_for_status()
+    some, every = reader.get("/?shown=2").text, reader.get("/").text
+
+    assert (some.count("<tr data-id"), every.count("<tr data-id")) == (2, 4)
+    assert 'href="/?sort=severity&amp;text=&amp;shown=102"' in some
+    assert "Show more" not in every
+    assert reader.get("/?shown=0").status_code == 422
 
 
 @pytest.mark.usefixtures("checked")
