@@ -13,6 +13,7 @@ from math import prod
 
 from ..errors import FieldProblem
 from .deployments import Column, FieldKind, FieldType, ProblemType, RecordSchema
+from .display_names import display_name_problems
 from .monitors import Monitor, MonitoredAttribute
 from .repeated_rules import check_bounds, check_names
 from .texts import TOGETHER, name_problem
@@ -92,6 +93,7 @@ def monitor_problems(
     found += check_bounds("evidence.label_horizon_hours", evidence.label_horizon_hours, MAX_LABEL_HORIZON_HOURS)
     found += check_bounds("evidence.false_alarm_hours", evidence.false_alarm_hours, MAX_FALSE_ALARM_HOURS)
     found += check_bounds("attribution.max_rows", monitor.attribution.max_rows, MAX_ATTRIBUTED_ROWS)
+    found += display_name_problems(monitor.names, {attribute.feature for attribute in monitor.attributes})
     return found
 
 

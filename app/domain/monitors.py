@@ -1,8 +1,9 @@
 """The configuration of a deployment's fairness monitor. Its refusals are in `monitor_rules.py`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
+from .display_names import DisplayNames
 from .outcomes import OutcomeRule
 from .values import GroupValue
 
@@ -75,7 +76,7 @@ class AttributionSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Monitor:
-    """A deployment's fairness monitor. `version` grows with every change but one of `attribution`, and is recorded with each check.
+    """A deployment's fairness monitor. `version` grows with every change but one of `attribution` or `names`; each check records it.
 
     `metrics` are the keys to measure; None = the usual ones. `strata` is the column within whose values the conditional metrics compare.
     """
@@ -92,4 +93,5 @@ class Monitor:
     seed: int = 0
     evidence: EvidenceSettings = EvidenceSettings()
     attribution: AttributionSettings = AttributionSettings()
+    names: DisplayNames = field(default_factory=DisplayNames)
     version: int = 1

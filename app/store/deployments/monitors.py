@@ -4,10 +4,11 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import case, delete, func, or_, select
+from sqlalchemy import Text, case, delete, func, literal, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from ...domain.display_names import DisplayNames, GroupName
 from ...domain.monitors import AttributionSettings, EvidenceSettings, Limits, Monitor, MonitoredAttribute, Schedule
 from ...domain.outcomes import OutcomeRule
 from ...domain.values import GroupValue, Range
@@ -21,7 +22,9 @@ def monitor_of(session: Session, deployment_no: int) -> Monitor | None:
 
 
 def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monitor:
-    """Stores the configuration and returns it with its version, which grows only if the content differs, that of `attribution` aside.
+    """Stores the configuration and returns it with its version.
+
+    The version grows only if the content differs, that of `attribution` and `names` aside.
 
     A monitor that was deleted and is made again goes on counting after the last version that a check or evidence rests on, so that a
     version never means two things.
@@ -40,12 +43,13 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
         nightly_since=func.now() if is_nightly else None,
     )
     new = insertion.excluded
-    differs = or_(MonitorRow.schedule != new.schedule, MonitorRow.config != new.config)
+    # Names measure nothing, and attribution nothing that is followed over time: evidence would begin again with another version.
+    names = literal("names", Text)
+    differs = or_(MonitorRow.schedule != new.schedule, MonitorRow.config.op("-")(names) != new.config.op("-")(names))
     session.execute(
         insertion.on_conflict_do_update(
             index_elements=[MonitorRow.deployment_no],
             set_={
-                # Attribution measures nothing that is followed over time: evidence would begin again with another version.
                 "version": case((differs, MonitorRow.version + 1), else_=MonitorRow.version),
                 "schedule": new.schedule,
                 "scheduled_since": case((MonitorRow.schedule == new.schedule, MonitorRow.scheduled_since), else_=func.now()),
@@ -55,7 +59,7 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
                 "nightly_since": func.coalesce(MonitorRow.nightly_since, func.now()) if is_nightly else None,
             },
             # Equal content changes nothing, and the version stays.
-            where=or_(differs, MonitorRow.attribution.is_distinct_from(new.attribution)),
+            where=or_(differs, MonitorRow.config != new.config, MonitorRow.attribution.is_distinct_from(new.attribution)),
         )
     )
     row = session.scalars(select(MonitorRow).where(MonitorRow.deployment_no == deployment_no).execution_options(populate_existing=True))
@@ -100,6 +104,7 @@ def _config(monitor: Monitor) -> dict[str, Any]:
         **({} if monitor.metrics is None else {"metrics": list(monitor.metrics)}),
         **({} if monitor.strata is None else {"strata": monitor.strata}),
         **({} if monitor.evidence == EvidenceSettings() else {"evidence": asdict(monitor.evidence)}),
+        **({} if monitor.names == DisplayNames() else {"names": asdict(monitor.names)}),
     }
 
 
@@ -109,7 +114,7 @@ def _listed(values: tuple[GroupValue, ...]) -> list[Any]:
 
 def _monitor(row: MonitorRow) -> Monitor:
     config = row.config
-    picked = config.get("metrics")
+    picked, named = config.get("metrics"), config.get("names", {})
     return Monitor(
         outcomes=OutcomeRule(favourable=_values(config["favourable"]), unfavourable=_values(config["unfavourable"])),
         attributes=tuple(
@@ -136,6 +141,7 @@ def _monitor(row: MonitorRow) -> Monitor:
         seed=config["seed"],
         evidence=EvidenceSettings(**config.get("evidence", {})),
         attribution=AttributionSettings(**(row.attribution or {})),
+        names=DisplayNames(favourable=named.get("favourable"), groups=tuple(GroupName(**one) for one in named.get("groups", ()))),
         version=row.version,
     )
 

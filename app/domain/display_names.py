@@ -1,0 +1,60 @@
+"""Names that people give to groups and to the favourable outcome. They word sentences; nothing is measured by them."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from ..errors import FieldProblem
+from .texts import name_problem
+
+MAX_DISPLAY_NAME = 60
+"""Max characters of a display name: several are joined in one sentence."""
+MAX_NAMED_GROUPS = 1_000
+"""Max groups with a display name, of all attributes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupName:
+    """Name of one group of a feature: `women` for `female` of `sex`. `group` is the group's label."""
+
+    feature: str
+    group: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisplayNames:
+    """Names of a monitor. `favourable` continues "they are": `rated No Risk`."""
+
+    favourable: str | None = None
+    groups: tuple[GroupName, ...] = ()
+
+    def find(self, feature: str, group: str) -> str | None:
+        """Returns the name of the feature's group of that label, if it has one."""
+        return next((one.name for one in self.groups if (one.feature, one.group) == (feature, group)), None)
+
+
+def display_name_problems(names: DisplayNames, features: Collection[str]) -> Iterator[FieldProblem]:
+    """Yields the problems of the names in a monitor that watches those features."""
+    if names.favourable is not None:
+        yield from _check_text("names.favourable", names.favourable)
+    if len(names.groups) > MAX_NAMED_GROUPS:
+        yield FieldProblem("names.groups", f"must name at most {MAX_NAMED_GROUPS:,} groups, found {len(names.groups):,}")
+        return
+    named: dict[str, dict[str, str]] = {}
+    for one in names.groups:
+        place = f"names.groups.{one.feature}.{one.group}"
+        if one.feature not in features:
+            yield FieldProblem(f"names.groups.{one.feature}", "is not an attribute that the monitor watches")
+            continue
+        yield from _check_text(place, one.name)
+        other = named.setdefault(one.feature, {}).setdefault(one.name.strip().casefold(), one.group)
+        if other != one.group:
+            yield FieldProblem(place, f"is the name of {other!r:.100}, too; two groups with one name cannot be distinguished")
+
+
+def _check_text(place: str, text: str) -> Iterator[FieldProblem]:
+    problem = name_problem(text)
+    if problem is None and len(text) > MAX_DISPLAY_NAME:
+        problem = f"must have at most {MAX_DISPLAY_NAME} characters, found {len(text)}"
+    if problem is not None:
+        yield FieldProblem(place, problem)

@@ -1,0 +1,88 @@
+"""The newest checks of one deployment, and one metric of every group in each of them. Two statements, however old the deployment is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from ...domain.checks import DataSet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecentCheck:
+    """A check with figures. `measured_at` is the end of the span that they were measured on, before any carrying forward.
+
+    `unseen` are the members of its window about attributes that the model does not see.
+    """
+
+    no: int
+    id: str
+    at: datetime
+    measured_at: datetime
+    carried_forward: bool
+    monitor_version: int | None
+    unseen: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecentFigure:
+    """One metric of one group in one check."""
+
+    check_no: int
+    data: DataSet
+    attribute: str
+    group: str
+    value: float | None
+    verdict: str | None
+    carried_forward: bool
+    definition: int
+
+
+# Checks of longer ranges are no part of the hourly series; a range of one hour is how history is filled in.
+_CHECKS = text("""
+    SELECT n.no, n.id, n.at, coalesce(o.span_end, n.at) AS measured_at, n.origin IS NOT NULL AS carried_forward, n.monitor_version,
+           n.unseen
+    FROM (
+        SELECT DISTINCT ON (c.span_end) c.no, c.id, c.span_end AS at, c."window"->>'carried_from' AS origin, c.monitor_version,
+               jsonb_strip_nulls(jsonb_build_object(
+                   'correlated_features', c."window"->'correlated_features',
+                   'attributes_unseen_by_model', c."window"->'attributes_unseen_by_model')) AS unseen
+        FROM checks c
+        WHERE c.deployment_no = :deployment_no AND c.state = 'succeeded'
+          AND (c.trigger <> 'range' OR c.span_end <= c.span_start + interval '1 hour')
+        ORDER BY c.span_end DESC, c.no DESC LIMIT :most
+    ) n LEFT JOIN checks o ON o.id = n.origin
+    ORDER BY n.at DESC
+""")
+
+# The index of series leads to the metric's rows of these days; by check_no alone every other metric would be read, too.
+_FIGURES = text("""
+    SELECT m.check_no, m.data, m.attribute, m."group", m.value, m.verdict, m.carried_forward, m.definition
+    FROM measurements m
+    WHERE m.deployment_no = :deployment_no AND m.metric = :metric AND m.at >= :since AND m.scope = 'group'
+      AND m.attribute IS NOT NULL AND m."group" IS NOT NULL AND m.check_no = ANY(CAST(:check_nos AS bigint[]))
+    ORDER BY m.at, m.no
+""")
+
+
+def recent_checks(session: Session, deployment_no: int, *, most: int) -> list[RecentCheck]:
+    """Returns the newest checks with figures, at most so many, the newest first; of several that end at one moment the newest."""
+    rows = session.execute(_CHECKS, {"deployment_no": deployment_no, "most": most})
+    return [RecentCheck(**row) for row in rows.mappings()]
+
+
+def recent_figures(session: Session, deployment_no: int, metric: str, checks: Sequence[RecentCheck]) -> list[RecentFigure]:
+    """Returns the metric of every group in these checks, oldest first."""
+    if not checks:
+        return []
+    wanted = {
+        "deployment_no": deployment_no,
+        "metric": metric,
+        "since": min(one.at for one in checks),
+        "check_nos": [one.no for one in checks],
+    }
+    rows = session.execute(_FIGURES, wanted)
+    return [RecentFigure(**{**row, "data": DataSet(row["data"])}) for row in rows.mappings()]

@@ -1,0 +1,285 @@
+"""Forest of a deployment: one row for each group that is compared, worst first, and one headline. Page and report show the same.
+
+A row has the figure as logged and the counterfactual one, both sides' records, the last verdicts and the evidence.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy.orm import Session
+
+from ..domain.checks import DataSet, Measurement, Scope
+from ..domain.monitors import Monitor
+from ..evidence.nulls import Direction
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.sides import is_ratio
+from ..metrics.verdicts import GRAVEST, Verdict, keeps_to, reaches
+from ..metrics.worst import how_far_out
+from ..store.checks.recent import RecentCheck, RecentFigure, recent_checks, recent_figures
+from ..store.checks.results import measurements_of
+from ..store.deployments.monitors import monitor_of
+from ..tracking.looking import ComparisonState, DeploymentEvidence, look_at_evidence
+from ..tracking.wording import find_governing
+from .headlines import IMPACT
+from .naming import GroupWords
+from .overview import STALE_AFTER
+from .payload_view import notes_on_unseen
+
+STRIP_CHECKS: Final = 72
+"""Checks whose verdicts a row shows: three days of hourly ones."""
+
+LOGGED: Final = (DataSet.PAYLOAD, DataSet.FEEDBACK)
+"""Data sets of records as they were logged; a metric that needs labels has no figure on the first."""
+SHOWN: Final = (*LOGGED, DataSet.BALANCED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StripPoint:
+    """Verdict of one of the last checks on a row; `value` and `verdict` are None where that check has no figure of the group."""
+
+    check_id: str
+    at: datetime
+    value: float | None
+    verdict: str | None
+    carried_forward: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForestFigure:
+    """One figure of a row, its last verdicts (oldest first) and the evidence on it, which is None if none is collected."""
+
+    measurement: Measurement
+    strip: tuple[StripPoint, ...]
+    evidence: ComparisonState | None
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Returns the verdict of the newest check."""
+        return None if self.measurement.verdict is None else Verdict(self.measurement.verdict)
+
+    @property
+    def beyond(self) -> float:
+        """Returns the distance beyond the limits; see `how_far_out`. 0 without a value."""
+        one = self.measurement
+        limits = (one.lower_limit, one.upper_limit)
+        return 0.0 if one.value is None else how_far_out(one.value, CATALOGUE[one.metric], limits)
+
+    @property
+    def gravity(self) -> tuple[int, float]:
+        """Returns the sort key of the figure, the gravest first."""
+        return GRAVEST.index(self.verdict), -self.beyond
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForestRow:
+    """One group of one attribute, compared with its reference. At least one of `logged` and `counterfactual` is there.
+
+    `name` and `reference_name` are for people; `parts` are the names by feature, of which several together have several.
+    """
+
+    attribute: str
+    group: str
+    name: str
+    reference: str
+    reference_name: str
+    parts: tuple[str, ...]
+    logged: ForestFigure | None
+    counterfactual: ForestFigure | None
+    is_unseen: bool
+
+    @property
+    def figures(self) -> tuple[ForestFigure, ...]:
+        """Returns the figures that are there, the one as logged first."""
+        return tuple(one for one in (self.logged, self.counterfactual) if one is not None)
+
+    @property
+    def leading(self) -> ForestFigure:
+        """Returns the figure with the gravest verdict; of equals the one as logged."""
+        return min(self.figures, key=lambda one: one.gravity[0])
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Returns the gravest verdict of the newest check."""
+        return self.leading.verdict
+
+    @property
+    def n(self) -> int | None:
+        """Returns the group's records."""
+        return self._count("monitored")
+
+    @property
+    def n_reference(self) -> int | None:
+        """Returns the reference's records."""
+        return self._count("reference")
+
+    @property
+    def strip(self) -> tuple[StripPoint, ...]:
+        """Returns the last verdicts on the leading figure, oldest first."""
+        return self.leading.strip
+
+    @property
+    def evidence(self) -> ComparisonState | None:
+        """Returns the evidence on the leading figure."""
+        return self.leading.evidence
+
+    def _count(self, side: str) -> int | None:
+        for one in self.figures:
+            details = one.measurement.details
+            counts = details.monitored_counts if side == "monitored" else details.reference_counts
+            found = next((counts[name] for name in ("own_n", "original_n", "n") if counts.get(name) is not None), None)
+            if found is not None:
+                return round(found)
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forest:
+    """Forest of one metric. `check` is the newest check with figures, None before the first; `checks` are the last ones, newest first.
+
+    `is_stale`: the newest figures are older than a day. `is_outdated`: they were measured under another version of the monitor.
+    """
+
+    metric: str
+    rows: tuple[ForestRow, ...]
+    words: GroupWords
+    check: RecentCheck | None = None
+    checks: tuple[RecentCheck, ...] = ()
+    is_stale: bool = False
+    is_outdated: bool = False
+
+    @property
+    def compared(self) -> int:
+        """Returns the number of figures that the worst one is chosen from."""
+        return sum(len(row.figures) for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForestSource:
+    """Stored facts that a forest is built from; `measured` are the newest check's measurements, `recent` those of the last checks."""
+
+    monitor: Monitor | None
+    evidence: DeploymentEvidence | None
+    checks: Sequence[RecentCheck]
+    measured: Sequence[Measurement]
+    recent: Sequence[RecentFigure] = ()
+
+
+def read_forest(session: Session, deployment_no: int, *, now: datetime, metric: str | None = None) -> Forest:
+    """Returns the forest of the newest check, of that metric or else of the one that the deployment is judged by."""
+    checks = recent_checks(session, deployment_no, most=STRIP_CHECKS)
+    measured = measurements_of(session, checks[0].no) if checks else []
+    chosen = metric or choose_metric(measured)
+    source = ForestSource(
+        monitor=monitor_of(session, deployment_no),
+        evidence=look_at_evidence(session, deployment_no),
+        checks=checks,
+        measured=measured,
+        recent=recent_figures(session, deployment_no, chosen, checks),
+    )
+    return build_forest(source, metric=chosen, now=now)
+
+
+def choose_metric(measured: Iterable[Measurement]) -> str:
+    """Returns the disparate impact, or where it is not measured the first metric of groups that has limits, or the first of all."""
+    found = [one for one in measured if one.scope is Scope.GROUP and one.data in SHOWN and one.metric in CATALOGUE]
+    if not found or any(one.metric == IMPACT for one in found):
+        return IMPACT
+    return min(found, key=lambda one: one.verdict is None).metric
+
+
+def build_forest(source: ForestSource, *, metric: str, now: datetime) -> Forest:
+    """Returns the forest of that metric, worst row first; without rows where the newest check did not measure it."""
+    words, unseen = GroupWords.of(source.monitor), notes_on_unseen(source.checks[0].unseen if source.checks else {})
+    figures: dict[str, dict[str, dict[DataSet, Measurement]]] = {}
+    for one in source.measured:
+        if one.metric == metric and one.scope is Scope.GROUP and one.data in SHOWN and one.attribute is not None and one.group is not None:
+            figures.setdefault(one.attribute, {}).setdefault(one.group, {})[one.data] = one
+    strips = collect_strips(source)
+    states = [] if source.evidence is None else source.evidence.comparisons
+
+    def figure_of(measurement: Measurement | None) -> ForestFigure | None:
+        if measurement is None:
+            return None
+        key = _Series(measurement.data, measurement.attribute, measurement.group)
+        own = [one for one in states if _Series(one.data, one.attribute, one.group) == key and one.metric == metric]
+        return ForestFigure(measurement=measurement, strip=strips.get(key, ()), evidence=find_evidence(measurement, own))
+
+    rows = []
+    for attribute, groups in figures.items():
+        for group, by_data in groups.items():
+            reference = next(
+                (one.details.reference for one in by_data.values() if one.details.reference is not None), "the reference group"
+            )
+            row = ForestRow(
+                attribute=attribute,
+                group=group,
+                name=words.label(attribute, group),
+                reference=reference,
+                reference_name=words.label(attribute, reference),
+                parts=words.parts(attribute, group),
+                logged=figure_of(next((by_data[data] for data in LOGGED if data in by_data), None)),
+                counterfactual=figure_of(by_data.get(DataSet.BALANCED)),
+                is_unseen=bool(unseen.get(attribute)),
+            )
+            rows.append(row)
+    newest = source.checks[0] if source.checks else None
+    return Forest(
+        metric=metric,
+        rows=tuple(sorted(rows, key=lambda row: row.leading.gravity)),
+        words=words,
+        check=newest,
+        checks=tuple(source.checks),
+        is_stale=newest is not None and now - newest.measured_at > STALE_AFTER,
+        is_outdated=newest is not None and source.monitor is not None and newest.monitor_version != source.monitor.version,
+    )
+
+
+def is_on_ratios(metric: str) -> bool:
+    """Returns whether the metric's figures are ratios, which lie on a logarithmic axis."""
+    return is_ratio(CATALOGUE[metric])
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    data: DataSet
+    attribute: str | None
+    group: str | None
+
+
+def collect_strips(source: ForestSource) -> dict[_Series, tuple[StripPoint, ...]]:
+    """Returns the last verdicts by series: one for each check since the first that has a figure of it, oldest first."""
+    by_series: dict[_Series, dict[int, RecentFigure]] = {}
+    for one in source.recent:
+        by_series.setdefault(_Series(one.data, one.attribute, one.group), {})[one.check_no] = one
+    found = {}
+    # The last checks come newest first, so that the first one is the newest.
+    oldest_first = list(reversed(source.checks))
+    for series, by_check in by_series.items():
+        # Figures of an earlier definition are other figures.
+        definition = list(by_check.values())[-1].definition
+        kept = {no: one for no, one in by_check.items() if one.definition == definition}
+        start = next(place for place, check in enumerate(oldest_first) if check.no in kept)
+        found[series] = tuple(
+            StripPoint(
+                check_id=check.id,
+                at=check.at,
+                value=None if check.no not in kept else kept[check.no].value,
+                verdict=None if check.no not in kept else kept[check.no].verdict,
+                carried_forward=check.carried_forward,
+            )
+            for check in oldest_first[start:]
+        )
+    return found
+
+
+def find_evidence(one: Measurement, sides: Sequence[ComparisonState]) -> ComparisonState | None:
+    """Returns the evidence on the limit that the figure is beyond, or inside both limits the side that decides their state."""
+    # Evidence that a group is favoured says nothing about a figure that shows it at a disadvantage.
+    side = None
+    if one.value is not None and not reaches(one.value, one.lower_limit):
+        side = Direction.BELOW
+    elif one.value is not None and not keeps_to(one.value, one.upper_limit):
+        side = Direction.ABOVE
+    return find_governing([state for state in sides if side is None or state.direction is side])

@@ -1,0 +1,192 @@
+"""Headline of a forest in one sentence: who is at a disadvantage, by how much, how sure, since when. Page and report say the same."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, TypeAlias
+
+from ..domain.checks import DataSet, Measurement
+from ..evidence.sentences import State
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.catalogue.metric import Compared
+from ..metrics.choice import interval_for_choice
+from ..metrics.intervals import Interval
+from ..metrics.rounding import digits_apart
+from ..metrics.sides import Disadvantaged, is_ratio, mirror_of, turned
+from ..metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict
+from .figures import judged_figure, sentence_of
+from .forest import Forest, ForestFigure, ForestRow, StripPoint
+from .naming import GroupWords
+
+NO_FIGURES: Final = "No check has measured anything yet"
+
+_HUNDREDTHS: Final = 2
+_FAVOURED: Final = "favourable"
+"""Rate whose ratio says how many times as often a group gets the favourable outcome."""
+
+Ends: TypeAlias = tuple[float | None, float | None]
+"""Ends of an interval; None is unbounded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForestHeadline:
+    """Headline: the `lead`, its 95 % interval (may be empty), and further `parts`. `note` says which interval that is.
+
+    `row` is the row that it is about; None where it is about none.
+    """
+
+    lead: str
+    interval: str = ""
+    note: str = ""
+    parts: tuple[str, ...] = ()
+    row: ForestRow | None = None
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Returns the verdict on the figure that the lead is about."""
+        return None if self.row is None else self.row.verdict
+
+    @property
+    def text(self) -> str:
+        """Returns all of it in one line, without the note."""
+        lead = f"{self.lead} ({self.interval})" if self.interval else self.lead
+        return " · ".join((lead, *self.parts))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clause:
+    """Figure as a clause without a full stop, and its 95 % interval, which is empty where the clause has it or there is none."""
+
+    text: str
+    interval: str = ""
+
+
+def word_forest(forest: Forest) -> ForestHeadline:
+    """Returns the headline of the forest's worst row; true also where nothing is judged, and where there is no row."""
+    if forest.check is None:
+        return ForestHeadline(lead=NO_FIGURES)
+    age = tuple(_say_age(forest))
+    title = CATALOGUE[forest.metric].title if forest.metric in CATALOGUE else forest.metric
+    if not forest.rows:
+        return ForestHeadline(lead=f"The newest check did not measure the {title.lower()} of any group", parts=age)
+    row = forest.rows[0]
+    figure, one = row.leading, row.leading.measurement
+    if one.value is None:
+        lead = f"{title} of {row.name} cannot be computed: {one.reason or 'no reason is known'}"
+        return ForestHeadline(lead=lead, parts=age, row=row)
+    if row.verdict is Verdict.INSUFFICIENT_DATA:
+        sizes = f"{row.name} {row.n}, {row.reference_name} {row.n_reference}: fewer than {MINIMUM_GROUP_SIZE} records on a side"
+        return ForestHeadline(lead="No comparison has a verdict", parts=(sizes, *age), row=row)
+
+    clause = word_figure(row, figure, forest.words)
+    parts = (*say_history(forest, row), *age)
+    # A row is as grave as its gravest figure, so no other comparison is outside its limits either.
+    if row.verdict is Verdict.FAIR:
+        unjudged = sum(other.verdict is not Verdict.FAIR for other in forest.rows)
+        fair = "No comparison with a verdict is outside its limits" if unjudged else "Every comparison is inside its limits"
+        return ForestHeadline(lead=f"{fair}. Nearest to one: {clause.text}", interval=clause.interval, parts=parts, row=row)
+    allowing = allow_for_choice(one, forest.compared)
+    shown = clause if allowing is None else word_figure(row, figure, forest.words, ends=(allowing.lower, allowing.upper))
+    note = ""
+    if forest.compared > 1 and clause.interval:
+        verb = "does not allow" if allowing is None else "allows"
+        note = f"95 % interval; it {verb} for the choice of this comparison from {forest.compared}"
+        note += "" if allowing is None else f"; the verdict goes by its own interval, {clause.interval}"
+    return ForestHeadline(lead=capitalise(shown.text), interval=shown.interval, note=note, parts=parts, row=row)
+
+
+def word_figure(row: ForestRow, figure: ForestFigure, words: GroupWords, *, ends: Ends | None = None) -> Clause:
+    """Returns the figure from the side at a disadvantage; of other metrics than ratios of favourable outcomes its own sentence.
+
+    `ends` replace those of the figure's own interval.
+    """
+    one, metric = figure.measurement, CATALOGUE[figure.measurement.metric]
+    is_favoured = is_ratio(metric) and isinstance(metric.measure, Compared) and metric.measure.rate == _FAVOURED
+    is_balanced = one.data is DataSet.BALANCED
+    # Copies of an attribute that the model does not see change other features: they are not the same records.
+    if one.value is None or not is_favoured or (is_balanced and row.is_unseen):
+        return Clause(text=sentence_of(one).rstrip("."))
+    lower, upper = (one.lower, one.upper) if ends is None else ends
+    value, groups = one.value, (row.group, row.reference)
+    limits = (one.lower_limit, one.upper_limit)
+    marks = [mark for mark in (*limits, *mirror_of(metric, limits)) if mark is not None]
+    seen = turned(value, lower, upper) if judged_figure(one).disadvantaged is Disadvantaged.REFERENCE else None
+    if seen is not None:
+        value, lower, upper, groups = seen.value, seen.lower, seen.upper, (row.reference, row.group)
+        marks = [1 / mark for mark in marks if mark > 0]
+    digits = max(digits_apart(end, (0.0, 1.0, *marks), _HUNDREDTHS) for end in (value, lower, upper) if end is not None)
+    times = f"{value:.{digits}f} times as often as" if value else "0 times as often as"
+    interval = f"{lower or 0:.{digits}f}{' and more' if upper is None else f'–{upper:.{digits}f}'}"
+    if is_balanced:
+        first, second = (words.role(row.attribute, group) for group in groups)
+        return Clause(text=f"scored as {first}, the same records {words.favourable} {times} when scored as {second}", interval=interval)
+    first, second = (words.subject(row.attribute, group) for group in groups)
+    return Clause(text=f"{first} {words.favourable} {times} {second}", interval=interval)
+
+
+def capitalise(text: str) -> str:
+    """Returns the text with a capital first letter; names keep all other letters."""
+    return text[:1].upper() + text[1:]
+
+
+def day_of(at: datetime, year: int | None = None) -> str:
+    """Returns the day in UTC: `19 Nov`, with its year where that is another than `year`."""
+    there = at.astimezone(UTC)
+    return f"{there.day} {there:%b}" if there.year == year else f"{there.day} {there:%b} {there.year}"
+
+
+def count_verdicts(strip: Sequence[StripPoint], verdict: Verdict) -> str:
+    """Returns in how many of the checks the figure had that verdict: `70 of 72 checks`."""
+    if len(strip) == 1:
+        return "the only check" if strip[0].verdict == verdict else "no check"
+    return f"{sum(one.verdict == verdict for one in strip)} of {len(strip)} checks"
+
+
+def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
+    """Yields since when it is so, in how many checks, and how many favourable outcomes are short."""
+    figure, one = row.leading, row.leading.measurement
+    year = None if forest.check is None else forest.check.at.astimezone(UTC).year
+    match row.verdict:
+        case Verdict.UNFAIR:
+            since = None if figure.evidence is None or figure.evidence.state is not State.UNFAIR else figure.evidence.since
+            begun = "" if since is None else f"since {day_of(since, year)}, "
+            yield f"{begun}unfair in {count_verdicts(figure.strip, Verdict.UNFAIR)}"
+        case Verdict.SUSPECTED:
+            yield "suspected, not certain: its own interval reaches the limit"
+        case Verdict.UNWATCHED:
+            yield "no limit is set on this side"
+        case None:
+            yield "no limit is set"
+    # The newest hour may be fair by chance, or have too few records, where all hours together are not.
+    others = [other for other in forest.rows for each in other.figures if each.evidence is not None and each.evidence.state is State.UNFAIR]
+    if row.verdict is not Verdict.UNFAIR and others:
+        since = min(each.evidence.since for each in others[0].figures if each.evidence is not None and each.evidence.since is not None)
+        yield f"over all hours unfair for {others[0].name} since {day_of(since, year)}"
+    short = one.details.shortfall
+    is_short = judged_figure(one).disadvantaged is Disadvantaged.MONITORED and one.data is DataSet.PAYLOAD
+    if short is not None and round(short) >= 1 and is_short:
+        yield f"{round(short):,} fewer than at the rate of {forest.words.subject(row.attribute, row.reference)}"
+
+
+def _say_age(forest: Forest) -> Iterator[str]:
+    """Yields how old the figures are where that changes their meaning."""
+    if forest.check is None:
+        return
+    at = f"{forest.check.measured_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    if forest.is_stale:
+        yield f"stale: measured up to {at}"
+    if forest.is_outdated:
+        yield "measured with an earlier version of the monitor"
+
+
+def allow_for_choice(one: Measurement, chosen_from: int) -> Interval | None:
+    """Returns the interval that allows for the choice from so many figures, where the counts of two rates are known."""
+    how, details = CATALOGUE[one.metric].measure, one.details
+    # Balanced figures have resampled intervals, which have no closed form at another level.
+    if chosen_from == 1 or one.value is None or one.data is not DataSet.PAYLOAD or not isinstance(how, Compared):
+        return None
+    sides = [(counts.get("favourable"), counts.get("n")) for counts in (details.monitored_counts, details.reference_counts)]
+    known = [(float(part), float(whole)) for part, whole in sides if part is not None and whole is not None]
+    if len(known) != len(sides) or how.rate != _FAVOURED:
+        return None
+    return interval_for_choice(how.by, known[0], known[1], point=one.value, chosen_from=chosen_from)

@@ -1,0 +1,88 @@
+"""Groups in words: the monitor's display names, or else the attribute with the group's label."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..domain.comparisons import Comparison, split_group
+from ..domain.display_names import DisplayNames
+from ..domain.monitors import Monitor, MonitoredAttribute
+from ..domain.texts import TOGETHER
+
+_SEPARATOR = ", "
+"""Joins the labels where several groups are the reference."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupWords:
+    """Words for the groups of a monitor, and for its favourable outcome."""
+
+    names: DisplayNames = field(default_factory=DisplayNames)
+    attributes: tuple[MonitoredAttribute, ...] = ()
+
+    @classmethod
+    def of(cls, monitor: Monitor | None) -> "GroupWords":
+        """Returns the words of that monitor; without one, labels as they are."""
+        return cls() if monitor is None else cls(monitor.names, monitor.attributes)
+
+    @property
+    def favourable(self) -> str:
+        """Returns what records of a group do: `are rated No Risk`."""
+        return "get the favourable outcome" if self.names.favourable is None else f"are {self.names.favourable}"
+
+    def label(self, attribute: str, group: str) -> str:
+        """Returns a group for a table: its display names, or the label as it is."""
+        return " ".join(self._find_names(attribute, group)) or group
+
+    def parts(self, attribute: str, group: str) -> tuple[str, ...]:
+        """Returns the names or labels of a group by feature; one only, where the label cannot be divided."""
+        divided = self._divide(attribute, group)
+        features = Comparison.from_label(attribute).features
+        if divided is None:
+            return (group,)
+        return tuple(self.names.find(feature, part) or part for feature, part in zip(features, divided, strict=True))
+
+    def subject(self, attribute: str, group: str) -> str:
+        """Returns a group for a sentence, in the plural: `women under 26`, or `records with sex female`."""
+        return " ".join(self._find_names(attribute, group)) or f"records with {self.condition(attribute, group)}"
+
+    def role(self, attribute: str, group: str) -> str:
+        """Returns a group as what a record counts as: `women`, or `sex female`."""
+        return " ".join(self._find_names(attribute, group)) or self.condition(attribute, group)
+
+    def condition(self, attribute: str, group: str) -> str:
+        """Returns the group as a condition: `sex female and age 18-25`."""
+        features, divided = Comparison.from_label(attribute).features, self._divide(attribute, group)
+        if divided is None:
+            return f"{attribute} {group}"
+        return " and ".join(f"{feature} {part}" for feature, part in zip(features, divided, strict=True))
+
+    def _find_names(self, attribute: str, group: str) -> Sequence[str]:
+        """Returns the display names by feature; none unless every part has one."""
+        found = self._name_parts(attribute, group)
+        if found or _SEPARATOR not in group:
+            return found
+        # Several reference groups are one side of a comparison.
+        each = [" ".join(self._name_parts(attribute, one)) for one in group.split(_SEPARATOR)]
+        return [" or ".join(each)] if all(each) else []
+
+    def _name_parts(self, attribute: str, group: str) -> list[str]:
+        divided = self._divide(attribute, group)
+        if divided is None:
+            return []
+        features = Comparison.from_label(attribute).features
+        found = [self.names.find(feature, part) for feature, part in zip(features, divided, strict=True)]
+        return [name for name in found if name is not None] if None not in found else []
+
+    def _divide(self, attribute: str, group: str) -> tuple[str, ...] | None:
+        features = Comparison.from_label(attribute).features
+        if len(features) == 1:
+            return (group,)
+        by_feature = {one.feature: one for one in self.attributes}
+        members = [by_feature[feature] for feature in features if feature in by_feature]
+        if len(members) == len(features):
+            ways = split_group(group, members)
+            # Divided in two ways, the label would name other people.
+            return ways[0] if len(ways) == 1 else None
+        # The monitor may have changed since the check that named the group.
+        plain = tuple(group.split(TOGETHER))
+        return plain if len(plain) == len(features) else None

@@ -1,0 +1,103 @@
+"""Forests that are not stored anywhere: figures of groups, the last checks, the evidence."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from app.details import Details
+from app.domain.checks import DataSet, Measurement, Scope
+from app.domain.display_names import DisplayNames, GroupName
+from app.domain.monitors import Monitor, MonitoredAttribute
+from app.domain.outcomes import OutcomeRule
+from app.domain.values import Range
+from app.store.checks.recent import RecentCheck, RecentFigure
+from app.tracking.looking import ComparisonState
+from app.views.forest import Forest, ForestSource, build_forest
+from tests.builders.comparison_states import evidence_of
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+NAMES = DisplayNames(
+    favourable="rated No Risk",
+    groups=(
+        GroupName(feature="sex", group="female", name="women"),
+        GroupName(feature="sex", group="male", name="men"),
+        GroupName(feature="age", group="18-25", name="under 26"),
+        GroupName(feature="age", group="26-75", name="over 25"),
+    ),
+)
+MONITOR = Monitor(
+    outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)),
+    attributes=(
+        MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",)),
+        MonitoredAttribute(feature="age", monitored=(Range(18, 25),), reference=(Range(26, 75),)),
+    ),
+    intersections=(("sex", "age"),),
+)
+NAMED = replace(MONITOR, names=NAMES)
+
+
+def figure_of(value: float | None = 0.26, verdict: str | None = "unfair", **more: Any) -> Measurement:  # noqa: ANN401 - members of a measurement
+    """The disparate impact of women as logged: 13 of 50, of men 100 of 100, unless `value` says otherwise."""
+    monitored, reference = more.pop("counts", ((13, 50), (100, 100)))
+    group, other = more.pop("group", "female"), more.pop("reference", "male")
+    values: dict[str, Any] = {
+        "metric": "disparate_impact",
+        "data": DataSet.PAYLOAD,
+        "scope": Scope.GROUP,
+        "attribute": "sex",
+        "group": group,
+        "at": NOW,
+        "value": value,
+        "reason": None,
+        "lower": 0.15,
+        "upper": 0.46,
+        "interval_method": "log_ratio",
+        "n": monitored[1] + reference[1],
+        "verdict": verdict,
+        "lower_limit": 0.8,
+        "upper_limit": 1.25,
+        "details": Details(
+            monitored=group,
+            reference=other,
+            monitored_counts={"favourable": monitored[0], "n": monitored[1]},
+            reference_counts={"favourable": reference[0], "n": reference[1]},
+            shortfall=more.pop("shortfall", 28.2),
+        ),
+    }
+    return Measurement(**values | more)
+
+
+def checks_of(many: int, **more: Any) -> list[RecentCheck]:  # noqa: ANN401 - members of a check
+    """That many hourly checks, the newest first; number 1 is the newest."""
+    plain: dict[str, Any] = {"carried_forward": False, "monitor_version": 1, "unseen": {}}
+    ends = [NOW - timedelta(hours=no) for no in range(many)]
+    return [RecentCheck(**{"no": no, "id": f"check-{no}", "at": at, "measured_at": at} | plain | more) for no, at in enumerate(ends, 1)]
+
+
+def recent_of(figure: Measurement, verdicts: Sequence[str | None]) -> list[RecentFigure]:
+    """The figure in the last checks with these verdicts, the oldest first."""
+    return [
+        RecentFigure(
+            check_no=len(verdicts) - place,
+            data=figure.data,
+            attribute=str(figure.attribute),
+            group=str(figure.group),
+            value=figure.value,
+            verdict=verdict,
+            carried_forward=False,
+            definition=1,
+        )
+        for place, verdict in enumerate(verdicts)
+    ]
+
+
+def forest_of(*figures: Measurement, **more: Any) -> Forest:  # noqa: ANN401 - members of the source
+    """The forest of these figures, each with one verdict for each check; `states` are its evidence."""
+    checks = more.pop("checks", None)
+    checks = checks_of(1) if checks is None else checks
+    states: Sequence[ComparisonState] = more.pop("states", ())
+    metric, now = more.pop("metric", "disparate_impact"), more.pop("now", NOW)
+    recent = [point for one in figures for point in recent_of(one, [one.verdict] * len(checks))]
+    values = {"monitor": MONITOR, "evidence": evidence_of(*states), "checks": checks, "measured": figures, "recent": recent}
+    return build_forest(ForestSource(**values | more), metric=metric, now=now)

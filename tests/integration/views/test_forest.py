@@ -1,0 +1,86 @@
+"""The forest of a deployment as it is read from the store."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from app.domain.deployments import Endpoint
+from app.domain.display_names import DisplayNames, GroupName
+from app.metrics.verdicts import Verdict
+from app.store.database.engine import Database
+from app.views.forest import STRIP_CHECKS, Forest, read_forest
+from app.views.forest_headline import NO_FIGURES, word_forest
+from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
+from tests.builders.statements import counted
+from tests.models.rules import RuleScorer
+from tests.models.serving import serve
+from tests.scenes import HOUR, NOON, Scene, scene
+
+NAMES = DisplayNames(
+    favourable="approved",
+    groups=(GroupName(feature="sex", group="female", name="women"), GroupName(feature="sex", group="male", name="men")),
+)
+
+
+@pytest.fixture
+def stage(database: Database) -> Iterator[Scene]:
+    with serve(RuleScorer()) as server:
+        yield scene(database, APPLICANT, monitor_of(SEX, AGE, intersections=(("sex", "age"),)), endpoint=Endpoint(url=server.url))
+
+
+def look(stage: Scene, metric: str | None = None) -> Forest:
+    with stage.database.transaction() as session:
+        return read_forest(session, stage.deployment.no, now=NOON + 2 * HOUR, metric=metric)
+
+
+def test_before_the_first_check_there_is_no_row(stage: Scene) -> None:
+    assert look(stage).rows == ()
+    assert word_forest(look(stage)).text == NO_FIGURES
+
+
+def test_a_check_gives_a_row_for_each_group(stage: Scene) -> None:
+    stage.log(applicants(20, 30, 6), NOON)
+    stage.check(NOON)
+    forest = look(stage)
+    by_group = {row.group: row for row in forest.rows}
+
+    assert set(by_group) == {"female", "18-35", "female × 18-35", "female × 36-75", "male × 18-35"}
+    assert forest.rows[0].verdict is Verdict.UNFAIR
+    assert by_group["female"].counterfactual is not None
+    assert by_group["female × 18-35"].counterfactual is None
+    assert (by_group["female"].n, by_group["female"].n_reference) == (30, 20)
+    assert [point.verdict for point in by_group["female"].strip] == ["unfair"]
+
+
+def test_names_change_the_words_and_not_the_version(stage: Scene) -> None:
+    stage.log(applicants(20, 30, 6), NOON)
+    stage.check(NOON)
+    before = stage.monitor()
+    stage.watch(replace(before, names=NAMES))
+    named = stage.monitor()
+    stage.watch(replace(named, min_records=11))
+
+    assert named.names == NAMES
+    assert named.version == before.version
+    assert stage.monitor().version == before.version + 1
+    assert (
+        "women are approved 0." in word_forest(look(stage)).lead.lower() or "the same records are approved" in word_forest(look(stage)).lead
+    )
+
+
+def test_a_strip_reads_the_newest_checks_only_in_a_fixed_number_of_statements(stage: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.watch(replace(monitor_of(SEX), metrics=("disparate_impact",)))
+    sent = {}
+    for hours in range(STRIP_CHECKS + 3):
+        stage.log(applicants(20, 12, 2, prefix=f"h{hours}-"), NOON - hours * HOUR)
+        stage.check(NOON - hours * HOUR)
+        if hours in {0, STRIP_CHECKS + 2}:
+            with counted(monkeypatch) as statements:
+                look(stage)
+            sent[hours] = len(statements)
+    (row,) = look(stage).rows
+
+    assert len(row.strip) == STRIP_CHECKS
+    assert row.strip[-1].at == NOON + HOUR
+    assert len(set(sent.values())) == 1

@@ -1,0 +1,158 @@
+"""The forest of a deployment: its rows, and its headline in every world."""
+
+from datetime import UTC, datetime, timedelta
+
+from app.domain.checks import DataSet
+from app.evidence.nulls import Direction
+from app.evidence.sentences import State
+from app.metrics.verdicts import Verdict
+from app.views.forest_headline import NO_FIGURES, ForestHeadline, word_forest
+from tests.builders.comparison_states import comparison_of
+from tests.builders.forests import MONITOR, NAMED, NOW, checks_of, figure_of, forest_of, recent_of
+
+YOUNG_WOMEN = {"attribute": "sex × age", "group": "female × 18-25", "reference": "male × 26-75"}
+
+
+def headline_of(*figures: object, **more: object) -> ForestHeadline:
+    return word_forest(forest_of(*figures, **more))  # type: ignore[arg-type]
+
+
+def test_the_headline_is_one_sentence_in_the_names_of_the_monitor() -> None:
+    figure = figure_of(**YOUNG_WOMEN)
+    recent = recent_of(figure, ["fair", "fair", *["unfair"] * 70])
+    state = comparison_of(State.UNFAIR, attribute="sex × age", group="female × 18-25", since=datetime(2026, 11, 19, 7, tzinfo=UTC))
+    found = headline_of(figure, monitor=NAMED, checks=checks_of(72), recent=recent, states=[state])
+
+    assert found.text == (
+        "Women under 26 are rated No Risk 0.26 times as often as men over 25 (0.15–0.46)"
+        " · since 19 Nov, unfair in 70 of 72 checks · 28 fewer than at the rate of men over 25"
+    )
+    assert found.verdict is Verdict.UNFAIR
+
+
+def test_without_names_the_headline_names_attribute_and_value() -> None:
+    single, several = headline_of(figure_of()), headline_of(figure_of(**YOUNG_WOMEN))
+
+    assert single.lead == "Records with sex female get the favourable outcome 0.26 times as often as records with sex male"
+    assert several.lead.startswith(
+        "Records with sex female and age 18-25 get the favourable outcome 0.26 times as often as records with sex male"
+    )
+    assert single.parts == ("unfair in the only check", "28 fewer than at the rate of records with sex male")
+
+
+def test_above_one_the_headline_is_about_the_reference() -> None:
+    found = headline_of(figure_of(2.0, lower=1.6, upper=2.5, counts=((80, 100), (20, 50)), shortfall=-40.0), monitor=NAMED)
+
+    assert found.text == "Men are rated No Risk 0.50 times as often as women (0.40–0.62) · unfair in the only check"
+
+
+def test_nothing_is_called_short_of_a_rate_that_is_reached() -> None:
+    assert not any("fewer" in part for part in headline_of(figure_of(0.79, shortfall=0.3)).parts)
+
+
+def test_a_counterfactual_figure_is_about_the_same_records() -> None:
+    logged, balanced = figure_of(0.9, "fair"), figure_of(0.12, data=DataSet.BALANCED, lower=0.06, upper=0.25)
+    found = headline_of(logged, balanced, monitor=NAMED)
+
+    assert found.lead == "Scored as women, the same records are rated No Risk 0.12 times as often as when scored as men"
+    assert found.text.endswith(" (0.06–0.25) · unfair in the only check")
+
+
+def test_copies_of_an_attribute_that_the_model_does_not_see_are_not_called_the_same_records() -> None:
+    checks = checks_of(1, unseen={"attributes_unseen_by_model": ["sex"]})
+    found = headline_of(figure_of(0.12, data=DataSet.BALANCED), checks=checks)
+
+    assert "same records" not in found.text
+    assert "0.12" in found.lead
+
+
+def test_inside_its_limits_nobody_is_at_a_disadvantage() -> None:
+    found = headline_of(figure_of(0.95, "fair", lower=0.85, upper=1.05), monitor=NAMED)
+    some = headline_of(figure_of(0.95, "fair"), figure_of(0.1, "insufficient_data", group="x"), monitor=NAMED)
+
+    assert (
+        found.text
+        == "Every comparison is inside its limits. Nearest to one: women are rated No Risk 0.95 times as often as men (0.85–1.05)"
+    )
+    assert some.lead.startswith("No comparison with a verdict is outside its limits. Nearest to one: women")
+
+
+def test_evidence_is_named_where_the_newest_check_is_fair() -> None:
+    found = headline_of(figure_of(0.95, "fair"), monitor=NAMED, states=[comparison_of(State.UNFAIR)])
+
+    assert found.parts == ("over all hours unfair for women since 19 Nov",)
+
+
+def test_evidence_on_the_other_side_is_not_evidence_on_this_one() -> None:
+    above = comparison_of(State.UNFAIR, direction=Direction.ABOVE, limit=1.25)
+    found = headline_of(figure_of(), states=[above])
+
+    assert found.parts[0] == "unfair in the only check"
+
+
+def test_what_is_not_certain_is_not_called_certain() -> None:
+    found = headline_of(figure_of(0.7, "suspected", lower=0.5, upper=0.9), monitor=NAMED)
+
+    assert found.parts[0] == "suspected, not certain: its own interval reaches the limit"
+
+
+def test_too_few_records_and_figures_without_a_number_say_so() -> None:
+    few = headline_of(figure_of(0.5, "insufficient_data", counts=((2, 4), (5, 5))), monitor=NAMED)
+    absent = headline_of(figure_of(None, "not_computable", reason="the reference rate is zero"), monitor=NAMED)
+
+    assert few.text == "No comparison has a verdict · women 4, men 5: fewer than 10 records on a side"
+    assert absent.lead == "Disparate impact of women cannot be computed: the reference rate is zero"
+
+
+def test_an_empty_deployment_and_a_metric_that_was_not_measured_say_so() -> None:
+    assert headline_of(checks=[]).text == NO_FIGURES
+    assert headline_of(metric="equal_opportunity_difference").lead.startswith("The newest check did not measure")
+
+
+def test_a_stale_check_says_up_to_when_it_measured() -> None:
+    found = headline_of(figure_of(), now=NOW + timedelta(days=3))
+    outdated = headline_of(figure_of(), checks=checks_of(1, monitor_version=7))
+
+    assert found.parts[-1] == "stale: measured up to 2026-11-22 12:00 UTC"
+    assert outdated.parts[-1] == "measured with an earlier version of the monitor"
+
+
+def test_other_metrics_keep_their_own_sentence() -> None:
+    one = figure_of(-0.4, metric="statistical_parity_difference", lower=-0.5, upper=-0.3, lower_limit=-0.1, upper_limit=0.1)
+    found = headline_of(one, metric="statistical_parity_difference")
+
+    assert found.lead.startswith("Of 100 records of female, 26 were predicted favourable")
+    assert found.interval == ""
+
+
+def test_the_interval_allows_for_the_choice_from_several_comparisons() -> None:
+    found = headline_of(figure_of(), figure_of(0.9, "fair", attribute="age", group="18-25", reference="26-75"), monitor=NAMED)
+
+    assert (
+        found.note == "95 % interval; it allows for the choice of this comparison from 2; the verdict goes by its own interval, 0.15–0.46"
+    )
+    assert found.interval != "0.15–0.46"
+
+
+def test_the_gravest_row_is_first_and_of_equals_the_one_further_out() -> None:
+    near, far = figure_of(0.7), figure_of(0.2, attribute="age", group="18-25")
+    fair, few = figure_of(0.9, "fair", group="a"), figure_of(0.01, "insufficient_data", group="b")
+
+    assert [row.group for row in forest_of(few, fair, near, far).rows] == ["18-25", "female", "a", "b"]
+
+
+def test_a_row_has_both_figures_and_the_records_of_both_sides() -> None:
+    (row,) = forest_of(figure_of(), figure_of(0.5, data=DataSet.BALANCED), monitor=NAMED).rows
+
+    assert (row.name, row.reference_name, row.n, row.n_reference) == ("women", "men", 50, 100)
+    assert [one.measurement.data for one in row.figures] == [DataSet.PAYLOAD, DataSet.BALANCED]
+    assert row.leading is row.logged
+
+
+def test_the_strip_has_a_place_for_each_check_since_the_first_figure() -> None:
+    figure = figure_of()
+    recent = [one for one in recent_of(figure, ["fair", "unfair", "fair", "unfair"]) if one.check_no not in {4, 2}]
+    (row,) = forest_of(figure, checks=checks_of(4), recent=recent, monitor=MONITOR).rows
+
+    assert [one.verdict for one in row.strip] == ["unfair", None, "unfair"]
+    assert row.strip[-1].check_id == "check-1"
