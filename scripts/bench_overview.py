@@ -3,8 +3,8 @@
     scripts/bench overview [--deployments 15 500] [--records 4000000] [--rounds 30]
 
 The rows are written by plain SQL into a Postgres of its own with fsync on. Every deployment has two days of hourly checks and a record
-twice a minute in the last half hour; the first has `records` records in them. Printed are the statements of one overview, the processor's and
-the wall's milliseconds of its view, and of the page with its rendering. Goal: under 100 ms of the view, at the median.
+twice a minute in the last half hour; the first has `records` records in them. Printed are the statements of one overview, the milliseconds of
+its view on the clock and of the processor, and of the page with its rendering. Goal: under 100 ms of the view, at the median.
 """
 
 import argparse
@@ -85,11 +85,11 @@ def _measure(url: str, folder: Path, deployments: int, records: int, rounds: int
     wall, processor = _times(view, rounds)
     print(f"  the view: {wall:.1f} ms, {processor:.1f} ms of them of this process's processor time")
     with service(url, folder) as port:
-        connection = http.client.HTTPConnection("127.0.0.1", port)
+        asked = http.client.HTTPConnection("127.0.0.1", port)
 
         def page() -> None:
-            connection.request("GET", "/", headers={"Authorization": f"Bearer {key}"})
-            connection.getresponse().read()
+            asked.request("GET", "/", headers={"Authorization": f"Bearer {key}"})
+            asked.getresponse().read()
 
         page()
         print(f"  the page over HTTP: {_times(page, rounds)[0]:.1f} ms")

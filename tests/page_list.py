@@ -23,6 +23,7 @@ def pages(client: httpx.Client) -> Mapping[str, str]:
         "overview": "/",
         "fairness": DEPLOYMENT,
         "fairness-balanced-by-day": f"{DEPLOYMENT}?data=balanced&range=month&rollup=day",
+        "fairness-drawer": f"{DEPLOYMENT}?attribute=sex&group=female",
         "checks": f"{DEPLOYMENT}/checks",
         **views,
         "transactions": f"{DEPLOYMENT}/transactions",

@@ -25,6 +25,7 @@ from ..views.check_advice import advice_on_check, outlook_of
 from ..views.check_views import ViewKind
 from ..views.figures import DATA_SETS
 from ..views.headlines import IMPACT, headlines, summary
+from ..views.naming import GroupWords
 from ..views.one_figure import VIEW_OF_DATA, FigureKey, explain_figure, key_of
 from ..views.viewing import check_view, views_of
 from ..web.access import NowIn, ReadableDeployment, SessionIn
@@ -101,7 +102,8 @@ def check_page(request: Request, deployment: ReadableDeployment, session: Sessio
     states = views_of(session, deployment, check)
     kind = view or next((state.kind for state in states if state.reason is None), ViewKind.PAYLOAD_PERTURBED)
     measurements, monitor = measurements_of(session, check.no), monitor_of(session, deployment.no)
-    shown = headlines(measurements, check.window)
+    words = GroupWords.of(monitor)
+    shown = headlines([words.rename(one) for one in measurements], check.window)
     values = {
         "deployment": deployment,
         "check": check,

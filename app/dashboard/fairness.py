@@ -1,7 +1,7 @@
-"""Fairness of one deployment: headlines of the newest check, and series of a chosen metric."""
+"""Fairness of one deployment: the forest of the newest check, the drawer of one group, and series of a chosen metric."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated
@@ -12,34 +12,39 @@ from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
+from ..charts.forest import picture_of, strip_runs
 from ..checks.attributing import sentences as attribution_words
 from ..checks.rollups import Period
 from ..checks.sides import missing_sides
 from ..clock import hour_of
-from ..domain.alerts import Alert, AlertState
-from ..domain.attributions import AttributionState
+from ..domain.alerts import Alert
+from ..domain.attributions import AttributionRun, AttributionState
 from ..domain.checks import DataSet, Measurement
+from ..evidence.sentences import State
 from ..metrics.catalogue import CATALOGUE
-from ..store.alerts.alerts import AlertFilter, alerts_page
 from ..store.attributions.attributions import newest_of_gaps
 from ..store.checks.checks import get, under_way
+from ..store.checks.recent import recent_checks, recent_figures
 from ..store.checks.results import measurements_of
 from ..store.deployments.monitors import monitor_of
 from ..tracking.flagging import look_at_month
 from ..tracking.looking import ComparisonState, look_at_evidence
-from ..tracking.wording import find_governing, list_notes, list_remarks, name_figure, order_by_gravity, say_limit, sum_up
+from ..tracking.wording import list_notes, list_remarks, name_figure, order_by_gravity, say_limit, sum_up
 from ..views.causes import Cause
 from ..views.check_advice import advice_on_check, outlook_of
-from ..views.headlines import Headline, headlines
+from ..views.forest import STRIP_CHECKS, Forest, ForestSource, build_forest, choose_metric
+from ..views.forest_headline import count_verdicts, day_of, word_figure, word_forest
 from ..views.judging import HEADLINE
 from ..views.missing_records import notes_of_check
 from ..views.overview import OverviewWanted, overview
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from . import check_words
+from .forest_drawer import LONGEST, find_row, live_alerts, open_drawer, row_query
+from .glossary import TERMS
 from .overview import STATES
 from .people import people
 from .rendering import page
-from .shown import interval_for_choice, number_of
+from .shown import number_of
 from .subgroups import read_subgroups
 from .wording import data_set
 
@@ -69,12 +74,14 @@ ROLLUPS = {"": "each check", Period.DAY.value: "by day", Period.WEEK.value: "by 
 
 
 class Chosen(BaseModel):
-    """Choices of a person on the charts."""
+    """Choices of a person: the charts, and the group whose drawer is open."""
 
     metric: str = Field(default=HEADLINE, max_length=100)
     data: DataSet = DataSet.PAYLOAD
     range: Range = Range.WEEK
     rollup: Period | None = None
+    attribute: Annotated[str, Field(max_length=LONGEST, pattern=r"^[^\x00]*$")] = ""
+    group: Annotated[str, Field(max_length=LONGEST, pattern=r"^[^\x00]*$")] = ""
 
 
 MOST_ALERTS = 50
@@ -98,23 +105,14 @@ CONFIGURED = frozenset(
 
 
 _WORDING = {
-    "figure_of": name_figure,
     "limit_of": say_limit,
     "notes_of": list_notes,
     "number_of": number_of,
-    "interval_for_choice": interval_for_choice,
     "words": check_words,
+    "rollups": ROLLUPS,
+    "states": STATES,
 }
-"""Functions that word a comparison, a figure or a check, by their names in the template."""
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """Headline of one attribute, the alerts on it that are not over, and by data set the evidence on the group that it shows."""
-
-    headline: Headline
-    alerts: tuple[Alert, ...]
-    evidence: Mapping[DataSet, ComparisonState]
+"""Functions and names that word what the template shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,39 +130,40 @@ def fairness_page(
 ) -> Response:
     """Returns the state of the deployment, since when, and how sure that is."""
     state = next(one for one in overview(session, OverviewWanted(only_no=deployment.no), now=now).deployments)
-    newest = None if state.worst is None else get(session, deployment.no, state.worst.check_id)
+    checks = recent_checks(session, deployment.no, most=STRIP_CHECKS)
+    newest = get(session, deployment.no, checks[0].id) if checks else None
     measured = [] if newest is None else measurements_of(session, newest.no)
     monitor, busy = monitor_of(session, deployment.no), under_way(session, deployment.no)
     evidence = look_at_evidence(session, deployment.no)
     compared = [] if evidence is None else order_by_gravity(evidence.comparisons)
 
-    # Those on the records as logged come first; among them the sort leaves open alerts before acknowledged ones.
-    wanted = [AlertFilter(deployment_no=deployment.no, state=one) for one in (AlertState.OPEN, AlertState.ACKNOWLEDGED)]
-    known = [alert for one in wanted for alert in alerts_page(session, one, limit=MOST_ALERTS)]
-    known_by_data = sorted(known, key=lambda alert: alert.subject.data != DataSet.PAYLOAD)
-    cards = [
-        Card(one, tuple(alert for alert in known_by_data if alert.subject.attribute == one.attribute), _find_evidence(one, compared))
-        for one in headlines(measured, None if newest is None else newest.window)
-    ]
+    metric = chosen.metric if "metric" in chosen.model_fields_set else choose_metric(measured)
+    recent = recent_figures(session, deployment.no, metric, checks)
+    source = ForestSource(monitor=monitor, evidence=evidence, checks=checks, measured=measured, recent=recent)
+    forest = build_forest(source, metric=metric, now=now)
 
+    known = live_alerts(session, deployment.no, most=MOST_ALERTS)
     titles = {one.metric: CATALOGUE[one.metric].title for one in measured if one.attribute is not None and one.metric in CATALOGUE}
+    attributions = _read_attributions(session, deployment.no)
     values = {
         "deployment": deployment,
         "monitor": monitor,
         "state": state,
         "newest": newest,
         "missing_records": () if newest is None else notes_of_check(session, newest),
-        "cards": cards,
+        **_show_forest(forest, chosen, known, attributions["attributed"]),
         "compared": compared,
         "evidence_in_short": [] if evidence is None else [sum_up(compared), *list_remarks(evidence)],
         "flags": look_at_month(session, deployment.no),
         **_WORDING,
+        "figure_of": lambda one: name_figure(replace(one, group=one.group and forest.words.label(one.attribute, one.group))),
         "missing": missing_sides(monitor),
         "names": people(session, [*(one.acknowledged_by for one in known), None if busy is None else busy.created_by]),
         "busy": busy,
         "busy_advice": None if busy is None else advice_on_check(busy, outlook_of(session, deployment.no)),
         "configured": CONFIGURED,
-        **_read_attributions(session, deployment.no),
+        **attributions,
+        "attribution_words": attribution_words,
         **read_subgroups(session, deployment.no, evidence),
         "elsewhere": _list_other_data(measured, chosen),
         "charts": _list_charts(deployment.id, measured, chosen, now),
@@ -172,32 +171,44 @@ def fairness_page(
         "data_sets": list(dict.fromkeys(one.data for one in measured)),
         "chosen": chosen,
         "ranges": {one: name for one, (name, _) in RANGES.items()},
-        "rollups": ROLLUPS,
-        "states": STATES,
         "now": now,
     }
     return page(request, "fairness.html", values)
 
 
-def _read_attributions(session: Session, deployment_no: int) -> dict[str, object]:
+def _show_forest(forest: Forest, chosen: Chosen, alerts: Sequence[Alert], attribution: AttributionRun | None) -> dict[str, object]:
+    """Returns the forest as the template shows it, and the drawer of the chosen row."""
+    row = find_row(forest, attribute=chosen.attribute, group=chosen.group) if chosen.group else None
+    sent = chosen.model_dump(mode="json", include=chosen.model_fields_set, exclude={"attribute", "group"}, exclude_none=True)
+    return {
+        "forest": forest,
+        "headline": word_forest(forest),
+        "picture": picture_of(forest),
+        "strip_runs": strip_runs,
+        "count_verdicts": count_verdicts,
+        "short_evidence": short_evidence,
+        "clause_of": lambda one, figure: word_figure(one, figure, forest.words),
+        "query_of": lambda one: f"?{row_query(one, sent)}#drawer",
+        "without_row": f"?{urlencode(sent)}",
+        "drawer": None if row is None else open_drawer(forest, row, alerts, attribution),
+        "terms": {one.key: one for one in TERMS},
+    }
+
+
+def short_evidence(state: ComparisonState | None, now: datetime) -> str:
+    """Returns the state of evidence in a few words."""
+    if state is None:
+        return "none"
+    since = "" if state.since is None else f" since {day_of(state.since, now.year)}"
+    return {State.UNFAIR: f"unfair{since}", State.SHOWN_FAIR: f"shown fair{since}", State.UNDECIDED: "undecided"}[state.state]
+
+
+def _read_attributions(session: Session, deployment_no: int) -> dict[str, AttributionRun | None]:
     """Returns the newest attribution that has a result, and the newest of all, which may be under way."""
     return {
         "attributed": newest_of_gaps(session, deployment_no, state=AttributionState.DONE),
         "attributing": newest_of_gaps(session, deployment_no),
-        "attribution_words": attribution_words,
     }
-
-
-def _find_evidence(headline: Headline, compared: Sequence[ComparisonState]) -> dict[DataSet, ComparisonState]:
-    """Returns the evidence on the group and metric that each part of the headline shows, where there is some."""
-    found = {}
-    for part in headline.parts:
-        if part.figure is not None:
-            about = (part.data, headline.attribute, part.figure.group, part.figure.measurement.metric)
-            governing = find_governing([one for one in compared if (one.data, one.attribute, one.group, one.metric) == about])
-            if governing is not None:
-                found[part.data] = governing
-    return found
 
 
 def _list_other_data(measured: Sequence[Measurement], chosen: Chosen) -> list[tuple[str, str]]:
@@ -205,7 +216,7 @@ def _list_other_data(measured: Sequence[Measurement], chosen: Chosen) -> list[tu
     found = dict.fromkeys(one.data for one in measured if one.metric == chosen.metric and one.attribute is not None)
     if chosen.data in found:
         return []
-    kept = chosen.model_dump(mode="json", exclude_none=True)
+    kept = chosen.model_dump(mode="json", exclude_none=True, exclude={"attribute", "group"})
     return [(data_set(data.value), f"?{urlencode(kept | {'data': data.value})}") for data in found]
 
 

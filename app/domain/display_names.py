@@ -1,6 +1,6 @@
 """Names that people give to groups and to the favourable outcome. They word sentences; nothing is measured by them."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..errors import FieldProblem
@@ -33,8 +33,8 @@ class DisplayNames:
         return next((one.name for one in self.groups if (one.feature, one.group) == (feature, group)), None)
 
 
-def display_name_problems(names: DisplayNames, features: Collection[str]) -> Iterator[FieldProblem]:
-    """Yields the problems of the names in a monitor that watches those features."""
+def display_name_problems(names: DisplayNames, groups: Mapping[str, Collection[str] | None]) -> Iterator[FieldProblem]:
+    """Yields the problems of the names in a monitor; `groups` are the labels by watched feature, None where every value may be one."""
     if names.favourable is not None:
         yield from _check_text("names.favourable", names.favourable)
     if len(names.groups) > MAX_NAMED_GROUPS:
@@ -43,9 +43,12 @@ def display_name_problems(names: DisplayNames, features: Collection[str]) -> Ite
     named: dict[str, dict[str, str]] = {}
     for one in names.groups:
         place = f"names.groups.{one.feature}.{one.group}"
-        if one.feature not in features:
+        if one.feature not in groups:
             yield FieldProblem(f"names.groups.{one.feature}", "is not an attribute that the monitor watches")
             continue
+        labels = groups[one.feature]
+        if labels is not None and one.group not in labels:
+            yield FieldProblem(place, f"is not a group of {one.feature}; its groups are {', '.join(labels)}")
         yield from _check_text(place, one.name)
         other = named.setdefault(one.feature, {}).setdefault(one.name.strip().casefold(), one.group)
         if other != one.group:

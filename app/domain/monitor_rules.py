@@ -93,8 +93,16 @@ def monitor_problems(
     found += check_bounds("evidence.label_horizon_hours", evidence.label_horizon_hours, MAX_LABEL_HORIZON_HOURS)
     found += check_bounds("evidence.false_alarm_hours", evidence.false_alarm_hours, MAX_FALSE_ALARM_HOURS)
     found += check_bounds("attribution.max_rows", monitor.attribution.max_rows, MAX_ATTRIBUTED_ROWS)
-    found += display_name_problems(monitor.names, {attribute.feature for attribute in monitor.attributes})
+    found += display_name_problems(monitor.names, labels_by_feature(monitor))
     return found
+
+
+def labels_by_feature(monitor: Monitor) -> dict[str, list[str] | None]:
+    """Returns the labels of the groups of each attribute; None where every other value that is seen is a group, too."""
+    return {
+        one.feature: None if one.reference is None else [label_of(value) for value in (*one.monitored, *one.reference)]
+        for one in monitor.attributes
+    }
 
 
 def unknown_metric(key: str, known_metrics: Collection[str]) -> str:

@@ -105,7 +105,7 @@ def word_figure(row: ForestRow, figure: ForestFigure, words: GroupWords, *, ends
     is_balanced = one.data is DataSet.BALANCED
     # Copies of an attribute that the model does not see change other features: they are not the same records.
     if one.value is None or not is_favoured or (is_balanced and row.is_unseen):
-        return Clause(text=sentence_of(one).rstrip("."))
+        return Clause(text=sentence_of(words.rename(one)).rstrip("."))
     lower, upper = (one.lower, one.upper) if ends is None else ends
     value, groups = one.value, (row.group, row.reference)
     limits = (one.lower_limit, one.upper_limit)

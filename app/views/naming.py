@@ -1,8 +1,9 @@
 """Groups in words: the monitor's display names, or else the attribute with the group's label."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from ..domain.checks import Measurement
 from ..domain.comparisons import Comparison, split_group
 from ..domain.display_names import DisplayNames
 from ..domain.monitors import Monitor, MonitoredAttribute
@@ -32,6 +33,24 @@ class GroupWords:
     def label(self, attribute: str, group: str) -> str:
         """Returns a group for a table: its display names, or the label as it is."""
         return " ".join(self._find_names(attribute, group)) or group
+
+    def rename(self, one: Measurement) -> Measurement:
+        """Returns the measurement whose details name its groups by their display names, so that its sentences do, too."""
+        if one.attribute is None or not self.names.groups:
+            return one
+        attribute, known = one.attribute, one.details
+
+        def call(group: str | None) -> str | None:
+            return None if group is None else self.label(attribute, group)
+
+        named = replace(
+            known,
+            subject=call(known.subject),
+            monitored=call(known.monitored),
+            reference=call(known.reference),
+            worst_group=call(known.worst_group),
+        )
+        return replace(one, details=named)
 
     def parts(self, attribute: str, group: str) -> tuple[str, ...]:
         """Returns the names or labels of a group by feature; one only, where the label cannot be divided."""

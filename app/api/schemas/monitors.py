@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import AliasPath, BeforeValidator, Field
 
+from ...domain.display_names import DisplayNames, GroupName
 from ...domain.monitor_rules import (
     MAX_ATTRIBUTED_ROWS,
     MAX_ATTRIBUTES,
@@ -41,6 +42,10 @@ _EXAMPLE: dict[str, Any] = {
     ],
     "intersections": [["Sex", "Age"]],
     "min_records": 100,
+    "names": {
+        "favourable": "rated No Risk",
+        "groups": {"Sex": {"female": "women", "male": "men"}, "Age": {"18-25": "under 26", "26-75": "over 25"}},
+    },
 }
 _STORED: dict[str, Any] = {
     **_EXAMPLE,
@@ -140,6 +145,27 @@ class AttributionSettingsIn(In):
     )
 
 
+GroupNames = dict[FeatureName, dict[str, str]]
+
+
+class DisplayNamesIn(In):
+    """Names for people, used in sentences and tables. What has no name is shown as it is logged."""
+
+    favourable: str | None = Field(default=None, description='Continues "they are": `rated No Risk`.', examples=["rated No Risk"])
+    groups: GroupNames = Field(
+        default_factory=dict,
+        description="Names by feature and group, such as `women` for `female` of `Sex`. A range is written `18-25`. Names of several"
+        " features are joined: `women under 26`.",
+    )
+
+    def to_domain(self) -> DisplayNames:
+        """Returns the names, not yet checked."""
+        groups = [
+            GroupName(feature=feature, group=group, name=name) for feature, names in self.groups.items() for group, name in names.items()
+        ]
+        return DisplayNames(favourable=self.favourable, groups=tuple(groups))
+
+
 class MonitorIn(In):
     """The configuration of a deployment's fairness monitor."""
 
@@ -195,6 +221,10 @@ class MonitorIn(In):
         " new version. What a night costs is said beforehand by `POST …/attributions` with `dry_run`.",
     )
 
+    names: DisplayNamesIn = Field(
+        default_factory=DisplayNamesIn, description="Names of groups and of the favourable outcome. A change of them makes no new version."
+    )
+
     def to_domain(self) -> Monitor:
         """Returns the configuration, not yet checked."""
         return Monitor(
@@ -210,6 +240,7 @@ class MonitorIn(In):
             seed=self.seed,
             evidence=EvidenceSettings(**self.evidence.model_dump()),
             attribution=AttributionSettings(**self.attribution.model_dump()),
+            names=self.names.to_domain(),
         )
 
 
@@ -262,8 +293,22 @@ class AttributionSettingsOut(Out):
     max_rows: int
 
 
+def _by_feature(names: Sequence[GroupName]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for one in names:
+        found.setdefault(one.feature, {})[one.group] = one.name
+    return found
+
+
+class DisplayNamesOut(Out):
+    """Names for people."""
+
+    favourable: str | None
+    groups: Annotated[GroupNames, BeforeValidator(_by_feature)]
+
+
 class MonitorOut(Out):
-    """The stored configuration. `version` grows with every change but one of `attribution`, and is recorded with each check."""
+    """The stored configuration. `version` grows with every change but one of `attribution` or `names`; each check records it."""
 
     model_config = example(_STORED)
 
@@ -281,6 +326,7 @@ class MonitorOut(Out):
     seed: int
     evidence: EvidenceSettingsOut
     attribution: AttributionSettingsOut
+    names: DisplayNamesOut
     warnings: list[MonitorWarning] = Field(
         description="Doubtful fields, none of which is refused: outcomes and groups that neither the training data nor the newest records"
         " hold, and correlated features that are no stronger than chance. Not part of what is set."

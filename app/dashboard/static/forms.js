@@ -4,12 +4,13 @@
 
    A control's name is its place in the body (`channels`, `endpoint.url`, `attributes[0].threshold`). `data-as` says what it becomes:
    text (by default; an empty one is left out), number, integer, lines (a list), json, set (all checked boxes of that name), flag (true or
-   false), values (groups of the type in `data-type`: see values.js). `data-keep-empty` sends an empty text as null. A control with
+   false), values (groups of the type in `data-type`: see values.js), names (display names of groups: see group_names.js). `data-keep-empty` sends an empty text as null. A control with
    `data-in-path` fills {its name} in the address instead; one with `data-must-be` holds the text that has to be typed to confirm.
    `data-after` says what follows: reload, none (an event `done` on the form, with the answer), or an address in which {name} is filled
    from the answer. `data-ask` is a question to be answered with yes first. */
 import { Problem, exchange, say, showProblem } from "./api.js";
 import { exactNumber, readExact, writeExact } from "./exact.js";
+import { readGroupNames } from "./group_names.js";
 import { readValues } from "./values.js";
 
 /** The body that a form's controls make. Throws a `Problem` that names every control that cannot be read.
@@ -51,6 +52,7 @@ function valueOf(control, form) {
   if (kind === "integer") return integerOf(text);
   if (kind === "lines") return text.split("\n").map((line) => line.trim()).filter((line) => line !== "");
   if (kind === "values") return groupsOf(text, control.dataset.type);
+  if (kind === "names") return namesOf(text);
   if (kind === "json") return jsonOf(text);
   return text;
 }
@@ -76,6 +78,12 @@ function groupsOf(text, type) {
   const { values, faults } = readValues(text, type);
   if (faults.length) throw new Unreadable(faults.join("; "));
   return values;
+}
+
+function namesOf(text) {
+  const { names, faults } = readGroupNames(text);
+  if (faults.length) throw new Unreadable(faults.join("; "));
+  return names;
 }
 
 function jsonOf(text) {

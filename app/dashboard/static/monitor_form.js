@@ -7,9 +7,10 @@ import { askExactly, attempt, bodyOf, warnFields, warningWords } from "./forms.j
 import { showNightlyCost } from "./nightly_cost.js";
 import { Rows } from "./rows.js";
 import { forgetEdits, keepEdits, reloadSaying } from "./saved.js";
+import { writeGroupNames } from "./group_names.js";
 import { writeValues } from "./values.js";
 
-const OF_MONITOR = ["favourable", "unfavourable", "attributes", "intersections", "min_records", "max_records", "schedule", "metrics", "strata", "draws", "seed", "attribution"];
+const OF_MONITOR = ["favourable", "unfavourable", "attributes", "intersections", "min_records", "max_records", "schedule", "metrics", "strata", "draws", "seed", "attribution", "names"];
 const OF_ATTRIBUTE = ["feature", "monitored", "reference", "threshold", "upper_threshold", "metric_limits", "correlated_features"];
 const TYPES = { string: "Values are text.", integer: "Values are whole numbers, or ranges.", number: "Values are numbers, or ranges.", boolean: "Values are true or false." };
 
@@ -52,6 +53,8 @@ export class MonitorForm {
     for (const name of ["min_records", "max_records", "schedule", "strata", "draws", "seed"]) elements.namedItem(name).value = plain(monitor[name]);
     elements.namedItem("attribution.nightly").checked = monitor.attribution.nightly;
     elements.namedItem("attribution.max_rows").value = plain(monitor.attribution.max_rows);
+    elements.namedItem("names.favourable").value = monitor.names.favourable ?? "";
+    elements.namedItem("names.groups").value = writeGroupNames(monitor.names.groups);
     this.attributes.replace(monitor.attributes);
     this.intersections.replace(monitor.intersections);
     this.ownMetrics.checked = monitor.metrics !== null;

@@ -41,17 +41,65 @@ def test_a_stranger_finds_in_three_clicks_which_group_is_treated_worst_and_wheth
         row = page.get_by_role("row").filter(has_text="Credit risk")
         told = row.inner_text()
         row.get_by_role("link", name="Credit risk", exact=True).click()  # 2
-        headline = page.locator("li.card").filter(has=page.get_by_role("heading", name="sex: female"))
-        sentence = headline.inner_text()
-        headline.get_by_role("link", name="How it is computed").click()  # 3
-        visit.settle()
+        headline = page.locator("#forest-headline").inner_text()
+        page.locator('a[data-row][href*="group=female#"]').click()  # 3
+        drawer = page.get_by_role("dialog")
+        expect(drawer).to_be_visible()
 
         assert "female" in told
         assert "unfair" in told
-        assert "95 %" in sentence
-        assert "Of 100 records of female" in sentence
-        assert page.get_by_role("heading", level=1).is_visible()
+        assert re.search(r"Records with sex female .*times as often as records with sex male .*\(0\.\d\d–0\.\d\d\)", headline)
+        assert "Of 100 records of female" in drawer.inner_text()
+        assert "favourable_rate" in drawer.locator("details code").first.text_content()
         assert visit.faults == []
+
+
+def test_the_drawer_of_a_group_keeps_its_address_and_escape_leads_back_to_its_line(visit: Visit) -> None:
+    page = visit.go(DEPLOYMENT)
+    link = page.locator("a[data-row]").first
+    link.focus()
+
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    expect(page.locator("#drawer-title")).to_be_focused()
+    page.wait_for_url("**group=**")
+    shared = page.url
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(link).to_be_focused()
+    assert "group=" not in page.url
+
+    page.goto(shared)
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.get_by_role("link", name="Close").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.go_back()
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
+def test_the_drawer_needs_no_script(browser: Browser, example: Example) -> None:
+    context = browser.new_context(java_script_enabled=False, extra_http_headers={"Authorization": f"Bearer {example.key}"})
+    try:
+        page = context.new_page()
+        page.goto(example.base_url + DEPLOYMENT)
+        page.locator("a[data-row]").first.click()
+
+        expect(page.locator("#drawer-title")).to_be_visible()
+        page.locator("#drawer-close").click()
+        expect(page.locator("#drawer-title")).to_have_count(0)
+    finally:
+        context.close()
+
+
+def test_a_word_explains_itself_where_it_is_read(visit: Visit) -> None:
+    page = visit.go(DEPLOYMENT)
+
+    page.get_by_role("button", name="95 % interval").click()
+    expect(page.locator("#word-interval")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#word-interval")).to_be_hidden()
 
 
 def test_the_main_flow_works_with_the_keyboard_alone(browser: Browser, example: Example) -> None:

@@ -133,7 +133,7 @@ def test_the_page_of_a_deployment_shows_headlines_charts_and_their_exports(reade
     charts = [html.unescape(found) for found in re.findall(r'data-chart="([^"]*)"', text)]
     tables = [html.unescape(found) for found in re.findall(r'data-table="([^"]*)"', text)]
 
-    assert "Of 100 records of female, 20 were predicted favourable" in words(text)
+    assert "Records with sex female get the favourable outcome 0.20 times as often as records with sex male" in words(text)
     assert [chart.partition("?")[0].rpartition("/")[2] for chart in charts] == ["series.vl.json", "volume.vl.json", "series.vl.json"]
     assert {reader.get(address).status_code for address in [*charts, *tables]} == {200}
 
@@ -223,7 +223,7 @@ def test_the_figure_of_several_groups_has_the_interval_that_allows_for_the_choic
     let_several_be_compared(database)
     worst = service.client.get("/v1/overview").json()["deployments"][0]["worst"]
     lower, upper = worst["chosen_interval"]
-    table, card = reader.get("/").text, words(reader.get(PAGE).text)
+    table, headline = reader.get("/").text, words(reader.get(PAGE).text)
 
     assert lower < worst["lower"] < worst["upper"] < upper
     own = f"{worst['lower']:.2f} to {worst['upper']:.2f}"
@@ -234,15 +234,17 @@ def test_the_figure_of_several_groups_has_the_interval_that_allows_for_the_choic
     )
     assert f"({own})" not in words(table)
     assert f'/checks/{worst["check_id"]}"' in table
-    assert f"95 %: {lower:.2f} to {upper:.2f}, which allows for the choice from 3 groups (the verdict goes by its own, {own});" in card
+    note = "95 % interval; it allows for the choice of this comparison from 3; the verdict goes by its own interval,"
+    assert f"({lower:.2f}–{upper:.2f}): {note} {own.replace(' to ', '–')}" in headline
 
 
 @pytest.mark.usefixtures("checked")
 def test_where_the_choice_is_not_allowed_for_the_overview_says_so(reader: httpx.Client) -> None:
-    table, card = reader.get("/").text, words(reader.get(PAGE).text)
+    table, headline = reader.get("/").text, words(reader.get(PAGE).text)
 
     assert "(0.06 to 0.25) , an interval that does not allow for the choice from 2 comparisons" in words(table)
-    assert "allows for the choice" not in card
+    # The headline of the page is about the figure as logged, whose counts allow for the choice.
+    assert "it allows for the choice of this comparison from 2; the verdict goes by its own interval" in headline
     assert 'title="95 % interval; it does not allow for the choice of this comparison from 2"' in table
 
 

@@ -1,0 +1,227 @@
+"""Places of a forest on its axis, as percentages of the width, so that a page draws it without a script and without a style attribute."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final, Literal, Protocol, TypeAlias
+
+from ..domain.texts import TOGETHER
+from ..metrics.catalogue import CATALOGUE
+from ..views.forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint, is_on_ratios
+from .log_axis import LogAxis
+from .numbers import number_axis
+
+ROW_HEIGHT: Final = 32
+SHAPES: Final = ("circle", "square", "diamond", "triangle")
+"""Shapes of the groups of a second feature; with more groups each has a row of its own."""
+FEWEST_TO_JOIN: Final = 6
+"""Groups of two features together from which on one feature makes rows and the other marks."""
+
+Clipped: TypeAlias = Literal["", "left", "right"]
+TICKS: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+class Axis(Protocol):
+    """Axis on which figures have places."""
+
+    def place(self, ratio: float, /) -> float:
+        """Returns the place as a share of the axis; beyond an end, that end."""
+
+    def holds(self, ratio: float, /) -> bool:
+        """Returns whether the axis reaches the number."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinearAxis:
+    """Axis of differences and shares from `low` to `high`."""
+
+    low: float
+    high: float
+
+    def place(self, number: float, /) -> float:
+        """Returns the place of a number as a share of the axis; beyond an end, that end."""
+        return min(1.0, max(0.0, (number - self.low) / (self.high - self.low)))
+
+    def holds(self, number: float, /) -> bool:
+        """Returns whether the axis reaches the number."""
+        return self.low <= number <= self.high
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """A number on the axis, and its place in per cent of the width."""
+
+    text: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """One figure in a row: its place and interval in per cent of the width, `y` in pixels. `clipped` is the end it lies beyond.
+
+    `is_hollow`: counterfactual. `low_clipped` and `high_clipped`: the interval goes on beyond that end.
+    """
+
+    figure: ForestFigure
+    row: ForestRow
+    shape: str
+    is_hollow: bool
+    y: float
+    at: float
+    low: float
+    high: float
+    clipped: Clipped
+    low_clipped: bool
+    high_clipped: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForestLine:
+    """One line of the picture: a row of the forest, or several that differ in one feature only, the gravest first in `rows`.
+
+    `name` is that of the row, or of what its rows have in common. The fair band is in per cent of the width.
+    """
+
+    name: str
+    attribute: str
+    rows: tuple[ForestRow, ...]
+    marks: tuple[Mark, ...]
+    band_low: float
+    band_high: float
+
+    @property
+    def is_joined(self) -> bool:
+        """Returns whether several groups share the line."""
+        return len(self.rows) > 1 or self.name != self.rows[0].name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForestPicture:
+    """Lines of a forest, worst first, and the ticks of their axis. `legend` names the groups of joined lines by shape."""
+
+    lines: tuple[ForestLine, ...]
+    ticks: tuple[Tick, ...]
+    legend: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StripRun:
+    """Checks in a row with one verdict: place and width in per cent, and how many."""
+
+    at: float
+    width: float
+    many: int
+    verdict: str
+
+
+def picture_of(forest: Forest) -> ForestPicture:
+    """Returns the places of every row of a forest."""
+    axis, ticks = _axis_of(forest)
+    shapes = _join(forest.rows)
+    lines: dict[tuple[str, str], list[ForestRow]] = {}
+    for row in forest.rows:
+        own = shapes.get(row.attribute)
+        key = row.group if own is None else row.parts[own.along]
+        lines.setdefault((row.attribute, key), []).append(row)
+
+    drawn = []
+    for (attribute, key), rows in lines.items():
+        own = shapes.get(attribute)
+        if own is None:
+            pairs = [(figure, rows[0], "circle" if figure is rows[0].logged else "ring") for figure in rows[0].figures]
+        else:
+            pairs = [(row.leading, row, own.shape_of[row.parts[1 - own.along]]) for row in rows]
+        marks = [
+            _mark(axis, figure, row, shape, y=ROW_HEIGHT * (place + 1) / (len(pairs) + 1))
+            for place, (figure, row, shape) in enumerate(pairs)
+        ]
+        limits = rows[0].leading.measurement
+        drawn.append(
+            ForestLine(
+                name=rows[0].name if own is None else key,
+                attribute=attribute,
+                rows=tuple(rows),
+                marks=tuple(one for one in marks if one is not None),
+                band_low=0.0 if limits.lower_limit is None else _percent(axis.place(limits.lower_limit)),
+                band_high=100.0 if limits.upper_limit is None else _percent(axis.place(limits.upper_limit)),
+            )
+        )
+    legend = dict.fromkeys((shape, name) for own in shapes.values() for name, shape in own.shape_of.items())
+    return ForestPicture(lines=tuple(drawn), ticks=ticks, legend=tuple(legend))
+
+
+def strip_runs(strip: Sequence[StripPoint], checks: int = STRIP_CHECKS) -> tuple[StripRun, ...]:
+    """Returns the last verdicts as runs, the newest at the right end; places of checks before the first are empty.
+
+    There are as many places as `checks`, but at least a third of all that a strip can have: one check is no long run.
+    """
+    places = max(checks, STRIP_CHECKS // 3)
+    found, place = [], places - len(strip)
+    for verdict, points in groupby(strip, key=lambda one: one.verdict or "none"):
+        many = len(list(points))
+        found.append(StripRun(at=_percent(place / places), width=_percent(many / places), many=many, verdict=verdict))
+        place += many
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    along: int
+    shape_of: dict[str, str]
+
+
+def _join(rows: Iterable[ForestRow]) -> dict[str, _Joined]:
+    """Returns the attributes of two features whose groups share lines: by the feature with more groups, the other one makes shapes."""
+    by_attribute: dict[str, list[ForestRow]] = {}
+    for row in rows:
+        if len(row.parts) == len(row.attribute.split(TOGETHER)) == 2:  # noqa: PLR2004 - rows and marks
+            by_attribute.setdefault(row.attribute, []).append(row)
+    found = {}
+    for attribute, own in by_attribute.items():
+        names = [list(dict.fromkeys(row.parts[place] for row in own)) for place in (0, 1)]
+        along = 0 if len(names[0]) >= len(names[1]) else 1
+        others = names[1 - along]
+        if len(own) >= FEWEST_TO_JOIN and len(others) <= len(SHAPES) and all(row.counterfactual is None for row in own):
+            found[attribute] = _Joined(along, dict(zip(sorted(others), SHAPES, strict=False)))
+    return found
+
+
+def _mark(axis: Axis, figure: ForestFigure, row: ForestRow, shape: str, *, y: float) -> Mark | None:
+    one = figure.measurement
+    if one.value is None:
+        return None
+    place = axis.place(one.value)
+    # An end that is not bounded goes on beyond the axis.
+    low_clipped = one.lower is None or not (axis.holds(one.lower) or axis.place(one.lower) > 0)
+    high_clipped = one.upper is None or not (axis.holds(one.upper) or axis.place(one.upper) < 1)
+    return Mark(
+        figure=figure,
+        row=row,
+        shape=shape,
+        is_hollow=shape == "ring",
+        y=round(y, 1),
+        at=_percent(place),
+        low=0.0 if one.lower is None else _percent(axis.place(one.lower)),
+        high=100.0 if one.upper is None else _percent(axis.place(one.upper)),
+        clipped="" if axis.holds(one.value) else "left" if place == 0 else "right",
+        low_clipped=low_clipped,
+        high_clipped=high_clipped,
+    )
+
+
+def _axis_of(forest: Forest) -> tuple[Axis, tuple[Tick, ...]]:
+    if forest.metric not in CATALOGUE or is_on_ratios(forest.metric):
+        ratios = LogAxis()
+        return ratios, tuple(Tick(text=f"{one:g}", at=_percent(ratios.place(one))) for one in TICKS)
+    shown = [figure.measurement for row in forest.rows for figure in row.figures]
+    values = [number for one in shown for number in (one.value, one.lower, one.upper) if number is not None]
+    levels = [limit for one in shown for limit in (one.lower_limit, one.upper_limit) if limit is not None]
+    ends = number_axis(forest.metric, values, levels)
+    low, high = min([ends.low, *values, *levels]), max([ends.high, *values, *levels])
+    axis = LinearAxis(low, high if high > low else low + 1)
+    middle = (axis.low + axis.high) / 2
+    return axis, tuple(Tick(text=f"{one:.2g}", at=_percent(axis.place(one))) for one in (axis.low, middle, axis.high))
+
+
+def _percent(share: float) -> float:
+    return round(100 * share, 2)

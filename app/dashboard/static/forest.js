@@ -1,0 +1,68 @@
+/* The drawer of the forest: a row opens over the page and under its own address. Without this script its link leads to the same. */
+const home = () => /** @type {HTMLDialogElement | null} */ (document.getElementById("drawer"));
+
+/** Address of the row whose drawer is open; focus returns to its link. */
+let opener = location.search;
+
+function show(dialog) {
+  if (dialog.open) dialog.close();
+  dialog.showModal();
+  dialog.querySelector("#drawer-title").focus();
+  dialog.addEventListener("cancel", (event) => { event.preventDefault(); leave(); });
+  dialog.addEventListener("click", (event) => {
+    const target = /** @type {Element} */ (event.target);
+    // The backdrop belongs to the dialog itself, everything else is in it.
+    if (target === dialog && !within(dialog, event)) leave();
+    else if (target.closest("#drawer-close") && isPlain(event)) { event.preventDefault(); leave(); }
+    else if (target.closest("[data-leave]")) dialog.close();
+  });
+}
+
+function within(dialog, { clientX, clientY }) {
+  const box = dialog.getBoundingClientRect();
+  return clientX >= box.left && clientX <= box.right && clientY >= box.top && clientY <= box.bottom;
+}
+
+function leave() {
+  const dialog = home();
+  history.pushState(null, "", new URL(dialog.dataset.close || "?", location.href));
+  remove(dialog);
+}
+
+function remove(dialog) {
+  dialog.close();
+  dialog.remove();
+  document.querySelectorAll("tr.open").forEach((row) => row.classList.remove("open"));
+  const link = [...document.querySelectorAll("a[data-row]")].find((one) => /** @type {HTMLAnchorElement} */ (one).search === opener);
+  /** @type {HTMLElement} */ (link)?.focus();
+}
+
+/** Shows the drawer of that address; where it cannot be read, the page itself opens. */
+async function open(address) {
+  const answer = await fetch(address, { credentials: "same-origin", headers: { Accept: "text/html" } }).catch(() => null);
+  const found = answer?.ok ? new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("drawer") : null;
+  if (!found) return location.assign(address);
+  home()?.remove();
+  opener = new URL(address, location.href).search;
+  const dialog = /** @type {HTMLDialogElement} */ (document.adoptNode(found));
+  document.querySelector(".forest-section").append(dialog);
+  show(dialog);
+}
+
+const isPlain = (event) => event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
+
+document.addEventListener("click", async (event) => {
+  const link = /** @type {HTMLAnchorElement | null} */ (/** @type {Element} */ (event.target).closest("a[data-row]"));
+  if (!link || !isPlain(event)) return;
+  event.preventDefault();
+  await open(link.href);
+  history.pushState(null, "", link.href);
+});
+
+addEventListener("popstate", () => {
+  const dialog = home();
+  if (new URLSearchParams(location.search).has("group")) open(location.href);
+  else if (dialog) remove(dialog);
+});
+
+if (home()) show(home());
