@@ -3,7 +3,7 @@
     scripts/bench overview [--deployments 15 500] [--records 4000000] [--rounds 30]
 
 The rows are written by plain SQL into a Postgres of its own with fsync on. Every deployment has two days of hourly checks and a record
-twice a minute in the last half hour; the first has `records` records in them. Printed are the statements of one overview, the milliseconds of
+twice a minute in the last half hour; the first has `records` records in them. Printed are the statements of one overview, milliseconds of
 its view on the clock and of the processor, and of the page with its rendering. Goal: under 100 ms of the view, at the median.
 """
 
