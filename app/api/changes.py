@@ -22,6 +22,11 @@ def definition_changes(before: Definition | None, after: Definition | None) -> d
     if old and new and new["endpoint"] and new["endpoint"]["credentials"] and _find_credentials(before) != _find_credentials(after):
         # Both sides say "set" otherwise, and a new password would be no change.
         new["endpoint"]["credentials"] = "changed"
+    headers_before, headers_after = _find_headers(before), _find_headers(after)
+    if new and new["endpoint"]:
+        for name, value in headers_after.items():
+            if headers_before.get(name, value) != value:
+                new["endpoint"]["headers"][name] = "changed"
     return changes_between(old, new)
 
 
@@ -46,7 +51,13 @@ def _definition_facts(definition: Definition | None) -> dict[str, Any]:
     document = definition_json(definition)
     if document["endpoint"] and document["endpoint"]["credentials"]:
         document["endpoint"]["credentials"] = "set"
+    if document["endpoint"]:
+        document["endpoint"]["headers"] = dict.fromkeys(document["endpoint"]["headers"], "set")
     return document
+
+
+def _find_headers(definition: Definition | None) -> Mapping[str, str]:
+    return definition.endpoint.headers if definition and definition.endpoint else {}
 
 
 def _find_credentials(definition: Definition | None) -> object:

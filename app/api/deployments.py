@@ -136,6 +136,12 @@ def checked_definition(definition: Definition, services: Services, others: Seque
             check_url(definition.endpoint.url, services.policy)
         except EndpointRefused as error:
             found.append(FieldProblem("endpoint.url", str(error)))
+        credentials = definition.endpoint.credentials
+        if credentials is not None and credentials.token_url:
+            try:
+                check_url(credentials.token_url, services.policy)
+            except EndpointRefused as error:
+                found.append(FieldProblem("endpoint.credentials.token_url", str(error)))
         columns = [column.name for column in definition.features]
         found += codec_for(definition.endpoint.payload_format).mapping_problems(definition.endpoint, columns)
     found += others
@@ -146,14 +152,17 @@ def checked_definition(definition: Definition, services: Services, others: Seque
 
 def _find_secret_problems(before: Endpoint | None, after: Endpoint | None, patch: DeploymentPatch) -> list[FieldProblem]:
     """Refuses to send stored credentials to another origin: a caller who may change the address would get to know them."""
-    if before is None or after is None or after.credentials is None or before.url == after.url:
-        return []
-    if patch.endpoint is not None and "credentials" in patch.endpoint.model_fields_set:
+    if before is None or after is None or patch.endpoint is None or before.url == after.url:
         return []
     # Scheme and port count: the stored secret must not go from https to http, nor to another service of the host.
     if _parse_origin(after.url) in (None, _parse_origin(before.url)):
         return []
-    return [FieldProblem("endpoint.credentials", "must be sent again (or null) when the endpoint moves to another scheme, host or port")]
+    message = "must be sent again (or null) when the endpoint moves to another scheme, host or port"
+    found = []
+    if after.credentials is not None and "credentials" not in patch.endpoint.model_fields_set:
+        found.append(FieldProblem("endpoint.credentials", message))
+    kept = [name for name in after.headers if name in before.headers and name not in patch.endpoint.headers]
+    return found + [FieldProblem(f"endpoint.headers.{name}", message) for name in kept]
 
 
 def _parse_origin(url: str) -> tuple[str, str, int | None] | None:

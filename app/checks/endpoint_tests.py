@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..clock import monotonic_seconds
-from ..domain.deployments import Column, Credentials, Endpoint, OutputFields, ProblemType
+from ..domain.deployments import Column, Endpoint, OutputFields, ProblemType
 from ..domain.outcomes import Outcome, OutcomeRule, outcome_label
 from ..domain.records import Prediction
 from ..domain.values import Scalar, number_of, spelled
 from ..errors import ScoringFailed
-from ..outbound.credentials import redacted
+from ..outbound.credentials import redacted_of
 from ..outbound.egress import EgressPolicy
 from ..payloads.registry import FINDABLE, codec_of
 from ..payloads.wire import Rows
@@ -101,17 +101,21 @@ async def find_format(question: Question, policy: EgressPolicy) -> EndpointTest:
 async def try_endpoint(question: Question, policy: EgressPolicy, *, deadline: float | None = None) -> EndpointTest:
     """Sends one request, within `TEST_SECONDS`. The result holds no secret of the endpoint, even if the endpoint repeats it."""
     began = monotonic_seconds()
-    secret = question.endpoint.credentials
-    asked = EndpointTest(payload_format=str(question.endpoint.payload_format), sent=_describe_request(question), seconds=0.0)
+    secret = question.endpoint
+    codec = codec_of(question.endpoint)
+    count = "1 record" if len(question.rows) == 1 else f"{len(question.rows)} records"
+    sent = f"{count} as {codec.label}, {codec.content_type}: {codec.shown_request}"
+    asked = EndpointTest(payload_format=str(question.endpoint.payload_format), sent=sent, seconds=0.0)
+    names, types = tuple(column.name for column in question.features), tuple(column.type for column in question.features)
     try:
         # A new connection: the test has to show that one can be made now.
-        model = LiveModel(_key_of(question), policy)
+        model = LiveModel(ModelKey(question.endpoint, question.outputs, names, types), policy)
         try:
             answer = await model.score(question.rows, deadline=deadline or began + TEST_SECONDS, attempts=1)
         finally:
             await model.close()
     except ScoringFailed as error:
-        return replace(asked, seconds=monotonic_seconds() - began, fault=redacted(str(error), secret))
+        return replace(asked, seconds=monotonic_seconds() - began, fault=redacted_of(str(error), secret))
 
     seconds = monotonic_seconds() - began
     found = answer.predictions
@@ -131,25 +135,14 @@ async def try_endpoint(question: Question, policy: EgressPolicy, *, deadline: fl
     )
 
 
-def _describe_request(question: Question) -> str:
-    codec = codec_of(question.endpoint)
-    count = "1 record" if len(question.rows) == 1 else f"{len(question.rows)} records"
-    return f"{count} as {codec.label}, {codec.content_type}: {codec.shown_request}"
-
-
 def _is_complete(test: EndpointTest, outputs: OutputFields) -> bool:
     return test.ok and (outputs.probability is None or all(one.probability is not None for one in test.predictions))
 
 
-def _key_of(question: Question) -> ModelKey:
-    names, types = tuple(column.name for column in question.features), tuple(column.type for column in question.features)
-    return ModelKey(question.endpoint, question.outputs, names, types)
-
-
-def _safe(value: Scalar, secret: Credentials | None) -> Scalar:
+def _safe(value: Scalar, secret: Endpoint) -> Scalar:
     if not isinstance(value, str):
         return value
-    text = redacted(value, secret)
+    text = redacted_of(value, secret)
     return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
 
 

@@ -34,6 +34,7 @@ CREDENTIALS = {
     CredentialsKind.BASIC: "user and password (basic)",
     CredentialsKind.BEARER: "token (bearer)",
     CredentialsKind.HEADER: "a header of your own",
+    CredentialsKind.OAUTH_CLIENT: "OAuth 2 client credentials",
 }
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from ..errors import FieldProblem
 from .definitions import Definition
-from .deployments import CredentialsKind, Endpoint, FieldKind, FieldType, ProblemType
+from .deployments import Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, ProblemType
 from .repeated_rules import check_bounds
-from .texts import character_problem, joining_problem, name_problem
+from .texts import character_problem, joining_problem, name_problem, printable
 from .values import spelled
 
 MAX_PAGE_SIZE = 10_000
@@ -20,6 +20,8 @@ MIN_REQUESTS_PER_SECOND = 0.01
 MAX_REQUESTS_PER_SECOND = 10_000.0
 
 MAX_SECRET = 10_000
+
+MAX_HEADERS = 20
 
 MIN_CLASSES, MAX_CLASSES = 2, 1_000
 
@@ -107,9 +109,12 @@ def _check_endpoint(endpoint: Endpoint) -> Iterator[FieldProblem]:
         bounds = f"{MIN_REQUESTS_PER_SECOND} and {MAX_REQUESTS_PER_SECOND:,.0f}"
         yield FieldProblem("endpoint.requests_per_second", f"must be between {bounds}, found {rate}; leave it out for no limit")
 
-    credentials = endpoint.credentials
-    if credentials is None:
-        return
+    yield from _check_headers(endpoint)
+    if endpoint.credentials is not None:
+        yield from _check_credentials(endpoint.credentials)
+
+
+def _check_credentials(credentials: Credentials) -> Iterator[FieldProblem]:
     name, secret = "endpoint.credentials.name", "endpoint.credentials.secret"
     if credentials.kind is CredentialsKind.BASIC and (not credentials.name or ":" in credentials.name):
         yield FieldProblem(name, "must be the user's name, without a colon, for credentials of the kind basic")
@@ -118,12 +123,37 @@ def _check_endpoint(endpoint: Endpoint) -> Iterator[FieldProblem]:
             yield FieldProblem(name, "must be the name of an HTTP header for credentials of the kind header")
         elif credentials.name.lower() in _OWN_HEADERS or credentials.name.lower().startswith("proxy-"):
             yield FieldProblem(name, f"must not be {credentials.name}: that header says how a request is sent, not who sends it")
+    if credentials.kind is CredentialsKind.OAUTH_CLIENT:
+        if not credentials.name:
+            yield FieldProblem(name, "must be the client's id for credentials of the kind oauth_client")
+        if not credentials.token_url:
+            yield FieldProblem("endpoint.credentials.token_url", "is required for credentials of the kind oauth_client")
     texts = ((name, credentials.name), (secret, credentials.secret))
     yield from (FieldProblem(field, problem) for field, text in texts if (problem := character_problem(text)))
     if not credentials.secret:
         yield FieldProblem(secret, "must not be empty")
     if len(credentials.secret) > MAX_SECRET:
         yield FieldProblem(secret, f"must have at most {MAX_SECRET:,} characters")
+
+
+def _check_headers(endpoint: Endpoint) -> Iterator[FieldProblem]:
+    if len(endpoint.headers) > MAX_HEADERS:
+        yield FieldProblem("endpoint.headers", f"must have at most {MAX_HEADERS} members, found {len(endpoint.headers)}")
+    credentials = endpoint.credentials
+    own = "" if credentials is None else credentials.name if credentials.kind is CredentialsKind.HEADER else "authorization"
+    seen = {own.lower()}
+    for name, value in endpoint.headers.items():
+        where = f"endpoint.headers.{printable(name)}"
+        if not _HEADER_NAME.fullmatch(name):
+            yield FieldProblem(where, "is not the name of an HTTP header")
+        elif name.lower() in _OWN_HEADERS or name.lower().startswith("proxy-"):
+            yield FieldProblem(where, "says how a request is sent, which Evenhand decides")
+        elif name.lower() in seen:
+            yield FieldProblem(where, "is sent already, by the credentials or a header of the same name")
+        seen.add(name.lower())
+        problem = character_problem(value)
+        if problem or not value or len(value) > MAX_SECRET:
+            yield FieldProblem(where, problem or f"must have 1 to {MAX_SECRET:,} characters")
 
 
 def _check_name(field: str, text: str) -> Iterator[FieldProblem]:

@@ -84,15 +84,21 @@ class CredentialsKind(StrEnum):
     BASIC = "basic"
     BEARER = "bearer"
     HEADER = "header"
+    OAUTH_CLIENT = "oauth_client"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """`name` is the user (basic) or the header's name (header); `secret` never appears in a repr, log or answer."""
+    """`name` is the user (basic), the header's name (header) or the client's id (OAuth); `secret` never appears in a repr, log or answer.
+
+    `token_url` gives OAuth 2 access tokens to the client, for `scope` if there is one.
+    """
 
     kind: CredentialsKind
     name: str = ""
     secret: str = field(repr=False)
+    token_url: str = ""
+    scope: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,13 +120,14 @@ class BodyMapping:
 class Endpoint:
     """The endpoint that scores rows, and the limits on calls to it. `payload_format` is the name of a row of `app/payloads/registry.py`.
 
-    `mapping` is for the format that needs one.
+    `mapping` is for the format that needs one. `headers` are sent along; their values are as secret as credentials.
     """
 
     url: str
     payload_format: str = "fields_values"
     mapping: BodyMapping | None = None
     credentials: Credentials | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_seconds: float = 30.0
     page_size: int = 1000
     concurrency: int = 4

@@ -4,7 +4,7 @@ import base64
 import json
 from urllib.parse import quote
 
-from ..domain.deployments import Credentials, CredentialsKind
+from ..domain.deployments import Credentials, CredentialsKind, Endpoint
 from ..errors import ScoringFailed
 
 _REDACTED = "[redacted]"
@@ -26,10 +26,21 @@ def header_of(credentials: Credentials | None) -> list[tuple[bytes, bytes]]:
             name, value = "Authorization", f"Bearer {credentials.secret}"
         case CredentialsKind.HEADER:
             name, value = credentials.name, credentials.secret
+        case CredentialsKind.OAUTH_CLIENT:
+            return []  # by a token, see `tokens.py`
+    return [encode_header(name, value)]
+
+
+def encode_header(name: str, value: str) -> tuple[bytes, bytes]:
+    """Returns a header as it goes on the wire.
+
+    Raises:
+        ScoringFailed: it holds characters that a header cannot carry.
+    """
     # A line break in it would begin a header of the secret's own.
     if not name or any(ord(character) < ord(" ") or ord(character) == 0x7F for character in name + value):  # noqa: PLR2004 - DEL
         raise ScoringFailed("The endpoint's credentials hold characters that an HTTP header cannot carry; set them again.")
-    return [(name.encode(), value.encode())]
+    return name.encode(), value.encode()
 
 
 def redacted(text: str, credentials: Credentials | None) -> str:
@@ -45,3 +56,15 @@ def redacted(text: str, credentials: Credentials | None) -> str:
     for form in sorted({secret, *encoded, *url_safe, *escaped}, key=len, reverse=True):
         text = text.replace(form, _REDACTED)
     return text
+
+
+def redacted_of(text: str, endpoint: Endpoint) -> str:
+    """Returns `text` without any secret of the endpoint: its credentials and the values of its headers."""
+    for name, value in sorted(endpoint.headers.items(), key=lambda each: len(each[1]), reverse=True):
+        text = redacted(text, Credentials(kind=CredentialsKind.HEADER, name=name, secret=value))
+    return redacted(text, endpoint.credentials)
+
+
+def bearer_of(token: str | None) -> Credentials | None:
+    """Returns a token as credentials."""
+    return None if token is None else Credentials(kind=CredentialsKind.BEARER, secret=token)

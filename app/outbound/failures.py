@@ -46,6 +46,7 @@ class Failure:
     is_of_records: bool = False
     retry_after: str | None = None
     answer: bytes = b""
+    status: int | None = None
 
 
 def failure_of_status(response: httpx.Response, answer: bytes, *, quotes: bool = True) -> Failure:
@@ -62,6 +63,7 @@ def failure_of_status(response: httpx.Response, answer: bytes, *, quotes: bool =
         is_of_records=status in _OF_RECORDS,
         retry_after=response.headers.get("retry-after"),
         answer=answer,
+        status=status,
     )
 
 

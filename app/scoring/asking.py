@@ -3,15 +3,17 @@
 import asyncio
 import math
 from contextlib import aclosing
+from http import HTTPStatus
 
 import httpx
 
-from ..domain.deployments import Endpoint
+from ..domain.deployments import CredentialsKind, Endpoint
 from ..errors import EndpointDown, PageRefused, ScoringFailed
-from ..outbound.credentials import header_of, redacted
+from ..outbound.credentials import bearer_of, encode_header, header_of, redacted, redacted_of
 from ..outbound.egress import parse_url
 from ..outbound.failures import Failure, crowded, excerpt, failure_of_error, failure_of_status, late, oversized, slow
 from ..outbound.pacing import Pacer, Timing, backoff_seconds, retry_after_seconds
+from ..outbound.tokens import TokenSource
 from ..payloads.codec import Message
 from ..telemetry.metrics import model_calls
 
@@ -43,7 +45,11 @@ class Asker:
             (b"Accept-Encoding", b"identity"),
             (b"User-Agent", b"evenhand"),
             *header_of(endpoint.credentials),
+            *(encode_header(name, value) for name, value in endpoint.headers.items()),
         ]
+        credentials = endpoint.credentials
+        is_client = credentials is not None and credentials.kind is CredentialsKind.OAUTH_CLIENT
+        self._tokens = TokenSource(credentials) if credentials is not None and is_client else None
         self._pacer = Pacer(endpoint.requests_per_second, timing)
 
     async def ask(
@@ -87,19 +93,36 @@ class Asker:
         try:
             # One limit for the whole attempt: a server that drips a byte a second would never run into a limit per read.
             async with asyncio.timeout(limit):
-                # The transport itself: a client around it would add cookies, redirects and authentication, which are not wanted here.
-                headers = [*message.headers, *self._headers]
-                response = await transport.handle_async_request(httpx.Request("POST", self._url, headers=headers, content=message.body))
-                async with aclosing(response):
-                    if not response.is_success:
-                        complaint, _ = await _read(response, _MAX_COMPLAINT_BYTES)
-                        return failure_of_status(response, complaint, quotes=self._quotes)
-                    answer, complete = await _read(response, MAX_ANSWER_BYTES)
-                    return answer if complete else oversized(MAX_ANSWER_BYTES)
+                if self._tokens is None:
+                    return await self._send(transport, message, [])
+                return await self._send_with_token(transport, message, self._tokens)
         except TimeoutError:
             return slow(limit) if limit == self._endpoint.timeout_seconds else late(limit)
         except httpx.RequestError as error:
             return failure_of_error(error)
+
+    async def _send_with_token(self, transport: httpx.AsyncBaseTransport, message: Message, tokens: TokenSource) -> bytes | Failure:
+        """Sends the message with the token that is kept, and with another one if the endpoint refuses that."""
+        for is_last in (False, True):
+            token = await tokens.token(transport)
+            if isinstance(token, Failure):
+                return token
+            outcome = await self._send(transport, message, [(b"Authorization", b"Bearer " + token.encode())])
+            if not isinstance(outcome, Failure) or outcome.status != HTTPStatus.UNAUTHORIZED or is_last:
+                return outcome
+            tokens.forget(token)
+        raise AssertionError
+
+    async def _send(self, transport: httpx.AsyncBaseTransport, message: Message, more: list[tuple[bytes, bytes]]) -> bytes | Failure:
+        # The transport itself: a client around it would add cookies, redirects and authentication, which are not wanted here.
+        headers = [*message.headers, *self._headers, *more]
+        response = await transport.handle_async_request(httpx.Request("POST", self._url, headers=headers, content=message.body))
+        async with aclosing(response):
+            if not response.is_success:
+                complaint, _ = await _read(response, _MAX_COMPLAINT_BYTES)
+                return failure_of_status(response, complaint, quotes=self._quotes)
+            answer, complete = await _read(response, MAX_ANSWER_BYTES)
+            return answer if complete else oversized(MAX_ANSWER_BYTES)
 
     def _build_error(self, failure: Failure, attempts: int) -> ScoringFailed:
         tries = "1 attempt" if attempts == 1 else f"{attempts} attempts"
@@ -113,7 +136,8 @@ class Asker:
         return excerpt(self._redact(answer.decode(errors="replace"))) if self._quotes else ""
 
     def _redact(self, text: str) -> str:
-        return redacted(text, self._endpoint.credentials)
+        token = None if self._tokens is None else self._tokens.known()
+        return redacted_of(redacted(text, bearer_of(token)), self._endpoint)
 
     @property
     def _host(self) -> str:

@@ -65,7 +65,8 @@ _STORED_EXAMPLE: dict[str, Any] = {
     "endpoint": {
         **_ENDPOINT,
         "mapping": None,
-        "credentials": {"kind": "basic", "name": "evenhand", "secret_set": True},
+        "credentials": {"kind": "basic", "name": "evenhand", "token_url": "", "scope": "", "secret_set": True},
+        "header_names": [],
         "requests_per_second": None,
     },
     "endpoint_health": {
@@ -121,12 +122,27 @@ class OutputsIn(In):
     classes: list[ClassValue] | None = Field(default=None, description=_CLASSES)
 
 
+_HEADERS = "Headers to send along, by name. Their values are stored encrypted and never returned."
+
+
 class CredentialsIn(In):
     """The credentials that Evenhand sends to the endpoint. Stored encrypted, never returned."""
 
     kind: Annotated[CredentialsKind, Field(strict=False)]
-    name: str = Field(default="", max_length=200, description="The user (basic) or the header's name (header); unused for bearer.")
+    name: str = Field(
+        default="",
+        max_length=200,
+        description="The user (basic), the header's name (header) or the client's id (oauth_client); unused for bearer.",
+    )
     secret: str = Field(max_length=10_000, json_schema_extra={"writeOnly": True, **_FILLED})
+    token_url: str = Field(default="", max_length=2000, description="For oauth_client: the address that gives access tokens.")
+    scope: str = Field(default="", max_length=2000, description="For oauth_client: the scope to ask for, if one is needed.")
+
+    def to_domain(self) -> Credentials:
+        """Returns the credentials."""
+        is_client = self.kind is CredentialsKind.OAUTH_CLIENT
+        unused = {} if is_client else {"token_url": "", "scope": ""}
+        return Credentials(**self.model_dump() | unused)
 
 
 class MappingIn(In):
@@ -158,6 +174,7 @@ class EndpointIn(In):
     payload_format: Annotated[PayloadFormat, Field(strict=False)] = PayloadFormat.FIELDS_VALUES
     mapping: MappingIn | None = Field(default=None, description="For the format that needs one.")
     credentials: CredentialsIn | None = None
+    headers: dict[str, str] = Field(default_factory=dict, description=_HEADERS, json_schema_extra={"writeOnly": True})
     timeout_seconds: float = Field(default=30.0, json_schema_extra=_TIMEOUT)
     page_size: int = Field(default=1000, json_schema_extra=_PAGE_SIZE, description="Rows in one request.")
     concurrency: int = Field(default=4, json_schema_extra=_CONCURRENCY, description="Requests at the same time.")
@@ -165,7 +182,7 @@ class EndpointIn(In):
 
     def to_domain(self) -> Endpoint:
         """Returns the endpoint."""
-        credentials = Credentials(**self.credentials.model_dump()) if self.credentials else None
+        credentials = self.credentials.to_domain() if self.credentials else None
         mapping = BodyMapping(**self.mapping.model_dump()) if self.mapping else None
         return Endpoint(**self.model_dump(exclude={"credentials", "mapping"}), credentials=credentials, mapping=mapping)
 
@@ -215,6 +232,7 @@ class EndpointPatch(Patch):
     payload_format: Annotated[PayloadFormat, Field(strict=False)] = PayloadFormat.FIELDS_VALUES
     mapping: MappingPatch | None = None
     credentials: CredentialsIn | None = None
+    headers: dict[str, str | None] = Field(default_factory=dict, json_schema_extra={"writeOnly": True})
     timeout_seconds: float = Field(default=30.0, json_schema_extra=_TIMEOUT)
     page_size: int = Field(default=1000, json_schema_extra=_PAGE_SIZE)
     concurrency: int = Field(default=4, json_schema_extra=_CONCURRENCY)
@@ -257,6 +275,8 @@ class CredentialsOut(Out):
 
     kind: CredentialsKind
     name: str
+    token_url: str
+    scope: str
     secret_set: bool = Field(description="Whether a secret is stored; it is never returned.")
 
 
@@ -277,6 +297,7 @@ class EndpointOut(Out):
     payload_format: PayloadFormat
     mapping: MappingOut | None
     credentials: CredentialsOut | None
+    header_names: list[str] = Field(description="The names of the headers that are sent along; their values are never returned.")
     timeout_seconds: float
     page_size: int
     concurrency: int
@@ -318,9 +339,11 @@ class DeploymentOut(Out):
     def of(cls, deployment: Deployment) -> "DeploymentOut":
         """Returns the body of a stored deployment."""
         document = definition_json(definition_of(deployment))
+        if deployment.endpoint:
+            document["endpoint"]["header_names"] = list(document["endpoint"].pop("headers"))
         if deployment.endpoint and deployment.endpoint.credentials:
-            credentials = deployment.endpoint.credentials
-            document["endpoint"]["credentials"] = {"kind": credentials.kind, "name": credentials.name, "secret_set": True}
+            del document["endpoint"]["credentials"]["secret"]
+            document["endpoint"]["credentials"]["secret_set"] = True
         return cls(
             id=deployment.id,
             schema_version=deployment.schema.version,

@@ -90,7 +90,8 @@ export class DeploymentForm {
   #arrange() {
     show(this.form.querySelector("[data-endpoint-fields]"), this.form.querySelector("[data-endpoint]").checked);
     const kind = this.credentials.value;
-    show(this.form.querySelector("[data-credentials-name]"), kind === "basic" || kind === "header");
+    show(this.form.querySelector("[data-credentials-name]"), kind !== "" && kind !== KEEP && kind !== "bearer");
+    show(this.form.querySelector("[data-credentials-token]"), kind === "oauth_client");
     show(this.form.querySelector("[data-credentials-secret]"), kind !== "" && kind !== KEEP);
   }
 

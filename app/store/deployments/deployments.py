@@ -1,6 +1,7 @@
 """Stored deployments: the domain's Deployment to rows and back, the endpoint's secret sealed on the way in."""
 
-from dataclasses import asdict
+import json
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sqlalchemy import Select, and_, delete, func, insert, select, update
@@ -43,6 +44,23 @@ from .endpoint_health import IS_OPEN, health_from, record_answer
 
 _MAX_SCHEMA_VERSION = 2**15 - 1
 """Max schema versions: the largest number that fits the column's two bytes, which every record carries."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Secrets:
+    """The secrets of an endpoint, before they are sealed: the credentials' as it is, or all as JSON after a NUL, which no secret holds."""
+
+    secret: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, plain: bytes) -> "_Secrets":
+        return cls(**json.loads(plain[1:])) if plain[:1] == b"\0" else cls(plain.decode())
+
+    def write(self) -> bytes:
+        if self.secret is not None and not self.headers:
+            return self.secret.encode()
+        return b"\0" + json.dumps(asdict(self)).encode()
 
 
 class Deployments:
@@ -185,6 +203,7 @@ class Deployments:
     def _values(self, definition: Definition) -> dict[str, Any]:
         endpoint = definition.endpoint
         credentials = endpoint.credentials if endpoint else None
+        secrets = _Secrets(credentials.secret if credentials else None, dict(endpoint.headers) if endpoint else {})
         stored_endpoint = None
         if endpoint is not None:
             stored_endpoint = {
@@ -194,6 +213,7 @@ class Deployments:
                 **({"mapping": asdict(endpoint.mapping)} if endpoint.mapping else {}),
                 "credentials_kind": credentials.kind.value if credentials else None,
                 "credentials_name": credentials.name if credentials else None,
+                **({"token_url": credentials.token_url, "scope": credentials.scope} if credentials and credentials.token_url else {}),
                 "timeout_seconds": endpoint.timeout_seconds,
                 "page_size": endpoint.page_size,
                 "concurrency": endpoint.concurrency,
@@ -204,21 +224,30 @@ class Deployments:
             "outputs": asdict(definition.outputs),
             "model_revision": definition.model_revision,
             "endpoint": stored_endpoint,
-            "credentials": self._sealer.seal(credentials.secret.encode()) if credentials else None,
+            "credentials": None if secrets == _Secrets() else self._sealer.seal(secrets.write()),
         }
 
     def _deployment(self, row: DeploymentRow, schema: DeploymentSchemaRow, health: EndpointHealth) -> Deployment:
         credentials = endpoint = None
         stored = row.endpoint
+        secrets = _Secrets()
         if stored and row.credentials is not None:
-            secret = self._sealer.unseal(row.credentials).decode()
-            credentials = Credentials(kind=CredentialsKind(stored["credentials_kind"]), name=stored["credentials_name"], secret=secret)
+            secrets = _Secrets.read(self._sealer.unseal(row.credentials))
+        if stored and secrets.secret is not None:
+            credentials = Credentials(
+                kind=CredentialsKind(stored["credentials_kind"]),
+                name=stored["credentials_name"],
+                secret=secrets.secret,
+                token_url=stored.get("token_url", ""),
+                scope=stored.get("scope", ""),
+            )
         if stored:
             endpoint = Endpoint(
                 url=stored["url"],
                 payload_format=stored["payload_format"],
                 mapping=BodyMapping(**stored["mapping"]) if "mapping" in stored else None,
                 credentials=credentials,
+                headers=secrets.headers,
                 timeout_seconds=stored["timeout_seconds"],
                 page_size=stored["page_size"],
                 concurrency=stored["concurrency"],

@@ -3,6 +3,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
+import pytest
 from sqlalchemy import func, select, text
 from sqlalchemy import table as table_named
 
@@ -24,7 +25,8 @@ def test_a_created_deployment_is_read_back_with_its_defaults_and_without_its_sec
     assert created.json() == read.json()
     assert read.json()["features"][0] == {"name": "Age", "type": "integer", "kind": "numeric"}
     assert read.json()["features"][1] == {"name": "Sex", "type": "string", "kind": "categorical"}
-    assert read.json()["endpoint"]["credentials"] == {"kind": "basic", "name": "evenhand", "secret_set": True}
+    no_tokens = {"token_url": "", "scope": ""}
+    assert read.json()["endpoint"]["credentials"] == {"kind": "basic", "name": "evenhand", "secret_set": True, **no_tokens}
     assert read.json()["endpoint"]["concurrency"] == 4
     assert "sesame" not in created.text + read.text
     with service.database.transaction() as session:
@@ -305,3 +307,56 @@ def test_bodies_that_are_too_large_or_no_json_have_their_own_answers(service: Ru
 def test_an_address_that_can_be_no_id_is_the_callers_fault(service: RunningService) -> None:
     for path in ("%00", "a%00b", "UPPER", "%ff", "a" * 65, "%ED%A0%80", "..%2f..", "1" * 5000):
         assert service.client.get(f"/v1/deployments/{path}").status_code in {404, 422}, path
+
+
+CLIENT = {"kind": "oauth_client", "name": "evenhand", "secret": "s3cret-1", "token_url": "http://127.0.0.1:9001/token", "scope": "score"}
+
+
+def test_headers_and_oauth_clients_are_stored_sealed_and_shown_without_secrets(service: RunningService) -> None:
+    endpoint = {"url": "http://127.0.0.1:9000/score", "credentials": CLIENT, "headers": {"X-Tenant": "tenant-key-7", "X-Other": "o"}}
+    created = service.client.post("/v1/deployments", json=deployment(endpoint=endpoint))
+    service.client.patch("/v1/deployments/credit-risk", json={"endpoint": {"headers": {"X-Other": None}}}).raise_for_status()
+    read = service.client.get("/v1/deployments/credit-risk")
+
+    shown = {name: CLIENT[name] for name in ("kind", "name", "token_url", "scope")}
+    assert created.status_code == 201, created.text
+    assert read.json()["endpoint"]["credentials"] == {**shown, "secret_set": True}
+    assert read.json()["endpoint"]["header_names"] == ["X-Tenant"]
+    activities = service.client.get("/v1/activities").text
+    with service.database.transaction() as session:
+        stored = str(session.execute(text("SELECT credentials, endpoint::text FROM deployments")).one())
+    for secret in ("s3cret-1", "tenant-key-7"):
+        assert all(secret not in place for place in (created.text, read.text, stored, activities))
+
+
+def test_stored_headers_are_not_sent_to_another_origin_unless_given_again(service: RunningService) -> None:
+    endpoint = {"url": "http://127.0.0.1:9000/score", "headers": {"X-Tenant": "tenant-key-7"}}
+    service.client.post("/v1/deployments", json=deployment(endpoint=endpoint)).raise_for_status()
+
+    moved = {"url": "http://127.0.0.1:6666/score"}
+    refused = service.client.patch("/v1/deployments/credit-risk", json={"endpoint": {**moved, "headers": {}}})
+    given = service.client.patch("/v1/deployments/credit-risk", json={"endpoint": {**moved, "headers": {"X-Tenant": "new"}}})
+
+    assert fields(refused) == {"endpoint.headers.X-Tenant"}
+    assert given.status_code == 200, given.text
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "field"),
+    [
+        ({"headers": {"Host": "x"}}, "endpoint.headers.Host"),
+        ({"headers": {"a b": "x"}}, "endpoint.headers.a b"),
+        ({"headers": {"X-A": "x\ny"}}, "endpoint.headers.X-A"),
+        ({"headers": {"Authorization": "x"}, "credentials": {"kind": "bearer", "secret": "s"}}, "endpoint.headers.Authorization"),
+        ({"credentials": {**CLIENT, "token_url": ""}}, "endpoint.credentials.token_url"),
+        ({"credentials": {**CLIENT, "token_url": "http://169.254.169.254/token"}}, "endpoint.credentials.token_url"),
+        ({"credentials": {**CLIENT, "name": ""}}, "endpoint.credentials.name"),
+        ({"payload_format": "mapped"}, "endpoint.mapping"),
+        ({"mapping": {"records": "$[*]"}}, "endpoint.mapping"),
+        ({"payload_format": "mapped", "mapping": {"records": "people"}}, "endpoint.mapping.records"),
+    ],
+)
+def test_what_an_endpoint_cannot_be_sent_is_refused_with_its_field(service: RunningService, endpoint: object, field: str) -> None:
+    refused = service.client.post("/v1/deployments", json=deployment(endpoint={"url": "http://127.0.0.1:9000/", **endpoint}))  # type: ignore[dict-item]
+
+    assert fields(refused) == {field}

@@ -1,0 +1,110 @@
+"""Access tokens of OAuth 2 clients (RFC 6749, section 4.4): fetched, kept until they expire, and fetched again when refused."""
+
+import asyncio
+import base64
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from urllib.parse import quote_plus, urlencode
+
+import httpx
+import msgspec
+
+from ..clock import monotonic_seconds
+from ..domain.deployments import Credentials
+from .egress import parse_url
+from .failures import Failure, failure_of_error, failure_of_status
+
+_DEFAULT_SECONDS = 300.0
+"""Life of a token that does not say when it expires."""
+
+_MARGIN_SECONDS = 30.0
+"""A token is renewed so long before it expires, or after nine tenths of a shorter life."""
+
+_MAX_ANSWER_BYTES = 64 * 1024
+_MOST_KEPT = 1_000
+_ADVICE = "Check the token_url, the client's id, its secret and the scope in the deployment's credentials."
+
+
+class _Answer(msgspec.Struct):
+    access_token: str
+    expires_in: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    text: str = field(repr=False)
+    renewed_at: float
+
+
+_kept: dict[Credentials, _Token] = {}
+"""The tokens of this process: checks of one deployment follow each other in clients of their own."""
+
+
+class TokenSource:
+    """The tokens for one client's credentials. Belongs to one event loop."""
+
+    def __init__(self, credentials: Credentials) -> None:
+        self._credentials = credentials
+        self._fetching = asyncio.Lock()
+
+    async def token(self, transport: httpx.AsyncBaseTransport) -> str | Failure:
+        """Returns a token that has not expired, or why there is none; `transport` decides the allowed addresses."""
+        # One at a time: pages that start together need one token.
+        async with self._fetching:
+            found = _kept.get(self._credentials)
+            if found is not None and monotonic_seconds() < found.renewed_at:
+                return found.text
+            return await self._fetch(transport)
+
+    def forget(self, token: str) -> None:
+        """Fetches another one next time, unless that was done meanwhile."""
+        found = _kept.get(self._credentials)
+        if found is not None and found.text == token:
+            del _kept[self._credentials]
+
+    def known(self) -> str | None:
+        """Returns the token that is kept, to remove it from messages."""
+        found = _kept.get(self._credentials)
+        return None if found is None else found.text
+
+    async def _fetch(self, transport: httpx.AsyncBaseTransport) -> str | Failure:
+        one = self._credentials
+        url = parse_url(one.token_url)
+        # By RFC 6749, section 2.3.1: both are encoded as in a form before they are joined.
+        pair = base64.b64encode(f"{quote_plus(one.name)}:{quote_plus(one.secret)}".encode()).decode()
+        form = {"grant_type": "client_credentials", **({"scope": one.scope} if one.scope else {})}
+        headers = {
+            "Authorization": f"Basic {pair}",
+            "Content-Type": "application/x-www-form-urlencoded",
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": "evenhand",
+        }
+        request = httpx.Request("POST", url, headers=headers, content=urlencode(form).encode())
+        where = f"could not be asked: the token endpoint {url.netloc.decode('ascii')}"
+        body = b""
+        try:
+            response = await transport.handle_async_request(request)
+            async with aclosing(response):
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) > _MAX_ANSWER_BYTES:
+                        break
+        except httpx.RequestError as error:
+            failure = failure_of_error(error)
+            return Failure(what=f"{where} {failure.what}", advice=failure.advice, may_pass=failure.may_pass)
+        if not response.is_success:
+            # Its words are not quoted: some servers repeat what they were sent.
+            failure = failure_of_status(response, b"", quotes=False)
+            return Failure(what=f"{where} {failure.what}", advice=_ADVICE, may_pass=failure.may_pass, retry_after=failure.retry_after)
+        try:
+            answer = msgspec.json.decode(body, type=_Answer, strict=False)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return Failure(what=f"{where} gave no access_token", advice=_ADVICE)
+        if not answer.access_token.isascii() or not answer.access_token.isprintable():
+            return Failure(what=f"{where} gave an access_token that a header cannot carry", advice=_ADVICE)
+        life = _DEFAULT_SECONDS if answer.expires_in is None else max(answer.expires_in, 0.0)
+        while len(_kept) >= _MOST_KEPT:
+            del _kept[next(iter(_kept))]
+        _kept[one] = _Token(answer.access_token, monotonic_seconds() + life - min(_MARGIN_SECONDS, life / 10))
+        return answer.access_token
