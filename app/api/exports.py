@@ -6,7 +6,7 @@ from fastapi.params import Depends as Dependency
 from ..store.people.activities import record_activity
 from ..web.access import ReadableDeployment, Reader, SessionIn
 
-_FILES = frozenset({"csv", "html", "pdf"})
+_FILES = frozenset({"csv", "html", "pdf", "json"})
 """The forms that are files; pictures and specifications are parts of pages."""
 
 _MAX_QUERY = 200

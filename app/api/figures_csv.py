@@ -1,12 +1,11 @@
 """Figures as CSV for people, who open it in a spreadsheet: a text that looks like a formula gets an apostrophe before it."""
 
 from collections.abc import Iterable
-from datetime import datetime
 
 from fastapi import Response
 
 from ..charts.twins import Cell, Twin
-from ..domain.spreadsheets import harmless
+from ..domain.spreadsheets import harmless, write_cell
 from .flagged_csv import csv_lines
 
 
@@ -24,18 +23,4 @@ def csv_file(twin: Twin, name: str) -> CsvFile:
 
 def text_rows(rows: Iterable[tuple[Cell, ...]]) -> Iterable[list[str]]:
     """Returns the rows as texts, none of which a spreadsheet takes for a formula; an absent cell is empty."""
-    return ([_write_cell(cell) for cell in row] for row in rows)
-
-
-def _write_cell(cell: Cell) -> str:
-    match cell:
-        case None:
-            return ""
-        case bool():
-            return "true" if cell else "false"
-        case datetime():
-            return cell.isoformat()
-        case str():
-            return harmless(cell)
-        case _:
-            return repr(cell)
+    return ([write_cell(cell) for cell in row] for row in rows)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
 
 from ..charts.twins import Cell, Twin
@@ -14,6 +14,7 @@ from ..domain.deployments import Deployment
 from ..errors import InvalidInput
 from ..reports.document import Made
 from ..reports.making import Form, Order
+from ..reports.trace import trace_csv
 from ..security.principals import Principal
 from ..services import Services
 from ..store.checks.checks import get
@@ -25,7 +26,7 @@ from .answers import Answers, problems_of_deployment
 from .checks import CheckId
 from .csv_streams import PIECE, CsvAnswer, CsvExport, stream_csv
 from .exports import exported
-from .figures_csv import csv_file, text_rows
+from .figures_csv import CsvFile, csv_file, text_rows
 from .measurements import wanted_series
 from .schemas.verdicts import derive_members
 
@@ -42,7 +43,11 @@ _COLUMNS = (
 FILES: Answers = {
     200: {
         "description": "The report, in the form that the address ends with",
-        "content": {"text/html": {"schema": {"type": "string"}}, "application/pdf": {"schema": {"type": "string", "format": "binary"}}},
+        "content": {
+            "text/html": {"schema": {"type": "string"}},
+            "application/pdf": {"schema": {"type": "string", "format": "binary"}},
+            "application/json": {"schema": {"type": "object"}},
+        },
     }
 }
 
@@ -51,6 +56,16 @@ class ReportFile(Response):
     """A report in one of its forms."""
 
     media_type = None
+
+
+@dataclass(frozen=True, slots=True)
+class WantedFile:
+    """Form of a report, and whether it has the annex."""
+
+    form: Annotated[Form, Path()]
+    annex: Annotated[
+        bool, Query(description="With the annex; without it the report has two pages. `json` is the same with and without.")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +125,18 @@ async def report_check(
     principal: Reader,
     deployment: ReadableDeployment,
     check_id: CheckId,
-    form: Form,
+    wanted: Annotated[WantedFile, Depends()],
     session: SessionIn,
     services: ServicesIn,
     now: NowIn,
 ) -> ReportFile:
-    """Returns one check as a self-contained file: figures with intervals, charts, configuration, limits, and how to trace each figure."""
+    """Returns one check as a self-contained file of two pages, with `annex` also its views, configuration and history.
+
+    `json` is the data that the report is made from; the report names the SHA-256 of these bytes.
+    """
     check = await run_in_threadpool(get, session, deployment.no, check_id)
-    order = Order(deployment=deployment, of=check, made=_stamp(principal, now), form=form)
-    return _send_file(await services.reports.make(order), form, f"{deployment.id}-{check.id}")
+    order = Order(deployment=deployment, of=check, made=_stamp(principal, now), form=wanted.form, has_annex=wanted.annex)
+    return _send_file(await services.reports.make(order), wanted.form, f"{deployment.id}-{check.id}")
 
 
 @router.get(
@@ -131,18 +149,18 @@ async def report_check(
 async def report_period(
     principal: Reader,
     deployment: ReadableDeployment,
-    form: Form,
+    wanted: Annotated[WantedFile, Depends()],
     period: Annotated[Span, Depends(wanted_period)],
     services: ServicesIn,
     now: NowIn,
 ) -> ReportFile:
-    """Returns a period as such a file, its checks summed up by day, week or month, with the views of its newest succeeded check.
+    """Returns a period as such a file: the groups of its newest succeeded check, and its checks summed up by hour, day or week.
 
     Without `until` up to now, without `since` the 30 days before `until`.
     """
     name = f"{deployment.id}-{period.start:%Y%m%d}-{period.end:%Y%m%d}"
-    order = Order(deployment=deployment, of=period, made=_stamp(principal, now), form=form)
-    return _send_file(await services.reports.make(order), form, name)
+    order = Order(deployment=deployment, of=period, made=_stamp(principal, now), form=wanted.form, has_annex=wanted.annex)
+    return _send_file(await services.reports.make(order), wanted.form, name)
 
 
 @router.get(
@@ -157,6 +175,20 @@ def export_check_measurements(deployment: ReadableDeployment, check_id: CheckId,
     check = get(session, deployment.no, check_id)
     rows = tuple(_write_row(one, check.id) for one in measurements_of(session, check.no))
     return csv_file(Twin(_COLUMNS, rows), f"{deployment.id}-{check.id}-measurements")
+
+
+@router.get(
+    "/checks/{check_id}/trace.csv",
+    operation_id="exportCheckTrace",
+    response_class=CsvAnswer,
+    responses=problems_of_deployment(),
+    dependencies=[exported("trace")],
+)
+def export_check_trace(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> Response:
+    """Returns all measurements of a check as CSV, each with its formula and the counts that were put in. PDF reports carry this file."""
+    check = get(session, deployment.no, check_id)
+    name = f'attachment; filename="{deployment.id}-{check.id}-trace.csv"'
+    return CsvFile(trace_csv(check, measurements_of(session, check.no)), headers={"Content-Disposition": name})
 
 
 @router.get(
@@ -193,6 +225,6 @@ def _stamp(principal: Principal, now: datetime) -> Made:
 
 def _send_file(content: bytes, form: Form, name: str) -> ReportFile:
     headers = {"Content-Disposition": f'inline; filename="{name}.{form}"'}
-    if form == "pdf":
-        return ReportFile(content, media_type="application/pdf", headers=headers)
+    if form != "html":
+        return ReportFile(content, media_type=f"application/{form}", headers=headers)
     return ReportFile(content, media_type="text/html; charset=utf-8", headers=headers | {"Content-Security-Policy": _POLICY})

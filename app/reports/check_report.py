@@ -1,58 +1,56 @@
 """Report on one check. Reads what is stored; computes no figure of its own."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
-from ..domain.checks import CheckRun, Span
+from ..domain.checks import CheckRun
 from ..domain.deployments import Deployment
-from ..store.alerts.alerts import alerts_between
-from ..store.checks.ended_checks import checks_waiting_for_alerts
-from ..store.checks.results import measurements_of
-from ..store.deployments.monitors import monitor_of
+from ..views.check_views import CheckView, ViewKind
 from ..views.viewing import check_view
+from .canonical import canonical_json, digest_of
 from .closing import alerts_section, limits_section, tracing_section
 from .configuration import deployment_section, monitor_section, window_section
-from .document import Document, Made, Section
+from .document import Attachment, Document, Made, Section
 from .evidence import evidence_section
+from .first_page import first_page
 from .headlines import Views, headline_section
-from .history import ends_in, history_sections
+from .history import history_sections
 from .numbers import moment
+from .second_page import second_page
+from .source import Source, read_check
+from .trace import trace_csv
 from .view_sections import ORDER, view_sections
 
-BEFORE = timedelta(days=7)
-"""Days that the charts over time reach back from the end of the check."""
+
+def check_report(session: Session, deployment: Deployment, check: CheckRun, made: Made, *, has_annex: bool = False) -> Document:
+    """Returns the report. The same check gives the same one, except for `made` and for later changes to evidence and alerts.
+
+    Its annex also shows the training data as they are now.
+    """
+    source = read_check(session, deployment, check)
+    span = f"{moment(check.span.start)} to {moment(check.span.end)}"
+    annex = tuple(_annex_of_check(session, source, check)) if has_annex else ()
+    return document_of(source, made, subtitle=f"Check {check.id} of {span}", annex=annex)
 
 
-def check_report(session: Session, deployment: Deployment, check: CheckRun, made: Made) -> Document:
-    """Returns the report. The same check gives the same one, except for `made` and for later changes to evidence, alerts, training data."""
-    span = Span(start=min(check.span.start, check.span.end - BEFORE), end=check.span.end)
-    monitor, ends = monitor_of(session, deployment.no), ends_in(span)
-    alerts_span = Span(start=span.start, end=max(ends.end, check.finished_at or ends.end))
-    alerts = alerts_between(session, deployment.no, alerts_span, checks=ends)
-    views, measurements = views_of(session, deployment, check), measurements_of(session, check.no)
+def document_of(source: Source, made: Made, *, subtitle: str, annex: tuple[Section, ...]) -> Document:
+    """Returns the two pages of the data, with the data themselves and the trace as attachments."""
+    data = canonical_json(source)
+    attachments = [Attachment(name="data.json", media_type="application/json", description="The data of this report", content=data)]
+    if source.check is not None:
+        trace = trace_csv(source.check, source.measurements)
+        described = "Every figure of the check, with its formula and counts"
+        attachments.append(Attachment(name="trace.csv", media_type="text/csv", description=described, content=trace))
     return Document(
-        title=f"Fairness report: {deployment.name}",
-        subtitle=f"Check {check.id} of {moment(check.span.start)} to {moment(check.span.end)}",
+        title=f"Fairness report: {source.deployment.name}",
+        subtitle=subtitle,
         made=made,
-        sections=(
-            headline_section(views, measurements, of="of this check", window=check.window),
-            deployment_section(deployment, check.model_revision),
-            monitor_section(monitor, check),
-            *sections_of_views(check, views),
-            *history_sections(session, deployment.no, monitor, span, alerts),
-            evidence_section(session, deployment.no),
-            alerts_section(alerts, waiting=checks_waiting_for_alerts(session, deployment.no, ends)),
-            limits_section(),
-            tracing_section(check, measurements),
-        ),
+        first=first_page(source),
+        second=second_page(source, digest_of(data)),
+        annex=annex,
+        attachments=tuple(attachments),
     )
-
-
-def views_of(session: Session, deployment: Deployment, check: CheckRun) -> Views:
-    """Returns the four views of a check."""
-    return {kind: check_view(session, deployment, check, kind) for kind in ORDER}
 
 
 def sections_of_views(check: CheckRun, views: Views) -> Iterator[Section]:
@@ -60,3 +58,22 @@ def sections_of_views(check: CheckRun, views: Views) -> Iterator[Section]:
     yield window_section(check)
     for kind in ORDER:
         yield from view_sections(views[kind])
+
+
+def views_of(session: Session, deployment: Deployment, check: CheckRun) -> dict[ViewKind, CheckView]:
+    """Returns the four views of a check."""
+    return {kind: check_view(session, deployment, check, kind) for kind in ORDER}
+
+
+def _annex_of_check(session: Session, source: Source, check: CheckRun) -> Iterator[Section]:
+    deployment = source.deployment
+    views = views_of(session, deployment, check)
+    yield headline_section(views, source.measurements, of="of this check", window=check.window)
+    yield deployment_section(deployment, check.model_revision)
+    yield monitor_section(source.monitor, check)
+    yield from sections_of_views(check, views)
+    yield from history_sections(session, deployment.no, source.monitor, source.span, source.alerts)
+    yield evidence_section(source.evidence)
+    yield alerts_section(source.alerts, waiting=source.waiting)
+    yield limits_section()
+    yield tracing_section(check)

@@ -3,17 +3,11 @@
 from collections.abc import Sequence
 
 from ..domain.alerts import Alert
-from ..domain.checks import CheckRun, Measurement
+from ..domain.checks import CheckRun
 from ..metrics.verdicts import MINIMUM_GROUP_SIZE
-from ..views.figures import explained
 from .configuration import versions
 from .document import Block, Bullets, Paragraph, Section, Table
-from .numbers import ABSENT, interval_of, moment, value_of
-
-MOST_FIGURES = 200
-"""Max figures that the appendix lists; the CSV has all."""
-
-MOST_ALERTS = 100
+from .second_page import MOST_ALERTS, alert_row, describe_alerts
 
 LIMITS = (
     (
@@ -51,31 +45,14 @@ LIMITS = (
 
 def alerts_section(alerts: Sequence[Alert], *, waiting: int) -> Section:
     """Returns the alerts that people were sent, newest first, as they are now. Those of `waiting` checks are not known yet."""
-    of_checks = "the alerts of one check" if waiting == 1 else f"the alerts of {waiting:,} checks"
-    late = f"The worker has not decided on {of_checks} of this time yet. Make the report again in a minute."
-    blocks: list[Block] = [Paragraph(late, is_caution=True)] if waiting else []
-    if not alerts:
-        return Section("Alerts", (*blocks, Paragraph("No alert was open in this time, and no check of it opened one.")))
-    rows = []
-    for alert in alerts[:MOST_ALERTS]:
-        subject = alert.subject
-        about = [part for part in (subject.metric, subject.data, subject.attribute, subject.group) if part is not None]
-        sentence = str(alert.facts.get("sentence", ABSENT))
-        acknowledged, resolved = ABSENT, "not yet"
-        if alert.acknowledged_at is not None:
-            acknowledged = f"{moment(alert.acknowledged_at)} by {alert.acknowledged_by}: {alert.note or ''}"
-        if alert.resolved_at is not None:
-            resolved = moment(alert.resolved_at)
-        if alert.resolution is not None:
-            resolved += f", {alert.resolution.value.replace('_', ' ')}"
-        if alert.closed_by is not None:
-            resolved += f" by {alert.closed_by}: {alert.closing_note or ''}"
-        opened = (moment(alert.opened_at), alert.rule_name, " / ".join(about) or alert.kind.value)
-        rows.append((*opened, sentence, acknowledged, resolved))
-    note = f"The newest {MOST_ALERTS} of {len(alerts):,}." if len(alerts) > MOST_ALERTS else None
-    columns = ("Opened", "Rule", "About", "What it says", "Acknowledged", "Resolved")
-    caption = "Alerts that were open in this time, or that a check of it opened"
-    return Section("Alerts", (*blocks, Table(caption, columns, tuple(rows), note)))
+    blocks: list[Block] = [Paragraph(note, is_caution=waiting > 0) for note in describe_alerts(alerts, waiting)]
+    if alerts:
+        rows = [alert_row(alert) for alert in alerts[:MOST_ALERTS]]
+        cells = tuple((row.opened, row.about, row.sentence, row.acknowledged, row.resolved) for row in rows)
+        note = f"The newest {MOST_ALERTS} of {len(alerts):,}." if len(alerts) > MOST_ALERTS else None
+        caption = "Alerts that were open in this time, or that a check of it opened"
+        blocks.append(Table(caption, ("Opened", "Rule and subject", "What it says", "Acknowledged", "Resolved"), cells, note))
+    return Section("Alerts", tuple(blocks))
 
 
 def limits_section() -> Section:
@@ -83,7 +60,7 @@ def limits_section() -> Section:
     return Section("What these figures cannot say", (Bullets(LIMITS),))
 
 
-def tracing_section(check: CheckRun | None, measurements: Sequence[Measurement]) -> Section:
+def tracing_section(check: CheckRun | None) -> Section:
     """Returns the origin of each figure: the check, the formula, the counts."""
     blocks: list[Block] = [Paragraph(f"This report was made with {versions()}")]
     if check is not None:
@@ -91,23 +68,8 @@ def tracing_section(check: CheckRun | None, measurements: Sequence[Measurement])
         blocks.append(
             Paragraph(
                 f"The figures of the views are those of check {check.id}. GET {address} has its window, count tables and measurements as"
-                f" JSON, {address}/measurements.csv the measurements as CSV. Every figure is its formula with these counts put in; the"
-                " intervals can be repeated exactly from the counts and the monitor's seed."
+                f" JSON, {address}/trace.csv every measurement with its formula and counts; the PDF carries that file. Every figure is its"
+                " formula with these counts put in; the intervals can be repeated exactly from the counts and the monitor's seed."
             )
         )
-    rows = []
-    for measurement in measurements[:MOST_FIGURES]:
-        figure = explained(measurement)
-        # A float is rounded for the page; a count stays as it is, so that it can be compared with the API's.
-        counts = [
-            f"{one.label} {f'{one.value:.6g}' if isinstance(one.value, float) else str(one.value).replace('_', ' ')}"
-            for one in figure.counts
-        ]
-        formula = f"{figure.formula}; {', '.join(counts)}" if counts else figure.formula
-        value = f"{value_of(measurement)}{', carried forward' if measurement.carried_forward else ''}"
-        rows.append((figure.title, figure.subject, figure.data, value, interval_of(measurement), formula))
-    if rows:
-        note = f"The first {MOST_FIGURES} of {len(measurements):,}; the CSV has all." if len(measurements) > MOST_FIGURES else None
-        columns = ("Figure", "Group", "On", "Value", "95 %", "Formula and counts")
-        blocks.append(Table("The figures of the check", columns, tuple(rows), note, is_last_wide=True))
     return Section("How to trace a figure", tuple(blocks))

@@ -15,7 +15,7 @@ from ..metrics.statements import limits_in_words
 from .document import Block, Paragraph, Section, Table
 from .numbers import ABSENT, moment
 
-_CHANGED = (
+CHANGED = (
     "The monitor has changed since: the check ran under version {then}, and what is shown here is version {now}. Favourable and"
     " unfavourable outcomes and the sizes of the window are those of the check; attributes and limits are the present ones."
     " The limits that each figure was compared with are shown with the figure."
@@ -68,7 +68,7 @@ def monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
         Table("Monitored attributes", columns, tuple(rows)),
     ]
     if check is not None and check.monitor_version not in (None, monitor.version):
-        blocks.insert(0, Paragraph(_CHANGED.format(then=check.monitor_version, now=monitor.version), is_caution=True))
+        blocks.insert(0, Paragraph(CHANGED.format(then=check.monitor_version, now=monitor.version), is_caution=True))
     return Section("The monitor", tuple(blocks))
 
 

@@ -64,10 +64,97 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A name and its value."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRow:
+    """One row of the forest plot: `picture` is SVG, empty for figures that are not ratios; texts have the same figures."""
+
+    attribute: str
+    group: str
+    records: str
+    picture: str
+    logged: str
+    counterfactual: str
+    verdict: str
+    since: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstPage:
+    """The first page: `headline` in one sentence, the groups, since when, the verdict. `axis` is SVG, and empty without pictures.
+
+    `about` says which check the headline is about.
+    """
+
+    about: str
+    verdict: str
+    headline: str
+    cautions: tuple[str, ...]
+    notes: tuple[str, ...]
+    facts: tuple[Fact, ...]
+    axis: str
+    groups: tuple[GroupRow, ...]
+    since: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeRow:
+    """One attribute on one data set over the time; `picture` is SVG."""
+
+    name: str
+    picture: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertRow:
+    """One alert, and the actions of people on it."""
+
+    opened: str
+    about: str
+    sentence: str
+    acknowledged: str
+    resolved: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondPage:
+    """The second page: time, alerts and actions, method, limits, and the origin of the report. `ticks` are moments at even distances."""
+
+    time_notes: tuple[str, ...]
+    ticks: tuple[str, ...]
+    times: tuple[TimeRow, ...]
+    alert_notes: tuple[str, ...]
+    alerts: tuple[AlertRow, ...]
+    method: tuple[str, ...]
+    limits: tuple[str, ...]
+    origin: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """A file that the PDF carries."""
+
+    name: str
+    media_type: str
+    description: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A whole report."""
+    """A whole report: two pages, and the sections of the annex where it was asked for."""
 
     title: str
     subtitle: str
     made: Made
-    sections: tuple[Section, ...]
+    first: FirstPage
+    second: SecondPage
+    annex: tuple[Section, ...] = ()
+    attachments: tuple[Attachment, ...] = ()

@@ -1,14 +1,18 @@
 """Evidence over time in a report: the present state of every comparison, in the words that all pages use."""
 
-from sqlalchemy.orm import Session
+from collections.abc import Iterator
 
-from ..tracking.looking import look_at_evidence
-from ..tracking.wording import NO_MONITOR, list_notes, list_remarks, name_figure, order_by_gravity, say_limit, sum_up
+from ..evidence.sentences import State
+from ..tracking.looking import DeploymentEvidence
+from ..tracking.wording import NO_MONITOR, list_notes, list_remarks, name_figure, order_by_gravity, say_comparison, say_limit, sum_up
 from .document import Block, Paragraph, Section, Table
 from .numbers import ABSENT, interval
 
 MOST_COMPARISONS = 200
 """Max comparisons that a report lists; the API has all."""
+
+MOST_SAID = 4
+"""Max comparisons whose evidence the first page says, the gravest first; the annex has all."""
 
 MEANING = (
     "Evidence adds up over the hours, each record counted once. On a model that is inside its limits in every hour, all comparisons"
@@ -16,9 +20,8 @@ MEANING = (
 )
 
 
-def evidence_section(session: Session, deployment_no: int) -> Section:
-    """Returns the evidence on the deployment as it is now, whichever time the report is about."""
-    evidence = look_at_evidence(session, deployment_no)
+def evidence_section(evidence: DeploymentEvidence | None) -> Section:
+    """Returns the evidence on the deployment as it is now, whichever time the report is about; None without a monitor."""
     if evidence is None:
         return Section("Evidence over time", (Paragraph(NO_MONITOR, is_caution=True),))
     comparisons = order_by_gravity(evidence.comparisons)
@@ -34,3 +37,15 @@ def evidence_section(session: Session, deployment_no: int) -> Section:
             Table("The state of every comparison when this report was made", columns, tuple(rows), MEANING + more, is_last_wide=True)
         )
     return Section("Evidence over time", tuple(blocks))
+
+
+def say_since(evidence: DeploymentEvidence | None) -> Iterator[str]:
+    """Yields the evidence over time, the gravest comparisons first, as it is when the report is made."""
+    if evidence is None:
+        yield NO_MONITOR
+        return
+    comparisons = order_by_gravity(evidence.comparisons)
+    yield " ".join([sum_up(comparisons), *list_remarks(evidence)])
+    for one in comparisons[:MOST_SAID]:
+        if one.state is not State.UNDECIDED:
+            yield say_comparison(one)

@@ -14,8 +14,10 @@ from ..domain.checks import DataSet, Scope, Span
 from ..domain.comparisons import comparisons_of
 from ..domain.monitors import Monitor
 from ..metrics.sides import Disadvantaged
+from ..metrics.verdicts import GRAVEST
 from ..views.headlines import VERDICT_WORDS
 from ..views.series import Series, SeriesWanted, disadvantaged_at, series_of, volume_of
+from .days import summarise_days
 from .document import Block, Figure, Paragraph, Section, Table
 from .numbers import count, interval, moment, number
 
@@ -23,6 +25,7 @@ MOST_ROWS = 120
 """Max rows of the table next to a chart. The CSV has all."""
 
 _LEAST = timedelta(microseconds=1)
+_DAY = timedelta(days=1)
 _DAYS_OF_HOURS = timedelta(days=8)
 _DAYS_OF_DAYS = timedelta(days=100)
 _DAYS_OF_WEEKS = timedelta(days=731)
@@ -113,19 +116,36 @@ def _series_blocks(series: Series, span: Span, marks: Sequence[AlertMark]) -> It
     if series.rollup is None and rollup_for(span) is not None:
         yield Paragraph(f"{name}: no whole hour was checked in this time that could be summed up, so each point is a check.")
     yield Figure(name, lambda theme: series_chart(series, theme=theme, alerts=marks, span=_axis(span)))
-    rows = []
+    rows = list(_rows_by_day(series)) if series.rollup is None else list(_rows_by_period(series))
+    # Moments are written so that their texts sort as they do.
+    rows = sorted(rows, key=lambda row: row[:2])
+    note = f"The newest {MOST_ROWS} of {len(rows):,} rows; the CSV has all." if len(rows) > MOST_ROWS else None
+    columns = ("Time", "Group", "Value", "95 %", "Records", "Verdict")
+    if series.rollup is None:
+        columns = ("Day", "Group", "Checks", "Lowest", "Highest", "Verdicts, in checks")
+    yield Table(f"Figures of the chart: {name}", columns, tuple(rows[-MOST_ROWS:]), note)
+
+
+def _rows_by_period(series: Series) -> Iterator[tuple[str, ...]]:
+    """Yields the points of a roll-up."""
     for group in series.groups:
         for point in group.points:
             figures = (number(point.value), interval(point.lower, point.upper))
             if point.value is None:
                 figures = (f"none: {point.reason}", "–")
             side = _DISADVANTAGED.get(disadvantaged_at(series, point), "")
-            verdict = f"{VERDICT_WORDS[point.verdict]}{side}{', carried forward' if point.carried_forward else ''}"
-            rows.append((moment(point.at), group.group or group.scope.value, *figures, f"{point.n:,}", verdict))
-    # Moments are written so that their texts sort as they do.
-    rows = sorted(rows, key=lambda row: row[:2])
-    note = f"The newest {MOST_ROWS} of {len(rows):,} rows; the CSV has all." if len(rows) > MOST_ROWS else None
-    yield Table(f"Figures of the chart: {name}", ("Time", "Group", "Value", "95 %", "Records", "Verdict"), tuple(rows[-MOST_ROWS:]), note)
+            verdict = f"{VERDICT_WORDS[point.verdict]}{side}"
+            yield moment(point.at), group.group or group.scope.value, *figures, f"{point.n:,}", verdict
+
+
+def _rows_by_day(series: Series) -> Iterator[tuple[str, ...]]:
+    """Yields the checks of each day and group: the lowest and the highest value, and the verdicts. A carried figure is no second one."""
+    for group in series.groups:
+        fresh = [point for point in group.points if not point.carried_forward]
+        for day in summarise_days(fresh, _DAY):
+            said = ", ".join(f"{VERDICT_WORDS[verdict]} {day.verdicts[verdict]:,}" for verdict in GRAVEST if verdict in day.verdicts)
+            ends = (number(day.lowest), number(day.highest))
+            yield f"{day.start:%Y-%m-%d}", group.group or group.scope.value, f"{day.checks:,}", *ends, said
 
 
 def _axis(span: Span) -> Span | None:

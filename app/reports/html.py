@@ -3,9 +3,10 @@
 import re
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from ..charts.theme import Theme
+from .bidi import FIRST, LAST
 from .document import Document
 from .written import written
 
@@ -19,7 +20,7 @@ def as_html(document: Document) -> str:
     """Returns the file's text."""
     content = written(document, Theme.LIGHT)
     number = 0
-    for section in content["sections"]:
+    for section in content["annex"]:
         for block in section["blocks"]:
             if block["kind"] == "figure":
                 number += 1
@@ -30,3 +31,11 @@ def as_html(document: Document) -> str:
                 svg = "".join(ids.get(part, part) for part in _CLIP.split(block["svg"]))
                 block["svg"] = Markup(svg)  # noqa: S704 - Vega's output has every text of ours escaped
     return _ENVIRONMENT.get_template("report.html").render(content)
+
+
+def mark_names(text: str) -> Markup:
+    """Returns the text, escaped, with isolated names as elements; marks in the text would be lost when it is copied."""
+    return Markup(str(escape(text)).replace(FIRST, "<bdi>").replace(LAST, "</bdi>"))  # noqa: S704 - escaped before
+
+
+_ENVIRONMENT.filters |= {"names": mark_names, "picture": Markup}

@@ -16,11 +16,13 @@ from ..domain.deployments import Deployment
 from ..errors import EvenhandError, Unavailable
 from ..store.database.engine import Database
 from ..turns import Turns
+from .canonical import canonical_json
 from .check_report import check_report
 from .document import Made
 from .html import as_html
 from .pdf import as_pdf
 from .period_report import period_report
+from .source import read_check, read_period
 
 AT_ONCE = max(1, min(2, (os.cpu_count() or 1) - 1))
 """Max reports that are made at the same time: each takes a processor for a second or more, and one is left to everything else."""
@@ -34,17 +36,19 @@ WAIT_SECONDS = 60.0
 MAKE_SECONDS = 55.0
 """Max seconds that a report takes."""
 
-Form: TypeAlias = Literal["html", "pdf"]
+Form: TypeAlias = Literal["html", "pdf", "json"]
+"""Form of a report; `json` is the data that it is made from, whose hash the report names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """Order for a report: its subject, its format, and who asked for it when."""
+    """Order for a report: its subject, its format, who asked for it when, and whether the annex is wanted."""
 
     deployment: Deployment
     of: CheckRun | Span
     made: Made
     form: Form
+    has_annex: bool = False
 
 
 class ReportMaker:
@@ -106,10 +110,15 @@ def make_report(database_url: str, order: Order) -> bytes:
     database = Database(database_url, pool_size=1)
     try:
         with database.transaction() as session:
+            if order.form == "json":
+                deployment = order.deployment
+                return canonical_json(
+                    read_period(session, deployment, order.of) if isinstance(order.of, Span) else read_check(session, deployment, order.of)
+                )
             if isinstance(order.of, Span):
-                document = period_report(session, order.deployment, order.of, order.made)
+                document = period_report(session, order.deployment, order.of, order.made, has_annex=order.has_annex)
             else:
-                document = check_report(session, order.deployment, order.of, order.made)
+                document = check_report(session, order.deployment, order.of, order.made, has_annex=order.has_annex)
         # After the transaction: drawing takes seconds, and the database ends sessions that do nothing within one.
         return as_pdf(document) if order.form == "pdf" else as_html(document).encode()
     except EvenhandError as error:

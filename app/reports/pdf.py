@@ -1,6 +1,9 @@
 """Report as PDF: tagged, with its title and language, text that can be selected, and fonts that come with the writer."""
 
 import json
+import re
+import unicodedata
+from collections.abc import Iterable
 from importlib.resources import files
 from typing import Literal
 
@@ -12,20 +15,52 @@ from .written import written
 
 _TEMPLATE = (files(__package__) / "templates" / "report.typ").read_bytes()
 
+_MOST_ATTEMPTS = 4
+_UNDRAWN = re.compile(r'the text `"(.+?)"` could not be displayed')
+_ESCAPED = re.compile(r"\\u\{([0-9a-f]+)\}")
+_INVISIBLE = {"Cf", "Mn", "Me"}
+
 
 def as_pdf(document: Document) -> bytes:
-    """Returns the file. It keeps to PDF/UA-1 where there is a font for every character; else it is tagged all the same.
+    """Returns the file, which keeps to PDF/UA-1. A character that no font here has is shown by its name or number: `[grinning face]`.
 
     All texts go in as data: the template reads them from JSON and never as markup.
     """
-    content = json.dumps(written(document, Theme.PRINT))
-    try:
-        return _compiled(content, document, "ua-1")
-    except typst.TypstError:
-        # No font here has some character of a name. The standard forbids that; a report with a gap in a name is better than none.
-        return _compiled(content, document, "1.7")
+    attached = [
+        {"name": one.name, "media_type": one.media_type, "description": one.description, "content": one.content.decode()}
+        for one in document.attachments
+    ]
+    content = json.dumps(written(document, Theme.PRINT), ensure_ascii=False)
+    files_json = json.dumps(attached, ensure_ascii=False)
+    for _ in range(_MOST_ATTEMPTS):
+        try:
+            return _compile(content, files_json, document, "ua-1")
+        except typst.TypstError as error:
+            missing = _UNDRAWN.findall(str(error.diagnostic))
+            if not missing:
+                break
+            content = content.translate(_name_characters(missing))
+    # The standard forbids a character without a glyph; a report with a gap in a name is better than none.
+    return _compile(content, files_json, document, "1.7")
 
 
-def _compiled(content: str, document: Document, standard: Literal["ua-1", "1.7"]) -> bytes:
+def _name_characters(texts: Iterable[str]) -> dict[int, str]:
+    """Returns what is shown instead of each character: nothing where it only changes the one before it."""
+    characters = {character for text in texts for character in _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)}
+    named = {}
+    for character in characters:
+        if character.isascii():
+            continue
+        if unicodedata.category(character) in _INVISIBLE:
+            named[ord(character)] = ""
+        elif unicodedata.category(character) == "So":
+            named[ord(character)] = f"[{unicodedata.name(character, f'U+{ord(character):04X}').lower()}]"
+        else:
+            named[ord(character)] = f"[U+{ord(character):04X}]"
+    return named
+
+
+def _compile(content: str, attached: str, document: Document, standard: Literal["ua-1", "1.7"]) -> bytes:
+    inputs = {"report": content, "files": attached}
     # Without this time, the writer would put in the present one, and the same report would be another file.
-    return typst.compile(_TEMPLATE, sys_inputs={"report": content}, pdf_standards=standard, timestamp=document.made.at)
+    return typst.compile(_TEMPLATE, sys_inputs=inputs, pdf_standards=standard, timestamp=document.made.at)

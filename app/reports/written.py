@@ -1,45 +1,66 @@
 """A document as plain data, which both templates read: texts stay texts, charts become SVG."""
 
+from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from ..charts.rendering import render_svg, replace_undrawable
 from ..charts.theme import Theme
-from .document import Bullets, Document, Figure, Paragraph, Table
+from .bidi import isolate
+from .document import Block, Bullets, Document, Figure, Paragraph, Table
 from .numbers import moment
 
 WIDTH = 640
 """Pixels of a chart in a report."""
 
+_PICTURES = frozenset({"svg", "picture", "axis"})
+"""Members that are SVG, which have no text of ours or have it drawn already."""
+
 
 def written(document: Document, theme: Theme) -> dict[str, Any]:
     """Returns the document with its charts drawn for that background. `alt` is the chart in a sentence.
 
-    Characters that neither PDF nor XML can carry are replaced.
+    Characters that neither PDF nor XML can carry are replaced, and names written from right to left isolated.
     """
-    sections: list[dict[str, Any]] = []
-    for place, section in enumerate(document.sections, start=1):
-        blocks: list[dict[str, Any]] = []
-        for block in section.blocks:
-            match block:
-                case Paragraph(text, is_caution):
-                    blocks.append({"kind": "caution" if is_caution else "paragraph", "text": text})
-                case Bullets(items):
-                    blocks.append({"kind": "bullets", "items": list(items)})
-                case Table(caption, columns, rows, note, is_last_wide):
-                    cells = {"columns": list(columns), "rows": [list(row) for row in rows]}
-                    blocks.append({"kind": "table", "caption": caption, "note": note, "is_last_wide": is_last_wide, **cells})
-                case Figure(caption, draw):
-                    spec = draw(theme)
-                    svg = render_svg(spec, width=WIDTH)
-                    blocks.append({"kind": "figure", "caption": caption, "alt": spec["description"], "svg": svg})
-        sections.append({"title": section.title, "level": section.level, "id": f"s{place}", "blocks": blocks})
-    found: dict[str, Any] = replace_undrawable(
-        {
-            "title": document.title,
-            "subtitle": document.subtitle,
-            "made_at": moment(document.made.at),
-            "made_by": document.made.by,
-            "sections": sections,
-        }
-    )
+    annex = [
+        {"title": section.title, "level": section.level, "id": f"s{place}", "blocks": list(_write_blocks(section.blocks, theme))}
+        for place, section in enumerate(document.annex, start=1)
+    ]
+    content = {
+        "title": document.title,
+        "subtitle": document.subtitle,
+        "made_at": moment(document.made.at),
+        "made_by": document.made.by,
+        "first": asdict(document.first),
+        "second": asdict(document.second),
+        "annex": annex,
+    }
+    found: dict[str, Any] = _isolated(replace_undrawable(content))
     return found
+
+
+def _write_blocks(blocks: Iterable[Block], theme: Theme) -> Iterable[dict[str, Any]]:
+    for block in blocks:
+        match block:
+            case Paragraph(text, is_caution):
+                yield {"kind": "caution" if is_caution else "paragraph", "text": text}
+            case Bullets(items):
+                yield {"kind": "bullets", "items": list(items)}
+            case Table(caption, columns, rows, note, is_last_wide):
+                cells = {"columns": list(columns), "rows": [list(row) for row in rows]}
+                yield {"kind": "table", "caption": caption, "note": note, "is_last_wide": is_last_wide, **cells}
+            case Figure(caption, draw):
+                spec = draw(theme)
+                yield {"kind": "figure", "caption": caption, "alt": spec["description"], "svg": render_svg(spec, width=WIDTH)}
+
+
+def _isolated(part: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
+    match part:
+        case str():
+            return part if name in _PICTURES else isolate(part)
+        case dict():
+            return {key: _isolated(value, key) for key, value in part.items()}
+        case list():
+            return [_isolated(value) for value in part]
+        case _:
+            return part

@@ -1,6 +1,6 @@
 """Series for people: all groups of an attribute of one metric, over hours or rolled up."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -120,11 +120,12 @@ class SeriesWanted:
         )
 
 
-def series_of(session: Session, deployment_no: int, wanted: SeriesWanted) -> Series:
+def series_of(session: Session, deployment_no: int, wanted: SeriesWanted, *, runs: Sequence[EndedRun] | None = None) -> Series:
     """Returns one metric with all its groups, oldest point first; two statements without a roll-up, three with one.
 
     Of several checks that end at one moment the one of an hour counts, of these the newest. A roll-up is computed again from the count
     tables of whole hours, under the monitor's present limits; without a monitor, and for metrics that read records, it has no point.
+    `runs` are the ended checks of the time, where the caller has read them.
 
     Raises:
         InvalidInput: the range leaves more hours than one roll-up adds up.
@@ -132,7 +133,7 @@ def series_of(session: Session, deployment_no: int, wanted: SeriesWanted) -> Ser
     if wanted.rollup is not None:
         return _roll_up_series(session, deployment_no, wanted, wanted.rollup)
 
-    runs = ended_runs(session, deployment_no, wanted.since, wanted.until)
+    runs = ended_runs(session, deployment_no, wanted.since, wanted.until) if runs is None else runs
     groups = _group_points(stored_points(session, deployment_no, wanted.key()), {run.no: run for run in runs})
     newest = max((point for group in groups for point in group.points), key=lambda point: point.at, default=None)
     limits = Limits() if newest is None else Limits(lower=newest.lower_limit, upper=newest.upper_limit)

@@ -96,7 +96,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("readFlaggedComparisons", "readEvidencePlan", "planEvidence"),
         *("listSubgroupScans", "readSubgroupScan", "listSubgroupCandidates", "readSubgroupScanSettings"),
         *("chartSeries", "chartVolume", "specifyCheckChart", "chartCheck"),
-        *("reportCheck", "reportPeriod", "exportCheckMeasurements", "exportMeasurements"),
+        *("reportCheck", "reportPeriod", "exportCheckMeasurements", "exportCheckTrace", "exportMeasurements"),
         *("readMitigation", "listMitigationProfiles", "readMitigationProfile", "listBiasDetectors"),
         *("listFlaggedRecords", "exportFlaggedRecords", "listAlertRules", "readAlertRule", "listAlertsOfDeployment"),
     ),

@@ -51,7 +51,7 @@ _CHECKS = text("""
                    'correlated_features', c."window"->'correlated_features',
                    'attributes_unseen_by_model', c."window"->'attributes_unseen_by_model')) AS unseen
         FROM checks c
-        WHERE c.deployment_no = :deployment_no AND c.state = 'succeeded'
+        WHERE c.deployment_no = :deployment_no AND c.state = 'succeeded' AND c.span_end <= coalesce(:until, 'infinity'::timestamptz)
           AND (c.trigger <> 'range' OR c.span_end <= c.span_start + interval '1 hour')
         ORDER BY c.span_end DESC, c.no DESC LIMIT :most
     ) n LEFT JOIN checks o ON o.id = n.origin
@@ -68,9 +68,12 @@ _FIGURES = text("""
 """)
 
 
-def recent_checks(session: Session, deployment_no: int, *, most: int) -> list[RecentCheck]:
-    """Returns the newest checks with figures, at most so many, the newest first; of several that end at one moment the newest."""
-    rows = session.execute(_CHECKS, {"deployment_no": deployment_no, "most": most})
+def recent_checks(session: Session, deployment_no: int, *, most: int, until: datetime | None = None) -> list[RecentCheck]:
+    """Returns the newest checks with figures, at most so many, the newest first; of several that end at one moment the newest.
+
+    With `until` those whose span ends by then.
+    """
+    rows = session.execute(_CHECKS, {"deployment_no": deployment_no, "most": most, "until": until})
     return [RecentCheck(**row) for row in rows.mappings()]
 
 

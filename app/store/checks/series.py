@@ -42,6 +42,8 @@ class EndedRun(NamedTuple):
     span_start: datetime
     span_end: datetime
     reason: str | None
+    monitor_version: int | None
+    model_revision: str | None
 
     @property
     def is_hourly(self) -> bool:
@@ -81,7 +83,7 @@ _ENDED = """
     WHERE deployment_no = %(deployment_no)s AND state IN ('succeeded', 'insufficient_data', 'failed')
       AND span_end >= coalesce(%(since)s, '-infinity'::timestamptz) AND span_end < coalesce(%(until)s, 'infinity'::timestamptz)
 """
-_RUNS = f"SELECT no, id, state, span_start, span_end, reason {_ENDED} ORDER BY span_end, no"
+_RUNS = f"SELECT no, id, state, span_start, span_end, reason, monitor_version, model_revision {_ENDED} ORDER BY span_end, no"
 _COUNTS = f"""
     SELECT span_start, span_end, ("window"->>'logged_in_span')::bigint,
            CASE WHEN "window" ? 'carried_from' AND "window"->>'logged_in_span' = '0' THEN 0

@@ -16,7 +16,7 @@ MADE = Made(at=datetime(2026, 7, 1, tzinfo=UTC), by="test")
 
 def section_of(document: Document) -> Section:
     """The section about evidence, of which there is one."""
-    (found,) = [section for section in document.sections if section.title == "Evidence over time"]
+    (found,) = [section for section in document.annex if section.title == "Evidence over time"]
     return found
 
 
@@ -27,8 +27,8 @@ def test_both_reports_have_the_state_of_every_comparison(database: Database) -> 
     result = stage.check(START + 44 * HOUR, trigger=Trigger.SCHEDULE)
     with database.transaction() as session:
         documents = [
-            check_report(session, stage.deployment, result.run, MADE),
-            period_report(session, stage.deployment, Span(start=START, end=START + 45 * HOUR), MADE),
+            check_report(session, stage.deployment, result.run, MADE, has_annex=True),
+            period_report(session, stage.deployment, Span(start=START, end=START + 45 * HOUR), MADE, has_annex=True),
         ]
 
     for document in documents:
@@ -38,6 +38,8 @@ def test_both_reports_have_the_state_of_every_comparison(database: Database) -> 
         assert paragraph.text.startswith("4 comparisons: 1 unfair, 2 undecided, 1 shown fair. Hours before ")
         assert table.rows[0][:2] == ("Disparate impact of female (sex, as logged)", "at least 0.8")
         assert table.rows[0][3].startswith("unfair since ")
+        assert document.first.since[0] == paragraph.text
+        assert document.first.since[1].endswith(f"must be at least 0.8: {table.rows[0][3]}.")
         assert table.rows[1][3] == "undecided (the deployment has no endpoint that scores copies)"
 
 
@@ -45,9 +47,9 @@ def test_without_a_monitor_or_a_counted_hour_the_reports_say_so(database: Databa
     stage = watched(database)
     span = Span(start=START, end=START + HOUR)
     with database.transaction() as session:
-        before = section_of(period_report(session, stage.deployment, span, MADE))
+        before = section_of(period_report(session, stage.deployment, span, MADE, has_annex=True))
         delete_monitor(session, stage.deployment.no)
-        without = section_of(period_report(session, stage.deployment, span, MADE))
+        without = section_of(period_report(session, stage.deployment, span, MADE, has_annex=True))
 
     first, second = before.blocks[0], without.blocks[0]
     assert isinstance(first, Paragraph)

@@ -1,16 +1,78 @@
+import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from app.charts.ratio_pictures import RatioBar, RatioMark, TimeMarks, axis_svg, row_svg, time_svg
 from app.charts.series import series_chart
-from app.reports.document import Bullets, Document, Figure, Made, Paragraph, Section, Table
+from app.reports.document import (
+    AlertRow,
+    Attachment,
+    Bullets,
+    Document,
+    Fact,
+    Figure,
+    FirstPage,
+    GroupRow,
+    Made,
+    Paragraph,
+    SecondPage,
+    Section,
+    Table,
+    TimeRow,
+)
 from app.reports.html import as_html
 from app.reports.pdf import as_pdf
+from app.reports.second_page import LIMITS_IN_SHORT, METHOD
 from tests.builders.chart_data import HOSTILE, point, series
 
 MADE = Made(at=datetime(2026, 3, 2, 12, tzinfo=UTC), by="user:Zoë")
 REPOSITORY = Path(__file__).parents[3]
+
+
+def first_page(name: str, *, rows: int = 2) -> FirstPage:
+    """A first page with that name everywhere."""
+    mark = RatioMark(value=0.26, lower=0.15, upper=0.46, verdict="unfair")
+    row = GroupRow(
+        attribute=name,
+        group=name,
+        records="12 / 34",
+        picture=row_svg([mark, replace(mark, is_hollow=True)], (0.8, 1.25)),
+        logged="0.26 (0.15–0.46)",
+        counterfactual="–",
+        verdict="unfair",
+        since="unfair since 2026-03-01",
+    )
+    return FirstPage(
+        about="This check, of 2026-03-02 12:00 to 13:00 UTC",
+        verdict="unfair",
+        headline=name,
+        cautions=(name,),
+        notes=(name,),
+        facts=(Fact(name="Model", value=name),),
+        axis=axis_svg(),
+        groups=(row,) * rows,
+        since=(name,),
+    )
+
+
+def second_page(name: str, *, rows: int = 2) -> SecondPage:
+    """A second page with that name everywhere."""
+    bar = RatioBar(start=0, end=0.1, lowest=0.5, highest=0.7, verdict="unfair")
+    time = TimeRow(name=name, picture=time_svg([bar], TimeMarks(alerts=[0.5], changes=[0.2], gaps=[0.9]), (0.8, 1.25)), summary="1 check")
+    alert = AlertRow(opened="2026-03-02 12:00:00 UTC", about=name, sentence=name, acknowledged=name, resolved="not yet")
+    return SecondPage(
+        time_notes=(name,),
+        ticks=("1 Mar", "2 Mar", "3 Mar", "4 Mar", "5 Mar"),
+        times=(time,) * 2,
+        alert_notes=("2 alerts",),
+        alerts=(alert,) * rows,
+        method=METHOD,
+        limits=LIMITS_IN_SHORT,
+        origin=(Fact(name="Software", value=name),),
+    )
 
 
 def document(name: str) -> Document:
@@ -22,7 +84,9 @@ def document(name: str) -> Document:
         title=name or "report",
         subtitle=name,
         made=MADE,
-        sections=(Section(name, (Paragraph(name), Paragraph(name, is_caution=True), Bullets((name,)), table, wide, chart, chart)),),
+        first=first_page(name),
+        second=second_page(name),
+        annex=(Section(name, (Paragraph(name), Paragraph(name, is_caution=True), Bullets((name,)), table, wide, chart, chart)),),
     )
 
 
@@ -35,7 +99,7 @@ def test_no_text_is_taken_for_markup_or_code(name: str) -> None:
     html, pdf = as_html(report), as_pdf(report)
 
     assert "<script" not in html
-    assert html.count("<svg ") == 2
+    assert html.count('<svg role="img"') == html.count("<figure>") == 2
     assert pdf.startswith(b"%PDF-1.")
     assert b"/StructTreeRoot" in pdf
 
@@ -47,6 +111,39 @@ def test_a_report_keeps_to_the_standard_for_accessible_pdf_where_its_characters_
 def test_the_same_document_gives_the_same_files() -> None:
     assert as_html(document("one")) == as_html(document("one"))
     assert as_pdf(document("one")) == as_pdf(document("one"))
+
+
+@pytest.mark.parametrize("name", ["women", "W" * 200, "Frauen mit sehr langem Namen " * 7, "😀" * 60, "العربية " * 25])
+@pytest.mark.parametrize("rows", [1, 3, 20, 100])
+def test_two_pages_hold_any_number_of_rows_of_any_name(name: str, rows: int) -> None:
+    report = replace(document("one"), title=name, first=first_page(name, rows=rows), second=second_page(name, rows=rows), annex=())
+
+    pdf = as_pdf(report)
+
+    assert re.findall(rb"/Type\s*/Pages[^>]*?/Count (\d+)", pdf) == [b"2"]
+    assert b"pdfuaid" in pdf
+
+
+def test_figures_that_are_no_ratios_and_no_groups_at_all_are_two_pages_too() -> None:
+    plain = replace(first_page("one"), axis="", groups=(replace(first_page("one").groups[0], picture=""),))
+    for first in (plain, replace(plain, groups=())):
+        report = replace(document("one"), first=first, second=second_page("one", rows=0), annex=())
+
+        assert re.findall(rb"/Type\s*/Pages[^>]*?/Count (\d+)", as_pdf(report)) == [b"2"]
+        assert '<td class="plot">' not in as_html(report)
+
+
+def test_a_character_without_a_font_is_shown_by_its_name_and_the_standard_is_kept() -> None:
+    assert b"pdfuaid" in as_pdf(document("\U0001faa9 東京"))
+
+
+def test_a_pdf_carries_its_attachments() -> None:
+    attached = Attachment(name="trace.csv", media_type="text/csv", description="Every figure", content="a,b\r\nЖ,2\r\n".encode())
+    pdf = as_pdf(replace(document("one"), attachments=(attached,)))
+
+    assert b"/EmbeddedFile" in pdf
+    assert b"trace.csv" in pdf
+    assert b"pdfuaid" in pdf
 
 
 def test_charts_in_one_file_do_not_share_ids() -> None:

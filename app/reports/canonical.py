@@ -1,0 +1,78 @@
+"""The data of a report as canonical JSON, whose SHA-256 the report names: keys in order, no blanks, UTF-8, numbers unrounded.
+
+The time of making and the person who asked are not in it, so the same data give the same bytes in every form of the report.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from ..details import Details
+from .source import Source
+
+FORMAT = 1
+"""Number of this form of the data; it grows with every change of a member."""
+
+
+def canonical_json(source: Source) -> bytes:
+    """Returns the data as one line of JSON, without an end of line."""
+    check, evidence, deployment = source.check, source.evidence, source.deployment
+    # Not its endpoint, which holds a secret and says nothing about the figures.
+    described = {name: getattr(deployment, name) for name in ("id", "name", "problem_type", "schema", "outputs", "model_revision")}
+    members = {
+        "format": FORMAT,
+        "kind": "check" if source.is_of_check else "period",
+        "span": source.span,
+        "deployment": described | {"has_endpoint": deployment.endpoint is not None},
+        "monitor": source.monitor,
+        "check": None if check is None else _without(check, {"no", "deployment_no", "lease_token", "progress"}),
+        "measurements": source.measurements,
+        "recent": [_without(one, {"check_no"}) for one in source.recent],
+        "checks": [_without(run, {"no"}) for run in source.runs],
+        "days": [_without(one, {"series", "fresh"}) for one in source.histories],
+        "evidence": None if evidence is None else evidence.comparisons,
+        "counted_until": None if evidence is None or evidence.era is None else evidence.era.counted_until,
+        "alerts": [_without(alert, {"no", "deployment_no", "rule_no"}) for alert in source.alerts],
+        "checks_without_alerts_yet": source.waiting,
+    }
+    text = json.dumps(_plain(members), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode()
+
+
+def digest_of(data: bytes) -> str:
+    """Returns the SHA-256 of the data in hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _without(part: Any, left_out: AbstractSet[str]) -> dict[str, Any]:  # noqa: ANN401 - a dataclass or a named tuple
+    names = part._fields if hasattr(part, "_fields") else [field.name for field in fields(part)]
+    return {name: getattr(part, name) for name in names if name not in left_out}
+
+
+def _plain(part: Any) -> Any:  # noqa: ANN401 - any part of the data
+    """Returns the part as JSON has it. A number that JSON has no form for becomes its name."""
+    found: Any = part
+    match part:
+        # Before numbers and texts: a member of an enumeration may be one, too.
+        case Enum():
+            found = part.value
+        # JSON has no form for these.
+        case float() if math.isinf(part) or math.isnan(part):
+            found = str(part)
+        case datetime():
+            found = part.isoformat()
+        case Details():
+            found = _plain(part.to_json())
+        case Mapping():
+            found = {"none" if name is None else str(name): _plain(value) for name, value in part.items()}
+        case list() | tuple():
+            found = [_plain(one) for one in part]
+        case _ if is_dataclass(part):
+            found = {field.name: _plain(getattr(part, field.name)) for field in fields(part)}
+    return found

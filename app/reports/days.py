@@ -1,0 +1,68 @@
+"""Headlines of many checks summed up by hour, day or week: counts of verdicts, and the lowest and the highest ratio."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from ..domain.checks import Span
+from ..metrics.verdicts import GRAVEST
+from ..views.series import SeriesPoint
+
+_HOURS_UP_TO = timedelta(days=8)
+_DAYS_UP_TO = timedelta(days=731)
+_LEAST = timedelta(microseconds=1)
+_MONDAY = datetime(1970, 1, 5, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Day:
+    """The checks whose span ends in a stretch of time that begins at `start`: how many got each verdict, and the range of their values.
+
+    Without a value both ends are None.
+    """
+
+    start: datetime
+    checks: int
+    verdicts: Mapping[str | None, int]
+    lowest: float | None
+    highest: float | None
+
+    @property
+    def gravest(self) -> str | None:
+        """Returns the most serious verdict."""
+        return next(verdict for verdict in GRAVEST if verdict in self.verdicts)
+
+
+def step_of(span: Span) -> timedelta:
+    """Returns the length of the stretches that a time is divided into, so that a person can look at all of them at once."""
+    length = span.end - span.start
+    if length <= _HOURS_UP_TO:
+        return timedelta(hours=1)
+    return timedelta(days=1) if length <= _DAYS_UP_TO else timedelta(days=7)
+
+
+def name_step(span: Span) -> str:
+    """Returns the name of such a stretch."""
+    return {timedelta(hours=1): "hour", timedelta(days=1): "day", timedelta(days=7): "week"}[step_of(span)]
+
+
+def summarise_days(points: Iterable[SeriesPoint], step: timedelta) -> list[Day]:
+    """Returns the hours, days or weeks (`step`) in which checks ended, oldest first; they begin at midnight, UTC, weeks on Mondays."""
+    found: dict[int, list[SeriesPoint]] = {}
+    for point in points:
+        # A check that ends at midnight is about the day before.
+        found.setdefault((point.at - _LEAST - _MONDAY) // step, []).append(point)
+    days = []
+    for place, members in sorted(found.items()):
+        values = [point.value for point in members if point.value is not None]
+        days.append(
+            Day(
+                start=_MONDAY + place * step,
+                checks=len(members),
+                verdicts=Counter(point.verdict for point in members),
+                lowest=min(values, default=None),
+                highest=max(values, default=None),
+            )
+        )
+    return days

@@ -1,0 +1,55 @@
+"""First page of a report: the headline, the groups as a forest plot, since when, the verdict, and the facts that they rest on."""
+
+from collections.abc import Iterator
+
+from ..charts.ratio_pictures import axis_svg
+from ..views.forest import is_on_ratios
+from ..views.forest_headline import word_forest
+from ..views.headlines import VERDICT_WORDS, headlines, summary
+from .document import FirstPage
+from .evidence import say_since
+from .facts import first_of, list_cautions, list_facts
+from .group_rows import group_row
+from .headlines import NOTHING
+from .numbers import moment
+from .source import Source
+from .verdict_counts import NONE_MEASURED, count_verdicts, describe_verdicts
+
+
+def first_page(source: Source) -> FirstPage:
+    """Returns the page. Where nothing was measured, it says so and why."""
+    forest = source.forest
+    headline = word_forest(forest)
+    text = headline.text
+    if source.check is None:
+        text = "No check of this time succeeded."
+    elif forest.check is None or not (forest.rows or headlines(source.measurements)):
+        text = f"There is no figure of this check: {source.absent or NOTHING}"
+    has_pictures = is_on_ratios(forest.metric) and bool(forest.rows)
+    about = ""
+    if source.check is not None:
+        span = source.check.span
+        end = f"{span.end:%H:%M}" if span.end.date() == span.start.date() else f"{span.end:%Y-%m-%d %H:%M}"
+        about = f"{'This' if source.is_of_check else 'The newest'} check, of {span.start:%Y-%m-%d %H:%M} to {end} UTC"
+    return FirstPage(
+        about=about,
+        verdict=VERDICT_WORDS[headline.verdict] if headline.row is not None else "no verdict",
+        headline=text,
+        cautions=tuple(list_cautions(source)),
+        notes=(*([headline.note + "."] if headline.note else []), *sum_up_verdicts(source)),
+        facts=tuple(list_facts(source)),
+        axis=axis_svg() if has_pictures else "",
+        groups=tuple(group_row(row, has_picture=has_pictures) for row in forest.rows),
+        since=tuple(say_since(source.evidence)),
+    )
+
+
+def sum_up_verdicts(source: Source) -> Iterator[str]:
+    """Yields the verdicts of the check's headlines; of a period, those of all its checks before them."""
+    if not source.is_of_check:
+        counted = count_verdicts(source.histories)
+        yield describe_verdicts(counted) if counted else NONE_MEASURED
+    if source.check is not None and (shown := headlines(source.measurements, source.check.window)):
+        counts = [f"{VERDICT_WORDS[grade].capitalize()}: {first_of(names)}." for grade, names in summary(shown)]
+        of = "of this check" if source.is_of_check else f"of the newest check, which ended its span on {moment(source.check.span.end)}"
+        yield f"Verdicts {of}. {' '.join(counts)}"

@@ -1,0 +1,109 @@
+"""Second page of a report: the time, alerts and the actions on them, the method and its limits, and how to check the report."""
+
+from collections.abc import Iterator, Sequence
+
+from ..domain.alerts import Alert
+from ..metrics.verdicts import GRAVEST, MINIMUM_GROUP_SIZE
+from .days import name_step
+from .document import AlertRow, SecondPage
+from .evidence import MEANING
+from .facts import list_origin
+from .numbers import ABSENT, moment
+from .source import Source
+from .time_rows import list_ticks, time_row
+from .verdict_counts import NONE_MEASURED
+
+MOST_TIMES = 6
+"""Max rows over time, those with the gravest verdicts first; the annex has all."""
+
+MOST_ALERTS = 100
+"""Max alerts that a report lists."""
+
+METHOD = (
+    (
+        "Disparate impact is the group's share of favourable outcomes divided by the reference's. As logged (●) it counts the outcomes"
+        " that were logged. Counterfactual (○) it asks the model again about copies of the same records in which the attribute is changed."
+    ),
+    (
+        "Each ratio has a 95 % interval. Unfair: ratio and whole interval are beyond a limit. Suspected: the ratio is, its interval is"
+        f" not. With fewer than {MINIMUM_GROUP_SIZE} records in a group that is compared there is no verdict."
+    ),
+    MEANING,
+)
+
+LIMITS_IN_SHORT = (
+    "A difference between groups is a correlation: it does not say why they differ, nor that anybody was wronged.",
+    "Counterfactual figures show direct bias only: what a model takes from other features that go together with the attribute stays.",
+    "About one in twenty 95 % intervals does not hold the truth; of many figures some lie outside their limits by chance.",
+    "Records whose outcome is in neither list, or whose value is in no group, take part in no rate; many of them may hide a difference.",
+    "A figure inside its limits is no proof of fairness: outcomes, groups and limits are chosen by people.",
+)
+
+
+def second_page(source: Source, digest: str) -> SecondPage:
+    """Returns the page; `digest` is the SHA-256 of the report's data."""
+    ranked = sorted((one for one in source.histories if one.fresh), key=lambda one: min(GRAVEST.index(day.gravest) for day in one.days))
+    step = name_step(source.span)
+    lead = (
+        f"From {moment(source.span.start)} to {moment(source.span.end)}. Each bar reaches from the lowest to the highest ratio of the group"
+        f" furthest out in the checks of one {step}, in the colour of the gravest verdict, on an axis from 0.25 to 4 with the fair band."
+        " Triangle: alert opened. Dashed line: new model revision or monitor version. Tick at the bottom: check without figures."
+    )
+    notes = [lead]
+    if not ranked:
+        notes = [NONE_MEASURED]
+    elif len(ranked) > MOST_TIMES:
+        notes.append(f"The {MOST_TIMES} with the gravest verdicts of {len(ranked)}; the annex has all.")
+    return SecondPage(
+        time_notes=tuple(notes),
+        ticks=tuple(list_ticks(source.span)) if ranked else (),
+        times=tuple(time_row(source, one) for one in ranked[:MOST_TIMES]),
+        alert_notes=tuple(describe_alerts(source.alerts, source.waiting)),
+        alerts=tuple(alert_row(alert) for alert in order_alerts(source.alerts)[:MOST_ALERTS]),
+        method=METHOD,
+        limits=LIMITS_IN_SHORT,
+        origin=tuple(list_origin(source, digest)),
+    )
+
+
+def describe_alerts(alerts: Sequence[Alert], waiting: int) -> Iterator[str]:
+    """Yields how many alerts there are in each state, and that some are not known yet."""
+    if waiting:
+        of_checks = "the alerts of one check" if waiting == 1 else f"the alerts of {waiting:,} checks"
+        yield f"The worker has not decided on {of_checks} of this time yet. Make the report again in a minute."
+    if not alerts:
+        yield "No alert was open in this time, and no check of it opened one."
+        return
+    resolved = sum(alert.resolved_at is not None for alert in alerts)
+    acknowledged = sum(alert.acknowledged_at is not None for alert in alerts)
+    total = "1 alert" if len(alerts) == 1 else f"{len(alerts):,} alerts"
+    yield f"{total} that were open in this time or that a check of it opened: {acknowledged:,} acknowledged, {resolved:,} resolved."
+
+
+def order_alerts(alerts: Sequence[Alert]) -> list[Alert]:
+    """Returns the alerts that are not over first, each part newest first."""
+    return sorted(alerts, key=lambda alert: (alert.resolved_at is not None, -alert.opened_at.timestamp()))
+
+
+def alert_row(alert: Alert) -> AlertRow:
+    """Returns the alert with who acknowledged and who closed it, and when."""
+    subject = alert.subject
+    about = [part for part in (subject.metric, subject.data, subject.attribute, subject.group) if part is not None]
+    acknowledged, resolved = ABSENT, "not yet"
+    if alert.acknowledged_at is not None:
+        note = f": {alert.note}" if alert.note else ""
+        acknowledged = f"{moment(alert.acknowledged_at)} by {alert.acknowledged_by}{note}"
+    if alert.resolved_at is not None:
+        resolved = moment(alert.resolved_at)
+    if alert.resolution is not None:
+        resolved += f", {alert.resolution.value.replace('_', ' ')}"
+    if alert.closed_by is not None:
+        note = f": {alert.closing_note}" if alert.closing_note else ""
+        resolved += f" by {alert.closed_by}{note}"
+    return AlertRow(
+        opened=moment(alert.opened_at),
+        about=f"{alert.rule_name}: {(' / '.join(about) or alert.kind.value).replace('_', ' ')}",
+        sentence=str(alert.facts.get("sentence", ABSENT)),
+        acknowledged=acknowledged,
+        resolved=resolved,
+    )

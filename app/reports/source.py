@@ -1,0 +1,146 @@
+"""Data that a report is made from, read in one transaction. The pages, the annex and the hash are made of it; nothing here is worded."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from sqlalchemy.orm import Session
+
+from ..domain.alerts import Alert
+from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span
+from ..domain.comparisons import comparisons_of
+from ..domain.deployments import Deployment
+from ..domain.monitors import Monitor
+from ..store.alerts.alerts import alerts_between
+from ..store.checks.checks import get
+from ..store.checks.ended_checks import checks_waiting_for_alerts
+from ..store.checks.recent import RecentCheck, RecentFigure, recent_checks, recent_figures
+from ..store.checks.results import measurements_of
+from ..store.checks.series import EndedRun, ended_runs
+from ..store.deployments.monitors import monitor_of
+from ..tracking.looking import DeploymentEvidence, look_at_evidence
+from ..views.check_source import counted_check
+from ..views.check_views import ViewKind
+from ..views.forest import STRIP_CHECKS, Forest, ForestSource, build_forest, choose_metric
+from ..views.headlines import IMPACT
+from ..views.series import Series, SeriesPoint, SeriesWanted, series_of
+from ..views.viewing import CARRIED, check_view
+from .days import Day, step_of, summarise_days
+from .history import ends_in
+
+BEFORE = timedelta(days=7)
+"""Time before the end of a check that its report shows, too."""
+
+HISTORY_DATA = (DataSet.PAYLOAD, DataSet.BALANCED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """The headline of one attribute on one data set over the time: the group furthest out, of each check that measured it.
+
+    `fresh` are its points, oldest first, without those that carry the figures of an earlier check forward; `days` sums these up.
+    """
+
+    attribute: str
+    data: DataSet
+    series: Series
+    fresh: Sequence[SeriesPoint]
+    days: Sequence[Day]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Data of a report. `span` is the time that it shows; `check` has the figures of its groups, and is None where no check has any.
+
+    `is_of_check` tells a report on that check from one on the span. `recent` are the figures of the groups in the checks before.
+    `alerts` are those of the span as they are now; `waiting` checks have no alerts yet. `absent` says why the check has no figures;
+    `carried` names the check whose figures it has, where that is another.
+    """
+
+    deployment: Deployment
+    monitor: Monitor | None
+    span: Span
+    is_of_check: bool
+    check: CheckRun | None
+    measurements: Sequence[Measurement]
+    recent: Sequence[RecentFigure]
+    forest: Forest
+    runs: Sequence[EndedRun]
+    histories: Sequence[History]
+    evidence: DeploymentEvidence | None
+    alerts: Sequence[Alert]
+    waiting: int
+    absent: str | None
+    carried: str | None
+
+
+def read_check(session: Session, deployment: Deployment, check: CheckRun) -> Source:
+    """Returns the data of a report on one check."""
+    span = Span(start=min(check.span.start, check.span.end - BEFORE), end=check.span.end)
+    runs = ended_runs(session, deployment.no, ends_in(span).start, ends_in(span).end)
+    source = _read(session, deployment, span, runs, check)
+    alerts_span = Span(start=span.start, end=max(ends_in(span).end, check.finished_at or span.end))
+    return replace(source, is_of_check=True, alerts=alerts_between(session, deployment.no, alerts_span, checks=ends_in(span)))
+
+
+def read_period(session: Session, deployment: Deployment, span: Span) -> Source:
+    """Returns the data of a report on a time; its groups are those of the newest check of it that succeeded."""
+    runs = ended_runs(session, deployment.no, ends_in(span).start, ends_in(span).end)
+    newest = next((run for run in reversed(runs) if run.state == CheckState.SUCCEEDED), None)
+    return _read(session, deployment, span, runs, None if newest is None else get(session, deployment.no, newest.id))
+
+
+def _read(session: Session, deployment: Deployment, span: Span, runs: Sequence[EndedRun], check: CheckRun | None) -> Source:
+    monitor, ends, no = monitor_of(session, deployment.no), ends_in(span), deployment.no
+    evidence = look_at_evidence(session, no)
+    # A state that began after the time says nothing about its groups.
+    past = evidence and replace(evidence, comparisons=[one for one in evidence.comparisons if one.since is None or one.since < span.end])
+    measurements = () if check is None else tuple(measurements_of(session, check.no))
+    view = None if check is None else check_view(session, deployment, check, ViewKind.PAYLOAD)
+    origin = None if view is None else view.check.carried_from
+    checks = [] if check is None or check.state != CheckState.SUCCEEDED else _checks_before(session, check)
+    metric = choose_metric(measurements)
+    recent = recent_figures(session, no, metric, checks)
+    forest = ForestSource(monitor=monitor, evidence=past, checks=checks, measured=measurements, recent=recent)
+    histories = []
+    for attribute in [] if monitor is None else [comparison.label for comparison in comparisons_of(monitor)]:
+        for data in HISTORY_DATA:
+            wanted = SeriesWanted(metric=IMPACT, data=data, attribute=attribute, since=ends.start, until=ends.end, scopes=(Scope.WORST,))
+            series = series_of(session, no, wanted, runs=runs)
+            fresh = [point for group in series.groups for point in group.points if not point.carried_forward]
+            days = summarise_days(fresh, step_of(span))
+            histories.append(History(attribute=attribute, data=data, series=series, fresh=fresh, days=days))
+    return Source(
+        deployment=deployment,
+        monitor=monitor,
+        span=span,
+        is_of_check=False,
+        check=check,
+        measurements=measurements,
+        recent=recent,
+        # Judged from the end of the time, not from the moment of making: the same data give the same report.
+        forest=build_forest(forest, metric=metric, now=span.end),
+        runs=runs,
+        histories=histories,
+        evidence=evidence,
+        alerts=alerts_between(session, no, span, checks=ends),
+        waiting=checks_waiting_for_alerts(session, no, ends),
+        absent=None if view is None else view.reason,
+        carried=None if origin is None else CARRIED.format(check_id=origin),
+    )
+
+
+def _checks_before(session: Session, check: CheckRun) -> list[RecentCheck]:
+    """Returns the check and those before it, newest first."""
+    counted, window = counted_check(session, check), check.window or {}
+    own = RecentCheck(
+        no=check.no,
+        id=check.id,
+        at=check.span.end,
+        measured_at=counted.origin.span.end,
+        carried_forward=check.is_carried_forward,
+        monitor_version=check.monitor_version,
+        unseen={name: window[name] for name in ("correlated_features", "attributes_unseen_by_model") if name in window},
+    )
+    before = recent_checks(session, check.deployment_no, most=STRIP_CHECKS, until=check.span.end)
+    return [own, *(one for one in before if one.at < own.at)][:STRIP_CHECKS]

@@ -1,0 +1,88 @@
+"""How often the headlines of a period's checks got each verdict, in numbers and in words."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..domain.checks import DataSet
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.sides import Disadvantaged
+from ..metrics.verdicts import Verdict
+from ..metrics.worst import rank
+from ..views.headlines import IMPACT, VERDICT_WORDS
+from ..views.series import SeriesPoint, disadvantaged_at
+from .source import History
+
+NONE_MEASURED = "No check of this time measured the disparate impact of an attribute that the monitor watches now."
+DATA_NAMES = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "with copies"}
+
+_OUTSIDE = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED)
+_JUDGED = frozenset({*_OUTSIDE, Verdict.FAIR})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictCounts:
+    """Counts of the verdicts of a period's checks on one attribute's headline, on one data set.
+
+    `sides` counts the sides at a disadvantage by verdict, of verdicts outside the limits.
+    """
+
+    attribute: str
+    data: str
+    verdicts: Mapping[str | None, int]
+    sides: Mapping[str | None, Mapping[Disadvantaged | None, int]]
+
+
+def count_verdicts(histories: Iterable[History]) -> list[VerdictCounts]:
+    """Returns the counts of each history that has a point of its own."""
+    counted = []
+    for history in histories:
+        fresh = history.fresh
+        if not fresh:
+            continue
+        sides: dict[str | None, Counter[Disadvantaged | None]] = {}
+        for point in (point for point in fresh if point.verdict in _OUTSIDE):
+            sides.setdefault(point.verdict, Counter())[disadvantaged_at(history.series, point)] += 1
+        counts = VerdictCounts(
+            attribute=history.attribute,
+            data=DATA_NAMES[history.data],
+            verdicts=Counter(point.verdict for point in fresh),
+            sides=sides,
+        )
+        counted.append(counts)
+    return counted
+
+
+def find_furthest(history: History) -> SeriesPoint | None:
+    """Returns the point furthest beyond its limits, or nearest to them; of equals the first. None without a value."""
+    ranked = [
+        (rank(point.value, CATALOGUE[IMPACT], (point.lower_limit, point.upper_limit)), point.at, point)
+        for point in history.fresh
+        if point.value is not None
+    ]
+    # Points have no order, so the third member must not be compared.
+    furthest = min(ranked, key=lambda one: one[:2], default=None)
+    return None if furthest is None else furthest[2]
+
+
+def describe_verdicts(counted: Sequence[VerdictCounts]) -> str:
+    """Returns in words how often which verdict was given, and how often each side was at a disadvantage."""
+    names = {Disadvantaged.MONITORED: "the monitored group", Disadvantaged.REFERENCE: "the reference"}
+    sentences = []
+    for verdict in _OUTSIDE:
+        parts = []
+        for one in counted:
+            checks = one.verdicts.get(verdict)
+            if checks:
+                sides = [
+                    f"{name} at a disadvantage in {count:,}" for side, name in names.items() if (count := one.sides[verdict].get(side, 0))
+                ]
+                parts.append(f"{one.attribute} ({one.data}) in {checks:,} check{'' if checks == 1 else 's'}, {' and '.join(sides)}")
+        if parts:
+            sentences.append(f"{VERDICT_WORDS[verdict].capitalize()}: {'; '.join(parts)}.")
+    if not sentences and any(_JUDGED & one.verdicts.keys() for one in counted):
+        sentences.append("Nothing that was judged was unfair, suspected or beyond a side that is not watched.")
+    unjudged = [f"{one.attribute} ({one.data})" for one in counted if not _JUDGED & one.verdicts.keys()]
+    if unjudged:
+        sentences.append(f"Never judged: {'; '.join(unjudged)}.")
+    return " ".join(sentences)

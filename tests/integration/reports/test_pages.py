@@ -1,0 +1,107 @@
+"""The two pages of a report, the data that it is made from, and its trace."""
+
+import csv
+import hashlib
+import io
+import json
+import re
+
+import pytest
+
+from app.domain.checks import Span
+from app.reports.document import Made
+from app.reports.making import Form, Order, make_report
+from app.views.forest import read_forest
+from app.views.forest_headline import word_forest
+from tests.integration.reports.reported import Reported
+from tests.scenes import HOUR, NOON
+
+PERIOD = {"since": NOON.isoformat(), "until": (NOON + 5 * HOUR).isoformat()}
+
+
+def addresses_of(reported: Reported) -> dict[str, dict[str, str]]:
+    """The report on a check and the one on a period, with their queries."""
+    return {f"{reported.address}/report": {}, "/report": PERIOD}
+
+
+def test_a_report_has_two_pages_and_more_with_the_annex(reported: Reported) -> None:
+    for path, query in addresses_of(reported).items():
+        short, long = (
+            reported.service.client.get(f"/v1/deployments/a-model{path}.pdf", params={**query, **more}).content
+            for more in ({}, {"annex": "true"})
+        )
+
+        assert page_count(short) == 2
+        assert page_count(long) > 4
+
+
+def test_the_first_page_says_the_headline_of_the_deployments_page_and_shows_every_group(reported: Reported) -> None:
+    with reported.service.database.transaction() as session:
+        forest = read_forest(session, reported.stage.deployment.no, now=NOON + 4 * HOUR)
+    text = reported.text("/report.html", **PERIOD)
+
+    assert f"<p>{word_forest(forest).text}</p>" in text
+    assert [row.name for row in forest.rows] == re.findall('<th scope="row">([^<]*) <span class="attribute">', text)
+    assert {"female", "30-45", "female × 30-45"} <= {row.name for row in forest.rows}
+    assert text.count('<td class="plot"><svg ') == len(forest.rows)
+    for line in ("Owner of the model", "Reviewed by", "Signature"):
+        assert line in text
+
+
+def test_the_hash_in_a_report_is_that_of_its_data_in_every_form_with_and_without_annex(reported: Reported) -> None:
+    for path, query in addresses_of(reported).items():
+        data = reported.service.client.get(f"/v1/deployments/a-model{path}.json", params=query)
+        again = reported.service.client.get(f"/v1/deployments/a-model{path}.json", params={**query, "annex": "true"})
+        short, long = (reported.text(f"{path}.html", **query, **more) for more in ({}, {"annex": "true"}))
+
+        assert data.headers["content-type"] == "application/json"
+        assert data.content == again.content
+        digest = hashlib.sha256(data.content).hexdigest()
+        assert f"<dd>{digest}</dd>" in short
+        assert f"<dd>{digest}</dd>" in long
+        parsed = json.loads(data.content)
+        assert json.dumps(parsed, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode() == data.content
+        assert parsed["deployment"]["id"] == "a-model"
+        assert len(parsed["checks"]) == (3 if path.startswith("/checks") else 4)
+
+
+def test_the_data_change_with_an_alert_that_is_acknowledged_and_hold_no_secret(reported: Reported) -> None:
+    before = reported.text("/report.json", **PERIOD)
+    reported.service.client.patch("/v1/deployments/a-model", json={"name": "Another name"}).raise_for_status()
+    after = reported.text("/report.json", **PERIOD)
+
+    assert before != after
+    assert "127.0.0.1" not in before
+    assert "lease" not in before
+
+
+def test_the_trace_has_every_measurement_with_its_formula_and_counts(reported: Reported) -> None:
+    rows = list(csv.DictReader(io.StringIO(reported.text(f"{reported.address}/trace.csv"))))
+    details = reported.service.client.get(f"/v1/deployments/a-model{reported.address}").json()
+
+    assert [row["value"] for row in rows] == ["" if one["value"] is None else repr(one["value"]) for one in details["measurements"]]
+    assert all(row["formula"] for row in rows)
+    (impact,) = [row for row in rows if (row["metric"], row["data"], row["group"]) == ("disparate_impact", "payload", "female")]
+    assert "female: favourable" in impact["counts"]
+
+
+@pytest.mark.parametrize("form", ["html", "pdf", "json"])
+def test_a_report_is_the_same_in_two_runs_byte_by_byte(reported: Reported, form: Form) -> None:
+    made = Made(at=NOON, by="test")
+    for subject in (reported.checks[2].run, Span(start=NOON, end=NOON + 5 * HOUR)):
+        order = Order(deployment=reported.stage.deployment, of=subject, made=made, form=form, has_annex=True)
+
+        assert make_report(reported.service.database.url, order) == make_report(reported.service.database.url, order)
+
+
+def test_an_unknown_value_of_the_annex_is_refused(reported: Reported) -> None:
+    answer = reported.service.client.get("/v1/deployments/a-model/report.html", params={"annex": "perhaps"})
+
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == "annex"
+
+
+def page_count(pdf: bytes) -> int:
+    """The number of pages that the page tree has."""
+    (found,) = re.findall(rb"/Type\s*/Pages[^>]*?/Count (\d+)", pdf)
+    return int(found)
