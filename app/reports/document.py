@@ -149,12 +149,12 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A whole report: two pages, and the sections of the annex where it was asked for."""
+    """A whole report. One on fairness has two pages, and an annex where it was asked for; one of tables has nothing but its sections."""
 
     title: str
     subtitle: str
     made: Made
-    first: FirstPage
-    second: SecondPage
+    first: FirstPage | None = None
+    second: SecondPage | None = None
     annex: tuple[Section, ...] = ()
     attachments: tuple[Attachment, ...] = ()

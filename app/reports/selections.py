@@ -43,7 +43,7 @@ def selection_document(report: SelectionReport, file: str, *, made_at: datetime)
         title=report.preset.title,
         subtitle=f"{report.preset.source} ({report.preset.state})",
         made=Made(at=made_at, by=f"evenhand {VERSION}"),
-        sections=tuple(sections),
+        annex=tuple(sections),
     )
 
 

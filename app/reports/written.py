@@ -31,8 +31,8 @@ def written(document: Document, theme: Theme) -> dict[str, Any]:
         "subtitle": document.subtitle,
         "made_at": moment(document.made.at),
         "made_by": document.made.by,
-        "first": asdict(document.first),
-        "second": asdict(document.second),
+        "first": None if document.first is None else asdict(document.first),
+        "second": None if document.second is None else asdict(document.second),
         "annex": annex,
     }
     found: dict[str, Any] = _isolated(replace_undrawable(content))
