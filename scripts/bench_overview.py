@@ -2,9 +2,9 @@
 
     scripts/bench overview [--deployments 15 500] [--records 4000000] [--rounds 30]
 
-The rows are written by plain SQL into a Postgres of its own with fsync on. Every deployment has two days of hourly checks and a record
-twice a minute in the last half hour; the first has `records` records in them. Printed are the statements of one overview, milliseconds of
-its view on the clock and of the processor, and of the page with its rendering. Goal: under 100 ms of the view, at the median.
+The rows are written by plain SQL into a Postgres of its own with fsync on. Every deployment has two days of hourly checks, and records in
+each of the last 30 minutes; the first has `records` of them. Printed are the statements of one overview, the wall's and the processor's
+milliseconds of its view, and the page over HTTP. Goal: under 100 ms of the view, at the median.
 """
 
 import argparse
