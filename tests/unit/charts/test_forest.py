@@ -1,0 +1,57 @@
+"""Places of a forest on its axis."""
+
+from app.charts.forest import picture_of, strip_runs
+from app.domain.checks import DataSet
+from tests.builders.forests import checks_of, figure_of, forest_of
+
+
+def test_equality_is_in_the_middle_and_the_band_lies_around_it() -> None:
+    (line,) = picture_of(forest_of(figure_of(1.0, "fair", lower=0.5, upper=2.0))).lines
+    (mark,) = line.marks
+
+    assert (mark.low, mark.at, mark.high) == (25.0, 50.0, 75.0)
+    assert line.band_low < 50 < line.band_high
+    assert round(line.band_low + line.band_high) == 100
+
+
+def test_figures_and_ends_beyond_the_axis_are_clipped() -> None:
+    low, high, open_end = (
+        picture_of(forest_of(figure_of(*one, lower=lower, upper=upper))).lines[0].marks[0]
+        for one, lower, upper in (((0.0, "unfair"), 0.0, 0.3), ((9.0, "unfair"), 3.0, 20.0), ((2.0, "unfair"), 1.5, None))
+    )
+
+    assert (low.clipped, low.at, low.low_clipped) == ("left", 0.0, True)
+    assert (high.clipped, high.at, high.high_clipped) == ("right", 100.0, True)
+    assert (open_end.clipped, open_end.high, open_end.high_clipped) == ("", 100.0, True)
+
+
+def test_the_counterfactual_figure_has_another_shape_and_place() -> None:
+    logged, other = picture_of(forest_of(figure_of(), figure_of(0.5, data=DataSet.BALANCED))).lines[0].marks
+
+    assert (logged.shape, other.shape) == ("circle", "ring")
+    assert logged.y < other.y
+
+
+def test_a_row_without_a_number_has_no_mark() -> None:
+    (line,) = picture_of(forest_of(figure_of(None, "not_computable", lower=None, upper=None))).lines
+
+    assert line.marks == ()
+
+
+def test_differences_lie_on_a_linear_axis_that_holds_them_all() -> None:
+    one = figure_of(-0.4, metric="statistical_parity_difference", lower=-0.5, upper=-0.3, lower_limit=-0.1, upper_limit=0.1)
+    picture = picture_of(forest_of(one, metric="statistical_parity_difference"))
+    (mark,) = picture.lines[0].marks
+
+    assert mark.clipped == ""
+    assert 0 < mark.low < mark.at < mark.high < 50
+
+
+def test_equal_verdicts_are_one_run_and_the_newest_is_at_the_right_end() -> None:
+    (row,) = forest_of(figure_of(), checks=checks_of(72)).rows
+    (whole,) = strip_runs(row.strip, 72)
+    (single,) = strip_runs(forest_of(figure_of()).rows[0].strip, 1)
+
+    assert (whole.at, whole.width, whole.many) == (0.0, 100.0, 72)
+    assert round(single.at + single.width) == 100
+    assert single.width < 5
