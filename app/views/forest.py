@@ -87,7 +87,13 @@ class ForestRow:
     parts: tuple[str, ...]
     logged: ForestFigure | None
     counterfactual: ForestFigure | None
-    is_unseen: bool
+    notes: tuple[str, ...] = ()
+    """Notes on the counterfactual figure of an attribute that the model does not see."""
+
+    @property
+    def is_unseen(self) -> bool:
+        """Returns whether the counterfactual figure is of an attribute that the model does not see."""
+        return bool(self.notes)
 
     @property
     def figures(self) -> tuple[ForestFigure, ...]:
@@ -148,6 +154,11 @@ class Forest:
     checks: tuple[RecentCheck, ...] = ()
     is_stale: bool = False
     is_outdated: bool = False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Returns the notes of all rows, each once."""
+        return tuple(dict.fromkeys(note for row in self.rows for note in row.notes))
 
     @property
     def compared(self) -> int:
@@ -221,7 +232,7 @@ def build_forest(source: ForestSource, *, metric: str, now: datetime) -> Forest:
                 parts=words.parts(attribute, group),
                 logged=figure_of(next((by_data[data] for data in LOGGED if data in by_data), None)),
                 counterfactual=figure_of(by_data.get(DataSet.BALANCED)),
-                is_unseen=bool(unseen.get(attribute)),
+                notes=unseen.get(attribute, ()) if DataSet.BALANCED in by_data else (),
             )
             rows.append(row)
     newest = source.checks[0] if source.checks else None
