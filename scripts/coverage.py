@@ -32,7 +32,7 @@ from app.metrics import (
     measure_perturbed,
     measure_training,
 )
-from app.metrics.catalogue.metric import Across, Compared, CountOf, FromScores, OfPair, OfSet, OverStrata, RateOf
+from app.metrics.catalogue.metric import Across, ComparedRate, CountOf, FromScores, OfPair, OfSet, OverStrata, RateOf
 from app.metrics.groups import FloatArray, Groups, IntArray, as_groups
 from app.metrics.tables import RecordStrata
 
@@ -276,7 +276,7 @@ def family(where: Where) -> str:
         return "balanced: records with their counterfactuals"
     if isinstance(row.measure, OfPair | OfSet | Across):
         return _composite(row)
-    if isinstance(row.measure, Compared):
+    if isinstance(row.measure, ComparedRate):
         return "ratios of rates" if row.measure.by.divides else "differences of rates"
     return FAMILIES[type(row.measure)]
 

@@ -5,7 +5,7 @@ from functools import partial
 
 from sqlalchemy.orm import Session
 
-from ..domain.alerts import Alert, EvidenceCondition, Resolution, Rule, RuleKind, Subject
+from ..domain.alerts import Alert, AlertSubject, EvidenceCondition, Resolution, Rule, RuleKind
 from ..domain.checks import Span
 from ..domain.turns import in_turn
 from ..evidence.sentences import State
@@ -53,9 +53,9 @@ def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None
         if (alert.facts.get("monitor_version"), alert.facts.get("model_revision")) != (evidence.monitor.version, evidence.model_revision):
             end(session, alert, Resolution.SUPERSEDED)
             del unresolved[subject]
-    by_subject: dict[Subject, list[ComparisonState]] = {}
+    by_subject: dict[AlertSubject, list[ComparisonState]] = {}
     for one in evidence.comparisons:
-        subject = Subject(data=one.data, metric=one.metric, attribute=one.attribute, group=one.group)
+        subject = AlertSubject(data=one.data, metric=one.metric, attribute=one.attribute, group=one.group)
         if one.group is not None and condition.covers(subject):
             by_subject.setdefault(subject, []).append(one)
     for subject, sides in by_subject.items():
@@ -63,7 +63,7 @@ def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None
 
 
 def _decide(
-    session: Session, rule: Rule, subject: Subject, sides: Sequence[ComparisonState], alert: Alert | None, evidence: DeploymentEvidence
+    session: Session, rule: Rule, subject: AlertSubject, sides: Sequence[ComparisonState], alert: Alert | None, evidence: DeploymentEvidence
 ) -> None:
     """Opens, confirms or resolves the alert about one figure, of which at most one side is unfair at a time."""
     # A past hour has changed: the state is about to be computed again.

@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 from ..domain.alerts import (
     WHOLE_DEPLOYMENT,
     Alert,
+    AlertSubject,
     EndpointErrorsCondition,
     FailedChecksCondition,
     Resolution,
     Rule,
-    Subject,
     VerdictCondition,
 )
 from ..domain.checks import CheckRun, CheckState, Scope
@@ -45,7 +45,7 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
                 continue
             # The group furthest out may differ from check to check: an alert about it covers any.
             group = figure.group if condition.scope is Scope.GROUP else None
-            subject = Subject(data=figure.data, metric=figure.metric, attribute=figure.attribute, group=group)
+            subject = AlertSubject(data=figure.data, metric=figure.metric, attribute=figure.attribute, group=group)
             alert = unresolved.get(subject)
             if figure.verdict in condition.verdicts:
                 if alert is not None:

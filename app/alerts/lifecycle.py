@@ -3,7 +3,7 @@
 import structlog
 from sqlalchemy.orm import Session
 
-from ..domain.alerts import Alert, AlertState, Event, EvidenceCondition, Resolution, Rule, RuleKind, Subject, VerdictCondition
+from ..domain.alerts import Alert, AlertState, AlertSubject, Event, EvidenceCondition, Resolution, Rule, RuleKind, VerdictCondition
 from ..domain.checks import CheckRun, Scope
 from ..errors import Conflict
 from ..store.alerts.alert_rules import delete_rule, lock_alerts
@@ -27,7 +27,9 @@ from .facts import Facts, facts_of_closing
 log = structlog.get_logger(__name__)
 
 
-def confirm(session: Session, rule: Rule, subject: Subject, facts: Facts, *, alert: Alert | None, check: CheckRun | None) -> Alert | None:
+def confirm(
+    session: Session, rule: Rule, subject: AlertSubject, facts: Facts, *, alert: Alert | None, check: CheckRun | None
+) -> Alert | None:
     """Opens the rule's alert about the subject and returns it; where `alert` is open already, notes that it still holds."""
     if alert is not None:
         note_seen_again(session, alert, facts, check)

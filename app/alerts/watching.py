@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ..checks.evidence import COPIED
 from ..checks.picking import picked_on
-from ..domain.alerts import Subject
+from ..domain.alerts import AlertSubject
 from ..domain.checks import DataSet
 from ..domain.comparisons import find_comparison, split_group
 from ..domain.mitigation import MitigationSettings
@@ -23,7 +23,7 @@ class Watch:
     mitigation: MitigationSettings
 
 
-def is_watched(subject: Subject, watch: Watch) -> bool:
+def is_watched(subject: AlertSubject, watch: Watch) -> bool:
     """Returns whether checks can still measure the subject. Labels or records that are missing now do not count: they may come."""
     monitor = watch.monitor
     if monitor is None or subject.data is None:

@@ -66,7 +66,7 @@ class Picture(Response):
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class TimeRange:
     """A requested time range, in UTC."""
 
     since: datetime | None
@@ -74,7 +74,7 @@ class Range:
     rollup: Period | None
 
 
-def wanted_range(now: NowIn, *, since: Moment = None, until: Moment = None, rollup: Rollup = None) -> Range:
+def wanted_range(now: NowIn, *, since: Moment = None, until: Moment = None, rollup: Rollup = None) -> TimeRange:
     """Returns the range, at most a year unless it is rolled up; without `since`, the year before `until`.
 
     Raises:
@@ -82,15 +82,15 @@ def wanted_range(now: NowIn, *, since: Moment = None, until: Moment = None, roll
     """
     begin, end = in_utc("since", since), in_utc("until", until)
     if rollup is not None:
-        return Range(begin, end, rollup)
+        return TimeRange(begin, end, rollup)
     last = end or now
     first = begin or last - min(LONGEST, last - datetime.min.replace(tzinfo=UTC))
     if last - first > LONGEST:
         raise InvalidInput.of("since", f"leaves more than {LONGEST.days} days of single checks; choose a later one, or a rollup")
-    return Range(first, end, None)
+    return TimeRange(first, end, None)
 
 
-RangeIn = Annotated[Range, Depends(wanted_range)]
+RangeIn = Annotated[TimeRange, Depends(wanted_range)]
 
 
 def chosen_series(

@@ -9,7 +9,7 @@ from ..errors import Conflict, InvalidInput, NotFound
 from ..store.database.arrow import arrow_reader
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.eras import current_hour_bound
-from ..tracking.planning import Wanted, plan_from_counts, plan_from_records
+from ..tracking.planning import WantedDetection, plan_from_counts, plan_from_records
 from ..web.access import ReadableDeployment, ServicesIn, SessionIn
 from .answers import problems_of_deployment, problems_with_body
 from .schemas.evidence_plans import EvidencePlanOut
@@ -34,7 +34,7 @@ def read_evidence_plan(
         raise Conflict(
             f"Deployment {deployment.id} has no fairness monitor. Send the one that you plan with POST instead, or set one first."
         )
-    wanted = Wanted(ratio, chance)
+    wanted = WantedDetection(ratio, chance)
     plan = plan_from_counts(session, deployment.no, monitor, wanted)
     if plan is None:
         until = current_hour_bound(session, grace_seconds=0)
@@ -48,7 +48,7 @@ def plan_evidence(
     body: MonitorIn, deployment: ReadableDeployment, session: SessionIn, services: ServicesIn, ratio: Ratio = 0.7, chance: Chance = 0.9
 ) -> EvidencePlanOut:
     """Returns the same for a monitor that is not set, from the newest records of the last days. Nothing is stored."""
-    monitor, wanted = body.to_domain(), Wanted(ratio, chance)
+    monitor, wanted = body.to_domain(), WantedDetection(ratio, chance)
     found = fitting_problems(session, deployment, monitor)
     if found:
         raise InvalidInput(found)

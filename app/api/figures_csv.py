@@ -9,16 +9,16 @@ from ..domain.spreadsheets import harmless, write_cell
 from .flagged_csv import csv_lines
 
 
-class CsvFile(Response):
+class CsvDownload(Response):
     """A whole CSV."""
 
     media_type = "text/csv"
 
 
-def csv_file(twin: Twin, name: str) -> CsvFile:
+def csv_file(twin: Twin, name: str) -> CsvDownload:
     """Returns the table as an answer that browsers store under `name`, which is made of ids and fixed words only."""
     content = csv_lines([list(map(harmless, twin.columns)), *text_rows(twin.rows)])
-    return CsvFile(content, headers={"Content-Disposition": f'attachment; filename="{name}.csv"'})
+    return CsvDownload(content, headers={"Content-Disposition": f'attachment; filename="{name}.csv"'})
 
 
 def text_rows(rows: Iterable[tuple[Cell, ...]]) -> Iterable[list[str]]:

@@ -30,7 +30,7 @@ from ..telemetry.metrics import http_requests, http_seconds
 from ..web.gate import require_own_page
 from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
 from ..web.parameters import require_parameters
-from ..web.problems import KINDS, MEDIA_TYPE, Kind, problem_response, response_of, unexpected_response
+from ..web.problems import KINDS, MEDIA_TYPE, ProblemKind, problem_response, response_of, unexpected_response
 from .ingestion_bodies import Bodies, ClientGone
 
 PREFIX = "/v1/deployments/"
@@ -132,7 +132,7 @@ class IngestionRoutes:
         self, route: _Route, deployment_id: str, scope: Scope, headers: dict[bytes, bytes], receive: Receive, request_id: str
     ) -> _Answer:
         if scope["method"] != "POST":
-            kind = Kind(405, "http-405", HTTPStatus.METHOD_NOT_ALLOWED.phrase)
+            kind = ProblemKind(405, "http-405", HTTPStatus.METHOD_NOT_ALLOWED.phrase)
             return replace(_adopt(response_of(kind, "Records are sent with POST.", request_id)), headers=((b"allow", b"POST"),))
         sent = headers.get(b"authorization")
         authorization = sent.decode("latin-1") if sent else None

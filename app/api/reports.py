@@ -26,7 +26,7 @@ from .answers import Answers, problems_of_deployment
 from .checks import CheckId
 from .csv_streams import PIECE, CsvAnswer, CsvExport, stream_csv
 from .exports import exported
-from .figures_csv import CsvFile, csv_file, text_rows
+from .figures_csv import CsvDownload, csv_file, text_rows
 from .measurements import wanted_series
 from .schemas.verdicts import derive_members
 
@@ -188,7 +188,7 @@ def export_check_trace(deployment: ReadableDeployment, check_id: CheckId, sessio
     """Returns all measurements of a check as CSV, each with its formula and the counts that were put in. PDF reports carry this file."""
     check = get(session, deployment.no, check_id)
     name = f'attachment; filename="{deployment.id}-{check.id}-trace.csv"'
-    return CsvFile(trace_csv(check, measurements_of(session, check.no)), headers={"Content-Disposition": name})
+    return CsvDownload(trace_csv(check, measurements_of(session, check.no)), headers={"Content-Disposition": name})
 
 
 @router.get(

@@ -2,10 +2,10 @@
 
 import altair as alt
 
-from .theme import Look
+from .theme import ThemeLook
 
 
-def empty_chart(what: str, *, height: float, look: Look) -> alt.Chart:
+def empty_chart(what: str, *, height: float, look: ThemeLook) -> alt.Chart:
     """Returns the sentence, as a layer or a chart of that height."""
     base = alt.Chart(alt.InlineData([{"what": what}]))
     mark: alt.Chart = base.mark_text(color=look.muted, fontSize=13, align="left")

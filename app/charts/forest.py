@@ -21,7 +21,7 @@ Clipped: TypeAlias = Literal["", "left", "right"]
 TICKS: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
-class Axis(Protocol):
+class ForestAxis(Protocol):
     """Axis on which figures have places."""
 
     def place(self, ratio: float, /) -> float:
@@ -186,7 +186,7 @@ def _join(rows: Iterable[ForestRow]) -> dict[str, _Joined]:
     return found
 
 
-def _mark(axis: Axis, figure: ForestFigure, row: ForestRow, shape: str, *, y: float) -> Mark | None:
+def _mark(axis: ForestAxis, figure: ForestFigure, row: ForestRow, shape: str, *, y: float) -> Mark | None:
     one = figure.measurement
     if one.value is None:
         return None
@@ -209,7 +209,7 @@ def _mark(axis: Axis, figure: ForestFigure, row: ForestRow, shape: str, *, y: fl
     )
 
 
-def _axis_of(forest: Forest) -> tuple[Axis, tuple[Tick, ...]]:
+def _axis_of(forest: Forest) -> tuple[ForestAxis, tuple[Tick, ...]]:
     if forest.metric not in CATALOGUE or is_on_ratios(forest.metric):
         ratios = LogAxis()
         return ratios, tuple(Tick(text=f"{one:g}", at=_percent(ratios.place(one))) for one in TICKS)

@@ -15,7 +15,7 @@ from .empty import empty_chart
 from .numbers import NumberAxis, number_axis
 from .points import ChartRows, LimitRun, Row, collect_rows, format_moment, limit_runs, milliseconds
 from .rendering import Spec
-from .theme import DASHES, LOOKS, Look, Theme, clip_name, config
+from .theme import DASHES, LOOKS, Theme, ThemeLook, clip_name, config
 
 HEIGHT = 280
 TITLE_WIDTH = 50
@@ -184,7 +184,7 @@ _SHADE = alt.Fill("c:N", scale=None, legend=None)
 _SHADE_OF_STROKE = alt.Stroke("c:N", scale=None, legend=None)
 
 
-def _point_layers(rows: ChartRows, axis: NumberAxis, look: Look, x: alt.X) -> list[alt.Chart]:
+def _point_layers(rows: ChartRows, axis: NumberAxis, look: ThemeLook, x: alt.X) -> list[alt.Chart]:
     """Returns the points by kind; where they are few, with whiskers."""
     tooltip = [
         alt.Tooltip("g:N", title="Group"),
@@ -212,7 +212,7 @@ def _point_layers(rows: ChartRows, axis: NumberAxis, look: Look, x: alt.X) -> li
     return layers
 
 
-def _event_layers(rows: ChartRows, marks: Sequence[AlertMark], redefined_at: datetime | None, look: Look, x: alt.X) -> list[alt.Chart]:
+def _event_layers(rows: ChartRows, marks: Sequence[AlertMark], redefined_at: datetime | None, look: ThemeLook, x: alt.X) -> list[alt.Chart]:
     """Returns the marks of absent values, of checks without measurements, of alerts, and of the time of another definition."""
     titles = {"g": "What", "why": "Why", "when": "From", "until": "To", "count": "How many"}
     tooltip = [alt.Tooltip(f"{field}:N", title=title) for field, title in titles.items()]
@@ -252,7 +252,7 @@ def _limits(series: Series) -> dict[str, list[LimitRun]]:
     return {"lower limit": limit_runs(series, "lower"), "upper limit": limit_runs(series, "upper")}
 
 
-def _limit_layers(limits: Mapping[str, list[LimitRun]], axis: NumberAxis, look: Look) -> tuple[list[alt.Chart], list[alt.Chart]]:
+def _limit_layers(limits: Mapping[str, list[LimitRun]], axis: NumberAxis, look: ThemeLook) -> tuple[list[alt.Chart], list[alt.Chart]]:
     """Returns the ideal and the limits as lines, to lie under the points, and their names, to lie over them.
 
     A limit that was changed is a line for each time in which it applied; one that was not changed spans the whole chart.
@@ -273,7 +273,9 @@ def _limit_layers(limits: Mapping[str, list[LimitRun]], axis: NumberAxis, look: 
     return rules, labels
 
 
-def _level_lines(rows: list[Row], colour: str, dash: list[int], axis: NumberAxis, look: Look) -> tuple[list[alt.Chart], list[alt.Chart]]:
+def _level_lines(
+    rows: list[Row], colour: str, dash: list[int], axis: NumberAxis, look: ThemeLook
+) -> tuple[list[alt.Chart], list[alt.Chart]]:
     """Returns lines at some heights, from `t` to `b` where a row has them, and their names."""
     base = alt.Chart(alt.InlineData(rows)).encode(y=_value_axis("v", axis))
     is_part = "t" in rows[0]

@@ -11,7 +11,7 @@ from ..domain.groups import Role
 from ..views.check_views import AttributeView, ViewKind
 from .empty import empty_chart
 from .rendering import Spec
-from .theme import LOOKS, Look, Theme, clip_name, config
+from .theme import LOOKS, Theme, ThemeLook, clip_name, config
 
 MOST_BARS = 60
 """Max groups, or sub-ranges, that are drawn. The table twin has all."""
@@ -70,7 +70,7 @@ def ranges_chart(kind: ViewKind, view: AttributeView, *, theme: Theme = Theme.LI
     return _draw(places, title, VIEW_TITLES[kind], None, LOOKS[theme])
 
 
-def _draw(places: Sequence[Sequence[_Bar]], title: str, records: str, equality: float | None, look: Look) -> Spec:
+def _draw(places: Sequence[Sequence[_Bar]], title: str, records: str, equality: float | None, look: ThemeLook) -> Spec:
     shown = places[:MOST_BARS]
     is_pair = any(len(bars) > 1 for bars in shown)
     y = alt.Y("p:N", scale=alt.Scale(domain=[f"{place}" for place in range(len(shown))], paddingOuter=0), axis=None)
@@ -107,7 +107,7 @@ def _draw(places: Sequence[Sequence[_Bar]], title: str, records: str, equality: 
     return spec | {"title": titled, "description": description, "config": config(look)}
 
 
-def _bar_layers(places: Sequence[Sequence[_Bar]], stage: str, y: alt.Y, below: int, look: Look) -> list[alt.Chart]:
+def _bar_layers(places: Sequence[Sequence[_Bar]], stage: str, y: alt.Y, below: int, look: ThemeLook) -> list[alt.Chart]:
     """Returns the bars of one stage with their intervals, `below` the middle of their places; none where no share is known."""
     rows: list[dict[str, Any]] = []
     for place, bars in enumerate(places):
@@ -150,7 +150,7 @@ def _share_axis(field: str) -> alt.X:
     return alt.X(f"{field}:Q", scale=alt.Scale(domain=[0, 1], nice=False), axis=axis)
 
 
-def _equality_layers(level: float, look: Look) -> list[alt.Chart]:
+def _equality_layers(level: float, look: ThemeLook) -> list[alt.Chart]:
     """Returns a line where all groups would be, with its name above the chart."""
     base = alt.Chart(alt.InlineData([{"x": level, "name": f"perfect equality {level:.1%}"}])).encode(x=_share_axis("x"))
     side: Literal["left", "right"] = "right" if level > _RIGHT_HALF else "left"

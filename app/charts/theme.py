@@ -19,7 +19,7 @@ class Theme(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class ThemeLook:
     """The colours and the font of one theme. `surface` is the page under the chart, with which hollow points are filled."""
 
     text: str
@@ -39,7 +39,7 @@ MOST_TEXT = 60
 """Max characters of a name that is drawn; the table twin and the tooltip have it whole."""
 
 _SCREEN = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', 'DejaVu Sans', sans-serif"
-_LIGHT = Look(
+_LIGHT = ThemeLook(
     text="#1b1f24",
     muted="#57606a",
     grid="#d8dee4",
@@ -50,10 +50,10 @@ _LIGHT = Look(
     font=_SCREEN,
 )
 
-LOOKS: Mapping[Theme, Look] = MappingProxyType(
+LOOKS: Mapping[Theme, ThemeLook] = MappingProxyType(
     {
         Theme.LIGHT: _LIGHT,
-        Theme.DARK: Look(
+        Theme.DARK: ThemeLook(
             text="#e6edf3",
             muted="#9da7b3",
             grid="#343b44",
@@ -63,7 +63,7 @@ LOOKS: Mapping[Theme, Look] = MappingProxyType(
             groups=("#58b4ea", "#f28c45", "#3cc9a0", "#e58cc9", "#e3c34a", "#a9a5f5", "#ff8fa0", "#8cc7d6"),
             font=_SCREEN,
         ),
-        Theme.PRINT: Look(
+        Theme.PRINT: ThemeLook(
             **{name: getattr(_LIGHT, name) for name in ("text", "muted", "grid", "surface", "limit", "alert", "groups")},
             # The PDF writer brings this font with it, so a report looks the same on every machine.
             font="'Libertinus Serif', serif",
@@ -79,7 +79,7 @@ def clip_name(name: str) -> str:
 
 
 @cache
-def config(look: Look) -> dict[str, Any]:
+def config(look: ThemeLook) -> dict[str, Any]:
     """Returns the configuration that every chart of this look carries. It is shared: do not change it."""
     lettering: dict[str, Any] = {
         "labelFont": look.font,

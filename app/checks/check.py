@@ -22,7 +22,7 @@ from ..store.records.counterfactuals import CounterfactualLines, store_targets
 from ..store.records.window import match_pending_feedback
 from .asking import Calls, Egress, ModelOfCheck, Report, Waiting
 from .carrying import carry_forward, find_earlier_check, still_holds
-from .evidence import Evidence, read_evidence
+from .evidence import CheckEvidence, read_evidence
 from .feedback import LabelPredictions, Predicted, keep_scored, predict_unscored
 from .further import Further, Step
 from .gaps import find_gaps
@@ -97,7 +97,7 @@ def perform_check(
     _store(subject, findings, database)
 
 
-def _evaluate(subject: Subject, evidence: Evidence, database: Database, calls: Calls, step: Step) -> Findings:
+def _evaluate(subject: Subject, evidence: CheckEvidence, database: Database, calls: Calls, step: Step) -> Findings:
     """Asks the model for the outcomes that are not known yet, and returns the findings of the window."""
     deployment, report = subject.deployment, calls.report
     details = describe_window(subject, evidence)
@@ -140,7 +140,7 @@ def _evaluate(subject: Subject, evidence: Evidence, database: Database, calls: C
     )
 
 
-def _require_outcomes(evidence: Evidence, answers: Answers) -> None:
+def _require_outcomes(evidence: CheckEvidence, answers: Answers) -> None:
     """Raises if the model accepts no copy of a group, or if all its answers are in neither outcome list: nothing is left to compare.
 
     A check that succeeded without these figures would make the model look fair.

@@ -22,7 +22,7 @@ COPIED = (DataSet.PAYLOAD_PERTURBED, DataSet.BALANCED, DataSet.DEBIASED, DataSet
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class CheckEvidence:
     """A check's records as the monitor reads them, and the known outcomes of their copies.
 
     `copies` has one entry per attribute, or none where the deployment has no endpoint to score copies, or no picked metric is of
@@ -48,7 +48,7 @@ class Evidence:
         return self.read.groupings
 
 
-def read_evidence(reader: ArrowReader, subject: Subject) -> Evidence:
+def read_evidence(reader: ArrowReader, subject: Subject) -> CheckEvidence:
     """Reads the window, groups it, and looks up which copies were scored before."""
     deployment, monitor, span = subject.deployment, subject.monitor, subject.check.span
     # Required here, because a name that the schema no longer has could not be read at all.
@@ -76,7 +76,7 @@ def read_evidence(reader: ArrowReader, subject: Subject) -> Evidence:
         if is_copied
     )
     has_scores = is_needed(monitor, "scores") or with_thresholds
-    evidence = Evidence(
+    evidence = CheckEvidence(
         window,
         read_feedback_window(reader, replace(query, with_probabilities=has_scores), span, monitor),
         read,
@@ -89,7 +89,7 @@ def read_evidence(reader: ArrowReader, subject: Subject) -> Evidence:
     return evidence
 
 
-def _fill_known(reader: ArrowReader, subject: Subject, evidence: Evidence, copies: CopyOutcomes) -> None:
+def _fill_known(reader: ArrowReader, subject: Subject, evidence: CheckEvidence, copies: CopyOutcomes) -> None:
     """Fills in the outcomes of copies that need no model call."""
     if not copies.needed.any():
         return

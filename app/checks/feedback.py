@@ -43,7 +43,7 @@ class Predicted:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ComparedLabels:
     """Per label of the window: its outcome, the outcome predicted, and whether the two labels are the same [records]."""
 
     actual: npt.NDArray[np.int64]
@@ -96,14 +96,14 @@ def keep_scored(window: Window) -> Window:
     return replace(window, rows=window.rows.filter(known), own=own)
 
 
-def compare(window: Window, predicted: npt.NDArray[np.int64], rule: OutcomeRule, problem_type: ProblemType) -> Comparison:
+def compare(window: Window, predicted: npt.NDArray[np.int64], rule: OutcomeRule, problem_type: ProblemType) -> ComparedLabels:
     """Compares each label of the window with its prediction, whose outcomes are `predicted` [records]."""
     return compare_texts(window.rows["label"], window.rows["predicted"], predicted, rule=rule, problem_type=problem_type)
 
 
 def compare_texts(
     labels: pa.ChunkedArray, answers: pa.ChunkedArray, predicted: npt.NDArray[np.int64], *, rule: OutcomeRule, problem_type: ProblemType
-) -> Comparison:
+) -> ComparedLabels:
     """Compares labels with the model's answers, both as JSON texts; the outcomes of the answers are `predicted` [records].
 
     A classification is correct when the labels are the same, and count as the same outcome; a regression when both values have the
@@ -115,4 +115,4 @@ def compare_texts(
     else:
         alike = pc.equal(canonical_texts(labels), canonical_texts(answers))
         correct = np.asarray(pc.fill_null(alike, fill_value=False).to_numpy(), dtype=np.bool_) & (actual == predicted)
-    return Comparison(actual, predicted, correct.astype(np.int64))
+    return ComparedLabels(actual, predicted, correct.astype(np.int64))

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from ..domain.checks import Measurement
 from ..store.database.engine import Database
-from .evidence import Evidence
+from .evidence import CheckEvidence
 from .labelled import Labelled
 from .subject import Subject
 from .tabulation import Tabulated
@@ -24,5 +24,5 @@ class Further:
     store: Callable[[Session, int], None] | None = None
 
 
-Step: TypeAlias = Callable[[Subject, Evidence, Labelled | None, Database], Further]
+Step: TypeAlias = Callable[[Subject, CheckEvidence, Labelled | None, Database], Further]
 """Called once the outcomes of all copies are there; it must not call the model."""

@@ -8,7 +8,7 @@ from ..domain.checks import DataSet
 from ..domain.comparisons import Comparison, comparisons_of
 from ..metrics.catalogue import Metric
 from ..metrics.values import Measured, Scope, Undefined
-from .evidence import Evidence
+from .evidence import CheckEvidence
 from .labelled import Labelled
 from .picking import picked_on
 from .subject import Subject
@@ -52,7 +52,7 @@ class NotMeasured:
         return found
 
 
-def find_gaps(subject: Subject, evidence: Evidence, labels: Labelled | None) -> list[NotMeasured]:
+def find_gaps(subject: Subject, evidence: CheckEvidence, labels: Labelled | None) -> list[NotMeasured]:
     """Returns each data set of which picked metrics could not be measured."""
     monitor = subject.monitor
     attributes = [Comparison((attribute.feature,)) for attribute in monitor.attributes]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from ..records.grouping import Grouping
 from ..records.reading import RecordColumns, RecordTable, read_table
-from .feedback import PROBABILITY, Comparison, compare
+from .feedback import PROBABILITY, ComparedLabels, compare
 from .subject import Subject
 from .window import Window
 
@@ -15,7 +15,7 @@ class Labelled:
     """Labelled records as the monitor reads their predictions, and each label's comparison with its prediction."""
 
     window: Window
-    comparison: Comparison
+    comparison: ComparedLabels
     read: RecordTable
 
     @property

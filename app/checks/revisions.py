@@ -12,7 +12,7 @@ import pyarrow as pa
 from ..domain.checks import DataSet, Measurement, Scope
 from ..metrics import values as metrics
 from ..metrics.catalogue import CATALOGUE
-from ..metrics.catalogue.metric import Compared, OfPair, RateOf
+from ..metrics.catalogue.metric import ComparedRate, OfPair, RateOf
 from ..metrics.groups import Groups
 from ..metrics.members import members, reference
 from ..records.grouping import Grouping
@@ -95,7 +95,7 @@ def _find_reason(null: Measurement, groups: Groups, found: OtherRevisions) -> st
     about = [member._replace(columns=tuple(column for column in member.columns if column < len(groups))) for member in own]
     if how == _OF_REFERENCE:
         about = [reference(groups)]
-    elif isinstance(how, Compared | OfPair):
+    elif isinstance(how, ComparedRate | OfPair):
         about.append(reference(groups))  # the side that it is compared with
 
     sides = [(member, *found.of(groups[column].label for column in member.columns)) for member in about]

@@ -16,7 +16,7 @@ from ..metrics.rows import RowData, measure_rows
 from ..metrics.values import Measured
 from ..records.reading import RecordTable
 from .asking import Report
-from .evidence import Evidence
+from .evidence import CheckEvidence
 from .labelled import Labelled
 from .picking import picked_on
 from .subject import Subject
@@ -44,7 +44,7 @@ class _Records:
     actual: IntArray | None
 
 
-def measure_records(subject: Subject, evidence: Evidence, labels: Labelled | None, report: Report) -> Iterator[MeasuredRows]:
+def measure_records(subject: Subject, evidence: CheckEvidence, labels: Labelled | None, report: Report) -> Iterator[MeasuredRows]:
     """Yields the picked metrics of records, for everybody and for each attribute and intersection; `report` may end it in between."""
     known = [_Records(DataSet.PAYLOAD, evidence.read, None)]
     if labels is not None:

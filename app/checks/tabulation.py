@@ -17,7 +17,7 @@ from ..domain.monitors import Monitor
 from ..metrics.groups import as_groups
 from ..metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts, RecordStrata
 from ..records.strata import Divided
-from .evidence import Evidence
+from .evidence import CheckEvidence
 from .labelled import Labelled
 from .outcomes_of_copies import CopyOutcomes
 from .revisions import OtherRevisions
@@ -108,7 +108,7 @@ def merge_revisions(several: Iterable[Mapping[str, Any]]) -> OtherRevisions | No
     return None if None in counted else OtherRevisions.merged([OtherRevisions.from_json(one) for one in counted if one is not None])
 
 
-def tabulate(evidence: Evidence, labels: Labelled | None, monitor: Monitor) -> list[Tabulated]:
+def tabulate(evidence: CheckEvidence, labels: Labelled | None, monitor: Monitor) -> list[Tabulated]:
     """Returns every table of a check."""
     comparisons = comparisons_of(monitor)
     tables = [_count_payload(evidence, comparison) for comparison in comparisons]
@@ -118,7 +118,7 @@ def tabulate(evidence: Evidence, labels: Labelled | None, monitor: Monitor) -> l
     return tables
 
 
-def _count_payload(evidence: Evidence, comparison: Comparison) -> Tabulated:
+def _count_payload(evidence: CheckEvidence, comparison: Comparison) -> Tabulated:
     """Counts outcomes by group: of one attribute, or of several together; of one also by intervals inside its ranges."""
     read, parts = evidence.read, _parts(evidence.window)
     named, codes = read.compare(comparison)
@@ -135,7 +135,7 @@ def _count_payload(evidence: Evidence, comparison: Comparison) -> Tabulated:
     return Tabulated(DataSet.PAYLOAD, comparison, own, additional, *_describe_strata(read.strata), inside=inside)
 
 
-def _count_balanced(evidence: Evidence, copies: CopyOutcomes) -> Tabulated:
+def _count_balanced(evidence: CheckEvidence, copies: CopyOutcomes) -> Tabulated:
     """Counts outcomes of records together with those of their copies."""
     grouping, window = copies.grouping, evidence.window
     own, additional = (
@@ -152,7 +152,7 @@ def _count_balanced(evidence: Evidence, copies: CopyOutcomes) -> Tabulated:
     return Tabulated(DataSet.BALANCED, Comparison((feature,)), own, additional, revisions=revisions_of(evidence, feature))
 
 
-def revisions_of(evidence: Evidence, attribute: str) -> tuple[OtherRevisions, ...]:
+def revisions_of(evidence: CheckEvidence, attribute: str) -> tuple[OtherRevisions, ...]:
     """Counts the window's records of each group of the attribute by model revision: those of the span, and the additional ones."""
     grouping = evidence.read.grouping(attribute)
     made_by = evidence.window.rows["model_revision"]

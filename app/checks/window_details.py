@@ -7,14 +7,14 @@ import numpy as np
 from ..domain.outcomes import Outcome, outcome_texts
 from ..records.grouping import NEITHER
 from ..records.outcomes import outcome_codes
-from .evidence import Evidence
+from .evidence import CheckEvidence
 from .fingerprint import FINGERPRINT, fingerprint_of
 from .not_scored import LABELS_NOT_SCORED, NOT_SCORED_BECAUSE, RECORDS_NOT_SCORED, RefusedRecord, list_reasons
 from .outcomes_of_copies import CopyOutcomes
 from .subject import Subject
 
 
-def describe_window(subject: Subject, evidence: Evidence) -> dict[str, object]:
+def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, object]:
     """Returns counts and times of the rows that a check read; JSON-safe."""
     window, reach = evidence.window, evidence.window.reach()
     unclassified_labels = int((outcome_codes(evidence.feedback.rows["label"], subject.monitor.outcomes) == Outcome.UNCLASSIFIED).sum())

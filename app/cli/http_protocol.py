@@ -15,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from ..errors import Unavailable
-from ..web.problems import KINDS, Kind, response_of
+from ..web.problems import KINDS, ProblemKind, response_of
 from .http_bounds import MAX_HEAD_BYTES, MAX_HEADERS, MAX_PIPELINED, Connections
 
 _LINGER_SECONDS = 2.0
@@ -91,7 +91,7 @@ class _Phase(Enum):
 class _Refusal:
     """The answer to a request that is not read to its end."""
 
-    kind: Kind
+    kind: ProblemKind
     detail: str
 
 
@@ -99,9 +99,9 @@ class _GivenUp(Exception):
     """Stops the parser. It is not kept: its traceback holds the received data."""
 
 
-_BAD = Kind(400, "http-400", "This is not a request of HTTP")
-_SLOW = Kind(408, "http-408", "The request came too slowly")
-_LARGE_HEAD = Kind(431, "http-431", "The request's head is too large")
+_BAD = ProblemKind(400, "http-400", "This is not a request of HTTP")
+_SLOW = ProblemKind(408, "http-408", "The request came too slowly")
+_LARGE_HEAD = ProblemKind(431, "http-431", "The request's head is too large")
 _BUSY = KINDS[Unavailable]
 
 

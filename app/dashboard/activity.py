@@ -21,7 +21,7 @@ SHOWN = 50
 Text = Annotated[str, Field(max_length=300, pattern=r"^[^\x00]*$")]
 
 
-class Chosen(BaseModel):
+class ChosenActivities(BaseModel):
     """Filter of a person; an empty member allows all."""
 
     deployment: Text = ""
@@ -36,7 +36,7 @@ def activity_page(
     session: SessionIn,
     now: NowIn,
     before_no: Annotated[int, Depends(read_number_cursor)],
-    chosen: Annotated[Chosen, Depends()],
+    chosen: Annotated[ChosenActivities, Depends()],
 ) -> Response:
     """Returns the changes, newest first; a person who is bound to one deployment sees those of that one."""
     wanted = ActivityFilter(

@@ -47,7 +47,7 @@ STATES = {"": "all", AlertState.OPEN.value: "open", AlertState.ACKNOWLEDGED.valu
 Before = Annotated[int, Depends(read_number_cursor)]
 
 
-class Chosen(BaseModel):
+class ChosenAlerts(BaseModel):
     """Filter of alerts; an empty member allows all."""
 
     state: AlertState | None = None
@@ -57,7 +57,7 @@ class Chosen(BaseModel):
 
 @router.get("/alerts")
 def alerts_page(
-    request: Request, principal: Reader, session: SessionIn, now: NowIn, before_no: Before, chosen: Annotated[Chosen, Query()]
+    request: Request, principal: Reader, session: SessionIn, now: NowIn, before_no: Before, chosen: Annotated[ChosenAlerts, Query()]
 ) -> Response:
     """Returns the alerts of every deployment that the person may see, newest first."""
     wanted = AlertFilter(deployment_no=principal.deployment_no, deployment_id=chosen.deployment or None, state=chosen.state)
@@ -113,7 +113,7 @@ def deployment_alerts_page(
     session: SessionIn,
     now: NowIn,
     before_no: Before,
-    chosen: Annotated[Chosen, Query()],
+    chosen: Annotated[ChosenAlerts, Query()],
 ) -> Response:
     """Returns the alerts of one deployment, and its rules."""
     wanted = AlertFilter(deployment_no=deployment.no, state=chosen.state)
@@ -158,7 +158,7 @@ class Listed:
     names: Mapping[str, str]
 
 
-def _list_alerts(session: Session, wanted: AlertFilter, chosen: Chosen, before_no: int) -> Listed:
+def _list_alerts(session: Session, wanted: AlertFilter, chosen: ChosenAlerts, before_no: int) -> Listed:
     """Returns the alerts of a page, newest first."""
     found, cursor = cut(alerts.alerts_page(session, wanted, limit=SHOWN + 1, before_no=before_no or None), SHOWN, lambda alert: alert.no)
     names = people(session, (one.acknowledged_by for one in found))

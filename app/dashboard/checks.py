@@ -26,7 +26,7 @@ from ..views.check_views import ViewKind
 from ..views.figures import DATA_SETS
 from ..views.headlines import IMPACT, headlines, summary
 from ..views.naming import GroupWords
-from ..views.one_figure import VIEW_OF_DATA, FigureKey, explain_figure, key_of
+from ..views.one_figure import VIEW_OF_DATA, MeasurementKey, explain_figure, key_of
 from ..views.viewing import check_view, views_of
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from ..web.paging import cut, read_number_cursor
@@ -52,7 +52,7 @@ View = Annotated[ViewKind | None, Query()]
 Text = Annotated[str, Field(max_length=LONGEST_NAME, pattern=r"^[^\x00]*$")]
 
 
-class Wanted(BaseModel):
+class FigureAddress(BaseModel):
     """Address of a figure: the measurement that it is."""
 
     metric: Annotated[str, Field(max_length=100)]
@@ -131,11 +131,11 @@ def check_page(request: Request, deployment: ReadableDeployment, session: Sessio
 
 @router.get("/{check_id}/figure")
 def figure_page(
-    request: Request, deployment: ReadableDeployment, session: SessionIn, check_id: str, wanted: Annotated[Wanted, Query()]
+    request: Request, deployment: ReadableDeployment, session: SessionIn, check_id: str, wanted: Annotated[FigureAddress, Query()]
 ) -> Response:
     """Returns the explanation of one figure: its formula, its counts, and what interval and limits mean."""
     check = _get_check(session, deployment, check_id)
-    explanation = explain_figure(session, deployment, check, FigureKey(**dict(wanted)))
+    explanation = explain_figure(session, deployment, check, MeasurementKey(**dict(wanted)))
     values = {
         "deployment": deployment,
         "check": check,

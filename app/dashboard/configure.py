@@ -25,7 +25,7 @@ from ..store.mitigation.mitigation import settings_of
 from ..store.records.newest import newest_record
 from ..store.subgroups.scans import subgroup_settings_of
 from ..store.training.training_data import training_summary_of
-from ..tracking.planning import Wanted, plan_from_counts
+from ..tracking.planning import WantedDetection, plan_from_counts
 from ..tracking.subgroups.requests import NIGHTLY_AT
 from ..training.unclassified import find_unclassified
 from ..views.monitor_warnings import monitor_warnings
@@ -80,7 +80,7 @@ def configure_page(request: Request, deployment: ReadableDeployment, session: Se
         "text": group_text,
         "outcome_text": outcome_text,
         "titles": {key: metric.title for key, metric in CATALOGUE.items()},
-        "plan": None if monitor is None else plan_from_counts(session, deployment.no, monitor, Wanted(ratio=0.7, chance=0.9)),
+        "plan": None if monitor is None else plan_from_counts(session, deployment.no, monitor, WantedDetection(ratio=0.7, chance=0.9)),
         "usual": DEFAULT_METRICS,
         "max_nightly_rows": MAX_NIGHTLY_ROWS,
         **_read_scans(session, deployment, monitor),

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from ..errors import EvenhandError, InvalidInput
 from ..web.gate import is_read_by_a_person
-from ..web.problems import KINDS, Kind, field_problems, kind_of, problem_response, response_of, unexpected_response
+from ..web.problems import KINDS, ProblemKind, field_problems, kind_of, problem_response, response_of, unexpected_response
 from .rendering import page
 
 
@@ -35,7 +35,7 @@ def _answer_own(request: Request, error: Exception) -> Response:
 def _answer_http(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.INTERNAL_SERVER_ERROR
     known = {kind.status: kind for kind in KINDS.values()}
-    kind = known.get(status) or Kind(status, f"http-{status}", HTTPStatus(status).phrase)
+    kind = known.get(status) or ProblemKind(status, f"http-{status}", HTTPStatus(status).phrase)
     detail = f"There is nothing at {request.url.path}." if status == HTTPStatus.NOT_FOUND else HTTPStatus(status).phrase
     headers = dict(getattr(error, "headers", None) or {})
     response = response_of(kind, detail, _request_id(request)) if not is_read_by_a_person(request.scope) else _page(request, kind, detail)
@@ -47,11 +47,11 @@ def _answer_unexpected(request: Request, _error: Exception) -> Response:
     """Returns a page without internal details; the middleware around it logs the traceback under the same request id."""
     if not is_read_by_a_person(request.scope):
         return unexpected_response(_request_id(request))
-    kind = Kind(HTTPStatus.INTERNAL_SERVER_ERROR, "internal-error", "Something failed here")
+    kind = ProblemKind(HTTPStatus.INTERNAL_SERVER_ERROR, "internal-error", "Something failed here")
     return _page(request, kind, "This is our fault, not yours. The log has the details under the request id below.")
 
 
-def _page(request: Request, kind: Kind, detail: str) -> Response:
+def _page(request: Request, kind: ProblemKind, detail: str) -> Response:
     values = {"title": kind.title, "status": kind.status, "detail": detail, "request_id": _request_id(request)}
     return page(request, "failure.html", values, status=kind.status)
 

@@ -51,7 +51,7 @@ from .wording import data_set
 router = APIRouter(include_in_schema=False)
 
 
-class Range(StrEnum):
+class ChartReach(StrEnum):
     """Time that a chart reaches back."""
 
     DAY = "day"
@@ -63,22 +63,22 @@ class Range(StrEnum):
 
 
 RANGES = {
-    Range.DAY: ("24 hours", timedelta(days=1)),
-    Range.WEEK: ("7 days", timedelta(days=7)),
-    Range.MONTH: ("30 days", timedelta(days=30)),
-    Range.QUARTER: ("90 days", timedelta(days=90)),
-    Range.YEAR: ("a year", timedelta(days=365)),
-    Range.ALL: ("all there is, by month", None),
+    ChartReach.DAY: ("24 hours", timedelta(days=1)),
+    ChartReach.WEEK: ("7 days", timedelta(days=7)),
+    ChartReach.MONTH: ("30 days", timedelta(days=30)),
+    ChartReach.QUARTER: ("90 days", timedelta(days=90)),
+    ChartReach.YEAR: ("a year", timedelta(days=365)),
+    ChartReach.ALL: ("all there is, by month", None),
 }
 ROLLUPS = {"": "each check", Period.DAY.value: "by day", Period.WEEK.value: "by week", Period.MONTH.value: "by month"}
 
 
-class Chosen(BaseModel):
+class ChosenCharts(BaseModel):
     """Choices of a person: the charts, and the group whose drawer is open."""
 
     metric: str = Field(default=HEADLINE, max_length=100)
     data: DataSet = DataSet.PAYLOAD
-    range: Range = Range.WEEK
+    range: ChartReach = ChartReach.WEEK
     rollup: Period | None = None
     attribute: Annotated[str, Field(max_length=LONGEST, pattern=r"^[^\x00]*$")] = ""
     group: Annotated[str, Field(max_length=LONGEST, pattern=r"^[^\x00]*$")] = ""
@@ -126,7 +126,7 @@ class Drawn:
 
 @router.get("/deployments/{deployment_id}")
 def fairness_page(
-    request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, chosen: Annotated[Chosen, Query()]
+    request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, chosen: Annotated[ChosenCharts, Query()]
 ) -> Response:
     """Returns the state of the deployment, since when, and how sure that is."""
     state = next(one for one in overview(session, OverviewWanted(only_no=deployment.no), now=now).deployments)
@@ -176,7 +176,7 @@ def fairness_page(
     return page(request, "fairness.html", values)
 
 
-def _show_forest(forest: Forest, chosen: Chosen, alerts: Sequence[Alert], attribution: AttributionRun | None) -> dict[str, object]:
+def _show_forest(forest: Forest, chosen: ChosenCharts, alerts: Sequence[Alert], attribution: AttributionRun | None) -> dict[str, object]:
     """Returns the forest as the template shows it, and the drawer of the chosen row."""
     row = find_row(forest, attribute=chosen.attribute, group=chosen.group) if chosen.group else None
     sent = chosen.model_dump(mode="json", include=chosen.model_fields_set, exclude={"attribute", "group"}, exclude_none=True)
@@ -211,7 +211,7 @@ def _read_attributions(session: Session, deployment_no: int) -> dict[str, Attrib
     }
 
 
-def _list_other_data(measured: Sequence[Measurement], chosen: Chosen) -> list[tuple[str, str]]:
+def _list_other_data(measured: Sequence[Measurement], chosen: ChosenCharts) -> list[tuple[str, str]]:
     """Returns other data that the chosen metric was measured on, if not the chosen data: each in words, with the query that shows it."""
     found = dict.fromkeys(one.data for one in measured if one.metric == chosen.metric and one.attribute is not None)
     if chosen.data in found:
@@ -220,7 +220,7 @@ def _list_other_data(measured: Sequence[Measurement], chosen: Chosen) -> list[tu
     return [(data_set(data.value), f"?{urlencode(kept | {'data': data.value})}") for data in found]
 
 
-def _list_charts(deployment_id: str, measured: Sequence[Measurement], chosen: Chosen, now: datetime) -> list[Drawn]:
+def _list_charts(deployment_id: str, measured: Sequence[Measurement], chosen: ChosenCharts, now: datetime) -> list[Drawn]:
     """Returns one chart for each attribute that has the metric, then those of all records: volume and accuracy."""
     about = [one for one in measured if (one.metric, one.data) == (chosen.metric, chosen.data)]
     name = CATALOGUE[chosen.metric].title if chosen.metric in CATALOGUE else chosen.metric

@@ -40,7 +40,7 @@ STATES = {
 """Words for each state."""
 
 
-class Chosen(BaseModel):
+class ChosenOrder(BaseModel):
     """Sort and filters that a person chose, and how many deployments are shown."""
 
     sort: OverviewSort = OverviewSort.SEVERITY
@@ -50,7 +50,7 @@ class Chosen(BaseModel):
 
 
 @router.get("/")
-def overview_page(request: Request, principal: Reader, session: SessionIn, now: NowIn, chosen: Annotated[Chosen, Query()]) -> Response:
+def overview_page(request: Request, principal: Reader, session: SessionIn, now: NowIn, chosen: Annotated[ChosenOrder, Query()]) -> Response:
     """Returns what needs the person, and every deployment that the person may see."""
     wanted = OverviewWanted(
         sort=chosen.sort,

@@ -45,7 +45,7 @@ Text = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")]
 Moment = Annotated[Timestamp | None, BeforeValidator(_assume_utc)]
 
 
-class Chosen(BaseModel):
+class ChosenRecords(BaseModel):
     """Filter of a person; an empty member allows all.
 
     `among` is how the form says attribute and group, which belong together, with one control: a list of the two, or of the attribute.

@@ -63,7 +63,7 @@ _DOTS: Final = frozenset({".", ".."})
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ShownValue:
     """One value of a record; `group` is the one of the monitor that it lies in, where the monitor watches the column."""
 
     name: str
@@ -126,18 +126,21 @@ def second(at: datetime) -> str:
     return f"{day(at)} {clock(at)} UTC"
 
 
-def values_of(summary: RecordSummary) -> tuple[list[Value], list[Value]]:
+def values_of(summary: RecordSummary) -> tuple[list[ShownValue], list[ShownValue]]:
     """Returns the record's features, and its meta fields."""
     record, schema = summary.record, summary.schema
     groups = {group.attribute: group for group in summary.groups}
     meta = record.meta or [None] * len(schema.meta)
     features = [
-        Value(column.name, text(value), groups.get(column.name)) for column, value in zip(schema.features, record.features, strict=True)
+        ShownValue(column.name, text(value), groups.get(column.name))
+        for column, value in zip(schema.features, record.features, strict=True)
     ]
-    return features, [Value(column.name, text(value), groups.get(column.name)) for column, value in zip(schema.meta, meta, strict=True)]
+    return features, [
+        ShownValue(column.name, text(value), groups.get(column.name)) for column, value in zip(schema.meta, meta, strict=True)
+    ]
 
 
-def watched(summary: RecordSummary) -> dict[str, Value]:
+def watched(summary: RecordSummary) -> dict[str, ShownValue]:
     """Returns the record's values in the watched attributes, by attribute."""
     return {value.name: value for values in values_of(summary) for value in values if value.group is not None}
 

@@ -15,7 +15,7 @@ from ..views.transactions import Records, records_of
 from ..web.access import ReadableDeployment, SessionIn
 from ..web.record_places import write_record_cursor
 from . import check_words, record_words
-from .record_filters import CHECK_ID, Chosen, among_of, choices_of, local, query_of
+from .record_filters import CHECK_ID, ChosenRecords, among_of, choices_of, local, query_of
 from .rendering import page
 
 router = APIRouter(prefix="/deployments/{deployment_id}/transactions", include_in_schema=False)
@@ -28,7 +28,9 @@ IdInQuery = Annotated[str, Query(alias="id", max_length=1000, pattern=r"^[^\x00]
 
 
 @router.get("")
-def transactions_page(request: Request, deployment: ReadableDeployment, session: SessionIn, chosen: Annotated[Chosen, Query()]) -> Response:
+def transactions_page(
+    request: Request, deployment: ReadableDeployment, session: SessionIn, chosen: Annotated[ChosenRecords, Query()]
+) -> Response:
     """Returns records, newest first."""
     wanted = chosen.wanted(limit=SHOWN)
     check = checks.get(session, deployment.no, wanted.check_id) if wanted.check_id is not None else None

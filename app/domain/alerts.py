@@ -99,7 +99,7 @@ class EvidenceCondition:
     metrics: tuple[str, ...] | None = None
     attributes: tuple[str, ...] | None = None
 
-    def covers(self, subject: "Subject") -> bool:
+    def covers(self, subject: "AlertSubject") -> bool:
         """Returns whether the rule is about that subject."""
         of_metric = self.metrics is None or subject.metric in self.metrics
         return subject.data in self.data and of_metric and (self.attributes is None or subject.attribute in self.attributes)
@@ -151,7 +151,7 @@ DEFAULT_RULE = RuleContent(name="Unfair outcomes", condition=EvidenceCondition()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class AlertSubject:
     """The subject of one alert: a measurement's place, or nothing narrower than the deployment."""
 
     data: DataSet | None = None
@@ -160,7 +160,7 @@ class Subject:
     group: str | None = None
 
 
-WHOLE_DEPLOYMENT = Subject()
+WHOLE_DEPLOYMENT = AlertSubject()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +182,7 @@ class Alert:
     rule_id: str
     rule_name: str
     kind: RuleKind
-    subject: Subject
+    subject: AlertSubject
     facts: dict[str, object]
     opened_at: datetime
     last_seen_at: datetime

@@ -8,7 +8,7 @@ ALL_TOGETHER = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class QualityFigure:
     """One figure of quality over `n` records with its 95 % interval, or the reason why there is none."""
 
     value: float | None
@@ -27,10 +27,10 @@ class DetectorQuality:
     those at or above the threshold; `recall` the share of biased records that are; `selected` the share of all records that are.
     """
 
-    roc_auc: Figure
-    precision: Figure
-    recall: Figure
-    selected: Figure
+    roc_auc: QualityFigure
+    precision: QualityFigure
+    recall: QualityFigure
+    selected: QualityFigure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

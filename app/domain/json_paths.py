@@ -80,14 +80,14 @@ def spell_path(steps: Sequence[Step]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedValue:
     """A value and its place."""
 
     path: JsonPath
     value: Any
 
 
-def build_document(placed: Iterable[Placed]) -> Any:  # noqa: ANN401 - any value of JSON
+def build_document(placed: Iterable[PlacedValue]) -> Any:  # noqa: ANN401 - any value of JSON
     """Returns the smallest document with each value at its place; elements of an array that no path names are null.
 
     Raises:

@@ -93,14 +93,14 @@ def compare_with_line(hours: Hours, line: Null | Lines, monitored: FloatArray, r
     return np.asarray(terms[0] + terms[1])
 
 
-class Rate(NamedTuple):
+class PreciseRate(NamedTuple):
     """A rate and 1 - rate, both kept: for a rate close to 0 or 1, subtracting one from 1 loses digits of the other."""
 
     rate: FloatArray
     rest: FloatArray
 
 
-def project(null: Null | Lines, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[Rate, Rate]:
+def project(null: Null | Lines, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[PreciseRate, PreciseRate]:
     """Returns the rates on the null's line that are closest to a and b: they minimise the sum of n · KL(rate, projection)."""
     slope, slack = np.asarray(null.slope), np.asarray(null.slack)
     if not slack.any():
@@ -108,8 +108,8 @@ def project(null: Null | Lines, a: FloatArray, b: FloatArray, n_a: FloatArray, n
     low, high = np.maximum(0.0, slack / slope), np.minimum(1.0, (1 + slack) / slope)
     # At an end of the line one of the two rates is exactly 0 or 1, which a difference of doubles would miss.
     edges = (
-        Rate(np.where(low > 0, 0.0, -slack), np.where(high < 1, 0.0, 1 - slope + slack)),
-        Rate(low, 1 - high),
+        PreciseRate(np.where(low > 0, 0.0, -slack), np.where(high < 1, 0.0, 1 - slope + slack)),
+        PreciseRate(low, 1 - high),
     )
     line = _Line(slope, slack, low, high, *edges[0], *edges[1])
     return line.place(_find_logits(line, _Bets(a, b, n_a, n_b)))
@@ -130,12 +130,12 @@ class _Line(NamedTuple):
     b: FloatArray
     rest_b: FloatArray
 
-    def place(self, logit: FloatArray) -> tuple[Rate, Rate]:
+    def place(self, logit: FloatArray) -> tuple[PreciseRate, PreciseRate]:
         """Returns both rates at a logit of the place between the ends. On logits, rates close to either end keep their digits."""
         length, odds = self.high - self.low, np.exp(logit)
         down = length / (1 + odds)
         up = odds * down
-        return Rate(self.a + self.slope * up, self.rest_a + self.slope * down), Rate(self.b + up, self.rest_b + down)
+        return PreciseRate(self.a + self.slope * up, self.rest_a + self.slope * down), PreciseRate(self.b + up, self.rest_b + down)
 
     def take(self, chosen: _Places) -> "_Line":
         return _Line(*(np.broadcast_to(part, chosen.shape)[chosen] for part in self))
@@ -197,7 +197,7 @@ def _guess_logits(line: _Line, bets: _Bets) -> FloatArray:
     return np.asarray(np.log(share / (1 - share)))
 
 
-def _derive(line: _Line, bets: _Bets, at_a: Rate, at_b: Rate) -> tuple[FloatArray, FloatArray]:
+def _derive(line: _Line, bets: _Bets, at_a: PreciseRate, at_b: PreciseRate) -> tuple[FloatArray, FloatArray]:
     """Returns the derivative of the sum of n · KL(rate, at) along the line, and the derivative of that by the logit."""
     by_logit = (at_b.rate - line.b) * (at_b.rest - line.rest_b) / (line.high - line.low)
     value = line.slope * bets.n_a * _slope_of_entropy(bets.a, at_a) + bets.n_b * _slope_of_entropy(bets.b, at_b)
@@ -205,18 +205,18 @@ def _derive(line: _Line, bets: _Bets, at_a: Rate, at_b: Rate) -> tuple[FloatArra
     return value, curve * by_logit
 
 
-def _curve_of_entropy(rate: FloatArray, at: Rate) -> FloatArray:
+def _curve_of_entropy(rate: FloatArray, at: PreciseRate) -> FloatArray:
     """Returns the second derivative of KL(rate, at) by `at`."""
     return np.asarray(rate / at.rate**2 + (1 - rate) / at.rest**2)
 
 
-def _slope_of_entropy(rate: FloatArray, at: Rate) -> FloatArray:
+def _slope_of_entropy(rate: FloatArray, at: PreciseRate) -> FloatArray:
     """Returns the derivative of KL(rate, at) by `at`."""
     difference = np.where(rate < 0.5, at.rate - rate, (1 - rate) - at.rest)  # noqa: PLR2004 - of both forms the one with more digits
     return np.asarray(difference / (at.rate * at.rest))
 
 
-def _project_on_ratio(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[Rate, Rate]:
+def _project_on_ratio(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[PreciseRate, PreciseRate]:
     """Returns the projection on a = slope · b. The side whose rate is the larger on the line is computed first, the other from it."""
     is_steep = slope > 1
     if not is_steep.any():
@@ -228,12 +228,13 @@ def _project_on_ratio(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: Floa
         *(np.where(is_steep, one, other) for one, other in ((b, a), (a, b), (n_b, n_a), (n_a, n_b))),
     )
     first, second = (
-        Rate(np.where(is_steep, other.rate, one.rate), np.where(is_steep, other.rest, one.rest)) for one, other in (found, found[::-1])
+        PreciseRate(np.where(is_steep, other.rate, one.rate), np.where(is_steep, other.rest, one.rest))
+        for one, other in (found, found[::-1])
     )
     return first, second
 
 
-def _project_below(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[Rate, Rate]:
+def _project_below(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[PreciseRate, PreciseRate]:
     """Returns the projection on a = slope · b, where slope is at most 1: the smaller root of slope · N · b² - middle · b + sums."""
     total, sums = n_a + n_b, n_a * a + n_b * b
     middle = n_a * (slope + a) + n_b * (1 + slope * b)
@@ -244,7 +245,7 @@ def _project_below(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatAr
     at_b = 2 * sums / (middle + root)
     with np.errstate(divide="ignore", invalid="ignore"):  # of the two forms of the root one may be 0 / 0
         rest = np.where(rest_middle >= 0, (rest_middle + root) / (2 * slope * total), 2 * rest_sums / (root - rest_middle))
-    return Rate(slope * at_b, 1 - slope + slope * rest), Rate(at_b, rest)
+    return PreciseRate(slope * at_b, 1 - slope + slope * rest), PreciseRate(at_b, rest)
 
 
 def _estimate_reference(hours: Hours) -> FloatArray:

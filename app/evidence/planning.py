@@ -65,7 +65,7 @@ def expect_delay_within(limit: Limit, traffic: Traffic, monitored_rate: float, t
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class EvidenceProgress:
     """Logarithms of the threshold of the alarm, of the evidence of unfairness and of the evidence against it."""
 
     log_threshold: float
@@ -73,7 +73,7 @@ class Progress:
     log_fairness: float
 
 
-def expect_more_hours(limit: Limit, recent: Hours, progress: Progress) -> int | None:
+def expect_more_hours(limit: Limit, recent: Hours, progress: EvidenceProgress) -> int | None:
     """Returns the expected hours until an undecided comparison is decided, if rates and traffic stay those of these hours.
 
     None where there are no records on one side, or the rates are so close to the limit that no evidence grows.
@@ -87,7 +87,7 @@ def expect_more_hours(limit: Limit, recent: Hours, progress: Progress) -> int | 
     return _hours_until(unfair, fair, progress)
 
 
-def expect_more_paired_hours(limit: float, direction: Direction, recent: PairedHours, progress: Progress) -> int | None:
+def expect_more_paired_hours(limit: float, direction: Direction, recent: PairedHours, progress: EvidenceProgress) -> int | None:
     """Returns the same as `expect_more_hours` for a balanced ratio; the growth is that of the best stake in these hours."""
     if not recent.records.sum():
         return None
@@ -98,7 +98,7 @@ def expect_more_paired_hours(limit: float, direction: Direction, recent: PairedH
     return _hours_until(unfair, fair, progress)
 
 
-def _hours_until(unfair: float, fair: float, progress: Progress) -> int | None:
+def _hours_until(unfair: float, fair: float, progress: EvidenceProgress) -> int | None:
     """Returns the hours until the evidence that grows by so much an hour is enough; None where none grows, or too slowly."""
     if unfair > 0:
         missing, growth = progress.log_threshold + math.log(min(unfair, 1.0)) - progress.log_evidence, unfair

@@ -27,7 +27,7 @@ COLOURS = {"fair": "green", "unwatched": "yellow", "suspected": "yellow", "unfai
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class CheckFigures:
     """Looks up the measurements of one check."""
 
     points: Sequence[Point]
@@ -47,7 +47,7 @@ class Figures:
 
 def results_table(check: Mapping[str, Any]) -> Table:
     """Builds a table of each monitored group's figures, as logged and with all else held equal, each also debiased; references last."""
-    figures = Figures(check["measurements"])
+    figures = CheckFigures(check["measurements"])
     records = check["window"]["records"] + check["window"]["additional_records"]
     accuracy = _format_number(figures.of("accuracy", "feedback", None, scope="overall"))
     table = Table(

@@ -23,7 +23,7 @@ REST, MISSING = "other values", "no value"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Feature:
+class BinnedFeature:
     """A column divided into a few values: `labels`, and per record the position [N] of its label."""
 
     name: str
@@ -31,7 +31,7 @@ class Feature:
     codes: IntArray
 
 
-def bin_feature(column: Column, seen: npt.NDArray[np.bool_]) -> Feature:
+def bin_feature(column: Column, seen: npt.NDArray[np.bool_]) -> BinnedFeature:
     """Returns the column as a feature whose values are chosen by the records that are `seen` [N]; the others get the same values.
 
     Raises:
@@ -52,7 +52,7 @@ def bin_feature(column: Column, seen: npt.NDArray[np.bool_]) -> Feature:
     return _drop_empty(name, [*labels, REST, MISSING], places[encoded.codes])
 
 
-def _divide_numbers(name: str, numbers: npt.NDArray[np.float64], seen: npt.NDArray[np.bool_]) -> Feature:
+def _divide_numbers(name: str, numbers: npt.NDArray[np.float64], seen: npt.NDArray[np.bool_]) -> BinnedFeature:
     known = numbers[seen & ~np.isnan(numbers)]
     edges = np.unique(np.quantile(known, np.arange(1, BINS) / BINS, method="inverted_cdf"))
     edges = edges[edges < known.max()]
@@ -64,9 +64,9 @@ def _divide_numbers(name: str, numbers: npt.NDArray[np.float64], seen: npt.NDArr
     return _drop_empty(name, [*labels, MISSING], codes)
 
 
-def _drop_empty(name: str, labels: list[str], codes: IntArray) -> Feature:
+def _drop_empty(name: str, labels: list[str], codes: IntArray) -> BinnedFeature:
     """Returns the feature without labels that no record has."""
     used = np.flatnonzero(np.bincount(codes, minlength=len(labels)))
     renumbered = np.zeros(len(labels), np.int64)
     renumbered[used] = np.arange(len(used))
-    return Feature(name, tuple(labels[place] for place in used), renumbered[codes])
+    return BinnedFeature(name, tuple(labels[place] for place in used), renumbered[codes])

@@ -12,7 +12,7 @@ from ..metrics.groups import IntArray, of_role
 from .columns import column_of
 from .features import Feature, read_features
 from .grouping import Grouping, group_records
-from .outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, Outcomes, outcomes_of
+from .outcomes import FAVOURABLE, UNCLASSIFIED, FrameOutcomes, OutcomeLists, outcomes_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,7 +22,7 @@ class ComparedRecords:
     frame: pd.DataFrame
     grouping: Grouping
     lists: OutcomeLists
-    outcomes: Outcomes
+    outcomes: FrameOutcomes
     features: tuple[Feature, ...]
 
     @property
@@ -80,6 +80,6 @@ def read_compared(  # noqa: PLR0913 - one keyword for each column, as in measure
     )
 
 
-def as_rates(outcomes: Outcomes) -> npt.NDArray[np.float64]:
+def as_rates(outcomes: FrameOutcomes) -> npt.NDArray[np.float64]:
     """Returns 1 for a favourable outcome, 0 for an unfavourable one and NaN for one that is neither."""
     return np.select([outcomes.codes == FAVOURABLE, outcomes.codes == UNCLASSIFIED], [1.0, np.nan], 0.0)

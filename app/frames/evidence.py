@@ -17,7 +17,7 @@ from ..evidence.following import Episode, follow
 from ..evidence.hours import FloatArray, Hours, Side
 from ..evidence.monthly import weigh_period
 from ..evidence.nulls import Direction, Limit, Scale
-from ..evidence.planning import Progress, expect_more_hours
+from ..evidence.planning import EvidenceProgress, expect_more_hours
 from ..evidence.selection import flag_groups
 from ..evidence.sentences import State
 from .columns import column_of
@@ -244,7 +244,9 @@ def _look_at(compared: _Compared, comparisons: int, budget_hours: float) -> Iter
         is_below = (limit.direction is Direction.BELOW) is not figure.is_reversed
         more = None
         if state is State.UNDECIDED:
-            more = expect_more_hours(limit, recent, Progress(one.log_threshold, float(one.log_evidence[-1]), float(one.log_fairness[-1])))
+            more = expect_more_hours(
+                limit, recent, EvidenceProgress(one.log_threshold, float(one.log_evidence[-1]), float(one.log_fairness[-1]))
+            )
         yield ComparisonEvidence(
             attribute=grouping.attribute,
             group=grouping.groups[compared.place].label,

@@ -7,7 +7,7 @@ from ..metrics.groups import FloatArray
 from ..metrics.tables.strata import MOST_STRATA, RecordStrata
 from ..metrics.tables.weighting import slices
 from .columns import Column, complete_numbers_of, encode, numbers_of, where
-from .outcomes import FAVOURABLE, UNFAVOURABLE, Outcomes
+from .outcomes import FAVOURABLE, UNFAVOURABLE, FrameOutcomes
 
 LEAST_WEIGHT, MOST_WEIGHT = 1e-12, 1e12
 """Smallest and largest weight, apart from 0: between them, sums of weights and of their squares stay in the range of floats."""
@@ -44,7 +44,7 @@ def strata_of(column: Column) -> RecordStrata:
     return RecordStrata(encoded.texts, encoded.codes)
 
 
-def scores_of(column: Column, predicted: Outcomes) -> FloatArray:
+def scores_of(column: Column, predicted: FrameOutcomes) -> FloatArray:
     """Returns the probability of the favourable outcome of each record; NaN where there is none.
 
     Raises:

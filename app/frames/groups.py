@@ -16,11 +16,11 @@ from ..evidence.nulls import Direction, Limit, Scale
 from ..scan.cells import MAX_FEATURES, count_cells, count_subsets
 from ..scan.confirming import EXPIRY_HOURS, Candidate, CandidateBook, Followup, follow_candidate
 from ..scan.scanning import Scan, scan_cells
-from .binning import Feature, bin_feature
+from .binning import BinnedFeature, bin_feature
 from .columns import Column, column_of
 from .evidence import check_arguments
 from .further import strata_of
-from .outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, Outcomes, outcomes_of
+from .outcomes import FAVOURABLE, UNCLASSIFIED, FrameOutcomes, OutcomeLists, outcomes_of
 from .times import HourNumbers, first_of_each, hours_of
 
 SCAN_HOURS = 168
@@ -140,7 +140,7 @@ def find_groups(  # noqa: PLR0913 - one keyword for each column, as in measure_f
     )
 
 
-def _read_outcomes(frame: pd.DataFrame, prediction: str | None, label: str | None, lists: OutcomeLists) -> Outcomes:
+def _read_outcomes(frame: pd.DataFrame, prediction: str | None, label: str | None, lists: OutcomeLists) -> FrameOutcomes:
     option = "label" if prediction is None else "prediction"
     return outcomes_of(column_of(frame, prediction or label or "", option), lists, option)
 
@@ -152,7 +152,7 @@ def _list_ends(hours: int, scan_hours: object) -> list[int]:
     return [*range(scan_hours, hours, scan_hours), hours]
 
 
-def _bin_columns(frame: pd.DataFrame, features: object, counted: npt.NDArray[np.bool_], seen: npt.NDArray[np.bool_]) -> list[Feature]:
+def _bin_columns(frame: pd.DataFrame, features: object, counted: npt.NDArray[np.bool_], seen: npt.NDArray[np.bool_]) -> list[BinnedFeature]:
     """Returns the features, whose values are chosen once, before anything is found, so that a candidate keeps its meaning."""
     names = [features] if isinstance(features, str) else list(features) if isinstance(features, Sequence) else []
     if not 1 <= len(names) <= MAX_FEATURES or len(set(map(str, names))) < len(names):
@@ -164,7 +164,7 @@ def _bin_columns(frame: pd.DataFrame, features: object, counted: npt.NDArray[np.
 class _Log:
     """Records as arrays [N]."""
 
-    features: list[Feature]
+    features: list[BinnedFeature]
     favourable: npt.NDArray[np.bool_]
     stratum: npt.NDArray[np.int64]
     counted: npt.NDArray[np.bool_]

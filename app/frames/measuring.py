@@ -25,7 +25,7 @@ from .columns import Codes, checked_name, column_of, complete_numbers_of, looked
 from .further import scores_of, strata_of, weights_of
 from .grouping import Grouping, cross_records, group_records
 from .names import unknown_metrics
-from .outcomes import UNCLASSIFIED, OutcomeLists, Outcomes, outcomes_of, same_label
+from .outcomes import UNCLASSIFIED, FrameOutcomes, OutcomeLists, outcomes_of, same_label
 from .report import GroupSize, Report, Table
 
 DEFAULT = "default"
@@ -205,8 +205,8 @@ class _Asked:
 class _Known:
     """The outcomes of each record, by the columns."""
 
-    actual: Outcomes | None
-    predicted: Outcomes | None
+    actual: FrameOutcomes | None
+    predicted: FrameOutcomes | None
 
 
 def _pick_metrics(given: _Given, metrics: Collection[str] | str | None) -> list[str]:
@@ -240,7 +240,7 @@ def _is_of_rows(key: str) -> bool:
 
 
 def _read_outcomes(given: _Given, lists: OutcomeLists) -> _Known:
-    def outcomes(name: str | None, option: str) -> Outcomes | None:
+    def outcomes(name: str | None, option: str) -> FrameOutcomes | None:
         return None if name is None else outcomes_of(column_of(given.frame, name, option), lists, option)
 
     return _Known(outcomes(given.label, "label"), outcomes(given.prediction, "prediction"))

@@ -66,14 +66,14 @@ class OutcomeLists:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcomes:
+class FrameOutcomes:
     """The outcome of each record, and the column by its distinct values unless the outcomes are ranges."""
 
     codes: Codes
     encoded: Encoded | None
 
 
-def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> Outcomes:
+def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> FrameOutcomes:
     """Returns the outcome of each value of the column: 0 unfavourable, 1 favourable, 2 unclassified or missing.
 
     Raises:
@@ -86,7 +86,7 @@ def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> Outcomes:
         codes[np.isnan(numbers)] = UNCLASSIFIED
         for outcome, listed in ((UNFAVOURABLE, rule.unfavourable or ()), (FAVOURABLE, rule.favourable)):
             codes[in_ranges(numbers, outcome_test(listed))] = outcome
-        return Outcomes(codes, None)
+        return FrameOutcomes(codes, None)
 
     encoded = encode(column, option, keeps_types=True)
     tests = OutcomeTests(_test(encoded, rule, rule.favourable), _test(encoded, rule, rule.unfavourable or ()))
@@ -103,10 +103,10 @@ def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> Outcomes:
         values = shown([repr(text) for text in tests.favourable.texts])
         hint = "; a number is listed, and the column holds text: list text, or make numbers of the column" if encoded.numerals else ""
         raise InvalidInput.of("favourable", f"{values} is not a value of {encoded.name!r}, which holds {encoded.described()}{hint}")
-    return Outcomes(looked_up(of_text, encoded.codes, missing=UNCLASSIFIED), encoded)
+    return FrameOutcomes(looked_up(of_text, encoded.codes, missing=UNCLASSIFIED), encoded)
 
 
-def same_label(actual: Outcomes, predicted: Outcomes) -> npt.NDArray[np.bool_]:
+def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> npt.NDArray[np.bool_]:
     """Returns for each record whether the prediction is right: if it is the label itself or, of ranges, has the label's outcome."""
     if actual.encoded is None or predicted.encoded is None:
         return np.asarray((actual.codes == predicted.codes) & (actual.codes != UNCLASSIFIED), dtype=np.bool_)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from ..domain.deployments import FieldType
 from ..domain.strict_json import vanishes
 from ..domain.texts import CONTROL, MAX_TEXT, printable
-from .limits import EARLIEST, MAX_ID_CHARACTERS, Moments
+from .limits import EARLIEST, MAX_ID_CHARACTERS, StatedTimes
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
@@ -116,7 +116,7 @@ def record_id(value: Json) -> str:
     return text
 
 
-def moment(value: Json, moments: Moments) -> datetime:
+def moment(value: Json, moments: StatedTimes) -> datetime:
     """Returns a time with its offset, within plausible bounds."""
     if type(value) is not str:
         raise CellRefused(f"must be a time as ISO 8601 text, found {shown(value)}")

@@ -10,11 +10,13 @@ from ..clock import hour_of, minute_of
 from ..store.records.counts import is_counted
 from ..store.writing import NULL, FeedbackBatch, PayloadBatch, copy_text, json_lines
 from .checked import CheckedFeedback, CheckedPayload
-from .limits import Moments
-from .plan import Plan
+from .limits import StatedTimes
+from .plan import IngestPlan
 
 
-def payload_batch(checked: CheckedPayload, plan: Plan, moments: Moments, *, ids: Sequence[str], numbers: Sequence[int]) -> PayloadBatch:
+def payload_batch(
+    checked: CheckedPayload, plan: IngestPlan, moments: StatedTimes, *, ids: Sequence[str], numbers: Sequence[int]
+) -> PayloadBatch:
     """Returns the batch to write. `ids` has one per record, `numbers` likewise and ascending; absent times become the receipt's."""
     no, target = plan.target.no, plan.target
     id_cells = _write_ids(ids)
@@ -61,7 +63,9 @@ def payload_batch(checked: CheckedPayload, plan: Plan, moments: Moments, *, ids:
     )
 
 
-def feedback_batch(checked: CheckedFeedback, plan: Plan, moments: Moments, *, ids: Sequence[str], numbers: Sequence[int]) -> FeedbackBatch:
+def feedback_batch(
+    checked: CheckedFeedback, plan: IngestPlan, moments: StatedTimes, *, ids: Sequence[str], numbers: Sequence[int]
+) -> FeedbackBatch:
     """Returns the batch of feedback to write, by the same rules."""
     no, target = plan.target.no, plan.target
     placed = [f"\t{time}\n" for time in _write_moments(checked.times, moments.now)] if moments.historical else repeat("\n")

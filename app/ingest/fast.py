@@ -16,7 +16,7 @@ from ..domain.texts import MAX_TEXT
 from ..store.writing import Target
 from .cells import INT64_MAX, INT64_MIN, Json, tidy
 from .checked import CheckedPayload
-from .limits import EARLIEST, MAX_ID_CHARACTERS, Moments
+from .limits import EARLIEST, MAX_ID_CHARACTERS, StatedTimes
 from .strictness import is_evidently_strict
 
 _ESCAPED_NUL = b"\\u0000"
@@ -61,7 +61,7 @@ class FastReader:
         except (ValueError, TypeError):
             return None
 
-    def read(self, body: bytes, moments: Moments) -> CheckedPayload | None:
+    def read(self, body: bytes, moments: StatedTimes) -> CheckedPayload | None:
         """Returns the records, if every one is good and none is unusual."""
         if b"\\" in body and _ESCAPED_NUL in body:  # the search for one byte is fifty times as fast
             return None
@@ -161,7 +161,7 @@ def _tidy_rows(values: Json, pick_numbers: _Pick | None) -> list[Any]:
     return rows
 
 
-def _are_plausible(times: list[datetime | None], moments: Moments) -> bool:
+def _are_plausible(times: list[datetime | None], moments: StatedTimes) -> bool:
     latest, may_be_absent = moments.latest, not moments.historical
     for time in times:
         if time is None:

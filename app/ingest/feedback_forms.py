@@ -13,7 +13,7 @@ from ..errors import InvalidInput
 from .cells import Json, parse_label, parse_text
 from .checked import RecordRefused
 from .limits import MAX_BODY_BYTES
-from .plan import Plan
+from .plan import IngestPlan
 
 # Python's own limit would refuse a whole file for one long value.
 csv.field_size_limit(MAX_BODY_BYTES)
@@ -23,12 +23,12 @@ _TIME_COLUMN = "labelled_at"
 _MOST_NAMED = 10
 
 
-def records_of_objects(objects: Sequence[Any], plan: Plan, label: str) -> list[Any]:
+def records_of_objects(objects: Sequence[Any], plan: IngestPlan, label: str) -> list[Any]:
     """Returns objects of columns and values as native records; items that are not objects stay as they are."""
     return [_build_record(row, plan, label) if isinstance(row, Mapping) else row for row in objects]
 
 
-def records_of_tables(tables: Iterable[Any], plan: Plan, label: str) -> list[Any]:
+def records_of_tables(tables: Iterable[Any], plan: IngestPlan, label: str) -> list[Any]:
     """Returns the rows of `{fields, values}` tables as native records, in order.
 
     Raises:
@@ -56,7 +56,7 @@ def is_table(value: Json) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get("fields"), list) and isinstance(value.get("values"), list)
 
 
-def records_of_csv(body: bytes, plan: Plan, label: str) -> list[Any]:
+def records_of_csv(body: bytes, plan: IngestPlan, label: str) -> list[Any]:
     """Returns the lines under a CSV's header as native records, each value read as its column's type.
 
     Raises:
@@ -78,7 +78,7 @@ def records_of_csv(body: bytes, plan: Plan, label: str) -> list[Any]:
     return [_build_csv_record(header, line, plan, label) for line in lines[1:] if line]
 
 
-def _build_record(row: Mapping[str, Any], plan: Plan, label: str) -> dict[str, Any]:
+def _build_record(row: Mapping[str, Any], plan: IngestPlan, label: str) -> dict[str, Any]:
     columns = plan.features.names | plan.meta.names
     id_column = next((name for name in _ID_COLUMNS if name in row and name not in columns), None)
     found: dict[str, Any] = {
@@ -96,7 +96,7 @@ def _pick_columns(row: Mapping[str, Any], columns: Sequence[Column]) -> dict[str
     return {column.name: row[column.name] for column in columns if column.name in row} or None
 
 
-def _build_csv_record(header: list[str], line: list[str], plan: Plan, label: str) -> Json:
+def _build_csv_record(header: list[str], line: list[str], plan: IngestPlan, label: str) -> Json:
     if len(line) != len(header):
         return RecordRefused("line", f"has {len(line)} values under {len(header)} columns")
     record = _build_record({name: text or None for name, text in zip(header, line, strict=True)}, plan, label)

@@ -31,7 +31,7 @@ AHEAD_HISTORICAL = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
-class Moments:
+class StatedTimes:
     """The times that a request's records may state; `historical` records must state one.
 
     `now` is when the request was received, and is the time of a record that states none.

@@ -7,14 +7,14 @@ from typing import Any
 from ..domain.texts import printable
 from .cells import Check, Json, moment, probability, record_id, scalar
 from .checked import CheckedFeedback, CheckedPayload, RecordRefused, checked_cell
-from .limits import Moments
-from .plan import Plan
+from .limits import StatedTimes
+from .plan import IngestPlan
 
 _PAYLOAD_MEMBERS = frozenset({"id", "scored_at", "features", "meta", "prediction", "probability", "label"})
 _FEEDBACK_MEMBERS = frozenset({"id", "features", "meta", "label", "labelled_at"})
 
 
-def check_payload(records: Sequence[Any], plan: Plan, moments: Moments) -> CheckedPayload:
+def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes) -> CheckedPayload:
     """Returns the records of a decoded body, each checked by the schema."""
     checked = CheckedPayload(sent=len(records))
     for index, record in enumerate(records):
@@ -44,7 +44,7 @@ def check_payload(records: Sequence[Any], plan: Plan, moments: Moments) -> Check
     return checked
 
 
-def check_feedback(records: Sequence[Any], plan: Plan, moments: Moments, *, label_field: str = "label") -> CheckedFeedback:
+def check_feedback(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *, label_field: str = "label") -> CheckedFeedback:
     """Returns the feedback records of a decoded body; `label_field` is the sender's name of the label.
 
     `records` may contain a RecordRefused in place of a record that could not be read.
@@ -78,7 +78,7 @@ def check_feedback(records: Sequence[Any], plan: Plan, moments: Moments, *, labe
     return checked
 
 
-def stated_moment(where: str, value: Json, moments: Moments) -> datetime | None:
+def stated_moment(where: str, value: Json, moments: StatedTimes) -> datetime | None:
     """Returns the time that a record states; None if it states none. A historical record must state one.
 
     Raises:
@@ -92,7 +92,7 @@ def stated_moment(where: str, value: Json, moments: Moments) -> datetime | None:
     return None
 
 
-def checked_label(where: str, value: Json, plan: Plan) -> Json:
+def checked_label(where: str, value: Json, plan: IngestPlan) -> Json:
     """Returns an observed label, or a prediction.
 
     Raises:

@@ -11,13 +11,13 @@ from ..payloads.pairs import LoggedTable
 from ..payloads.registry import logged_codec_of
 from .cells import CellRefused, probability, record_id, scalar
 from .checked import CheckedPayload, RecordRefused
-from .limits import MAX_RECORDS, Moments
+from .limits import MAX_RECORDS, StatedTimes
 from .native import stated_moment
-from .plan import Plan
+from .plan import IngestPlan
 from .tables import Refusals, check_rows, check_values, pick_columns, require_values
 
 
-def check_pairs(pairs: Sequence[Any], plan: Plan, moments: Moments, *, is_plain: bool) -> CheckedPayload:
+def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *, is_plain: bool) -> CheckedPayload:
     """Returns the records of all pairs, numbered through from the first row of the first.
 
     Raises:
@@ -47,7 +47,7 @@ def check_pairs(pairs: Sequence[Any], plan: Plan, moments: Moments, *, is_plain:
     return checked
 
 
-def _add_table(checked: CheckedPayload, first: int, table: LoggedTable, plan: Plan, moments: Moments, *, is_plain: bool) -> None:
+def _add_table(checked: CheckedPayload, first: int, table: LoggedTable, plan: IngestPlan, moments: StatedTimes, *, is_plain: bool) -> None:
     rows, refusals = len(table), Refusals()
     _check_names(table, plan, refusals)
     scored_at: datetime | None = None
@@ -90,7 +90,7 @@ def _add_table(checked: CheckedPayload, first: int, table: LoggedTable, plan: Pl
         column.extend(values if len(good) == rows else [values[position] for position in good])
 
 
-def _check_names(table: LoggedTable, plan: Plan, refusals: Refusals) -> None:
+def _check_names(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> None:
     """Checks the column names once: every row shares them, and so every row shares their faults."""
     for name in table.fields:
         if name not in plan.features.names and name not in plan.meta.names:
@@ -103,7 +103,7 @@ def _check_names(table: LoggedTable, plan: Plan, refusals: Refusals) -> None:
             refusals.add_all(len(table), column.name, "is missing; a feature without a value must be sent as null")
 
 
-def _check_meta(table: LoggedTable, plan: Plan, refusals: Refusals, *, is_plain: bool) -> list[Any]:
+def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals, *, is_plain: bool) -> list[Any]:
     """Returns the meta fields of the meta table; some senders put them among the others instead."""
     columns = plan.target.schema.meta
     names, rows = table.meta_fields, table.meta_rows

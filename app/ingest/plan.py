@@ -57,7 +57,7 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class IngestPlan:
     """Everything needed to check a request's records. `fast` is None where the schema's names forbid the fast way."""
 
     target: Target
@@ -67,12 +67,12 @@ class Plan:
     fast: FastReader | None
 
 
-def plan_for(target: Target) -> Plan:
+def plan_for(target: Target) -> IngestPlan:
     """Returns the plan for one state of a deployment."""
     schema = target.schema
     classes = target.outputs.classes
     prediction = number if target.problem_type is ProblemType.REGRESSION else scalar
-    return Plan(
+    return IngestPlan(
         target=target,
         features=Columns.of("features", schema.features, required=True),
         meta=Columns.of("meta", schema.meta, required=False),

@@ -8,10 +8,10 @@ from ..errors import InvalidInput, TooLarge
 from .bodies import decoded_json, decompressed, require_decodable
 from .checked import CheckedFeedback, CheckedPayload
 from .feedback_forms import is_table, records_of_csv, records_of_objects, records_of_tables
-from .limits import MAX_RECORDS, Moments
+from .limits import MAX_RECORDS, StatedTimes
 from .native import check_feedback, check_payload
 from .pairs import check_pairs
-from .plan import Plan
+from .plan import IngestPlan
 
 LABEL = "label"
 """Name of the label, or of its column, unless another one is given."""
@@ -35,7 +35,7 @@ class LogRequest(Struct, frozen=True, kw_only=True):
     label: str = LABEL
 
 
-def read_payload(request: LogRequest, plan: Plan, moments: Moments) -> CheckedPayload:
+def read_payload(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -> CheckedPayload:
     """Returns the payload records that were sent.
 
     Raises:
@@ -65,7 +65,7 @@ def read_payload(request: LogRequest, plan: Plan, moments: Moments) -> CheckedPa
     return checked
 
 
-def read_feedback(request: LogRequest, plan: Plan, moments: Moments) -> CheckedFeedback:
+def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -> CheckedFeedback:
     """Returns the feedback records that were sent.
 
     Raises:

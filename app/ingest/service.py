@@ -16,19 +16,19 @@ from ..store.writing import (
     Batch,
     GroupCommit,
     NoPartition,
-    Outcome,
     PayloadBatch,
     RecordNumbers,
-    Refused,
+    RowsRefused,
     StaleTarget,
+    WriteOutcome,
     read_target,
 )
 from ..telemetry.metrics import ingest_records
 from ..turns import Turns
 from .checked import Checked, CheckedFeedback, CheckedPayload
 from .encode import feedback_batch, payload_batch
-from .limits import Moments
-from .plan import Plan, plan_for
+from .limits import StatedTimes
+from .plan import IngestPlan, plan_for
 from .requests import LogRequest, read_feedback, read_payload
 from .sizes import find_large, reject
 
@@ -52,8 +52,8 @@ class _Kind(Generic[_C]):
     """The differences between payload and feedback."""
 
     name: str
-    read: Callable[[LogRequest, Plan, Moments], _C]
-    encode: Callable[[_C, Plan, Moments, list[str], "list[int] | range"], Batch]
+    read: Callable[[LogRequest, IngestPlan, StatedTimes], _C]
+    encode: Callable[[_C, IngestPlan, StatedTimes, list[str], "list[int] | range"], Batch]
     conflict: str
 
 
@@ -78,7 +78,7 @@ class Ingestion:
         self._database = database
         self._commits = commits or GroupCommit(database.url)
         self._numbers = RecordNumbers(database)
-        self._plans: dict[str, Plan] = {}
+        self._plans: dict[str, IngestPlan] = {}
         self._months: set[tuple[int, int]] = set()
         self._large = Turns(_LARGE_AT_ONCE, busy="Too many large bodies are waiting to be read. Send the records again in a moment.")
 
@@ -91,7 +91,7 @@ class Ingestion:
         await self._commits.stop()
         await self._numbers.stop()
 
-    async def plan(self, deployment_id: str) -> Plan:
+    async def plan(self, deployment_id: str) -> IngestPlan:
         """Returns the plan by which the deployment's records are checked.
 
         Raises:
@@ -120,7 +120,7 @@ class Ingestion:
         """
         return await self._log(_FEEDBACK, deployment_id, request, now)
 
-    async def current_plan(self, deployment_id: str) -> Plan:
+    async def current_plan(self, deployment_id: str) -> IngestPlan:
         """Returns the plan by which the deployment's records are checked, as it is now.
 
         Raises:
@@ -128,7 +128,7 @@ class Ingestion:
         """
         return await self._fresh_plan(deployment_id)
 
-    async def store(self, checked: CheckedPayload, plan: Plan, *, now: datetime) -> tuple[list[str], Outcome]:
+    async def store(self, checked: CheckedPayload, plan: IngestPlan, *, now: datetime) -> tuple[list[str], WriteOutcome]:
         """Stores records that were checked already; returns their ids and the result of the write, after the durable commit.
 
         Raises:
@@ -136,7 +136,7 @@ class Ingestion:
             InvalidInput: the database cannot hold one of them.
             Unavailable: as `log_payload`.
         """
-        moments = Moments(now, historical=False)
+        moments = StatedTimes(now, historical=False)
         ids = _with_fresh_ids(checked.ids, now)
         batch = payload_batch(checked, plan, moments, ids=ids, numbers=await self._numbers.take(len(ids)))
         try:
@@ -149,7 +149,7 @@ class Ingestion:
         except StaleTarget:
             self._plans.pop(plan.target.id, None)
             raise
-        except Refused as error:
+        except RowsRefused as error:
             raise InvalidInput.of("records", f"the database cannot hold one of them ({error})") from error
         _count(_PAYLOAD, _receipt(_PAYLOAD, checked, outcome))
         return ids, outcome
@@ -157,7 +157,7 @@ class Ingestion:
     async def _log(self, kind: _Kind[_C], deployment_id: str, request: LogRequest, now: datetime) -> Receipt:
         if self._commits.is_saturated:
             raise Unavailable("Too many records are waiting to be written. Send these again in a moment.")
-        moments = Moments(now, request.historical)
+        moments = StatedTimes(now, request.historical)
         for _ in range(_ATTEMPTS):
             plan = self._plans.get(deployment_id) or await self._fresh_plan(deployment_id)
             try:
@@ -168,11 +168,11 @@ class Ingestion:
             except NoPartition:
                 self._months.clear()
                 await asyncio.to_thread(_ensure_coming_months, self._database, now)
-            except Refused as error:
+            except RowsRefused as error:
                 raise InvalidInput.of("records", f"the database cannot hold one of them ({error})") from error
         raise Unavailable("The deployment is being changed or deleted. Send the records again in a moment.")
 
-    async def _check_and_store(self, kind: _Kind[_C], request: LogRequest, plan: Plan, moments: Moments) -> Receipt:
+    async def _check_and_store(self, kind: _Kind[_C], request: LogRequest, plan: IngestPlan, moments: StatedTimes) -> Receipt:
         try:
             if len(request.body) < _INLINE_BYTES and not request.encoding:
                 checked = kind.read(request, plan, moments)
@@ -192,7 +192,7 @@ class Ingestion:
         _count(kind, receipt)
         return receipt
 
-    async def _batch(self, kind: _Kind[_C], checked: _C, plan: Plan, moments: Moments) -> Batch | None:
+    async def _batch(self, kind: _Kind[_C], checked: _C, plan: IngestPlan, moments: StatedTimes) -> Batch | None:
         """Returns the batch to write; None where all of its records turn out to be too large."""
         ids = _with_fresh_ids(checked.ids, moments.now)
         numbers = await self._numbers.take(len(ids))
@@ -205,7 +205,7 @@ class Ingestion:
         reject(checked, large)
         return await self._batch(kind, checked, plan, moments) if checked.indexes else None
 
-    async def _fresh_plan(self, deployment_id: str) -> Plan:
+    async def _fresh_plan(self, deployment_id: str) -> IngestPlan:
         target = await asyncio.to_thread(read_target, self._database, deployment_id)
         if target is None:
             self._plans.pop(deployment_id, None)
@@ -218,7 +218,7 @@ class Ingestion:
         plan = self._plans[deployment_id] = plan_for(target)
         return plan
 
-    async def _require_current(self, plan: Plan) -> None:
+    async def _require_current(self, plan: IngestPlan) -> None:
         """Returns if the deployment has not changed since the records were checked: refusals must not rest on an old schema."""
         fresh = await self._fresh_plan(plan.target.id)
         if (fresh.target.no, fresh.target.row_version) != (plan.target.no, plan.target.row_version):
@@ -249,7 +249,7 @@ def _ensure_coming_months(database: Database, now: datetime) -> None:
         ensure_coming_months(session, now)
 
 
-def _receipt(kind: _Kind[_C], checked: _C, outcome: Outcome) -> Receipt:
+def _receipt(kind: _Kind[_C], checked: _C, outcome: WriteOutcome) -> Receipt:
     stored = len(checked.indexes)
     if stored == checked.sent and outcome is NOTHING_SPECIAL:
         return Receipt(stored, 0, 0, (), ())

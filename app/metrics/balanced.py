@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .estimates import Counted, Estimate, Words
-from .evidence import Evidence
+from .evidence import TableEvidence
 from .groups import IntArray
 from .measure import measure_all
 from .paired import Paired
@@ -38,7 +38,7 @@ def measure_balanced(table: BalancedCells, *, metrics: Collection[str] | None = 
     estimates: dict[str, Estimate] = {"favourable": balanced_rate(table)}
     for name, kinds in (("flipped", gained | lost), ("gained", gained), ("lost", lost)):
         estimates[name] = Counted(FLIPPED, _count_by_group(table, kinds), total)
-    return measure_all("balanced", Evidence(groups=table.groups, estimates=estimates, limits=limits), metrics)
+    return measure_all("balanced", TableEvidence(groups=table.groups, estimates=estimates, limits=limits), metrics)
 
 
 def balanced_rate(table: BalancedCells) -> Estimate:

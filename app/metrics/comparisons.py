@@ -67,7 +67,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ShareComparison:
     """One way to compare two shares, monitored first. `divides` marks a comparison that is undefined at a reference rate of zero.
 
     `interval` takes the counted and the whole of both, and the number of standard errors it reaches. `paired` is the interval for
@@ -95,7 +95,7 @@ def _slopes_of_logarithms(monitored: float, reference: float) -> tuple[float, fl
     return (1 / monitored if monitored > 0 else 0.0, -1 / reference)
 
 
-RATIO = Comparison(
+RATIO = ShareComparison(
     "ratio",
     divides=True,
     point=lambda monitored, reference: monitored.rate / reference.rate,
@@ -104,7 +104,7 @@ RATIO = Comparison(
     paired=lambda both, monitored, reference, _: paired_ratio(both, monitored, reference),
     slopes=_slopes_of_logarithms,
 )
-DIFFERENCE = Comparison(
+DIFFERENCE = ShareComparison(
     "difference",
     divides=False,
     point=lambda monitored, reference: monitored.rate - reference.rate,
@@ -123,7 +123,7 @@ def _paired_reversed(both: float, monitored: float, reference: float, neither: f
     return paired_difference(both, reference, monitored, neither)
 
 
-REVERSED_DIFFERENCE = Comparison(
+REVERSED_DIFFERENCE = ShareComparison(
     "reversed_difference",
     divides=False,
     point=lambda monitored, reference: reference.rate - monitored.rate,

@@ -18,16 +18,16 @@ from .cautions import caution_of_strata
 from .drawing import (
     LIMITS,
     MOMENTS,
-    Cells,
+    DrawnCells,
     certain_records,
     intervals_of,
     intervals_of_parts,
     limits_around,
     sum_of_squares_interval,
 )
-from .evidence import Evidence
+from .evidence import TableEvidence
 from .formulas import conditional
-from .formulas.conditional import Outcomes
+from .formulas.conditional import StrataOutcomes
 from .groups import FloatArray, IntArray
 from .intervals import Interval
 from .members import Member, build_result, members, monitored, reference
@@ -56,7 +56,7 @@ _NAMES: Mapping[Over, object] = MappingProxyType(
 """Names of the cells in the details."""
 
 
-def measure_drawn(metric: Metric, how: OfSet | OfPair | Across | OverStrata, evidence: Evidence) -> list[Measured]:
+def measure_drawn(metric: Metric, how: OfSet | OfPair | Across | OverStrata, evidence: TableEvidence) -> list[Measured]:
     """Returns the metric in each of its scopes except the worst."""
     match how:
         case OfSet():
@@ -69,7 +69,7 @@ def measure_drawn(metric: Metric, how: OfSet | OfPair | Across | OverStrata, evi
             return _measure_strata(metric, how, evidence)
 
 
-def _measure_sets(metric: Metric, how: OfSet, evidence: Evidence) -> list[Measured]:
+def _measure_sets(metric: Metric, how: OfSet, evidence: TableEvidence) -> list[Measured]:
     """Evaluates the function on each set of records that the metric's scopes cover."""
     cells, subjects = evidence.cells[how.over], members(metric.scopes, evidence.groups)
     if not subjects:
@@ -93,7 +93,7 @@ def _measure_sets(metric: Metric, how: OfSet, evidence: Evidence) -> list[Measur
     return results
 
 
-def _measure_each(metric: Metric, how: OfPair, evidence: Evidence) -> list[Measured]:
+def _measure_each(metric: Metric, how: OfPair, evidence: TableEvidence) -> list[Measured]:
     """Evaluates the function on each monitored value, and on all pooled, against the reference."""
     cells, subjects, other = evidence.cells[how.over], monitored(evidence.groups), reference(evidence.groups)
     if not subjects:
@@ -132,7 +132,7 @@ def _compute_pairs(metric: Metric, how: OfPair, point: FloatArray, drawn: FloatA
     return points, intervals_of_parts(points, parts, metric.ideal, vanishing=signed, whole=how.whole)
 
 
-def _measure_across(metric: Metric, how: Across, evidence: Evidence) -> list[Measured]:
+def _measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> list[Measured]:
     """Evaluates the function on all groups with records, however few; the smallest group decides how far the number can be trusted.
 
     Where groups of fewer than `MINIMUM_GROUP_SIZE` records occur next to at least two larger ones, the details also hold the figure
@@ -180,7 +180,7 @@ def _sum_cells(cells: NDArray[Any]) -> NDArray[Any]:
     return total
 
 
-def _interval_across(how: Across, point: float, cells: Cells, sets: Sequence[Sequence[int]]) -> Interval:
+def _interval_across(how: Across, point: float, cells: DrawnCells, sets: Sequence[Sequence[int]]) -> Interval:
     if how.limits is not None:
         return limits_around(point, *how.limits(cells.shapes(sets)), method=LIMITS)
     drawn = how.function(cells.drawn(sets))
@@ -193,7 +193,7 @@ def _interval_across(how: Across, point: float, cells: Cells, sets: Sequence[Seq
     return limits_around(point, min(interval.lower, lower), max(interval.upper, upper), method=interval.method)
 
 
-def _measure_strata(metric: Metric, how: OverStrata, evidence: Evidence) -> list[Measured]:
+def _measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> list[Measured]:
     """Evaluates the function on each monitored value, and on all pooled, against the reference, stratum by stratum."""
     subjects, other, strata = monitored(evidence.groups), reference(evidence.groups), evidence.strata.get(how.over)
     if not subjects:
@@ -212,7 +212,7 @@ def _measure_strata(metric: Metric, how: OverStrata, evidence: Evidence) -> list
         points = how.function(of_each.weights, of_other.weights)
         ends = conditional.limits(of_each, of_other)
     for place, member in enumerate(subjects):
-        pair = Outcomes(*(np.stack([one[place], both[0]]) for one, both in zip(of_each, of_other, strict=True)))
+        pair = StrataOutcomes(*(np.stack([one[place], both[0]]) for one, both in zip(of_each, of_other, strict=True)))
         records, sets = pair.counts.sum(axis=1), [member.columns, other.columns]
         n, smallest = int(records.sum()), int(certain_records(*(part.sum(axis=(1, 2)) for part in pair)).min())
         missing = _explain_missing_strata(pair, cells.point(sets)[0], member, other)
@@ -230,14 +230,14 @@ def _measure_strata(metric: Metric, how: OverStrata, evidence: Evidence) -> list
     return results
 
 
-def _stack_outcomes(strata: Strata, subjects: Sequence[Member]) -> Outcomes:
+def _stack_outcomes(strata: Strata, subjects: Sequence[Member]) -> StrataOutcomes:
     """Returns the outcomes [members, S, 2] of each, in the strata that hold any record."""
     filled, known = strata.counts.any(axis=(1, 2)), strata.known
     parts = (part[filled] for part in (strata.counts, known.weights, known.squares))
-    return Outcomes(*(np.stack([part[:, list(member.columns)].sum(axis=1) for member in subjects]) for part in parts))
+    return StrataOutcomes(*(np.stack([part[:, list(member.columns)].sum(axis=1) for member in subjects]) for part in parts))
 
 
-def _explain_missing_strata(outcomes: Outcomes, everything: FloatArray, member: Member, other: Member) -> str:
+def _explain_missing_strata(outcomes: StrataOutcomes, everything: FloatArray, member: Member, other: Member) -> str:
     """Returns why a pair's records [2, S, 2] have no disparity, or ""; `everything` [2, 2] also weighs records without a stratum."""
     counts, weights, _ = outcomes
     sides = zip(weights.sum(axis=(1, 2)), counts.sum(axis=(1, 2)), everything, (member, other), strict=True)
@@ -254,13 +254,13 @@ def _explain_missing_strata(outcomes: Outcomes, everything: FloatArray, member: 
     return ""
 
 
-def _smallest(needs: Sequence[Need], cells: Cells, sets: Sequence[Sequence[int]]) -> IntArray:
+def _smallest(needs: Sequence[Need], cells: DrawnCells, sets: Sequence[Sequence[int]]) -> IntArray:
     """Returns the smallest number of records that a denominator of each set rests on."""
     smallest: IntArray = np.min([cells.certain(sets, need.of) for need in needs], axis=0)
     return smallest
 
 
-def _cautious_records(needs: Sequence[Need], cells: Cells, sets: Sequence[Sequence[int]]) -> IntArray | None:
+def _cautious_records(needs: Sequence[Need], cells: DrawnCells, sets: Sequence[Sequence[int]]) -> IntArray | None:
     """Returns the records of each set that a caution counts where the figure judges its own denominators; None where it does not."""
     return cells.certain(sets, _sum_cells) if any(need.is_outcome for need in needs) else None
 

@@ -38,7 +38,7 @@ def true_negatives(cells: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CellPart:
     """Some of the four cells: `among` names them in a sentence, `empty` says that a group has none; {of} takes the group's name."""
 
     mask: IntArray
@@ -68,38 +68,40 @@ def _mask(*cells: tuple[int, int]) -> IntArray:
 
 _TN, _FP, _FN, _TP = (0, 0), (0, 1), (1, 0), (1, 1)
 
-PARTS: Mapping[str, Part] = MappingProxyType(
+PARTS: Mapping[str, CellPart] = MappingProxyType(
     {
-        "records": Part(_mask(_TN, _FP, _FN, _TP), "labelled records{of}", LABELLED),
-        "actual_favourable": Part(_mask(_FN, _TP), "records{of} with a favourable label", "no labelled record{of} has a favourable label"),
-        "actual_unfavourable": Part(
+        "records": CellPart(_mask(_TN, _FP, _FN, _TP), "labelled records{of}", LABELLED),
+        "actual_favourable": CellPart(
+            _mask(_FN, _TP), "records{of} with a favourable label", "no labelled record{of} has a favourable label"
+        ),
+        "actual_unfavourable": CellPart(
             _mask(_TN, _FP), "records{of} with an unfavourable label", "no labelled record{of} has an unfavourable label"
         ),
-        "predicted_favourable": Part(
+        "predicted_favourable": CellPart(
             _mask(_FP, _TP), "records{of} predicted favourable", "no labelled record{of} was predicted favourable"
         ),
-        "predicted_unfavourable": Part(
+        "predicted_unfavourable": CellPart(
             _mask(_TN, _FN), "records{of} predicted unfavourable", "no labelled record{of} was predicted unfavourable"
         ),
-        "true_positive": Part(
+        "true_positive": CellPart(
             _mask(_TP), "records{of} rightly predicted favourable", "no labelled record{of} was rightly predicted favourable"
         ),
-        "false_positive": Part(
+        "false_positive": CellPart(
             _mask(_FP), "records{of} wrongly predicted favourable", "no labelled record{of} was wrongly predicted favourable"
         ),
-        "true_negative": Part(
+        "true_negative": CellPart(
             _mask(_TN), "records{of} rightly predicted unfavourable", "no labelled record{of} was rightly predicted unfavourable"
         ),
-        "false_negative": Part(
+        "false_negative": CellPart(
             _mask(_FN), "records{of} wrongly predicted unfavourable", "no labelled record{of} was wrongly predicted unfavourable"
         ),
-        "any_favourable": Part(
+        "any_favourable": CellPart(
             _mask(_FP, _FN, _TP),
             "records{of} with a favourable label or prediction",
             "no labelled record{of} has a favourable label or prediction",
         ),
-        "right": Part(_mask(_TN, _TP), "records{of} rightly predicted", "no labelled record{of} was rightly predicted"),
-        "wrong": Part(_mask(_FP, _FN), "records{of} wrongly predicted", "no labelled record{of} was wrongly predicted"),
+        "right": CellPart(_mask(_TN, _TP), "records{of} rightly predicted", "no labelled record{of} was rightly predicted"),
+        "wrong": CellPart(_mask(_FP, _FN), "records{of} wrongly predicted", "no labelled record{of} was wrongly predicted"),
     }
 )
 """The parts by name."""

@@ -9,9 +9,9 @@ from collections.abc import Collection
 import numpy as np
 
 from .balanced import balanced_rate
-from .drawing import PRIOR, Cells
+from .drawing import PRIOR, DrawnCells
 from .estimates import DRAWS, Counted, Estimate, Words
-from .evidence import Evidence
+from .evidence import TableEvidence
 from .feedback import CORRECT
 from .groups import FloatArray, IntArray, of_role
 from .measure import measure_all
@@ -59,7 +59,7 @@ def measure_debiased(
     prior = np.tile(PAIRED, (len(table.groups), 1, 1))
     if not outcomes[reference][:, [0, 1], [1, 0]].any():
         prior[reference] = UNCHANGED
-    evidence = Evidence(
+    evidence = TableEvidence(
         groups=table.groups,
         estimates=estimates,
         cells={"changes": _cells(outcomes, prior, (seed, draws), tag=3)},
@@ -84,7 +84,7 @@ def measure_debiased_feedback(
     """
     corrections, labels = table.corrections, table.label_changes
     total, drawing = corrections.sum(axis=(1, 2)), (seed, draws)
-    evidence = Evidence(
+    evidence = TableEvidence(
         groups=table.groups,
         estimates={
             "correct_before": Counted(CORRECT, corrections[:, 1].sum(axis=-1), total),
@@ -103,6 +103,6 @@ def measure_debiased_feedback(
     return measure_all("debiased_feedback", evidence, metrics)
 
 
-def _cells(counts: IntArray, prior: FloatArray | float, drawing: tuple[int, int], *, tag: int) -> Cells:
+def _cells(counts: IntArray, prior: FloatArray | float, drawing: tuple[int, int], *, tag: int) -> DrawnCells:
     weights: FloatArray = counts.astype(np.float64)
-    return Cells(counts, weights, weights, *drawing, tag, prior)
+    return DrawnCells(counts, weights, weights, *drawing, tag, prior)

@@ -50,7 +50,7 @@ class _Sums(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cells:
+class DrawnCells:
     """Cells of a table's columns (groups, perhaps ungrouped records): counts [C, …], their weights, and sums of squared weights.
 
     `tag` keeps the draws of different cells apart. `prior` is the number of pseudo-records in each cell of a set, or [C, …] the number

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from .comparisons import Comparison, Share
+from .comparisons import Share, ShareComparison
 from .groups import FloatArray, IntArray
 from .intervals import Interval, Z, proportion
 
@@ -55,7 +55,7 @@ class Estimate(Protocol):
     def rate_interval(self, of: Sequence[int]) -> Interval:
         """Returns the interval of the rate itself; the share must not be empty."""
 
-    def pair_interval(self, comparison: Comparison, of: Sequence[int], against: Sequence[int]) -> Interval:
+    def pair_interval(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> Interval:
         """Returns the interval of a comparison; neither share may be empty."""
 
 
@@ -98,7 +98,7 @@ class Counted:
         """Returns the closed-form interval of a rate."""
         return proportion(*self.share(of).size)
 
-    def pair_interval(self, comparison: Comparison, of: Sequence[int], against: Sequence[int]) -> Interval:
+    def pair_interval(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> Interval:
         """Returns the closed-form interval of the comparison."""
         return comparison.interval(*self.share(of).size, *self.share(against).size, Z)
 
@@ -143,7 +143,7 @@ class Resampled:
         """Returns the percentile interval over the resamples."""
         return _span_worlds(self._rates(of), self.share(of).rate, highest=1.0)
 
-    def pair_interval(self, comparison: Comparison, of: Sequence[int], against: Sequence[int]) -> Interval:
+    def pair_interval(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> Interval:
         """Returns the percentile interval over the resamples."""
         drawn = comparison.over_draws(self._rates(of), self._rates(against))
         return _span_worlds(drawn, comparison.point(self.share(of), self.share(against)), highest=None)

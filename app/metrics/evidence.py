@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .catalogue.metric import Over
-from .confusion import PARTS, RATES, Part
-from .drawing import Cells
+from .confusion import PARTS, RATES, CellPart
+from .drawing import DrawnCells
 from .estimates import Counted, Estimate, Words
 from .groups import Groups, IntArray
 from .tables.score_table import ScoreTable
@@ -19,12 +19,12 @@ from .worst import AllLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class TableEvidence:
     """One table, ready to be measured. Parts the table lacks are absent. `unclassified` [groups] counts records that are in no rate."""
 
     groups: Groups
     estimates: Mapping[str, Estimate]
-    cells: Mapping[Over, Cells] = field(default_factory=dict)
+    cells: Mapping[Over, DrawnCells] = field(default_factory=dict)
     strata: Mapping[Over, Strata] = field(default_factory=dict)
     scores: ScoreTable | None = None
     unclassified: IntArray | None = None
@@ -47,10 +47,10 @@ class OfOutcomes:
         """Returns the share of the favourable records."""
         return _build_counted(words, self.counts, self.weighting, (lambda cells: cells[:, 1], lambda cells: cells.sum(axis=1)))
 
-    def cells(self, *, seed: int, draws: int, tag: int) -> Cells:
+    def cells(self, *, seed: int, draws: int, tag: int) -> DrawnCells:
         """Returns cells to draw from."""
         known = self.weighting or Weighting.of_counts(self.counts)
-        return Cells(self.counts, known.weights, known.squares, seed, draws, tag)
+        return DrawnCells(self.counts, known.weights, known.squares, seed, draws, tag)
 
 
 class OfConfusion:
@@ -70,17 +70,17 @@ class OfConfusion:
         }
         return rates | shares
 
-    def cells(self, *, seed: int, draws: int) -> dict[Over, Cells]:
+    def cells(self, *, seed: int, draws: int) -> dict[Over, DrawnCells]:
         """Returns cells by label and prediction, and by each alone."""
         known = self.weighting or Weighting.of_counts(self.counts)
         labels, predictions = (
-            Cells(self.counts.sum(axis=axis), known.weights.sum(axis=axis), known.squares.sum(axis=axis), seed, draws, tag)
+            DrawnCells(self.counts.sum(axis=axis), known.weights.sum(axis=axis), known.squares.sum(axis=axis), seed, draws, tag)
             for tag, axis in ((1, -1), (2, -2))
         )
-        whole = Cells(self.counts, known.weights, known.squares, seed, draws, 0)
+        whole = DrawnCells(self.counts, known.weights, known.squares, seed, draws, 0)
         return {"confusion": whole, "labels": labels, "predictions": predictions}
 
-    def _build_counted(self, words: Words, part: Part, of_part: Part) -> Counted:
+    def _build_counted(self, words: Words, part: CellPart, of_part: CellPart) -> Counted:
         return _build_counted(words, self.counts, self.weighting, (part.of, of_part.of))
 
 

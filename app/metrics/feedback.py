@@ -6,7 +6,7 @@ import numpy as np
 
 from .confusion import LABELLED
 from .estimates import DRAWS, Counted, Words
-from .evidence import Evidence, OfConfusion
+from .evidence import OfConfusion, TableEvidence
 from .measure import measure_all
 from .tables import FeedbackCells
 from .tables.score_table import ScoreTable
@@ -41,7 +41,7 @@ def measure_feedback(
     if table.weighting is not None:
         weights, squares = (part[:, :2, :2].sum(axis=(1, 2)) for part in (table.weighting.weights, table.weighting.squares))
         weighting = np.stack([weights[:, 1], weights.sum(axis=1), squares.sum(axis=1)], axis=-1)
-    evidence = Evidence(
+    evidence = TableEvidence(
         groups=table.groups,
         estimates=known.estimates() | {"correct": Counted(CORRECT, cells[:, 1], cells.sum(axis=1), weighting)},
         cells=known.cells(seed=seed, draws=draws),

@@ -4,18 +4,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from .catalogue import Data, FromScores, Metric, metrics_on
-from .catalogue.metric import Across, Compared, CountOf, OfPair, OfSet, OverStrata, RateOf
+from .catalogue.metric import Across, ComparedRate, CountOf, OfPair, OfSet, OverStrata, RateOf
 from .cautions import caution
 from .choice import allow_for_choice
 from .composites import measure_drawn
-from .evidence import Evidence
+from .evidence import TableEvidence
 from .formulas.scores import measure_scores
 from .rates import measure_closed
 from .values import Measured, Value
 from .worst import headline
 
 
-def measure_all(data: Data, evidence: Evidence, wanted: Collection[str] | None) -> list[Measured]:
+def measure_all(data: Data, evidence: TableEvidence, wanted: Collection[str] | None) -> list[Measured]:
     """Measures the wanted metrics of the data set, in catalogue order; `wanted` None means every one that the table supports.
 
     A metric that is wanted by name but has no strata or scores to rest on gives its reason.
@@ -29,7 +29,7 @@ def measure_all(data: Data, evidence: Evidence, wanted: Collection[str] | None) 
         found: list[Measured] = []
         if isinstance(how, FromScores):
             of_scores[row.key] = row
-        elif isinstance(how, RateOf | CountOf | Compared):
+        elif isinstance(how, RateOf | CountOf | ComparedRate):
             found = measure_closed(metric, how, evidence)
         # Without strata a figure over them is a reason, which is only of use to those who ask for it by name.
         elif isinstance(how, OfSet | OfPair | Across) or (isinstance(how, OverStrata) and (evidence.strata or wanted is not None)):
@@ -46,7 +46,7 @@ def measure_all(data: Data, evidence: Evidence, wanted: Collection[str] | None) 
     return [_with_caution(result) for result in sorted(results, key=lambda result: order[result.metric])]
 
 
-def _find_worst(metric: Metric, found: Sequence[Measured], evidence: Evidence) -> list[Measured]:
+def _find_worst(metric: Metric, found: Sequence[Measured], evidence: TableEvidence) -> list[Measured]:
     if "worst" not in metric.scopes:
         return []
     return [allow_for_choice(one, metric.measure, evidence) for one in headline(metric, found, evidence.limits)]

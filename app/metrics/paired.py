@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .comparisons import Comparison, Share
+from .comparisons import Share, ShareComparison
 from .estimates import Words
 from .formulas.means import likened_limits
 from .groups import FloatArray, of_role
@@ -84,7 +84,7 @@ class Paired:
         low, high = likened_limits(mean, variance, np.array([float(total)]), np.array([max(float(total) - 1, 1.0)]))
         return Interval(float(low[0]), float(high[0]), "wilson_effective")
 
-    def pair_interval(self, comparison: Comparison, of: Sequence[int], against: Sequence[int]) -> Interval:
+    def pair_interval(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> Interval:
         """Returns the interval of two rates of the same records, for as many whole records as have the variance of the figures.
 
         The formula needs pairs of outcomes that are 0 or 1. Figures between 0 and 1 are replaced by such pairs, which agree as far as

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from .catalogue.metric import Over
 from .estimates import DRAWS, Words
-from .evidence import Evidence, OfOutcomes
+from .evidence import OfOutcomes, TableEvidence
 from .measure import measure_all
 from .tables import GroupCounts
 from .values import Measured
@@ -59,9 +59,9 @@ def measure_training(
     return measure_all("training", _build_evidence(table, _LABELS, limits, seed=seed, draws=draws), metrics)
 
 
-def _build_evidence(table: GroupCounts, counted: _Counted, limits: AllLimits, *, seed: int, draws: int) -> Evidence:
+def _build_evidence(table: GroupCounts, counted: _Counted, limits: AllLimits, *, seed: int, draws: int) -> TableEvidence:
     outcomes = OfOutcomes(table.counts, table.weighting)
-    return Evidence(
+    return TableEvidence(
         groups=table.groups,
         estimates={counted.rate: outcomes.counted(counted.words)},
         cells={counted.over: outcomes.cells(seed=seed, draws=draws, tag=1)},

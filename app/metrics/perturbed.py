@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from .estimates import DRAWS, Resampled, Words, resample
-from .evidence import Evidence
+from .evidence import TableEvidence
 from .groups import IntArray, of_role
 from .measure import measure_all
 from .tables import BalancedCells
@@ -63,7 +63,9 @@ def measure_perturbed(
         "perfect_equality": favourable.only(PERFECT_EQUALITY, of_role(table.groups, "reference")),
     }
     return measure_all(
-        "payload_perturbed", Evidence(groups=table.groups, estimates=estimates, unclassified=table.unclassified, limits=limits), metrics
+        "payload_perturbed",
+        TableEvidence(groups=table.groups, estimates=estimates, unclassified=table.unclassified, limits=limits),
+        metrics,
     )
 
 

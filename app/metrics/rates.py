@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from scipy.special import ndtri
 
 from ..details import Details
-from .catalogue.metric import Compared, CountOf, Metric, RateOf
+from .catalogue.metric import ComparedRate, CountOf, Metric, RateOf
 from .comparisons import Share
 from .confusion import PARTS, RATES
 from .estimates import Counted, Estimate
-from .evidence import Evidence
+from .evidence import TableEvidence
 from .intervals import Interval, proportion
 from .members import Member, build_result, members, monitored, reference
 from .significance import significance
@@ -22,20 +22,20 @@ FEW_WEIGHING = "fewer than two groups have records to compare that weigh anythin
 _SELECTION_RATES = frozenset({"favourable", "favourable_before", "favourable_after"})
 
 
-def measure_closed(metric: Metric, how: RateOf | CountOf | Compared, evidence: Evidence) -> list[Measured]:
+def measure_closed(metric: Metric, how: RateOf | CountOf | ComparedRate, evidence: TableEvidence) -> list[Measured]:
     """Measures a rate or a count of each set of records that the metric's scopes cover, or the comparison of each pair of groups."""
     match how:
         case RateOf(rate):
             return [_measure_rate(metric, rate, evidence, member) for member in members(metric.scopes, evidence.groups)]
         case CountOf(part):
             return _measure_counts(metric, part, evidence)
-        case Compared() as how:
+        case ComparedRate() as how:
             other = reference(evidence.groups)
             pairs = [_measure_pair(metric, how, evidence, member, other) for member in monitored(evidence.groups)]
             return [*pairs, *_measure_worst_pair(metric, how, evidence)]
 
 
-def _measure_rate(metric: Metric, rate: str, evidence: Evidence, member: Member) -> Measured:
+def _measure_rate(metric: Metric, rate: str, evidence: TableEvidence, member: Member) -> Measured:
     estimate = evidence.estimates[rate]
     share = estimate.share(member.columns)
     number: Value | Undefined
@@ -47,7 +47,7 @@ def _measure_rate(metric: Metric, rate: str, evidence: Evidence, member: Member)
     return build_result(metric.key, member, number, share.certain, details)
 
 
-def _measure_counts(metric: Metric, part: str, evidence: Evidence) -> list[Measured]:
+def _measure_counts(metric: Metric, part: str, evidence: TableEvidence) -> list[Measured]:
     """Measures the weight of a part of the labelled records; its interval is that of its share of all of them."""
     estimate = evidence.estimates[f"part:{part}"]
     everybody = estimate.share(range(len(evidence.groups) + 1))
@@ -93,7 +93,7 @@ class _Side:
     share: Share
 
 
-def _measure_pair(metric: Metric, how: Compared, evidence: Evidence, member: Member, other: Member) -> Measured:
+def _measure_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence, member: Member, other: Member) -> Measured:
     estimate, of, against = evidence.estimates[how.rate], member.columns, other.columns
     sides = [_Side(one, share) for one, share in zip((member, other), estimate.pair(of, against), strict=True)]
     share, other_share = (side.share for side in sides)
@@ -110,7 +110,7 @@ def _measure_pair(metric: Metric, how: Compared, evidence: Evidence, member: Mem
     return build_result(metric.key, member, number, min(share.certain, other_share.certain), details)
 
 
-def _measure_worst_pair(metric: Metric, how: Compared, evidence: Evidence) -> list[Measured]:
+def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence) -> list[Measured]:
     """Compares the two groups furthest apart, whatever their roles: the worse one (higher in errors, else lower) counts as monitored.
 
     Groups of fewer than `MINIMUM_GROUP_SIZE` records are left out while there are two others. Among many pairs some are always far
@@ -146,7 +146,7 @@ def _build_worst_pair(metric: Metric, number: Value | Undefined, smallest: int, 
     return Measured(metric=metric.key, scope="worst_pair", group=None, number=number, smallest_group=smallest, details=details)
 
 
-def _trace_pair(metric: Metric, how: Compared, estimate: Estimate, side: _Side, other: _Side, *, pairs: int = 1) -> Details:
+def _trace_pair(metric: Metric, how: ComparedRate, estimate: Estimate, side: _Side, other: _Side, *, pairs: int = 1) -> Details:
     """Returns names and counts of both sides; of selection rates also their significance, corrected for the number of pairs."""
     details = Details(
         formula=metric.formula,
@@ -163,7 +163,7 @@ def _trace_pair(metric: Metric, how: Compared, estimate: Estimate, side: _Side, 
     return replace(details, p_value=found.p_value, p_value_method=found.method, shortfall=found.shortfall)
 
 
-def _explain_empty(evidence: Evidence, estimate: Estimate, side: _Side) -> str:
+def _explain_empty(evidence: TableEvidence, estimate: Estimate, side: _Side) -> str:
     """Returns why there is no rate."""
     share, member = side.share, side.member
     if not share.original:

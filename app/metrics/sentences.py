@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from ..details import SIDES, Counts, Details, Side
 from .catalogue import CATALOGUE, Metric
-from .catalogue.metric import Compared, CountOf, RateOf
+from .catalogue.metric import ComparedRate, CountOf, RateOf
 from .comparisons import REVERSED_DIFFERENCE
 from .confusion import PARTS, RATES
 from .verdicts import MINIMUM_GROUP_SIZE
@@ -89,14 +89,14 @@ def _describe(row: Metric, value: float, ends: tuple[float | None, float | None]
             counted = PARTS[part].among.format(of=of_subject)
             count, low, high = ("open" if end is None else f"{end:,.1f}".removesuffix(".0") for end in (value, *ends))
             return f"{count} {counted} (95 %: {low} to {high})."
-        case Compared() as how:
+        case ComparedRate() as how:
             return _describe_comparison(how, value, ends, known)
         case _:
             lead = _fill_in(row, value, known).removesuffix(".")
             return f"{lead} (value {format_number(value)}, 95 %: {format_number(ends[0])} to {format_number(ends[1])})."
 
 
-def _describe_comparison(how: Compared, value: float, ends: tuple[float | None, float | None], known: Details) -> str:
+def _describe_comparison(how: ComparedRate, value: float, ends: tuple[float | None, float | None], known: Details) -> str:
     among, are = _find_phrases(how.rate, known)
     shares = [share for side in SIDES if (share := _find_share(how.rate, known.counts_of(side))) is not None]
     counts = [_format_hundred(share, share) for share in shares]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ..details import Details, Side
 from .catalogue import CATALOGUE
-from .catalogue.metric import Compared, Metric, OfPair, OverStrata
+from .catalogue.metric import ComparedRate, Metric, OfPair, OverStrata
 from .rounding import digits_apart
 from .sentences import format_number, sentence
 from .sides import Disadvantaged, disadvantaged, is_ratio, mirror_of, turned
@@ -78,7 +78,7 @@ def other_side(figure: JudgedFigure) -> str | None:
     if figure.disadvantaged is not Disadvantaged.REFERENCE:
         return None
     how = figure.row.measure
-    if is_ratio(figure.row) and isinstance(how, Compared) and how.rate in _FAVOURED:
+    if is_ratio(figure.row) and isinstance(how, ComparedRate) and how.rate in _FAVOURED:
         return _describe_turned(figure)
     chance = "" if _excludes(figure, figure.row.ideal) else ", unless it is chance"
     return f"At a disadvantage{chance}: {_name_reference(figure)}."
@@ -91,7 +91,7 @@ def gap_statement(figure: JudgedFigure) -> str | None:
     where it is an exact count. Where p-value and interval disagree, both are reported and nothing is concluded.
     """
     # A figure across all groups is above zero by chance alone, and so is its interval: only two groups can be compared.
-    compares = isinstance(figure.row.measure, Compared | OfPair | OverStrata) and figure.row.ideal is not None
+    compares = isinstance(figure.row.measure, ComparedRate | OfPair | OverStrata) and figure.row.ideal is not None
     is_asked = figure.verdict != Verdict.INSUFFICIENT_DATA and figure.method not in (None, _EXACT)
     if figure.value is None or not is_asked or not compares:
         return None

@@ -34,7 +34,7 @@ _EXCERPT = re.compile(r' Its answer began: ".*"\.', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class CallFailure:
     """One failed attempt. `what` continues "The model's endpoint HOST …"; `answer` is the server's answer, if it sent one.
 
     `is_of_records`: the server took the request, but not its records.
@@ -49,14 +49,14 @@ class Failure:
     status: int | None = None
 
 
-def failure_of_status(response: httpx.Response, answer: bytes, *, quotes: bool = True) -> Failure:
+def failure_of_status(response: httpx.Response, answer: bytes, *, quotes: bool = True) -> CallFailure:
     """Returns the failure for a status other than 2xx."""
     status = response.status_code
     what = f"answered {status} {_phrase(status)}".rstrip()
     if response.has_redirect_location:
         what += f", a redirect to {response.headers['location'][:_SHOWN_CHARACTERS]}" if quotes else ", a redirect"
-        return Failure(what=what, advice="Redirects are not followed: give the deployment the final address.", answer=answer)
-    return Failure(
+        return CallFailure(what=what, advice="Redirects are not followed: give the deployment the final address.", answer=answer)
+    return CallFailure(
         what=what,
         advice=_ADVICE.get(status, _LOOK_AT_MODEL),
         may_pass=status in _MAY_PASS,
@@ -67,55 +67,55 @@ def failure_of_status(response: httpx.Response, answer: bytes, *, quotes: bool =
     )
 
 
-def failure_of_error(error: httpx.RequestError) -> Failure:
+def failure_of_error(error: httpx.RequestError) -> CallFailure:
     """Returns the failure for a request without a complete answer."""
     reason = str(error) or type(error).__name__
     if isinstance(error, httpx.ConnectError):
         if _is_untrusted(error):
-            return Failure(
+            return CallFailure(
                 what=f"has a certificate that is not trusted: {reason}", advice="Trust its authority by SSL_CERT_FILE, or fix it."
             )
-        return Failure(
+        return CallFailure(
             what=f"could not be reached: {_find_system_message(error) or reason}",
             advice="Check its address, and that the model server runs.",
             may_pass=True,
         )
     if isinstance(error, (httpx.LocalProtocolError, httpx.UnsupportedProtocol)):
-        return Failure(what="could not be asked: its address or credentials cannot be put into a request", advice="Set them again.")
+        return CallFailure(what="could not be asked: its address or credentials cannot be put into a request", advice="Set them again.")
     if isinstance(error, httpx.TransportError):
-        return Failure(what=f"broke off the connection: {reason}", may_pass=True)
-    return Failure(what=f"gave an answer that could not be read: {reason}")
+        return CallFailure(what=f"broke off the connection: {reason}", may_pass=True)
+    return CallFailure(what=f"gave an answer that could not be read: {reason}")
 
 
-def slow(timeout_seconds: float) -> Failure:
+def slow(timeout_seconds: float) -> CallFailure:
     """Returns the failure of an attempt that took too long."""
-    return Failure(
+    return CallFailure(
         what=f"did not answer within {round(timeout_seconds, 3):g} seconds",
         advice="Give the endpoint a longer time-out or a smaller page size, or look at the model server.",
         may_pass=True,
     )
 
 
-def late(seconds: float) -> Failure:
+def late(seconds: float) -> CallFailure:
     """Returns the failure of an attempt for which the caller had less time left than the endpoint is given."""
-    return Failure(
+    return CallFailure(
         what=f"did not answer within the {round(seconds, 3):g} seconds that were left",
         advice="Allow the request more time, or look at the model server.",
         may_pass=True,
     )
 
 
-def crowded() -> Failure:
+def crowded() -> CallFailure:
     """Returns the failure of a request whose turn would not have come in time."""
-    return Failure(
+    return CallFailure(
         what="was not asked: by its rate limit, or because it asked for a rest, its turn would have come too late",
         advice="Give the endpoint a higher rate limit, or the request more time.",
     )
 
 
-def oversized(limit: int) -> Failure:
+def oversized(limit: int) -> CallFailure:
     """Returns the failure of an answer that was not read to its end."""
-    return Failure(what=f"answered more than {limit // 2**20} MiB for one page", advice="Give the endpoint a smaller page size.")
+    return CallFailure(what=f"answered more than {limit // 2**20} MiB for one page", advice="Give the endpoint a smaller page size.")
 
 
 def excerpt(text: str) -> str:

@@ -12,7 +12,7 @@ import msgspec
 from ..clock import monotonic_seconds
 from ..domain.deployments import Credentials
 from .egress import parse_url
-from .failures import Failure, failure_of_error, failure_of_status
+from .failures import CallFailure, failure_of_error, failure_of_status
 
 _DEFAULT_SECONDS = 300.0
 """Life of a token that does not say when it expires."""
@@ -47,7 +47,7 @@ class TokenSource:
         self._credentials = credentials
         self._fetching = asyncio.Lock()
 
-    async def token(self, transport: httpx.AsyncBaseTransport) -> str | Failure:
+    async def token(self, transport: httpx.AsyncBaseTransport) -> str | CallFailure:
         """Returns a token that has not expired, or why there is none; `transport` decides the allowed addresses."""
         # One at a time: pages that start together need one token.
         async with self._fetching:
@@ -67,7 +67,7 @@ class TokenSource:
         found = _kept.get(self._credentials)
         return None if found is None else found.text
 
-    async def _fetch(self, transport: httpx.AsyncBaseTransport) -> str | Failure:
+    async def _fetch(self, transport: httpx.AsyncBaseTransport) -> str | CallFailure:
         one = self._credentials
         url = parse_url(one.token_url)
         # By RFC 6749, section 2.3.1: both are encoded as in a form before they are joined.
@@ -92,17 +92,17 @@ class TokenSource:
                         break
         except httpx.RequestError as error:
             failure = failure_of_error(error)
-            return Failure(what=f"{where} {failure.what}", advice=failure.advice, may_pass=failure.may_pass)
+            return CallFailure(what=f"{where} {failure.what}", advice=failure.advice, may_pass=failure.may_pass)
         if not response.is_success:
             # Its words are not quoted: some servers repeat what they were sent.
             failure = failure_of_status(response, b"", quotes=False)
-            return Failure(what=f"{where} {failure.what}", advice=_ADVICE, may_pass=failure.may_pass, retry_after=failure.retry_after)
+            return CallFailure(what=f"{where} {failure.what}", advice=_ADVICE, may_pass=failure.may_pass, retry_after=failure.retry_after)
         try:
             answer = msgspec.json.decode(body, type=_Answer, strict=False)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return Failure(what=f"{where} gave no access_token", advice=_ADVICE)
+            return CallFailure(what=f"{where} gave no access_token", advice=_ADVICE)
         if not answer.access_token.isascii() or not answer.access_token.isprintable():
-            return Failure(what=f"{where} gave an access_token that a header cannot carry", advice=_ADVICE)
+            return CallFailure(what=f"{where} gave an access_token that a header cannot carry", advice=_ADVICE)
         life = _DEFAULT_SECONDS if answer.expires_in is None else max(answer.expires_in, 0.0)
         while len(_kept) >= _MOST_KEPT:
             del _kept[next(iter(_kept))]

@@ -32,7 +32,7 @@ NOTHING_KNOWN = Asking()
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class HttpMessage:
     """A request as it goes on the wire: the headers that say how its body is read."""
 
     body: bytes
@@ -67,14 +67,14 @@ class Codec(ABC):
         """Returns the headers that say how a request's body is read."""
         return [(b"Content-Type", self.content_type.encode()), (b"Accept", self.accept.encode())]
 
-    def write_message(self, columns: Sequence[str], rows: Rows, *, asking: Asking) -> Message:
+    def write_message(self, columns: Sequence[str], rows: Rows, *, asking: Asking) -> HttpMessage:
         """Writes the request that sends a model a page of rows.
 
         Raises:
             PageRefused, ScoringFailed: as `write_request`.
         """
         body = self.write_request(columns, rows, asking=asking)
-        return Message(body, self.request_headers(body))
+        return HttpMessage(body, self.request_headers(body))
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - see `Asking`
         """Writes the body that sends a model a page of rows.

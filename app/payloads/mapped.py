@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..domain.deployments import BodyMapping, Endpoint, OutputFields
-from ..domain.json_paths import JsonPath, PathUnclear, Placed, build_document, member_path, parse_path
+from ..domain.json_paths import JsonPath, PathUnclear, PlacedValue, build_document, member_path, parse_path
 from ..errors import FieldProblem, InvalidInput, ScoringFailed
 from .answers import Answer
 from .codec import NOTHING_KNOWN, Asking, Codec
@@ -26,7 +26,7 @@ class MappedCodec(Codec):
         self._records, self._answers = parse_path(mapping.records), parse_path(mapping.answers)
         self._columns = {name: parse_path(path) for name, path in mapping.columns.items()}
         self._outputs = {name: parse_path(path) for name, path in mapping.outputs.items()}
-        self._constants = [Placed(parse_path(path), value) for path, value in mapping.constants.items()]
+        self._constants = [PlacedValue(parse_path(path), value) for path, value in mapping.constants.items()]
 
     def bound(self, endpoint: Endpoint) -> Codec:
         """Returns the codec of the endpoint's mapping."""
@@ -72,11 +72,11 @@ class MappedCodec(Codec):
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
         """Writes each answer at its place."""
         answers = [
-            build_document(Placed(self._outputs.get(name) or member_path(name), cell) for name, cell in zip(columns, row, strict=True))
+            build_document(PlacedValue(self._outputs.get(name) or member_path(name), cell) for name, cell in zip(columns, row, strict=True))
             for row in rows
         ]
         values = answers if self._answers.is_of_many else answers[0]
-        return encode_rows(build_document([Placed(self._answers, values)]), rows)
+        return encode_rows(build_document([PlacedValue(self._answers, values)]), rows)
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
         """Reads the outputs by the mapping; other parts of the answer are not kept."""
@@ -96,8 +96,8 @@ class MappedCodec(Codec):
 
     def _build(self, columns: Sequence[str], rows: Rows) -> object:
         paths = [self._path_of(name) for name in columns]
-        records = [build_document(map(Placed, paths, row)) for row in rows]
-        return build_document([Placed(self._records, records if self._records.is_of_many else records[0]), *self._constants])
+        records = [build_document(map(PlacedValue, paths, row)) for row in rows]
+        return build_document([PlacedValue(self._records, records if self._records.is_of_many else records[0]), *self._constants])
 
 
 def _read_outputs(element: object, paths: Mapping[str, JsonPath], row: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..errors import FieldProblem, InvalidInput
 from ..metrics.sides import mirrored_ratio
-from .choice import Choice
+from .choice import GroupChoice
 from .recommending import Recommended
 
 Picked: TypeAlias = Literal["proposed", "customary"]
@@ -104,7 +104,7 @@ def _find_problems(asked: Sequence[Accepted], known: set[str], recommended: Reco
     return problems
 
 
-def _find_choice(asked: Accepted, recommended: Recommended) -> Choice | None:
+def _find_choice(asked: Accepted, recommended: Recommended) -> GroupChoice | None:
     """Returns the groups that were picked by name; None if none were, or there are no such."""
     if asked.picked is None:
         return None

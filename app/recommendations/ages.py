@@ -7,7 +7,7 @@ from ..domain.monitors import DEFAULT_THRESHOLD
 from ..domain.values import GroupValue, Range, number_of
 from ..metrics.intervals import log_ratio
 from .age_values import OLDEST
-from .choice import MIN_RECORDS, Choice, NoChoice, Role, build_share, warn_of_small_groups
+from .choice import MIN_RECORDS, GroupChoice, NoChoice, Role, build_share, warn_of_small_groups
 from .kinds import Split
 from .observed import Count
 
@@ -99,7 +99,7 @@ class _Ages:
         return upto + ALMOST if self.has_fractions else float(upto)
 
 
-def choose_ages(splits: Sequence[Split], counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> Choice:
+def choose_ages(splits: Sequence[Split], counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> GroupChoice:
     """Returns the ranges of a column of ages.
 
     Raises:
@@ -160,13 +160,13 @@ def _find_middle(ages: _Ages, best: _Division, divisions: Sequence[_Division]) -
     return min(found, key=lambda one: one.max_ratio, default=None)
 
 
-def _compare(monitored: list[_Part], reference: _Part, *, has_outcomes: bool) -> Choice:
+def _compare(monitored: list[_Part], reference: _Part, *, has_outcomes: bool) -> GroupChoice:
     roles: list[tuple[_Part, Role]] = [*((part, "monitored") for part in monitored), (reference, "reference")]
     roles.sort(key=lambda one: one[0].range.lo)
     groups = [build_share(part.range, part.count, role=role, has_outcomes=has_outcomes) for part, role in roles]
     ranges = tuple(part.range for part in monitored)
     warnings = tuple(warn_of_small_groups(groups))
-    return Choice(monitored=ranges, reference=(reference.range,), groups=tuple(groups), because="", warnings=warnings)
+    return GroupChoice(monitored=ranges, reference=(reference.range,), groups=tuple(groups), because="", warnings=warnings)
 
 
 def _max_ratio(one: Count, other: Count) -> float | None:

@@ -10,7 +10,7 @@ from ..domain.monitor_rules import MAX_GROUPS
 from ..domain.texts import name_problem
 from ..domain.values import GroupValue, label_of
 from ..metrics.intervals import newcombe
-from .choice import MIN_RECORDS, MIN_REFERENCE_SHARE, Choice, GroupShare, NoChoice, Role, build_share, warn_of_small_groups
+from .choice import MIN_RECORDS, MIN_REFERENCE_SHARE, GroupChoice, NoChoice, ObservedShare, Role, build_share, warn_of_small_groups
 from .kinds import NO_ANSWER, KindRow
 from .observed import Count
 from .values import ValueMatch
@@ -51,11 +51,11 @@ class _Values:
     meanings: Mapping[str, str]
     has_outcomes: bool
 
-    def compare_with(self, reference: _Reference) -> Choice:
+    def compare_with(self, reference: _Reference) -> GroupChoice:
         """Returns the choice in which every other value is monitored."""
         chosen = reference.group.values[:MAX_GROUPS]
         monitored = tuple(value for value in self.listed if value not in reference.group.values)[:MAX_GROUPS]
-        groups: list[GroupShare] = []
+        groups: list[ObservedShare] = []
         for value, count in self.counts.items():
             role: Role = "monitored" if value in monitored else "reference" if value in chosen else "neither"
             meaning = self.meanings.get(label_of(value))
@@ -70,10 +70,10 @@ class _Values:
             why = "because they name no group, or are more than a monitor lists; checks count and show them"
             warnings.append(f"in neither group: {shown}{more} ({records:,} records), {why}")
         warnings += warn_of_small_groups(groups)
-        return Choice(monitored=monitored, reference=chosen, groups=tuple(groups), because=reference.because, warnings=tuple(warnings))
+        return GroupChoice(monitored=monitored, reference=chosen, groups=tuple(groups), because=reference.because, warnings=tuple(warnings))
 
 
-def choose_categories(row: KindRow, match: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> Choice:
+def choose_categories(row: KindRow, match: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> GroupChoice:
     """Returns the groups of a column of that kind.
 
     Raises:

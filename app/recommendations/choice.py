@@ -21,7 +21,7 @@ NO_RECORDS = "no record of it has a favourable or unfavourable outcome"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupShare:
+class ObservedShare:
     """One group: its records, its favourable rate with the 95 % interval, or why there is none."""
 
     value: GroupValue | None
@@ -36,7 +36,7 @@ class GroupShare:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class GroupChoice:
     """The groups of one attribute. `because` gives the reason for the reference, `warnings` the facts that a person should know first.
 
     `customary` are the groups that custom compares, whatever the rates; None if no custom is known.
@@ -44,20 +44,20 @@ class Choice:
 
     monitored: tuple[GroupValue, ...]
     reference: tuple[GroupValue, ...]
-    groups: tuple[GroupShare, ...]
+    groups: tuple[ObservedShare, ...]
     because: str
     warnings: tuple[str, ...] = field(default=())
-    customary: "Choice | None" = None
+    customary: "GroupChoice | None" = None
 
 
 class NoChoice(Exception):
     """There are no two groups to compare; the message says why."""
 
 
-def build_share(value: GroupValue | None, count: Count, *, role: Role, meaning: str | None = None, has_outcomes: bool) -> GroupShare:
+def build_share(value: GroupValue | None, count: Count, *, role: Role, meaning: str | None = None, has_outcomes: bool) -> ObservedShare:
     """Returns the known facts of one group."""
     interval = wilson(count.favourable, count.classified) if count.classified else None
-    return GroupShare(
+    return ObservedShare(
         value=value,
         meaning=meaning,
         role=role,
@@ -70,7 +70,7 @@ def build_share(value: GroupValue | None, count: Count, *, role: Role, meaning: 
     )
 
 
-def warn_of_small_groups(groups: list[GroupShare]) -> list[str]:
+def warn_of_small_groups(groups: list[ObservedShare]) -> list[str]:
     """Returns the warnings about compared groups that have few records; they stay in the proposal."""
     small = [group for group in groups if group.role != "neither" and group.records < MIN_RECORDS and group.value is not None]
     if not small:

@@ -15,7 +15,7 @@ from ..store.training.training_data import distributions_of, training_summary_of
 from .detecting import is_named
 from .observed import Observed, Source
 from .observed import Origin as SourceOrigin
-from .outcomes import Origin, Outcomes, determine_outcomes
+from .outcomes import Origin, RecommendedOutcomes, determine_outcomes
 from .recommending import Recommended, recommend
 from .values import MAX_VALUES
 
@@ -30,7 +30,7 @@ def recommend_for(session: Session, deployment: Deployment, monitor: Monitor | N
     sample = newest_records(session, deployment.no, deployment.schema.version, SAMPLED)
 
     if sent is not None:
-        outcomes = Outcomes(sent, Origin.SENT, is_certain=True, evidence="they were sent")
+        outcomes = RecommendedOutcomes(sent, Origin.SENT, is_certain=True, evidence="they were sent")
     else:
         predicted: Counter[Scalar | Range] = Counter(record.outcome for record in sample if record.outcome is not None)
         labels: Counter[Scalar | Range] = Counter()

@@ -27,7 +27,7 @@ class Origin(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcomes:
+class RecommendedOutcomes:
     """The outcomes that rates are counted by. `is_certain` = a monitor may be made of them without a person's word."""
 
     rule: OutcomeRule | None
@@ -38,13 +38,13 @@ class Outcomes:
 
 def determine_outcomes(
     monitor: Monitor | None, labels: Mapping[Scalar | Range, int], *, name: str, predicted: Mapping[Scalar | Range, int], is_quantity: bool
-) -> Outcomes:
+) -> RecommendedOutcomes:
     """Returns the monitor's outcomes, or those that the labels of the column `name` suggest.
 
     `predicted` are the outcomes that the model logged: a monitor reads them, too, so they must be spelled as the labels are.
     """
     if monitor is not None:
-        return Outcomes(monitor.outcomes, Origin.MONITOR, is_certain=True, evidence="the fairness monitor says so")
+        return RecommendedOutcomes(monitor.outcomes, Origin.MONITOR, is_certain=True, evidence="the fairness monitor says so")
     if is_quantity:
         return _unknown("the model predicts numbers: which are favourable is for a person to say")
     found = _suggest(list(labels), name)
@@ -55,11 +55,11 @@ def determine_outcomes(
     foreign = [value for value in predicted if not isinstance(value, Range) and rule.classify(value) is Outcome.UNCLASSIFIED]
     if foreign:
         evidence = f"{found.evidence}; but the model's own outcomes are spelled otherwise, such as {label_of(foreign[0])!r:.60}: say both"
-        return Outcomes(rule, Origin.SUGGESTION, is_certain=False, evidence=evidence)
+        return RecommendedOutcomes(rule, Origin.SUGGESTION, is_certain=False, evidence=evidence)
     return found
 
 
-def _suggest(labels: list[Scalar | Range], name: str) -> Outcomes:
+def _suggest(labels: list[Scalar | Range], name: str) -> RecommendedOutcomes:
     if not labels:
         return _unknown("there are neither labels of training data nor logged outcomes to suggest them from")
     classes = [label for label in labels if not isinstance(label, Range)]
@@ -89,13 +89,13 @@ def _suggest(labels: list[Scalar | Range], name: str) -> Outcomes:
     return _suggestion(sides, is_certain=False, evidence=evidence)
 
 
-def _suggestion(sides: Mapping[Scalar, bool | None], *, is_certain: bool, evidence: str) -> Outcomes:
+def _suggestion(sides: Mapping[Scalar, bool | None], *, is_certain: bool, evidence: str) -> RecommendedOutcomes:
     rule = OutcomeRule(
         favourable=tuple(label for label, side in sides.items() if side is True),
         unfavourable=tuple(label for label, side in sides.items() if side is False),
     )
-    return Outcomes(rule, Origin.SUGGESTION, is_certain=is_certain, evidence=evidence)
+    return RecommendedOutcomes(rule, Origin.SUGGESTION, is_certain=is_certain, evidence=evidence)
 
 
-def _unknown(reason: str) -> Outcomes:
-    return Outcomes(None, Origin.UNKNOWN, is_certain=False, evidence=reason)
+def _unknown(reason: str) -> RecommendedOutcomes:
+    return RecommendedOutcomes(None, Origin.UNKNOWN, is_certain=False, evidence=reason)

@@ -7,7 +7,7 @@ from itertools import islice
 
 from ..domain.values import GroupValue, label_of
 from .categories import choose_categories
-from .choice import Choice, NoChoice
+from .choice import GroupChoice, NoChoice
 from .kinds import NO_ANSWER, KindRow
 from .names import fold
 from .observed import Count
@@ -57,7 +57,7 @@ def match_places(counted: Mapping[GroupValue, int]) -> ValueMatch:
     return ValueMatch(Fit.UNFIT, "its values are not spelled as postal codes")
 
 
-def choose_places(row: KindRow, values: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> Choice:
+def choose_places(row: KindRow, values: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> GroupChoice:
     """Returns the groups of a column of postal codes.
 
     Raises:

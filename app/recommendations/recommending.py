@@ -11,11 +11,11 @@ from ..metrics.sides import mirrored_ratio
 from .age_values import is_band
 from .ages import choose_ages
 from .categories import choose_categories
-from .choice import Choice, NoChoice
+from .choice import GroupChoice, NoChoice
 from .detecting import Confidence, Detected, Dismissed, detect
 from .kinds import Form, Kind
 from .observed import Observed, Source
-from .outcomes import Outcomes
+from .outcomes import RecommendedOutcomes
 from .places import choose_places
 
 DEFAULT_UPPER_THRESHOLD = mirrored_ratio(DEFAULT_THRESHOLD)
@@ -27,7 +27,7 @@ STRATA = "the monitor compares within its values (`strata`), so not between them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class ColumnEvidence:
     """Evidence that the column is of the kind: sentences of its name and its values, and the data that were looked at."""
 
     name: str | None
@@ -47,10 +47,10 @@ class Proposal:
     kind: Kind
     confidence: Confidence
     by_default: bool
-    choice: Choice
+    choice: GroupChoice
     threshold: float
     upper_threshold: float | None
-    evidence: Evidence
+    evidence: ColumnEvidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +68,20 @@ class AlreadyMonitored:
 
     feature: str
     kind: Kind | None
-    choice: Choice | None
+    choice: GroupChoice | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommended:
     """Everything that was found. Proposals are in the order of the kinds, then of the schema."""
 
-    outcomes: Outcomes
+    outcomes: RecommendedOutcomes
     proposals: tuple[Proposal, ...]
     already: tuple[AlreadyMonitored, ...]
     not_proposed: tuple[NotProposed, ...]
 
 
-def recommend(columns: Sequence[Observed], outcomes: Outcomes, monitored: Collection[str], *, strata: str | None) -> Recommended:
+def recommend(columns: Sequence[Observed], outcomes: RecommendedOutcomes, monitored: Collection[str], *, strata: str | None) -> Recommended:
     """Returns the attributes that a monitor of these columns should watch, except those it watches already and the column of its strata."""
     proposals: list[Proposal] = []
     already: list[AlreadyMonitored] = []
@@ -131,7 +131,7 @@ def _propose(observed: Observed, source: Source, found: Detected, rule: OutcomeR
         warnings.append("the training data carry weights; here records are counted, each as one")
     elif any(isinstance(value, Range) for cell in cells for value in cell.values):
         warnings.append("its values are counted in intervals: ranges hold what lies in them as a whole")
-    evidence = Evidence(
+    evidence = ColumnEvidence(
         name=None if found.name is None else found.name.sentence,
         values=found.values.sentence,
         source=source,

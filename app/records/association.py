@@ -44,7 +44,7 @@ class Strength:
     uncorrected: float
 
 
-class Association(Protocol):
+class AssociationCounts(Protocol):
     """The association of two columns, being counted."""
 
     @property

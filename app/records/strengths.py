@@ -8,7 +8,7 @@ import numpy as np
 
 from ..metrics.groups import FloatArray
 from ..metrics.values import Undefined
-from .association import AbsolutePearson, Association, CorrelationRatio, CramersV
+from .association import AbsolutePearson, AssociationCounts, CorrelationRatio, CramersV
 from .cells import Codes
 
 
@@ -24,7 +24,7 @@ def measure_strengths(columns: Sequence[Codes | FloatArray]) -> FloatArray:
     return strengths
 
 
-def _associate(first: Codes | FloatArray, second: Codes | FloatArray) -> Association:
+def _associate(first: Codes | FloatArray, second: Codes | FloatArray) -> AssociationCounts:
     if _is_categories(first) and _is_categories(second):
         categories = CramersV(_count_values(first), _count_values(second))
         categories.add(first, second)

@@ -14,13 +14,13 @@ from enum import Enum
 from typing import Any
 
 from ..details import Details
-from .source import Source
+from .source import ReportSource
 
 FORMAT = 1
 """Number of this form of the data; it grows with every change of a member."""
 
 
-def canonical_json(source: Source) -> bytes:
+def canonical_json(source: ReportSource) -> bytes:
     """Returns the data as one line of JSON, without an end of line."""
     check, evidence, deployment = source.check, source.evidence, source.deployment
     # Not its endpoint, which holds a secret and says nothing about the figures.

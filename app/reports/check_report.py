@@ -18,7 +18,7 @@ from .headlines import Views, headline_section
 from .history import history_sections
 from .numbers import moment
 from .second_page import second_page
-from .source import Source, read_check
+from .source import ReportSource, read_check
 from .trace import trace_csv
 from .view_sections import ORDER, view_sections
 
@@ -34,7 +34,7 @@ def check_report(session: Session, deployment: Deployment, check: CheckRun, made
     return document_of(source, made, subtitle=f"Check {check.id} of {span}", annex=annex)
 
 
-def document_of(source: Source, made: Made, *, subtitle: str, annex: tuple[Section, ...]) -> Document:
+def document_of(source: ReportSource, made: Made, *, subtitle: str, annex: tuple[Section, ...]) -> Document:
     """Returns the two pages of the data, with the data themselves and the trace as attachments."""
     data = canonical_json(source)
     attachments = [Attachment(name="data.json", media_type="application/json", description="The data of this report", content=data)]
@@ -65,7 +65,7 @@ def views_of(session: Session, deployment: Deployment, check: CheckRun) -> dict[
     return {kind: check_view(session, deployment, check, kind) for kind in ORDER}
 
 
-def _annex_of_check(session: Session, source: Source, check: CheckRun) -> Iterator[Section]:
+def _annex_of_check(session: Session, source: ReportSource, check: CheckRun) -> Iterator[Section]:
     deployment = source.deployment
     views = views_of(session, deployment, check)
     yield headline_section(views, source.measurements, of="of this check", window=check.window)

@@ -6,7 +6,7 @@ from ..domain.alerts import Alert
 from ..domain.checks import CheckRun
 from ..metrics.verdicts import MINIMUM_GROUP_SIZE
 from .configuration import versions
-from .document import Block, Bullets, Paragraph, Section, Table
+from .document import Block, Bullets, Paragraph, ReportTable, Section
 from .second_page import MOST_ALERTS, alert_row, describe_alerts
 
 LIMITS = (
@@ -51,7 +51,7 @@ def alerts_section(alerts: Sequence[Alert], *, waiting: int) -> Section:
         cells = tuple((row.opened, row.about, row.sentence, row.acknowledged, row.resolved) for row in rows)
         note = f"The newest {MOST_ALERTS} of {len(alerts):,}." if len(alerts) > MOST_ALERTS else None
         caption = "Alerts that were open in this time, or that a check of it opened"
-        blocks.append(Table(caption, ("Opened", "Rule and subject", "What it says", "Acknowledged", "Resolved"), cells, note))
+        blocks.append(ReportTable(caption, ("Opened", "Rule and subject", "What it says", "Acknowledged", "Resolved"), cells, note))
     return Section("Alerts", tuple(blocks))
 
 

@@ -12,7 +12,7 @@ from ..domain.outcomes import outcome_label
 from ..domain.texts import TOGETHER
 from ..domain.values import GroupValue, label_of
 from ..metrics.statements import limits_in_words
-from .document import Block, Paragraph, Section, Table
+from .document import Block, Paragraph, ReportTable, Section
 from .numbers import ABSENT, moment
 
 CHANGED = (
@@ -35,7 +35,7 @@ def deployment_section(deployment: Deployment, model_revision: str | None) -> Se
         ("Fields that are logged and not sent to the model", _join_names(column.name for column in deployment.schema.meta)),
         ("Asked again about changed records", "yes, through its endpoint" if deployment.endpoint else "no, it has no endpoint"),
     )
-    return Section("The model", (Table("The deployment", ("What", "Value"), facts),))
+    return Section("The model", (ReportTable("The deployment", ("What", "Value"), facts),))
 
 
 def monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
@@ -64,8 +64,8 @@ def monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
         rows.append((one.feature, _list_values(one.monitored), reference, limits, others or "none"))
     columns = ("Attribute", "Monitored", "Reference", "Disparate impact is fair", "Other limits")
     blocks: list[Block] = [
-        Table("How outcomes are counted", ("What", "Value"), facts),
-        Table("Monitored attributes", columns, tuple(rows)),
+        ReportTable("How outcomes are counted", ("What", "Value"), facts),
+        ReportTable("Monitored attributes", columns, tuple(rows)),
     ]
     if check is not None and check.monitor_version not in (None, monitor.version):
         blocks.insert(0, Paragraph(CHANGED.format(then=check.monitor_version, now=monitor.version), is_caution=True))
@@ -97,7 +97,7 @@ def window_section(check: CheckRun) -> Section:
                 text = str(other)
         facts.append((title, text))
     facts.append(("Began, ended", f"{moment(check.started_at)}, {moment(check.finished_at)}"))
-    return Section("The records", (Table("The window of the check", ("What", "Value"), tuple(facts)),))
+    return Section("The records", (ReportTable("The window of the check", ("What", "Value"), tuple(facts)),))
 
 
 _COUNTS = {

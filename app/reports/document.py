@@ -25,7 +25,7 @@ class Bullets:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ReportTable:
     """Rows under a head. The first column of a row is its name. `note` is shown below. `is_last_wide`: the last column holds sentences."""
 
     caption: str
@@ -36,14 +36,14 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class ReportChart:
     """A chart; `draw` makes it for the background of the report."""
 
     caption: str
     draw: Callable[[Theme], Spec]
 
 
-Block: TypeAlias = Paragraph | Bullets | Table | Figure
+Block: TypeAlias = Paragraph | Bullets | ReportTable | ReportChart
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class TimeRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlertRow:
+class ReportedAlert:
     """One alert, and the actions of people on it."""
 
     opened: str
@@ -131,7 +131,7 @@ class SecondPage:
     ticks: tuple[str, ...]
     times: tuple[TimeRow, ...]
     alert_notes: tuple[str, ...]
-    alerts: tuple[AlertRow, ...]
+    alerts: tuple[ReportedAlert, ...]
     method: tuple[str, ...]
     limits: tuple[str, ...]
     origin: tuple[Fact, ...]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ..evidence.sentences import State
 from ..tracking.looking import DeploymentEvidence
 from ..tracking.wording import NO_MONITOR, list_notes, list_remarks, name_figure, order_by_gravity, say_comparison, say_limit, sum_up
-from .document import Block, Paragraph, Section, Table
+from .document import Block, Paragraph, ReportTable, Section
 from .numbers import ABSENT, interval
 
 MOST_COMPARISONS = 200
@@ -34,7 +34,7 @@ def evidence_section(evidence: DeploymentEvidence | None) -> Section:
         more = f" The first {MOST_COMPARISONS} of {len(comparisons):,}." if len(comparisons) > MOST_COMPARISONS else ""
         columns = ("Comparison", "Limit", "95 %, at all hours", "State")
         blocks.append(
-            Table("The state of every comparison when this report was made", columns, tuple(rows), MEANING + more, is_last_wide=True)
+            ReportTable("The state of every comparison when this report was made", columns, tuple(rows), MEANING + more, is_last_wide=True)
         )
     return Section("Evidence over time", tuple(blocks))
 

@@ -10,7 +10,7 @@ from ..metrics.statements import limits_in_words
 from .configuration import CHANGED, versions
 from .document import Fact
 from .numbers import moment
-from .source import Source
+from .source import ReportSource
 
 MOST_NAMES = 5
 """Max names in a list of the first page; the annex has all."""
@@ -23,7 +23,7 @@ def first_of(names: Iterable[str], most: int = MOST_NAMES) -> str:
     return ", ".join(known[:most]) + (f" and {left:,} more" if left > 0 else "") if known else "none"
 
 
-def list_cautions(source: Source) -> Iterator[str]:
+def list_cautions(source: ReportSource) -> Iterator[str]:
     """Yields what must be read before any figure."""
     check, monitor = source.check, source.monitor
     if source.carried is not None:
@@ -34,7 +34,7 @@ def list_cautions(source: Source) -> Iterator[str]:
         yield CHANGED.format(then=check.monitor_version, now=monitor.version)
 
 
-def list_facts(source: Source) -> Iterator[Fact]:
+def list_facts(source: ReportSource) -> Iterator[Fact]:
     """Yields the model, the records, and how they are judged."""
     deployment, check, monitor = source.deployment, source.check, source.monitor
     revision = deployment.model_revision if check is None or check.model_revision is None else check.model_revision
@@ -65,7 +65,7 @@ def list_facts(source: Source) -> Iterator[Fact]:
         yield Fact(name="Monitor", value=f"version {monitor.version}")
 
 
-def list_origin(source: Source, digest: str) -> Iterator[Fact]:
+def list_origin(source: ReportSource, digest: str) -> Iterator[Fact]:
     """Yields the software, the hash of the data, and the addresses of both data and trace."""
     yield Fact(name="Software", value=versions())
     yield Fact(name="SHA-256 of the data", value=digest)

@@ -12,11 +12,11 @@ from .facts import first_of, list_cautions, list_facts
 from .group_rows import group_row
 from .headlines import NOTHING
 from .numbers import moment
-from .source import Source
+from .source import ReportSource
 from .verdict_counts import NONE_MEASURED, count_verdicts, describe_verdicts
 
 
-def first_page(source: Source) -> FirstPage:
+def first_page(source: ReportSource) -> FirstPage:
     """Returns the page. Where nothing was measured, it says so and why."""
     forest = source.forest
     headline = word_forest(forest)
@@ -44,7 +44,7 @@ def first_page(source: Source) -> FirstPage:
     )
 
 
-def sum_up_verdicts(source: Source) -> Iterator[str]:
+def sum_up_verdicts(source: ReportSource) -> Iterator[str]:
     """Yields the verdicts of the check's headlines; of a period, those of all its checks before them."""
     if not source.is_of_check:
         counted = count_verdicts(source.histories)

@@ -7,7 +7,7 @@ from ..domain.checks import Measurement
 from ..views.check_views import CheckView, ViewKind
 from ..views.headlines import VERDICT_WORDS, headlines, summary
 from ..views.viewing import CARRIED
-from .document import Block, Bullets, Paragraph, Section, Table
+from .document import Block, Bullets, Paragraph, ReportTable, Section
 from .numbers import ABSENT, interval_of, value_of
 
 Views: TypeAlias = dict[ViewKind, CheckView]
@@ -55,7 +55,7 @@ def headline_section(views: Views, measurements: Sequence[Measurement], *, of: s
         "Verdict",
         "At a disadvantage",
     )
-    blocks.append(Table("The monitored group furthest out, of each attribute", columns, tuple(rows)))
+    blocks.append(ReportTable("The monitored group furthest out, of each attribute", columns, tuple(rows)))
     blocks.append(Paragraph(_READ_BOTH))
     return Section("In short", tuple(blocks))
 

@@ -18,7 +18,7 @@ from ..metrics.verdicts import GRAVEST
 from ..views.headlines import VERDICT_WORDS
 from ..views.series import Series, SeriesWanted, disadvantaged_at, series_of, volume_of
 from .days import summarise_days
-from .document import Block, Figure, Paragraph, Section, Table
+from .document import Block, Paragraph, ReportChart, ReportTable, Section
 from .numbers import count, interval, moment, number
 
 MOST_ROWS = 120
@@ -90,7 +90,7 @@ def history_sections(
         total = sum(one.records for one in volumes)
         records: tuple[Block, ...] = (
             Paragraph(f"{count(total)} records were logged in the checked hours."),
-            Figure("Records logged", lambda theme: volume_chart(volumes, theme=theme, span=_axis(span))),
+            ReportChart("Records logged", lambda theme: volume_chart(volumes, theme=theme, span=_axis(span))),
         )
     else:
         records = (Paragraph("No check of this time was of a single hour, so the records logged in it were not counted."),)
@@ -115,7 +115,7 @@ def _series_blocks(series: Series, span: Span, marks: Sequence[AlertMark]) -> It
         return
     if series.rollup is None and rollup_for(span) is not None:
         yield Paragraph(f"{name}: no whole hour was checked in this time that could be summed up, so each point is a check.")
-    yield Figure(name, lambda theme: series_chart(series, theme=theme, alerts=marks, span=_axis(span)))
+    yield ReportChart(name, lambda theme: series_chart(series, theme=theme, alerts=marks, span=_axis(span)))
     rows = list(_rows_by_day(series)) if series.rollup is None else list(_rows_by_period(series))
     # Moments are written so that their texts sort as they do.
     rows = sorted(rows, key=lambda row: row[:2])
@@ -123,7 +123,7 @@ def _series_blocks(series: Series, span: Span, marks: Sequence[AlertMark]) -> It
     columns = ("Time", "Group", "Value", "95 %", "Records", "Verdict")
     if series.rollup is None:
         columns = ("Day", "Group", "Checks", "Lowest", "Highest", "Verdicts, in checks")
-    yield Table(f"Figures of the chart: {name}", columns, tuple(rows[-MOST_ROWS:]), note)
+    yield ReportTable(f"Figures of the chart: {name}", columns, tuple(rows[-MOST_ROWS:]), note)
 
 
 def _rows_by_period(series: Series) -> Iterator[tuple[str, ...]]:

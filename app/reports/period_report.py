@@ -12,12 +12,12 @@ from ..views.headlines import VERDICT_WORDS
 from .check_report import document_of, sections_of_views, views_of
 from .closing import alerts_section, limits_section, tracing_section
 from .configuration import deployment_section, monitor_section
-from .document import Block, Document, Made, Paragraph, Section, Table
+from .document import Block, Document, Made, Paragraph, ReportTable, Section
 from .evidence import evidence_section
 from .headlines import headline_section
 from .history import history_sections
 from .numbers import ABSENT, moment, number
-from .source import Source, read_period
+from .source import ReportSource, read_period
 from .verdict_counts import NONE_MEASURED, count_verdicts, describe_verdicts, find_furthest
 
 MOST_FAILURES = 50
@@ -30,7 +30,7 @@ def period_report(session: Session, deployment: Deployment, span: Span, made: Ma
     return document_of(source, made, subtitle=f"{moment(span.start)} to {moment(span.end)}, the end not included", annex=annex)
 
 
-def _annex_of_period(session: Session, source: Source) -> Iterator[Section]:
+def _annex_of_period(session: Session, source: ReportSource) -> Iterator[Section]:
     deployment, check, monitor = source.deployment, source.check, source.monitor
     views = {} if check is None else views_of(session, deployment, check)
     in_short: tuple[Block, ...] = (Paragraph("No check of this time succeeded.", is_caution=True),)
@@ -51,7 +51,7 @@ def _annex_of_period(session: Session, source: Source) -> Iterator[Section]:
     yield tracing_section(check)
 
 
-def _checks_section(source: Source) -> Section:
+def _checks_section(source: ReportSource) -> Section:
     """Returns how the checks of the time ended."""
     states = Counter(run.state for run in source.runs)
     counts = ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in sorted(states.items()))
@@ -61,11 +61,11 @@ def _checks_section(source: Source) -> Section:
         note = f"The newest {MOST_FAILURES} of {len(failed):,}." if len(failed) > MOST_FAILURES else None
         # The runs are in the order of their spans, so the newest are the last.
         rows = tuple((moment(run.span_end), run.state.replace("_", " "), run.reason or "–", run.id) for run in failed[-MOST_FAILURES:])
-        ended.append(Table("Checks without measurements", ("End of the span", "State", "Reason", "Check"), rows, note))
+        ended.append(ReportTable("Checks without measurements", ("End of the span", "State", "Reason", "Check"), rows, note))
     return Section("The checks", tuple(ended))
 
 
-def _verdicts_section(source: Source) -> Section:
+def _verdicts_section(source: ReportSource) -> Section:
     """Returns how often the headline of each attribute was inside its limits in all checks of the time, those of people included."""
     if source.monitor is None:
         return Section("In short", (Paragraph("There is no fairness monitor now that says what to sum up.", is_caution=True),))
@@ -84,5 +84,5 @@ def _verdicts_section(source: Source) -> Section:
         point = find_furthest(history)
         furthest = ("none", ABSENT) if point is None else (number(point.value), moment(point.at))
         rows.append((one.attribute, one.data, *furthest, *(f"{one.verdicts.get(verdict, 0):,}" for verdict in GRAVEST)))
-    table = Table("Verdicts of the period, in checks", columns, tuple(rows), note)
+    table = ReportTable("Verdicts of the period, in checks", columns, tuple(rows), note)
     return Section("In short", (Paragraph(describe_verdicts(counted)), table))

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from ..domain.alerts import Alert
 from ..metrics.verdicts import GRAVEST, MINIMUM_GROUP_SIZE
 from .days import name_step
-from .document import AlertRow, SecondPage
+from .document import ReportedAlert, SecondPage
 from .evidence import MEANING
 from .facts import list_origin
 from .numbers import ABSENT, moment
-from .source import Source
+from .source import ReportSource
 from .time_rows import list_ticks, time_row
 from .verdict_counts import NONE_MEASURED
 
@@ -40,7 +40,7 @@ LIMITS_IN_SHORT = (
 )
 
 
-def second_page(source: Source, digest: str) -> SecondPage:
+def second_page(source: ReportSource, digest: str) -> SecondPage:
     """Returns the page; `digest` is the SHA-256 of the report's data."""
     ranked = sorted((one for one in source.histories if one.fresh), key=lambda one: min(GRAVEST.index(day.gravest) for day in one.days))
     step = name_step(source.span)
@@ -85,7 +85,7 @@ def order_alerts(alerts: Sequence[Alert]) -> list[Alert]:
     return sorted(alerts, key=lambda alert: (alert.resolved_at is not None, -alert.opened_at.timestamp()))
 
 
-def alert_row(alert: Alert) -> AlertRow:
+def alert_row(alert: Alert) -> ReportedAlert:
     """Returns the alert with who acknowledged and who closed it, and when."""
     subject = alert.subject
     about = [part for part in (subject.metric, subject.data, subject.attribute, subject.group) if part is not None]
@@ -100,7 +100,7 @@ def alert_row(alert: Alert) -> AlertRow:
     if alert.closed_by is not None:
         note = f": {alert.closing_note}" if alert.closing_note else ""
         resolved += f" by {alert.closed_by}{note}"
-    return AlertRow(
+    return ReportedAlert(
         opened=moment(alert.opened_at),
         about=f"{alert.rule_name}: {(' / '.join(about) or alert.kind.value).replace('_', ' ')}",
         sentence=str(alert.facts.get("sentence", ABSENT)),

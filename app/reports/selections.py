@@ -7,7 +7,7 @@ from ..frames.selection_report import SelectionReport
 from ..impact.four_fifths import FOUR_FIFTHS, Flag, ImpactTable
 from ..impact.local_law_144 import AuditSheet, AuditTable
 from ..impact.presets import NOTICE
-from .document import Block, Bullets, Document, Made, Paragraph, Section, Table
+from .document import Block, Bullets, Document, Made, Paragraph, ReportTable, Section
 from .numbers import ABSENT, count, interval, number, share
 
 FLAGS = {
@@ -47,7 +47,7 @@ def selection_document(report: SelectionReport, file: str, *, made_at: datetime)
     )
 
 
-def _audit_table(audit: AuditTable, least_share: float, *, is_score: bool) -> Table:
+def _audit_table(audit: AuditTable, least_share: float, *, is_score: bool) -> ReportTable:
     rate = "Scoring rate" if is_score else "Selection rate"
     rows = tuple(
         (
@@ -65,7 +65,7 @@ def _audit_table(audit: AuditTable, least_share: float, *, is_score: bool) -> Ta
     if any(row.is_excluded for row in audit.rows):
         note += f" Categories with less than {100 * least_share:g} % of the people are left out of the ratios; say why."
     columns = (audit.table.comparison.label, "People", "Above the median" if is_score else "Selected", rate, "Impact ratio")
-    return Table(f"By {audit.table.comparison.label}", columns, rows, note)
+    return ReportTable(f"By {audit.table.comparison.label}", columns, rows, note)
 
 
 def _impact_tables(impact: ImpactTable) -> tuple[Block, ...]:
@@ -104,4 +104,4 @@ def _impact_tables(impact: ImpactTable) -> tuple[Block, ...]:
         if row.category != impact.compared_with
     )
     heads = (label, "z", "Fisher p", "Odds ratio", "95 % interval", "Short of 0.8", "Short of equal rates")
-    return (Table(f"By {label}", columns, rates, note, is_last_wide=True), Table(f"Tests by {label}", heads, tests))
+    return (ReportTable(f"By {label}", columns, rates, note, is_last_wide=True), ReportTable(f"Tests by {label}", heads, tests))

@@ -49,7 +49,7 @@ class History:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class ReportSource:
     """Data of a report. `span` is the time that it shows; `check` has the figures of its groups, and is None where no check has any.
 
     `is_of_check` tells a report on that check from one on the span. `recent` are the figures of the groups in the checks before.
@@ -74,7 +74,7 @@ class Source:
     carried: str | None
 
 
-def read_check(session: Session, deployment: Deployment, check: CheckRun) -> Source:
+def read_check(session: Session, deployment: Deployment, check: CheckRun) -> ReportSource:
     """Returns the data of a report on one check."""
     span = Span(start=min(check.span.start, check.span.end - BEFORE), end=check.span.end)
     runs = ended_runs(session, deployment.no, ends_in(span).start, ends_in(span).end)
@@ -83,14 +83,14 @@ def read_check(session: Session, deployment: Deployment, check: CheckRun) -> Sou
     return replace(source, is_of_check=True, alerts=alerts_between(session, deployment.no, alerts_span, checks=ends_in(span)))
 
 
-def read_period(session: Session, deployment: Deployment, span: Span) -> Source:
+def read_period(session: Session, deployment: Deployment, span: Span) -> ReportSource:
     """Returns the data of a report on a time; its groups are those of the newest check of it that succeeded."""
     runs = ended_runs(session, deployment.no, ends_in(span).start, ends_in(span).end)
     newest = next((run for run in reversed(runs) if run.state == CheckState.SUCCEEDED), None)
     return _read(session, deployment, span, runs, None if newest is None else get(session, deployment.no, newest.id))
 
 
-def _read(session: Session, deployment: Deployment, span: Span, runs: Sequence[EndedRun], check: CheckRun | None) -> Source:
+def _read(session: Session, deployment: Deployment, span: Span, runs: Sequence[EndedRun], check: CheckRun | None) -> ReportSource:
     monitor, ends, no = monitor_of(session, deployment.no), ends_in(span), deployment.no
     evidence = look_at_evidence(session, no)
     # A state that began after the time says nothing about its groups.
@@ -110,7 +110,7 @@ def _read(session: Session, deployment: Deployment, span: Span, runs: Sequence[E
             fresh = [point for group in series.groups for point in group.points if not point.carried_forward]
             days = summarise_days(fresh, step_of(span))
             histories.append(History(attribute=attribute, data=data, series=series, fresh=fresh, days=days))
-    return Source(
+    return ReportSource(
         deployment=deployment,
         monitor=monitor,
         span=span,

@@ -12,13 +12,13 @@ from ..metrics.verdicts import GRAVEST
 from ..views.headlines import IMPACT, VERDICT_WORDS
 from .days import step_of
 from .document import TimeRow
-from .source import History, Source
+from .source import History, ReportSource
 from .verdict_counts import DATA_NAMES
 
 TICKS = 5
 
 
-def time_row(source: Source, history: History) -> TimeRow:
+def time_row(source: ReportSource, history: History) -> TimeRow:
     """Returns the row; the history has at least one point of its own."""
     span, step = source.span, step_of(source.span)
     days, fresh = history.days, history.fresh

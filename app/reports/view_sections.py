@@ -7,7 +7,7 @@ from ..domain.checks import Measurement
 from ..domain.mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE, Mode
 from ..metrics.catalogue import CATALOGUE
 from ..views.check_views import AttributeView, CheckView, GroupShare, ViewKind
-from .document import Block, Figure, Paragraph, Section, Table
+from .document import Block, Paragraph, ReportChart, ReportTable, Section
 from .numbers import ABSENT, count, interval_of, moment, share, share_interval, value_of, verdict_of
 
 _TITLES = {
@@ -74,7 +74,7 @@ def _attribute_blocks(kind: ViewKind, one: AttributeView, balanced: AttributeVie
     if one.perturbed_records is not None:
         counts.append(f"Copies: {count(one.perturbed_records)}, of which {count(one.unclassified_copies or 0)} in neither outcome list.")
     yield Paragraph(" ".join(counts))
-    yield Figure(f"Favourable share by {one.attribute}, {VIEW_TITLES[kind]}", lambda theme: shares_chart(kind, one, theme=theme))
+    yield ReportChart(f"Favourable share by {one.attribute}, {VIEW_TITLES[kind]}", lambda theme: shares_chart(kind, one, theme=theme))
     yield _shares_table(f"Figures of the chart: {one.attribute}, {VIEW_TITLES[kind]}", one)
     if kind is ViewKind.DEBIASED:
         yield from _mitigation_blocks(kind, one, balanced)
@@ -88,12 +88,12 @@ def _attribute_blocks(kind: ViewKind, one: AttributeView, balanced: AttributeVie
         for part in group.sub_ranges
     ]
     if rows:
-        yield Figure(f"Favourable share by sub-range of {one.attribute}", lambda theme: ranges_chart(kind, one, theme=theme))
+        yield ReportChart(f"Favourable share by sub-range of {one.attribute}", lambda theme: ranges_chart(kind, one, theme=theme))
         columns = ("Sub-range", "Group", "Role", "Favourable", "Records", "Share", "95 %")
-        yield Table(f"Figures of the chart: {one.attribute} by sub-range", columns, tuple(rows))
+        yield ReportTable(f"Figures of the chart: {one.attribute} by sub-range", columns, tuple(rows))
 
 
-def _shares_table(caption: str, one: AttributeView) -> Table:
+def _shares_table(caption: str, one: AttributeView) -> ReportTable:
     """Returns the groups, and each role as a whole."""
     groups = (*one.groups, *one.pooled)
     rows: list[tuple[str, ...]] = []
@@ -108,7 +108,7 @@ def _shares_table(caption: str, one: AttributeView) -> Table:
             ratios = [ABSENT if ratio is None else value_of(ratio) for ratio in (group.comparison, group.comparison_after)]
             verdict = verdict_of(group.comparison_after)
             rows.append((_name_group(group), group.role, count(group.records), *cells, *ratios, verdict))
-        return Table(caption, _OF_PAIR, tuple(rows), _RATIO)
+        return ReportTable(caption, _OF_PAIR, tuple(rows), _RATIO)
 
     metrics = sorted({group.comparison.metric for group in groups if group.comparison is not None})
     has_openscale = any(group.openscale_fairness is not None for group in groups)
@@ -122,11 +122,11 @@ def _shares_table(caption: str, one: AttributeView) -> Table:
         rows.append((*about, *known, *_value_and_interval(group.comparison), verdict_of(group.comparison), *openscale))
     if has_openscale:
         note = "Compared: the balanced disparate impact, every record once on each side."
-        return Table(caption, (*_OF_ONE, "OpenScale fairness", "95 %"), tuple(rows), note)
+        return ReportTable(caption, (*_OF_ONE, "OpenScale fairness", "95 %"), tuple(rows), note)
     if metrics == ["disparate_impact"]:
-        return Table(caption, _OF_ONE, tuple(rows), f"Compared: {_RATIO[0].lower()}{_RATIO[1:]}")
+        return ReportTable(caption, _OF_ONE, tuple(rows), f"Compared: {_RATIO[0].lower()}{_RATIO[1:]}")
     titles = "; ".join(f"{CATALOGUE[metric].title}, {CATALOGUE[metric].convention}" for metric in metrics)
-    return Table(caption, _OF_ONE, tuple(rows), f"Compared: {titles}." if titles else None)
+    return ReportTable(caption, _OF_ONE, tuple(rows), f"Compared: {titles}." if titles else None)
 
 
 _OF_PAIR = ("Group", "Role", "Records", "Before", "95 %", "After", "95 %", "Ratio before", "Ratio after", "Verdict after")
@@ -160,7 +160,7 @@ def _mitigation_blocks(kind: ViewKind, one: AttributeView, balanced: AttributeVi
         # The chart is drawn later; this name is never None for it.
         found = balanced
         caption = f"Favourable share by {one.attribute} with copies, before and after mitigation"
-        yield Figure(caption, lambda theme: shares_chart(kind, found, theme=theme, with_copies=True))
+        yield ReportChart(caption, lambda theme: shares_chart(kind, found, theme=theme, with_copies=True))
         yield _shares_table(f"Figures of the chart: {one.attribute}, with copies", found)
     if one.accuracy:
         columns = ("Metric", "Group", "Before", "95 %", "After", "95 %", "Change", "95 %")
@@ -169,4 +169,4 @@ def _mitigation_blocks(kind: ViewKind, one: AttributeView, balanced: AttributeVi
             metric = change.before.metric.removesuffix("_before").replace("_", " ")
             cells = [cell for figure in (change.before, change.after, change.change) for cell in _value_and_interval(figure)]
             rows.append((metric, change.before.group or change.before.scope.value, *cells))
-        yield Table(f"Accuracy on labelled records before and after mitigation: {one.attribute}", columns, tuple(rows))
+        yield ReportTable(f"Accuracy on labelled records before and after mitigation: {one.attribute}", columns, tuple(rows))

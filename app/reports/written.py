@@ -7,7 +7,7 @@ from typing import Any
 from ..charts.rendering import render_svg, replace_undrawable
 from ..charts.theme import Theme
 from .bidi import isolate
-from .document import Block, Bullets, Document, Figure, Paragraph, Table
+from .document import Block, Bullets, Document, Paragraph, ReportChart, ReportTable
 from .numbers import moment
 
 WIDTH = 640
@@ -46,10 +46,10 @@ def _write_blocks(blocks: Iterable[Block], theme: Theme) -> Iterable[dict[str, A
                 yield {"kind": "caution" if is_caution else "paragraph", "text": text}
             case Bullets(items):
                 yield {"kind": "bullets", "items": list(items)}
-            case Table(caption, columns, rows, note, is_last_wide):
+            case ReportTable(caption, columns, rows, note, is_last_wide):
                 cells = {"columns": list(columns), "rows": [list(row) for row in rows]}
                 yield {"kind": "table", "caption": caption, "note": note, "is_last_wide": is_last_wide, **cells}
-            case Figure(caption, draw):
+            case ReportChart(caption, draw):
                 spec = draw(theme)
                 yield {"kind": "figure", "caption": caption, "alt": spec["description"], "svg": render_svg(spec, width=WIDTH)}
 

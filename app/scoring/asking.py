@@ -11,10 +11,10 @@ from ..domain.deployments import CredentialsKind, Endpoint
 from ..errors import EndpointDown, PageRefused, ScoringFailed
 from ..outbound.credentials import bearer_of, encode_header, header_of, redacted, redacted_of
 from ..outbound.egress import parse_url
-from ..outbound.failures import Failure, crowded, excerpt, failure_of_error, failure_of_status, late, oversized, slow
+from ..outbound.failures import CallFailure, crowded, excerpt, failure_of_error, failure_of_status, late, oversized, slow
 from ..outbound.pacing import Pacer, Timing, backoff_seconds, retry_after_seconds
 from ..outbound.tokens import TokenSource
-from ..payloads.codec import Message
+from ..payloads.codec import HttpMessage
 from ..telemetry.metrics import model_calls
 
 MAX_ATTEMPTS = 4
@@ -53,7 +53,13 @@ class Asker:
         self._pacer = Pacer(endpoint.requests_per_second, timing)
 
     async def ask(
-        self, transport: httpx.AsyncBaseTransport, message: Message, *, page: int, deadline: float = math.inf, attempts: int = MAX_ATTEMPTS
+        self,
+        transport: httpx.AsyncBaseTransport,
+        message: HttpMessage,
+        *,
+        page: int,
+        deadline: float = math.inf,
+        attempts: int = MAX_ATTEMPTS,
     ) -> bytes:
         """Returns the body of the endpoint's 2xx answer to page number `page` (from 0), by `deadline` on the monotonic clock.
 
@@ -88,7 +94,7 @@ class Asker:
         quoted = "" if any(word in answer for word in _TABLE_WORDS) else self._quote(answer)
         return ScoringFailed(f"{self._redact(str(error))} {where}{quoted}")
 
-    async def _attempt(self, transport: httpx.AsyncBaseTransport, message: Message, deadline: float) -> bytes | Failure:
+    async def _attempt(self, transport: httpx.AsyncBaseTransport, message: HttpMessage, deadline: float) -> bytes | CallFailure:
         limit = min(self._endpoint.timeout_seconds, deadline - self._timing.monotonic())
         try:
             # One limit for the whole attempt: a server that drips a byte a second would never run into a limit per read.
@@ -101,19 +107,21 @@ class Asker:
         except httpx.RequestError as error:
             return failure_of_error(error)
 
-    async def _send_with_token(self, transport: httpx.AsyncBaseTransport, message: Message, tokens: TokenSource) -> bytes | Failure:
+    async def _send_with_token(self, transport: httpx.AsyncBaseTransport, message: HttpMessage, tokens: TokenSource) -> bytes | CallFailure:
         """Sends the message with the token that is kept, and with another one if the endpoint refuses that."""
         for is_last in (False, True):
             token = await tokens.token(transport)
-            if isinstance(token, Failure):
+            if isinstance(token, CallFailure):
                 return token
             outcome = await self._send(transport, message, [(b"Authorization", b"Bearer " + token.encode())])
-            if not isinstance(outcome, Failure) or outcome.status != HTTPStatus.UNAUTHORIZED or is_last:
+            if not isinstance(outcome, CallFailure) or outcome.status != HTTPStatus.UNAUTHORIZED or is_last:
                 return outcome
             tokens.forget(token)
         raise AssertionError
 
-    async def _send(self, transport: httpx.AsyncBaseTransport, message: Message, more: list[tuple[bytes, bytes]]) -> bytes | Failure:
+    async def _send(
+        self, transport: httpx.AsyncBaseTransport, message: HttpMessage, more: list[tuple[bytes, bytes]]
+    ) -> bytes | CallFailure:
         # The transport itself: a client around it would add cookies, redirects and authentication, which are not wanted here.
         headers = [*message.headers, *self._headers, *more]
         response = await transport.handle_async_request(httpx.Request("POST", self._url, headers=headers, content=message.body))
@@ -124,7 +132,7 @@ class Asker:
             answer, complete = await _read(response, MAX_ANSWER_BYTES)
             return answer if complete else oversized(MAX_ANSWER_BYTES)
 
-    def _build_error(self, failure: Failure, attempts: int) -> ScoringFailed:
+    def _build_error(self, failure: CallFailure, attempts: int) -> ScoringFailed:
         tries = "1 attempt" if attempts == 1 else f"{attempts} attempts"
         quoted = self._quote(failure.answer)
         sentence = f"The model's endpoint {self._host} {self._redact(failure.what)} ({tries}).{quoted} {failure.advice}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from ..domain.alerts import Alert, Subject
+from ..domain.alerts import Alert, AlertSubject
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.closures import Closure, add_closure
 from ..store.evidence.eras import find_era, followed_deployment
@@ -34,7 +34,7 @@ def close_alarms(session: Session, alert: Alert) -> None:
     metrics = {(one.place, one.definition.metric): one for one in watched_metrics(monitor)}
     for figure in figures_of(session, era.no):
         key, watched = figure.key, metrics.get((figure.key.place, figure.key.metric))
-        about = Subject(data=key.place.data, metric=key.metric, attribute=key.place.attribute, group=key.group)
+        about = AlertSubject(data=key.place.data, metric=key.metric, attribute=key.place.attribute, group=key.group)
         if about == alert.subject and watched is not None and figure.state:
             _close_figure(session, alert, era.no, figure, watched)
 

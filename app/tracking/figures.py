@@ -13,7 +13,7 @@ from ..store.evidence.hours import CountedPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class RateDefinition:
     """Definition of a metric as a rate in each group: the positions of part and whole among a group's counts.
 
     If `is_reversed`, the metric is reference - monitored. A paired metric is the ratio of balanced rates: its counts are kinds of records
@@ -34,12 +34,12 @@ class Definition:
 
 
 DEFINITIONS = (
-    Definition(data=DataSet.PAYLOAD, metric="disparate_impact", scale=Scale.RATIO),
-    Definition(data=DataSet.PAYLOAD, metric="statistical_parity_difference", scale=Scale.DIFFERENCE),
-    Definition(data=DataSet.BALANCED, metric="disparate_impact", scale=Scale.RATIO),
-    Definition(data=DataSet.FEEDBACK, metric="true_positive_rate_difference", scale=Scale.DIFFERENCE),
-    Definition(data=DataSet.FEEDBACK, metric="false_positive_rate_difference", scale=Scale.DIFFERENCE, part=2, whole=3),
-    Definition(data=DataSet.FEEDBACK, metric="accuracy_difference", scale=Scale.DIFFERENCE, part=4, whole=5, is_reversed=True),
+    RateDefinition(data=DataSet.PAYLOAD, metric="disparate_impact", scale=Scale.RATIO),
+    RateDefinition(data=DataSet.PAYLOAD, metric="statistical_parity_difference", scale=Scale.DIFFERENCE),
+    RateDefinition(data=DataSet.BALANCED, metric="disparate_impact", scale=Scale.RATIO),
+    RateDefinition(data=DataSet.FEEDBACK, metric="true_positive_rate_difference", scale=Scale.DIFFERENCE),
+    RateDefinition(data=DataSet.FEEDBACK, metric="false_positive_rate_difference", scale=Scale.DIFFERENCE, part=2, whole=3),
+    RateDefinition(data=DataSet.FEEDBACK, metric="accuracy_difference", scale=Scale.DIFFERENCE, part=4, whole=5, is_reversed=True),
 )
 """Metrics that evidence can be collected on.
 
@@ -56,7 +56,7 @@ class WatchedMetric:
     """
 
     comparison: Comparison
-    definition: Definition
+    definition: RateDefinition
     limits: tuple[Limit, ...]
 
     @property
@@ -95,7 +95,7 @@ def count_directions(watched: Sequence[WatchedMetric]) -> dict[tuple[CountedPlac
     return {(one.place, one.definition.metric): len(one.limits) for one in watched}
 
 
-def _list_limits(definition: Definition, limits: Limits) -> Iterator[Limit]:
+def _list_limits(definition: RateDefinition, limits: Limits) -> Iterator[Limit]:
     lower, upper = limits.lower, limits.upper
     if definition.is_reversed:
         lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)

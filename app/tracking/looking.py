@@ -13,7 +13,7 @@ from ..domain.comparisons import find_comparison
 from ..domain.monitors import Monitor
 from ..evidence.following import Follower
 from ..evidence.nulls import Direction, Limit
-from ..evidence.planning import Progress, expect_more_hours, expect_more_paired_hours
+from ..evidence.planning import EvidenceProgress, expect_more_hours, expect_more_paired_hours
 from ..evidence.quiet import QUIET_HOURS, is_quiet
 from ..evidence.sentences import State, say_state
 from ..evidence.unsteadiness import UNSTEADINESS_HOURS
@@ -223,7 +223,7 @@ def _describe(followed: FollowedEra, watched: WatchedMetric, at: _FigureAtLimit,
 
 
 def _expect_more(at: _FigureAtLimit, start: int, end: int, recent: Series) -> int | None:
-    progress = Progress(at.log_threshold, at.follower.log_evidence, at.follower.log_fairness)
+    progress = EvidenceProgress(at.log_threshold, at.follower.log_evidence, at.follower.log_fairness)
     if end <= start:
         return None
     match recent:

@@ -28,7 +28,7 @@ PLANNED = "disparate_impact"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedDetection:
     """The disparate impact that is to be found, and with which probability."""
 
     ratio: float
@@ -36,17 +36,17 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class GroupCount:
     """Favourable and all records of one group."""
 
     favourable: int
     records: int
 
-    def __add__(self, other: "Counted") -> "Counted":
-        return Counted(self.favourable + other.favourable, self.records + other.records)
+    def __add__(self, other: "GroupCount") -> "GroupCount":
+        return GroupCount(self.favourable + other.favourable, self.records + other.records)
 
 
-NOTHING = Counted(0, 0)
+NOTHING = GroupCount(0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +61,8 @@ class PlannedComparison:
     group: str | None
     direction: Direction | None
     limit: float | None
-    monitored: Counted
-    reference: Counted
+    monitored: GroupCount
+    reference: GroupCount
     hours: int | None = None
     records: int | None = None
     words: str = ""
@@ -91,10 +91,10 @@ class _Traffic:
     """Counts of each comparison of the monitor in a span, by label and role of the groups."""
 
     span: Span | None
-    groups: Mapping[str, Mapping[tuple[str, str], Counted]]
+    groups: Mapping[str, Mapping[tuple[str, str], GroupCount]]
 
 
-def plan_from_counts(session: Session, deployment_no: int, monitor: Monitor, wanted: Wanted) -> EvidencePlan | None:
+def plan_from_counts(session: Session, deployment_no: int, monitor: Monitor, wanted: WantedDetection) -> EvidencePlan | None:
     """Returns the plan from the hours that are counted for the monitor's evidence; None if none is yet."""
     era = find_era(session, deployment_no, monitor.version, followed_deployment(session, deployment_no).model_revision)
     if era is None or era.counted_until is None:
@@ -108,7 +108,7 @@ def plan_from_counts(session: Session, deployment_no: int, monitor: Monitor, wan
 
 
 def plan_from_records(
-    session: Session, reader: ArrowReader, deployment_no: int, monitor: Monitor, *, wanted: Wanted, until: datetime
+    session: Session, reader: ArrowReader, deployment_no: int, monitor: Monitor, *, wanted: WantedDetection, until: datetime
 ) -> EvidencePlan:
     """Returns the plan from the records of the last days before `until`, for a monitor that need not be stored.
 
@@ -152,16 +152,16 @@ def _sum(counted: Mapping[str, Mapping[datetime, Cells]], span: Span) -> _Traffi
     first = min((hour for hours in counted.values() for hour in hours), default=None)
     if first is None:
         return _Traffic(None, {})
-    groups: dict[str, dict[tuple[str, str], Counted]] = {}
+    groups: dict[str, dict[tuple[str, str], GroupCount]] = {}
     for label, hours in counted.items():
         sums = groups.setdefault(label, {})
         for cells in hours.values():
             for group, role, favourable, records in cells:
-                sums[group, role] = sums.get((group, role), NOTHING) + Counted(favourable, records)
+                sums[group, role] = sums.get((group, role), NOTHING) + GroupCount(favourable, records)
     return _Traffic(Span(start=first, end=span.end), groups)
 
 
-def _plan(monitor: Monitor, traffic: _Traffic, wanted: Wanted) -> EvidencePlan:
+def _plan(monitor: Monitor, traffic: _Traffic, wanted: WantedDetection) -> EvidencePlan:
     monitored = {label: [key for key in groups if key[1] == "monitored"] for label, groups in traffic.groups.items()}
     # Every metric of a group that evidence can be collected on has its part of the budget, whether labels and checks exist yet or not.
     shared_by = sum(len(one.limits) * len(monitored.get(one.comparison.label, ())) for one in watched_metrics(monitor))
@@ -189,7 +189,9 @@ def _plan(monitor: Monitor, traffic: _Traffic, wanted: Wanted) -> EvidencePlan:
     return EvidencePlan(span=traffic.span, shared_by=shared_by, threshold=threshold, comparisons=comparisons)
 
 
-def _describe(one: PlannedComparison, limit: Limit | None, span: Span | None, wanted: Wanted, threshold: float) -> PlannedComparison:
+def _describe(
+    one: PlannedComparison, limit: Limit | None, span: Span | None, wanted: WantedDetection, threshold: float
+) -> PlannedComparison:
     """Returns the comparison with its hours and records, or the reason why there are none."""
     figure = f"A disparate impact of {wanted.ratio:g}"
     if limit is None:

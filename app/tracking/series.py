@@ -15,7 +15,7 @@ from ..evidence.hours import FloatArray, Hours, Side, join_hours
 from ..evidence.nulls import Limit
 from ..evidence.paired_bets import Kind, PairedHours, pair_hours, weigh_pairs_against_fairness, weigh_pairs_against_unfairness
 from ..store.evidence.hours import Cells
-from .figures import Definition
+from .figures import RateDefinition
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -75,7 +75,7 @@ class PairSeries:
 Series: TypeAlias = RateSeries | PairSeries
 
 
-def read_series(definition: Definition, counted: Mapping[datetime, Cells], span: Span, groups: Sequence[str]) -> list[Series]:
+def read_series(definition: RateDefinition, counted: Mapping[datetime, Cells], span: Span, groups: Sequence[str]) -> list[Series]:
     """Returns the series of these monitored groups over the span; hours without counts have zeros."""
     first, size = number_hour(span.start), (span.end - span.start) // HOUR
     places = {group: place for place, group in enumerate(groups)}

@@ -29,7 +29,7 @@ _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _SHOWN = 60
 
 
-class Refused(ValueError):
+class ValueRefused(ValueError):
     """A value that is not of its column's type; the message says what was expected and found."""
 
 
@@ -114,7 +114,7 @@ def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], 
     for code, found in zip(used.tolist(), _list_cells(name, encoded.dictionary.take(pa.array(used))), strict=True):
         try:
             value = None if found is None else check(found)
-        except Refused as refused:
+        except ValueRefused as refused:
             faults.append((int(np.argmax(codes == code)), str(refused)))
             continue
         if value is not None:
@@ -140,7 +140,7 @@ def _read_all(name: str, array: pa.Array, before: int, check: Callable[[Any], Sc
     for row, value in enumerate(_list_cells(name, array)):
         try:
             found.append(None if value is None else check(value))
-        except Refused as refused:
+        except ValueRefused as refused:
             raise _build_fault(name, before + row, str(refused)) from refused
     return found
 
@@ -151,14 +151,14 @@ def _build_fault(name: str, row: int, reason: str) -> InvalidInput:
 
 def _check_text(value: str) -> str:
     if "\0" in value:
-        raise Refused("must not contain the NUL character")
+        raise ValueRefused("must not contain the NUL character")
     return value
 
 
 def _read_boolean(value: Any) -> bool:  # noqa: ANN401 - text of a text file, or a boolean
     found = parse_boolean(value) if isinstance(value, str) else value
     if found is None:
-        raise Refused(f"must be true or false, found {_show(value)}")
+        raise ValueRefused(f"must be true or false, found {_show(value)}")
     return bool(found)
 
 
@@ -169,7 +169,7 @@ def _read_class(value: str | float | Decimal) -> Scalar:
 def _read_typed_class(value: str | float | Decimal) -> Scalar:
     if isinstance(value, str):
         if len(value) > LONGEST_VALUE:
-            raise Refused(f"a class label must have at most {LONGEST_VALUE} characters, found {len(value):,}")
+            raise ValueRefused(f"a class label must have at most {LONGEST_VALUE} characters, found {len(value):,}")
         return _check_text(value)
     return value if isinstance(value, bool) else _as_whole_number(_read_number(value))
 
@@ -179,18 +179,18 @@ def _read_whole(value: str | float | Decimal) -> int:
     # Not by way of float, which loses digits from 2**53 on.
     number = int(text) if _WHOLE.fullmatch(text) else _read_number(value)
     if isinstance(number, float) and not (number.is_integer() and abs(number) < EXACT):
-        raise Refused(f"must be a whole number, found {_show(value)}")
+        raise ValueRefused(f"must be a whole number, found {_show(value)}")
     if not -(2**63) <= number < 2**63:
-        raise Refused("must be a whole number of at most 64 bits")
+        raise ValueRefused("must be a whole number of at most 64 bits")
     return int(number)
 
 
 def _read_number(value: str | float | Decimal) -> float:
     if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
-        raise Refused(f"must be a number, found {_show(value)}")
+        raise ValueRefused(f"must be a number, found {_show(value)}")
     number = float(value)
     if not math.isfinite(number):
-        raise Refused(f"must be a finite number, found {_show(value)}")
+        raise ValueRefused(f"must be a finite number, found {_show(value)}")
     return number
 
 

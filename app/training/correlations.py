@@ -65,7 +65,7 @@ class _Pair:
 
     meta: _Side
     feature: _Side
-    counted: association.Association | None
+    counted: association.AssociationCounts | None
     reason: str | None
 
     def measure(self, records: int) -> Association:
@@ -140,7 +140,7 @@ class Correlations:
         if reason is not None:
             return _Pair(meta, feature, None, reason)
         self._room -= cells
-        counted: association.Association
+        counted: association.AssociationCounts
         if meta.is_quantity and feature.is_quantity:
             counted = AbsolutePearson()
         elif meta.is_quantity or feature.is_quantity:

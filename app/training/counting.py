@@ -58,7 +58,7 @@ class Values:
         return np.array([*places, MISSING], dtype=np.int64)[piece.codes]
 
 
-class Bins:
+class CountedBins:
     """Intervals of numbers. Each is given by the lowest and the highest number that was found in it."""
 
     def __init__(self, bounds: Numbers) -> None:

@@ -2,7 +2,7 @@
 
 from ..domain.groups import in_order
 from ..domain.training_data import Distribution
-from .counting import Axis, Bins, Tally, Values
+from .counting import Axis, CountedBins, Tally, Values
 from .limits import BINS, MOST_CELLS
 from .pieces import Layout, Piece
 from .survey import LABEL, Seen, Survey
@@ -57,5 +57,5 @@ def _axis(seen: Seen, name: str, survey: Survey, *, others: int, is_quantity: bo
     if too_many is None:
         return Values(sorted(seen.values.values(), key=in_order)), None
     if is_quantity:
-        return Bins(survey.sample.bounds(name)), f"{too_many}: {BINNED}"
+        return CountedBins(survey.sample.bounds(name)), f"{too_many}: {BINNED}"
     return None, f"{too_many}: {LEFT_OUT}"

@@ -19,7 +19,7 @@ from ..domain.values import normalised
 from ..records.cells import MISSING, Coded, Codes
 from .columns import is_quantity
 from .correlations import Correlations
-from .counting import Axis, Bins, Values
+from .counting import Axis, CountedBins, Values
 from .files import TrainingFile
 from .limits import DONORS, LEAST_STRENGTH, MOST_DONOR_GROUPS, MOST_DONOR_PLACES, MOST_DONOR_VALUES, MOST_DONOR_VALUES_TOGETHER
 from .pieces import Layout, Part, Piece, read_pieces
@@ -34,7 +34,7 @@ WAITING = 65_536
 
 
 @dataclass(slots=True)
-class Chosen:
+class DonorSample:
     """Records with the smallest hashes, of each place of an axis."""
 
     axis: Axis
@@ -102,17 +102,17 @@ class DonorChoice:
     def __init__(self, correlations: Correlations, layout: Layout, survey: Survey) -> None:
         self._layout = layout
         columns = {column.name: column for column in layout.columns}
-        self._chosen: dict[str, Chosen] = {}
+        self._chosen: dict[str, DonorSample] = {}
         room = MOST_DONOR_PLACES
         for name in correlations.attributes:
             seen = survey.seen[name]
             axis: Axis | None = None
             if is_quantity(columns[name]):
-                axis = Bins(survey.sample.bounds(name))
+                axis = CountedBins(survey.sample.bounds(name))
             elif not seen.too_many:
                 axis = Values(sorted(seen.values.values(), key=in_order))
             if axis is not None and axis.size <= room:
-                self._chosen[name] = Chosen(axis)
+                self._chosen[name] = DonorSample(axis)
                 room -= axis.size
         self._correlations = correlations
         self._before = 0

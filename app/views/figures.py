@@ -68,7 +68,7 @@ _SHOWN_ELSEWHERE = {"formula", "whom", "monitored", "reference", "caution"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
+class FigureCount:
     """One of the counts that a figure is based on. `name` is its key among the measurement's details, `label` says it in words."""
 
     name: str
@@ -95,7 +95,7 @@ class Explanation:
     records: int
     data: str
     subject: str
-    counts: tuple[Counted, ...]
+    counts: tuple[FigureCount, ...]
     interval: str | None
     limits: str
     statements: tuple[str, ...]
@@ -198,7 +198,7 @@ def statements_of(measurement: Measurement) -> tuple[str, ...]:
     return tuple(one for one in found if one is not None)
 
 
-def _list_counts(details: Details) -> Iterator[Counted]:
+def _list_counts(details: Details) -> Iterator[FigureCount]:
     """Yields the counts in words: `monitored_favourable` of women is `female: favourable`."""
     for name, value in details.to_json().items():
         if name in _SHOWN_ELSEWHERE:
@@ -213,4 +213,4 @@ def _list_counts(details: Details) -> Iterator[Counted]:
             label = f"{f'the {side} group' if group is None else group}: {words}"
         # Lists, such as scores by bin, are written in one line.
         shown = value if isinstance(value, str | int | float) else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        yield Counted(name=name, label=label, value=shown)
+        yield FigureCount(name=name, label=label, value=shown)

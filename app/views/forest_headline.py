@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from ..domain.checks import DataSet, Measurement
 from ..evidence.sentences import State
 from ..metrics.catalogue import CATALOGUE
-from ..metrics.catalogue.metric import Compared
+from ..metrics.catalogue.metric import ComparedRate
 from ..metrics.choice import interval_for_choice
 from ..metrics.intervals import Interval
 from ..metrics.rounding import digits_apart
@@ -101,7 +101,7 @@ def word_figure(row: ForestRow, figure: ForestFigure, words: GroupWords, *, ends
     `ends` replace those of the figure's own interval.
     """
     one, metric = figure.measurement, CATALOGUE[figure.measurement.metric]
-    is_favoured = is_ratio(metric) and isinstance(metric.measure, Compared) and metric.measure.rate == _FAVOURED
+    is_favoured = is_ratio(metric) and isinstance(metric.measure, ComparedRate) and metric.measure.rate == _FAVOURED
     is_balanced = one.data is DataSet.BALANCED
     # Copies of an attribute that the model does not see change other features: they are not the same records.
     if one.value is None or not is_favoured or (is_balanced and row.is_unseen):
@@ -183,7 +183,7 @@ def allow_for_choice(one: Measurement, chosen_from: int) -> Interval | None:
     """Returns the interval that allows for the choice from so many figures, where the counts of two rates are known."""
     how, details = CATALOGUE[one.metric].measure, one.details
     # Balanced figures have resampled intervals, which have no closed form at another level.
-    if chosen_from == 1 or one.value is None or one.data is not DataSet.PAYLOAD or not isinstance(how, Compared):
+    if chosen_from == 1 or one.value is None or one.data is not DataSet.PAYLOAD or not isinstance(how, ComparedRate):
         return None
     sides = [(counts.get("favourable"), counts.get("n")) for counts in (details.monitored_counts, details.reference_counts)]
     known = [(float(part), float(whole)) for part, whole in sides if part is not None and whole is not None]

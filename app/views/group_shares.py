@@ -20,33 +20,33 @@ _POOLED: Mapping[Role, Scope] = {"monitored": Scope.POOLED, "reference": Scope.R
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ShareSubject:
     """One group by its label, or (None) all monitored or reference ones, or the one that is furthest out."""
 
     scope: Scope
     group: str | None
 
     @classmethod
-    def of(cls, figure: Measurement) -> "Subject":
+    def of(cls, figure: Measurement) -> "ShareSubject":
         """Returns the subject of a measurement."""
         return cls(figure.scope, figure.group)
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class GroupFigures:
     """Measurements of each group, before mitigation or after it: outcomes, and comparisons with the reference.
 
     `openscale` are OpenScale's own comparisons of the outcomes, where they hold copies.
     """
 
-    outcomes: Mapping[Subject, Outcomes]
-    comparisons: Mapping[Subject, Measurement] = field(default_factory=dict)
-    openscale: Mapping[Subject, Measurement] = field(default_factory=dict)
+    outcomes: Mapping[ShareSubject, Outcomes]
+    comparisons: Mapping[ShareSubject, Measurement] = field(default_factory=dict)
+    openscale: Mapping[ShareSubject, Measurement] = field(default_factory=dict)
 
     @property
     def worst(self) -> Measurement | None:
         """Returns the headline: the comparison of the monitored value that is furthest out."""
-        return self.comparisons.get(Subject(Scope.WORST, None))
+        return self.comparisons.get(ShareSubject(Scope.WORST, None))
 
 
 def side(
@@ -55,21 +55,21 @@ def side(
     *,
     counted_as: str = "favourable",
     openscale: Iterable[Measurement] = (),
-) -> Side:
+) -> GroupFigures:
     """Returns the measurements by group and scope. `counted_as` is the name of the favourable ones among the details."""
-    return Side(
-        {Subject.of(one): _outcomes(one, counted_as) for one in rates},
-        {Subject.of(one): one for one in comparisons},
-        {Subject.of(one): one for one in openscale},
+    return GroupFigures(
+        {ShareSubject.of(one): _outcomes(one, counted_as) for one in rates},
+        {ShareSubject.of(one): one for one in comparisons},
+        {ShareSubject.of(one): one for one in openscale},
     )
 
 
 def shares(
     table: Divided,
     additional: Divided,
-    before: Side,
+    before: GroupFigures,
     *,
-    after: Side | None = None,
+    after: GroupFigures | None = None,
     inside: Mapping[str, SubRanges] | None = None,
 ) -> tuple[tuple[GroupShare, ...], tuple[GroupShare, ...]]:
     """Returns the groups in the order of the table, then the monitored and the reference ones as a whole."""
@@ -80,7 +80,7 @@ def shares(
     earlier = np.array(listed, dtype=np.int64).reshape(len(table.groups), 2)
     intervals = {label: _sub_ranges(one) for label, one in (inside or {}).items()}
 
-    def share(subject: Subject, role: Role, places: Sequence[int]) -> GroupShare:
+    def share(subject: ShareSubject, role: Role, places: Sequence[int]) -> GroupShare:
         chosen = list(places)
         return GroupShare(
             group=subject.group,
@@ -97,8 +97,8 @@ def shares(
             sub_ranges=intervals.get(subject.group or "", ()),
         )
 
-    single = tuple(share(Subject(Scope.GROUP, group.label), group.role, [place]) for place, group in enumerate(table.groups))
-    pooled = tuple(share(Subject(scope, None), role, of_role(table.groups, role)) for role, scope in _POOLED.items())
+    single = tuple(share(ShareSubject(Scope.GROUP, group.label), group.role, [place]) for place, group in enumerate(table.groups))
+    pooled = tuple(share(ShareSubject(scope, None), role, of_role(table.groups, role)) for role, scope in _POOLED.items())
     return single, pooled
 
 

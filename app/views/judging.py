@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from ..details import Details
 from ..domain.checks import DataSet
 from ..metrics.catalogue import CATALOGUE
-from ..metrics.catalogue.metric import Compared as ComparedRates
+from ..metrics.catalogue.metric import ComparedRate
 from ..metrics.choice import interval_for_choice
 from ..metrics.intervals import Interval
 from ..metrics.sides import Disadvantaged
@@ -116,7 +116,7 @@ class WorstGroup:
         how, sides = CATALOGUE[self.metric].measure, self.compared
         counts = (sides.monitored_favourable, sides.monitored_records, sides.reference_favourable, sides.reference_records)
         # Balanced figures have resampled intervals, which have no closed form at another level.
-        if self.value is None or self.data is not DataSet.PAYLOAD or not isinstance(how, ComparedRates) or None in counts:
+        if self.value is None or self.data is not DataSet.PAYLOAD or not isinstance(how, ComparedRate) or None in counts:
             return self
         monitored, of_monitored, reference, of_reference = (float(count or 0) for count in counts)
         found = interval_for_choice(how.by, (monitored, of_monitored), (reference, of_reference), point=self.value, chosen_from=chosen_from)

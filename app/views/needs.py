@@ -18,7 +18,7 @@ WORKER_HELP = "/glossary#worker"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class NextStep:
     """Verb of a line, and the page under the deployment's address that it leads to; `{check}` is the last check's id."""
 
     verb: str
@@ -26,7 +26,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
+class PressingNeed:
     """One line. `name` None: it is about the installation. `acknowledges` is the id of the alert that the verb acknowledges, if it does."""
 
     deployment_id: str | None = None
@@ -42,32 +42,32 @@ class Need:
 class Needs:
     """The gravest lines, and how many there are in all."""
 
-    lines: tuple[Need, ...]
+    lines: tuple[PressingNeed, ...]
     total: int
 
 
-STEPS: Mapping[Cause, Step] = {
-    Cause.SCORING_FAILED: Step("Test endpoint", "/configure#model"),
-    Cause.INVALID_INPUT: Step("Change monitor", "/configure#monitor"),
-    Cause.INTERRUPTED: Step("Show check", "/checks/{check}"),
-    Cause.TIMED_OUT: Step("Show check", "/checks/{check}"),
-    Cause.CHECK_FAILED: Step("Show check", "/checks/{check}"),
-    Cause.NOT_COMPUTABLE: Step("Show check", "/checks/{check}"),
-    Cause.RECORDS_STOPPED: Step("Check logging", "/configure#log"),
-    Cause.NO_RECORDS: Step("Log records", "/configure#log"),
-    Cause.TOO_FEW_RECORDS: Step("Log records", "/configure#log"),
-    Cause.GROUP_TOO_SMALL: Step("Log records", "/configure#log"),
-    Cause.NOT_SCHEDULED: Step("Schedule checks", "/configure#monitor"),
-    Cause.NO_MONITOR: Step("Set monitor", "/configure#monitor"),
-    Cause.ALL_UNCLASSIFIED: Step("Change monitor", "/configure#monitor"),
-    Cause.GROUP_WITHOUT_RECORDS: Step("Change monitor", "/configure#monitor"),
-    Cause.REFERENCE_NEVER_FAVOURABLE: Step("Change monitor", "/configure#monitor"),
-    Cause.NO_LIMITS: Step("Change monitor", "/configure#monitor"),
-    Cause.SIDE_UNWATCHED: Step("Watch both sides", "/configure#monitor"),
+STEPS: Mapping[Cause, NextStep] = {
+    Cause.SCORING_FAILED: NextStep("Test endpoint", "/configure#model"),
+    Cause.INVALID_INPUT: NextStep("Change monitor", "/configure#monitor"),
+    Cause.INTERRUPTED: NextStep("Show check", "/checks/{check}"),
+    Cause.TIMED_OUT: NextStep("Show check", "/checks/{check}"),
+    Cause.CHECK_FAILED: NextStep("Show check", "/checks/{check}"),
+    Cause.NOT_COMPUTABLE: NextStep("Show check", "/checks/{check}"),
+    Cause.RECORDS_STOPPED: NextStep("Check logging", "/configure#log"),
+    Cause.NO_RECORDS: NextStep("Log records", "/configure#log"),
+    Cause.TOO_FEW_RECORDS: NextStep("Log records", "/configure#log"),
+    Cause.GROUP_TOO_SMALL: NextStep("Log records", "/configure#log"),
+    Cause.NOT_SCHEDULED: NextStep("Schedule checks", "/configure#monitor"),
+    Cause.NO_MONITOR: NextStep("Set monitor", "/configure#monitor"),
+    Cause.ALL_UNCLASSIFIED: NextStep("Change monitor", "/configure#monitor"),
+    Cause.GROUP_WITHOUT_RECORDS: NextStep("Change monitor", "/configure#monitor"),
+    Cause.REFERENCE_NEVER_FAVOURABLE: NextStep("Change monitor", "/configure#monitor"),
+    Cause.NO_LIMITS: NextStep("Change monitor", "/configure#monitor"),
+    Cause.SIDE_UNWATCHED: NextStep("Watch both sides", "/configure#monitor"),
 }
 """Step of a person for each cause. A cause that is absent passes by itself, or is that of all deployments: no worker answers."""
 
-_LOOK = Step("Show", "")
+_LOOK = NextStep("Show", "")
 
 _OF_DATA: Mapping[DataSet, str] = {DataSet.BALANCED: " with copies", DataSet.FEEDBACK: " on labelled records"}
 
@@ -77,7 +77,7 @@ def needs_of(found: Overview, *, now: datetime, may_manage: bool) -> Needs:
     lines = []
     silence = silence_of(found.workers)
     if silence is not None and found.every:
-        lines.append(Need(state=DeploymentState.FAILING, sentence=silence, verb="Runbook", address=WORKER_HELP))
+        lines.append(PressingNeed(state=DeploymentState.FAILING, sentence=silence, verb="Runbook", address=WORKER_HELP))
     states = list(DeploymentState)
 
     def gravity(one: DeploymentOverview) -> tuple[int, object]:
@@ -100,7 +100,7 @@ def needs_of(found: Overview, *, now: datetime, may_manage: bool) -> Needs:
                 acknowledges = one.unacknowledged.alert_id if may_manage else None
                 verb = "Acknowledge" if may_manage else verb
         lines.append(
-            Need(
+            PressingNeed(
                 deployment_id=one.id,
                 name=one.name,
                 state=one.state,

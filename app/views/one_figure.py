@@ -20,7 +20,7 @@ from .viewing import check_of_view
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FigureKey:
+class MeasurementKey:
     """The members that identify a measurement of a check, under the names that REST gives them.
 
     `group` is there in the scope `group` only, and may be empty: values may be blank. `attribute` None: of all records.
@@ -60,9 +60,9 @@ VIEW_OF_DATA: Final[Mapping[DataSet, ViewKind]] = {
 """View that shows the figures of a data set."""
 
 
-def key_of(measurement: Measurement) -> FigureKey:
+def key_of(measurement: Measurement) -> MeasurementKey:
     """Returns the key of a measurement: the same figure has the same key in every check."""
-    return FigureKey(
+    return MeasurementKey(
         metric=measurement.metric,
         data=measurement.data,
         scope=measurement.scope,
@@ -71,7 +71,7 @@ def key_of(measurement: Measurement) -> FigureKey:
     )
 
 
-def explain_figure(session: Session, deployment: Deployment, check: CheckRun, key: FigureKey) -> Explanation:
+def explain_figure(session: Session, deployment: Deployment, check: CheckRun, key: MeasurementKey) -> Explanation:
     """Returns the explanation of a figure of the check, or of the training data as they are now.
 
     Raises:

@@ -40,7 +40,7 @@ _TYPES = "urn:evenhand:problem:"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ProblemKind:
     """One row of the table: the status, and the word and title of this kind of problem."""
 
     status: int
@@ -53,24 +53,24 @@ class Kind:
         return f"{_TYPES}{self.word}"
 
 
-INTERNAL = Kind(500, "internal-error", "Something failed here")
+INTERNAL = ProblemKind(500, "internal-error", "Something failed here")
 
-KINDS: Mapping[type[EvenhandError], Kind] = {
-    InvalidInput: Kind(422, "invalid-input", "The request breaks a rule"),
-    NotFound: Kind(404, "not-found", "Not found"),
-    Conflict: Kind(409, "conflict", "The request contradicts what is stored"),
-    TooLarge: Kind(413, "too-large", "The request is too large"),
-    UnsupportedMediaType: Kind(415, "unsupported-media-type", "The body's form is not understood"),
-    Unauthenticated: Kind(401, "unauthenticated", "An API key is needed"),
-    Forbidden: Kind(403, "forbidden", "This key may not do that"),
-    TooManyTries: Kind(429, "too-many-tries", "Too many failed log-ins"),
-    Unavailable: Kind(503, "unavailable", "Something we depend on does not answer"),
-    ScoringFailed: Kind(502, "scoring-failed", "The model's endpoint gave no usable predictions"),
-    EndpointRefused: Kind(422, "endpoint-refused", "That address may not be called"),
-    CheckTooLong: Kind(409, "check-too-long", "The check used up its time"),
-    CheckCancelled: Kind(409, "check-cancelled", "The check was cancelled"),
-    LeaseLost: Kind(409, "lease-lost", "Another worker has the check"),
-    SetupError: Kind(503, "setup", "The installation needs its operator"),
+KINDS: Mapping[type[EvenhandError], ProblemKind] = {
+    InvalidInput: ProblemKind(422, "invalid-input", "The request breaks a rule"),
+    NotFound: ProblemKind(404, "not-found", "Not found"),
+    Conflict: ProblemKind(409, "conflict", "The request contradicts what is stored"),
+    TooLarge: ProblemKind(413, "too-large", "The request is too large"),
+    UnsupportedMediaType: ProblemKind(415, "unsupported-media-type", "The body's form is not understood"),
+    Unauthenticated: ProblemKind(401, "unauthenticated", "An API key is needed"),
+    Forbidden: ProblemKind(403, "forbidden", "This key may not do that"),
+    TooManyTries: ProblemKind(429, "too-many-tries", "Too many failed log-ins"),
+    Unavailable: ProblemKind(503, "unavailable", "Something we depend on does not answer"),
+    ScoringFailed: ProblemKind(502, "scoring-failed", "The model's endpoint gave no usable predictions"),
+    EndpointRefused: ProblemKind(422, "endpoint-refused", "That address may not be called"),
+    CheckTooLong: ProblemKind(409, "check-too-long", "The check used up its time"),
+    CheckCancelled: ProblemKind(409, "check-cancelled", "The check was cancelled"),
+    LeaseLost: ProblemKind(409, "lease-lost", "Another worker has the check"),
+    SetupError: ProblemKind(503, "setup", "The installation needs its operator"),
 }
 
 _HEADERS: Mapping[int, Mapping[str, str]] = {
@@ -80,7 +80,7 @@ _HEADERS: Mapping[int, Mapping[str, str]] = {
 }
 
 
-def kind_of(error: EvenhandError) -> Kind:
+def kind_of(error: EvenhandError) -> ProblemKind:
     """Returns the row of an error's class, or of the nearest class above it that has one."""
     return next((KINDS[kind] for kind in type(error).__mro__ if kind in KINDS), INTERNAL)
 
@@ -92,7 +92,7 @@ def problem_response(error: EvenhandError, request_id: str | None) -> Response:
     return response_of(kind, str(error), request_id, problems=problems)
 
 
-def response_of(kind: Kind, detail: str, request_id: str | None, *, problems: Sequence[FieldProblem] = ()) -> Response:
+def response_of(kind: ProblemKind, detail: str, request_id: str | None, *, problems: Sequence[FieldProblem] = ()) -> Response:
     """Returns a problem document of that kind."""
     document: dict[str, object] = {"type": kind.type, "title": kind.title, "status": kind.status, "detail": detail}
     if problems:
@@ -175,7 +175,7 @@ def _answer_http(request: Request, error: Exception) -> Response:
         return problem_response(Unavailable(detail), request_id)
     if status == KINDS[TooLarge].status:
         return problem_response(body_too_large(), request_id)
-    response = response_of(Kind(status, f"http-{status}", HTTPStatus(status).phrase), detail, request_id)
+    response = response_of(ProblemKind(status, f"http-{status}", HTTPStatus(status).phrase), detail, request_id)
     response.headers.update(getattr(error, "headers", None) or {})
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
         response.headers["Allow"] = _list_methods(request, response.headers.get("Allow", ""))

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from app.domain.alerts import Alert, RuleContent, RuleKind, Subject, VerdictCondition
+from app.domain.alerts import Alert, AlertSubject, RuleContent, RuleKind, VerdictCondition
 from app.domain.checks import DataSet
 from app.store.alerts.alert_rules import put_rule
 from app.store.database.engine import Database
@@ -38,7 +38,7 @@ def alert_of(
         rule_id="unfair",
         rule_name="Unfair outcomes",
         kind=RuleKind.VERDICT,
-        subject=Subject(data=DataSet.PAYLOAD, metric="disparate_impact", attribute="Sex", group=group),
+        subject=AlertSubject(data=DataSet.PAYLOAD, metric="disparate_impact", attribute="Sex", group=group),
         facts=FACTS if facts is None else facts,
         opened_at=OPENED_AT,
         last_seen_at=OPENED_AT,

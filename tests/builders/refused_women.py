@@ -5,8 +5,8 @@ from random import Random
 
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.values import Scalar
-from app.mitigation.detector.model import Detector
-from app.mitigation.detector.training import Refusal, train
+from app.mitigation.detector.model import BiasDetector
+from app.mitigation.detector.training import TrainingRefusal, train
 
 CUT_OFF, BONUS_OF_MEN = 0.5, 0.15
 
@@ -26,20 +26,20 @@ class Refused:
     own_scores: list[float | None]
     biased: list[bool]
 
-    def trained(self) -> Detector | Refusal:
+    def trained(self) -> BiasDetector | TrainingRefusal:
         """What training makes of them."""
         return train(COLUMNS, self.rows, own_scores=self.own_scores, biased=self.biased, ids=self.ids)
 
-    def detector(self) -> Detector:
+    def detector(self) -> BiasDetector:
         """The detector trained on them."""
         found = self.trained()
-        assert isinstance(found, Detector), found
+        assert isinstance(found, BiasDetector), found
         return found
 
-    def refusal(self) -> Refusal:
+    def refusal(self) -> TrainingRefusal:
         """The refusal to train on them."""
         found = self.trained()
-        assert isinstance(found, Refusal), found
+        assert isinstance(found, TrainingRefusal), found
         return found
 
     def without_scores(self) -> "Refused":

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from ...evidence.nulls import Direction
-from ...tracking.planning import EvidencePlan, PlannedComparison, Wanted
+from ...tracking.planning import EvidencePlan, PlannedComparison, WantedDetection
 from .base import Out, example
 
 _COMPARISON: dict[str, Any] = {
@@ -82,7 +82,7 @@ class EvidencePlanOut(Out):
     comparisons: list[PlannedComparisonOut]
 
     @classmethod
-    def of(cls, plan: EvidencePlan, wanted: Wanted) -> "EvidencePlanOut":
+    def of(cls, plan: EvidencePlan, wanted: WantedDetection) -> "EvidencePlanOut":
         """Returns the body of a plan."""
         span = plan.span
         return cls(

@@ -14,7 +14,7 @@ from ...recommendations.detecting import Confidence
 from ...recommendations.kinds import Kind
 from ...recommendations.observed import Origin
 from ...recommendations.outcomes import Origin as OutcomesOrigin
-from ...recommendations.outcomes import Outcomes
+from ...recommendations.outcomes import RecommendedOutcomes
 from .base import In, Out, example
 from .monitors import FeatureName
 from .values import GroupValueJson
@@ -168,7 +168,7 @@ class SuggestedOutcomesOut(Out):
     @model_validator(mode="before")
     @classmethod
     def _join_rule(cls, found: object) -> object:
-        if not isinstance(found, Outcomes):
+        if not isinstance(found, RecommendedOutcomes):
             return found
         known = {"favourable": found.rule and found.rule.favourable, "unfavourable": found.rule and found.rule.unfavourable}
         return known | {"origin": found.origin, "is_certain": found.is_certain, "evidence": found.evidence}

@@ -3,7 +3,7 @@
 from ..comparisons import REVERSED_DIFFERENCE
 from ..formulas import conditional, distributions
 from ..values import Scope
-from .metric import Compared, Data, Direction, Metric, OfPair, Order, OverStrata, PairFunction
+from .metric import ComparedRate, Data, Direction, Metric, OfPair, Order, OverStrata, PairFunction
 from .needed import LABELS
 from .selection import PAIRS
 
@@ -87,7 +87,7 @@ ROWS = (
         title="Difference in proportions of labels (DPL)",
         formula="base_rate(reference) - base_rate(monitored)",
         data=_LABELLED,
-        measure=Compared("base", REVERSED_DIFFERENCE),
+        measure=ComparedRate("base", REVERSED_DIFFERENCE),
         scopes=PAIRS,
         lowest=-1.0,
         highest=1.0,

@@ -4,10 +4,10 @@ from functools import partial
 
 import numpy as np
 
-from ..comparisons import DIFFERENCE, RATIO, REVERSED_DIFFERENCE, Comparison
+from ..comparisons import DIFFERENCE, RATIO, REVERSED_DIFFERENCE, ShareComparison
 from ..formulas import pairs
 from ..values import Scope
-from .metric import Compared, Direction, Metric, OfPair, Order, PairFunction, Side
+from .metric import ComparedRate, Direction, Metric, OfPair, Order, PairFunction, Side
 from .needed import judged, parts
 from .selection import PAIRS
 
@@ -20,7 +20,7 @@ _RATIO_LIMITS = (0.8, 1.25)
 _ODDS = parts("actual_favourable", "actual_unfavourable")
 
 
-def _comparison_row(key: str, title: str, rate: str, by: Comparison, source: str, aliases: tuple[str, ...]) -> Metric:
+def _comparison_row(key: str, title: str, rate: str, by: ShareComparison, source: str, aliases: tuple[str, ...]) -> Metric:
     name = _NAMES.get(rate, f"{rate}_rate")
     orders: dict[str, tuple[Order, str]] = {
         DIFFERENCE.name: ("monitored - reference", f"{name}(monitored) - {name}(reference)"),
@@ -37,7 +37,7 @@ def _comparison_row(key: str, title: str, rate: str, by: Comparison, source: str
         title=title,
         formula=formula,
         data=("feedback",),
-        measure=Compared(rate, by),
+        measure=ComparedRate(rate, by),
         scopes=PAIRS,
         lowest=0.0 if by is RATIO else -1.0,
         highest=None if by is RATIO else 1.0,

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..comparisons import Comparison
+from ..comparisons import ShareComparison
 from ..groups import FloatArray
 from ..values import Scope
 
@@ -58,11 +58,11 @@ class RateOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedRate:
     """A rate of a monitored group compared with that of the reference."""
 
     rate: str
-    by: Comparison
+    by: ShareComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class FromRows:
     """Measured from the records themselves, by `measure_rows`."""
 
 
-Measure: TypeAlias = RateOf | Compared | CountOf | OfSet | OfPair | Across | OverStrata | FromScores | FromRows
+Measure: TypeAlias = RateOf | ComparedRate | CountOf | OfSet | OfPair | Across | OverStrata | FromScores | FromRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from ..comparisons import RATIO
 from ..confusion import LABELLED, PARTS
 from ..formulas import changes, pairs
 from ..values import Scope
-from .metric import Compared, Data, Direction, Measure, Metric, Need, Needs, OfPair, OfSet, Over, RateOf
+from .metric import ComparedRate, Data, Direction, Measure, Metric, Need, Needs, OfPair, OfSet, Over, RateOf
 from .needed import parts
 from .quality import EVERYONE
 from .selection import GROUPS
@@ -68,7 +68,7 @@ def _impact(key: str, title: str, formula: str, rate: str, convention: str) -> M
         title=title,
         formula=formula,
         data=("debiased",),
-        measure=Compared(rate, RATIO),
+        measure=ComparedRate(rate, RATIO),
         scopes=_IMPACT,
         lowest=0.0,
         highest=None,

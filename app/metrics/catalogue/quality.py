@@ -83,7 +83,12 @@ def _ratio(
 
 ROWS = (
     _rate(
-        "accuracy", "Accuracy", "correct(g) / n(g)", "correct", Direction.HIGHER, ("AIF360 accuracy", "Clarify ACC", "fairlearn accuracy")
+        "accuracy",
+        "Accuracy",
+        "correct(g) / n(g)",
+        "correct",
+        Direction.HIGHER,
+        ("AIF360 accuracy", "Clarify ACC", "fairlearn accuracy"),
     ),
     _rate("error_rate", "Error rate", "(FP + FN) / n", "error", Direction.LOWER, ("AIF360 error_rate",)),
     _rate("base_rate", "Base rate", "P / n", "base", Direction.NONE, ("AIF360 base_rate", "Clarify q")),

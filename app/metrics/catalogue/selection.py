@@ -2,7 +2,7 @@
 
 from ..comparisons import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
 from ..values import Scope
-from .metric import Compared, Data, Direction, Metric, RateOf
+from .metric import ComparedRate, Data, Direction, Metric, RateOf
 
 GROUPS: tuple[Scope, ...] = ("group", "pooled", "reference")
 PAIRS: tuple[Scope, ...] = ("group", "pooled", "worst", "worst_pair")
@@ -56,7 +56,7 @@ ROWS = (
         title="Disparate impact",
         formula="favourable_rate(monitored) / favourable_rate(reference)",
         data=("payload", "balanced", "feedback"),
-        measure=Compared("favourable", RATIO),
+        measure=ComparedRate("favourable", RATIO),
         scopes=PAIRS,
         lowest=0.0,
         highest=None,
@@ -78,7 +78,7 @@ ROWS = (
         title="Statistical parity difference",
         formula="favourable_rate(monitored) - favourable_rate(reference)",
         data=("payload", "balanced", "feedback"),
-        measure=Compared("favourable", DIFFERENCE),
+        measure=ComparedRate("favourable", DIFFERENCE),
         scopes=PAIRS,
         lowest=-1.0,
         highest=1.0,
@@ -104,7 +104,7 @@ ROWS = (
         title="Difference in positive proportions in predicted labels (DPPL)",
         formula="favourable_rate(reference) - favourable_rate(monitored)",
         data=_PREDICTED,
-        measure=Compared("favourable", REVERSED_DIFFERENCE),
+        measure=ComparedRate("favourable", REVERSED_DIFFERENCE),
         scopes=PAIRS,
         lowest=-1.0,
         highest=1.0,
@@ -142,7 +142,7 @@ ROWS = (
         title="OpenScale fairness",
         formula="favourable_rate(monitored records, original and synthesised) / perfect_equality",
         data=("payload_perturbed",),
-        measure=Compared("favourable", RATIO),
+        measure=ComparedRate("favourable", RATIO),
         scopes=("group", "pooled", "worst"),
         lowest=0.0,
         highest=None,

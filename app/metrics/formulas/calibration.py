@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import gammainc, ndtr, ndtri
 
 from ..groups import FloatArray
-from .means import BEYOND, UNSEEN, Bounded, Limits, difference_limits, share_limits
+from .means import BEYOND, UNSEEN, Bounded, IntervalEnds, difference_limits, share_limits
 
 HALVINGS = 40
 """Steps of the search for a limit: to 1e-12 of the error."""
@@ -18,7 +18,7 @@ def calibration_gap(bins: FloatArray) -> FloatArray:
     return gap
 
 
-def gap_limits(weights: FloatArray, sums: FloatArray, squares: FloatArray, size: FloatArray) -> Limits:
+def gap_limits(weights: FloatArray, sums: FloatArray, squares: FloatArray, size: FloatArray) -> IntervalEnds:
     """Returns limits of the gap, from those of the excess, p of an unfavourable label, and the shortfall, 1 - p of a favourable one.
 
     The gap is the difference of the two means, each over all records; a record has only one of the two. `weights`, `sums` and
@@ -49,7 +49,7 @@ def calibration_error(bins: FloatArray) -> FloatArray:
     return error
 
 
-def error_limits(bins: FloatArray, size: FloatArray) -> Limits:
+def error_limits(bins: FloatArray, size: FloatArray) -> IntervalEnds:
     """Returns limits of the calibration error, which chance alone makes larger than it is.
 
     The lower limit is the error at which one as large as observed would be seen in 2.5 % of samples, zero where perfect
@@ -65,7 +65,7 @@ def error_limits(bins: FloatArray, size: FloatArray) -> Limits:
     mean = (known.error * size + UNSEEN) / records
     square = ((variance * size + known.error**2) * size + UNSEEN) / records
     allowed = share_limits(mean, square, size).upper
-    return Limits(np.minimum(lower, known.error), np.clip(np.maximum(upper, allowed), known.error, 1))
+    return IntervalEnds(np.minimum(lower, known.error), np.clip(np.maximum(upper, allowed), known.error, 1))
 
 
 class _Bins:

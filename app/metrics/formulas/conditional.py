@@ -11,7 +11,7 @@ PRIOR = 0.5
 """Pseudo-records of a group with either outcome (Jeffreys), spread over the strata by size."""
 
 
-class Outcomes(NamedTuple):
+class StrataOutcomes(NamedTuple):
     """Records of a group by stratum and outcome, arrays [..., S, 2]: counts, weights, and sums of squared weights."""
 
     counts: IntArray
@@ -40,7 +40,7 @@ def conditional_demographic_disparity(monitored: FloatArray, reference: FloatArr
     return disparity
 
 
-def limits(monitored: Outcomes, reference: Outcomes) -> tuple[FloatArray, FloatArray]:
+def limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatArray, FloatArray]:
     """Returns the 95 % limits [...] of the disparity, from its variance and skewness (delta method; Cornish and Fisher 1938).
 
     It is a sum over the strata of shares of an outcome times their sizes; shares and sizes vary independently. The variance

@@ -18,21 +18,21 @@ UNSEEN = 0.25
 """Unseen record, as a part of one, added with each label for the limits of a loss: the next record could cost much more."""
 
 
-class Limits(NamedTuple):
+class IntervalEnds(NamedTuple):
     """The ends of intervals; each interval holds its point."""
 
     lower: FloatArray
     upper: FloatArray
 
 
-def share_limits(mean: FloatArray, square: FloatArray, size: FloatArray, *, beyond: float = BEYOND) -> Limits:
+def share_limits(mean: FloatArray, square: FloatArray, size: FloatArray, *, beyond: float = BEYOND) -> IntervalEnds:
     """Returns limits of a mean of numbers in [0, 1] whose mean square is `square`. A single record says next to nothing."""
     freedom = np.maximum(size - 1, 1e-6)
     variance = np.maximum(square - mean * mean, 0) * size / freedom
     return likened_limits(mean, variance, size, freedom, beyond=beyond)
 
 
-def loss_limits(mean: FloatArray, square: FloatArray, size: FloatArray) -> Limits:
+def loss_limits(mean: FloatArray, square: FloatArray, size: FloatArray) -> IntervalEnds:
     """Returns limits of a mean of unbounded numbers from 0 up, on the log scale, as they are skewed to the right; `upper` may be inf.
 
     The variance counts as at least one `size`-th of the mean squared: equal numbers prove no certainty.
@@ -40,10 +40,12 @@ def loss_limits(mean: FloatArray, square: FloatArray, size: FloatArray) -> Limit
     freedom = np.maximum(size - 1, 1e-6)
     variance = np.maximum((square - mean * mean) / freedom, mean * mean / np.maximum(size, 1) ** 2)
     factor = np.exp(student(freedom) * np.sqrt(variance) / mean)
-    return Limits(mean / factor, mean * factor)
+    return IntervalEnds(mean / factor, mean * factor)
 
 
-def likened_limits(mean: FloatArray, variance: FloatArray, size: FloatArray, freedom: FloatArray, *, beyond: float = BEYOND) -> Limits:
+def likened_limits(
+    mean: FloatArray, variance: FloatArray, size: FloatArray, freedom: FloatArray, *, beyond: float = BEYOND
+) -> IntervalEnds:
     """Returns Wilson's limits of a figure in [0, 1] for as many whole records as have its `variance` of one record in `size`.
 
     The variance counts as at most that of whole records, and as at least one `size`-th of it: numbers that happen
@@ -55,7 +57,7 @@ def likened_limits(mean: FloatArray, variance: FloatArray, size: FloatArray, fre
     spread = student(freedom, beyond) ** 2 * np.clip(scatter, least, 1) / np.maximum(size, 1e-6)
     centre = (mean + spread / 2) / (1 + spread)
     half = np.sqrt(spread * (whole + spread / 4)) / (1 + spread)
-    return Limits(np.minimum(mean, np.maximum(0, centre - half)), np.maximum(mean, np.minimum(1, centre + half)))
+    return IntervalEnds(np.minimum(mean, np.maximum(0, centre - half)), np.maximum(mean, np.minimum(1, centre + half)))
 
 
 def student(freedom: FloatArray, beyond: float = BEYOND) -> FloatArray:
@@ -68,16 +70,16 @@ class Bounded(NamedTuple):
     """Estimates with their limits."""
 
     point: FloatArray
-    limits: Limits
+    limits: IntervalEnds
 
 
-def difference_limits(of: Bounded, against: Bounded, correlation: FloatArray | float = 0.0) -> Limits:
+def difference_limits(of: Bounded, against: Bounded, correlation: FloatArray | float = 0.0) -> IntervalEnds:
     """Returns limits of a difference of two estimates from the limits of each (Zou and Donner 2008; uncorrelated: Newcombe's method 10)."""
     (mean, ends), (other, other_ends) = of, against
     difference = mean - other
     below = _combine(mean - ends.lower, other_ends.upper - other, correlation)
     above = _combine(ends.upper - mean, other - other_ends.lower, correlation)
-    return Limits(difference - below, difference + above)
+    return IntervalEnds(difference - below, difference + above)
 
 
 def _combine(part: FloatArray, other: FloatArray, correlation: FloatArray | float) -> FloatArray:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ..groups import FloatArray
 from ..tables.score_bins import ScoreBins
-from .means import Limits, likened_limits
+from .means import IntervalEnds, likened_limits
 
 MOST_ERROR = 0.01
 """Max error of an area through the bins; an area with more is not given at all."""
@@ -51,7 +51,7 @@ def _rank(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Ranking:
     return Ranking(area, np.maximum(squares - area[..., None] ** 2, 0), error)
 
 
-def ranking_limits(found: Ranking, sizes: FloatArray) -> Limits:
+def ranking_limits(found: Ranking, sizes: FloatArray) -> IntervalEnds:
     """Returns limits of the area, widened by the error of the bins; `sizes` [..., 2] records of equal weight of each label."""
     freedom = np.maximum(sizes - 1, 1e-6)
     parts = found.variances / freedom
@@ -61,4 +61,4 @@ def ranking_limits(found: Ranking, sizes: FloatArray) -> Limits:
     least = (parts**2 / freedom).sum(axis=-1)
     welch = np.divide(variance**2, least, out=np.maximum(fewer - 1, 1e-6), where=least > 0)
     limits = likened_limits(found.area, variance * fewer, fewer, welch)
-    return Limits(np.maximum(limits.lower - found.error, 0), np.minimum(limits.upper + found.error, 1))
+    return IntervalEnds(np.maximum(limits.lower - found.error, 0), np.minimum(limits.upper + found.error, 1))

@@ -14,7 +14,7 @@ from ..groups import FloatArray, IntArray
 from ..tables.score_bins import MOST
 from ..tables.score_sums import LARGEST_LOSS, QUANTITIES, ScoreSums, losses_of
 from .calibration import calibration_error, calibration_gap, error_limits, gap_limits
-from .means import BEYOND, UNSEEN, Bounded, Limits, difference_limits, likened_limits, loss_limits, share_limits
+from .means import BEYOND, UNSEEN, Bounded, IntervalEnds, difference_limits, likened_limits, loss_limits, share_limits
 from .ranking import MOST_ERROR, ranking, ranking_limits
 
 FAVOURABLE, UNFAVOURABLE = 1, 0
@@ -30,7 +30,7 @@ class Figures:
     """
 
     points: FloatArray
-    limits: Limits
+    limits: IntervalEnds
     method: str
     n: IntArray
     smallest: IntArray
@@ -78,7 +78,7 @@ def rate(label: int, *, of_favourable: bool) -> Figure:
         lacking = f"no record{{of}} with {_LABELS[label]} {_SCORED}"
         return Figures(
             part / weight,
-            limits if of_favourable else Limits(1 - limits.upper, 1 - limits.lower),
+            limits if of_favourable else IntervalEnds(1 - limits.upper, 1 - limits.lower),
             "wilson_effective",
             n,
             n,
@@ -108,7 +108,7 @@ def count(label: int, *, of_favourable: bool) -> Figure:
         # A sum rests on all records, and is not more certain for being small.
         return Figures(
             points,
-            Limits(limits.lower * everybody, limits.upper * everybody),
+            IntervalEnds(limits.lower * everybody, limits.upper * everybody),
             "wilson_effective",
             all_counted,
             all_counted,
@@ -128,14 +128,14 @@ def brier_score(known: Known) -> Figures:
 def log_loss(known: Known) -> Figures:
     """Returns the mean of -ln of the probability of the actual outcome; the largest loss is that of a probability of zero."""
     found = _mean_loss(known, LOG_LOSS, losses_of(known.sets.bins.scores), loss_limits, "log_student")
-    return replace(found, limits=Limits(found.limits.lower, np.minimum(found.limits.upper, LARGEST_LOSS)))
+    return replace(found, limits=IntervalEnds(found.limits.lower, np.minimum(found.limits.upper, LARGEST_LOSS)))
 
 
 def _mean_loss(
     known: Known,
     quantity: int,
     costs: tuple[FloatArray, FloatArray],
-    limits_of: Callable[[FloatArray, FloatArray, FloatArray], Limits],
+    limits_of: Callable[[FloatArray, FloatArray, FloatArray], IntervalEnds],
     method: str,
 ) -> Figures:
     """Returns the mean loss; `costs` are those of a record of each bin if its label is favourable, and if it is not."""
@@ -204,7 +204,7 @@ def odds(sums: ScoreSums) -> FloatArray:
     return sums.sums[..., SCORE] / sums.weights
 
 
-def equalized_odds(sums: ScoreSums) -> tuple[FloatArray, Limits]:
+def equalized_odds(sums: ScoreSums) -> tuple[FloatArray, IntervalEnds]:
     """Returns the larger distance of the generalised odds of each set but the last from the last's, with its limits.
 
     The upper limit is the furthest end of the two differences' intervals. The lower is zero unless one of the differences is
@@ -217,12 +217,12 @@ def equalized_odds(sums: ScoreSums) -> tuple[FloatArray, Limits]:
     for beyond in (BEYOND, BEYOND / 2):
         ends = share_limits(means, squares, sizes, beyond=beyond)
         each[beyond] = difference_limits(
-            Bounded(means[:-1], Limits(*(end[:-1] for end in ends))), Bounded(means[-1:], Limits(*(end[-1:] for end in ends)))
+            Bounded(means[:-1], IntervalEnds(*(end[:-1] for end in ends))), Bounded(means[-1:], IntervalEnds(*(end[-1:] for end in ends)))
         )
     wide, sure = each[BEYOND], each[BEYOND / 2]
     upper = np.maximum(np.abs(wide.lower), np.abs(wide.upper)).max(axis=-1)
     lower = np.maximum(0, np.maximum(sure.lower, -sure.upper)).max(axis=-1)
-    return points, _stretch(Limits(lower, np.minimum(upper, 1)), points)
+    return points, _stretch(IntervalEnds(lower, np.minimum(upper, 1)), points)
 
 
 def _moments(sums: ScoreSums, label: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -234,5 +234,5 @@ def _effective_size(weights: FloatArray, squares: FloatArray) -> FloatArray:
     return np.asarray(weights * weights / squares)
 
 
-def _stretch(limits: Limits, points: FloatArray) -> Limits:
-    return Limits(np.minimum(limits.lower, points), np.maximum(limits.upper, points))
+def _stretch(limits: IntervalEnds, points: FloatArray) -> IntervalEnds:
+    return IntervalEnds(np.minimum(limits.lower, points), np.maximum(limits.upper, points))

@@ -10,7 +10,7 @@ from ..groups import FloatArray, Groups, IntArray
 from ..members import Member, build_result, members, monitored, reference
 from ..tables.score_table import ScoreTable
 from ..values import Measured, Undefined, Value
-from .means import Limits
+from .means import IntervalEnds
 from .score_figures import FIGURES, Figures, Known, equalized_odds, odds
 
 EQUALIZED_ODDS = "generalized_equalized_odds_difference"
@@ -92,7 +92,7 @@ def _trace_odds(counts: IntArray, rates: FloatArray) -> dict[str, float | None]:
     }
 
 
-def _build_number(point: float, limits: Limits, place: int, method: str, n: int, lacking: str) -> Value | Undefined:
+def _build_number(point: float, limits: IntervalEnds, place: int, method: str, n: int, lacking: str) -> Value | Undefined:
     """Returns the value with its limits, which rounding must not push past it; or the reason why there is none."""
     if not np.isfinite(point):
         return Undefined(lacking, n)

@@ -33,7 +33,7 @@ Kind: TypeAlias = Literal["false_positive", "false_negative"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Subgroup:
+class RichSubgroup:
     """The subgroup found, on the smaller side of its line.
 
     `value` is |`rate` - `overall_rate`| times the subgroup's share of all `records`. `judged` are the positions of the records
@@ -50,7 +50,7 @@ class Subgroup:
     interval: Interval
 
 
-def rich_subgroup(protected: FloatArray, favoured: IntArray, actual: IntArray, kind: Kind) -> Subgroup | None:
+def rich_subgroup(protected: FloatArray, favoured: IntArray, actual: IntArray, kind: Kind) -> RichSubgroup | None:
     """Returns the subgroup of the records [records, attributes], with predictions and labels (0 or 1), whose error rate differs most.
 
     None where no record can have such an error, or where all that can are alike in every protected attribute.
@@ -65,7 +65,7 @@ def rich_subgroup(protected: FloatArray, favoured: IntArray, actual: IntArray, k
     deviation, inside = search.found(wrong - points.counts * errors.mean())
     members = inside[points.of_record]
     value = deviation / len(actual)
-    return Subgroup(
+    return RichSubgroup(
         value=value,
         rate=float(errors[members].mean()),
         overall_rate=float(errors.mean()),

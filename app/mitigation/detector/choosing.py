@@ -12,7 +12,7 @@ import numpy as np
 from ...domain.bias_detectors import ALL_TOGETHER
 from ...domain.values import Scalar
 from ...metrics.groups import FloatArray
-from .model import Detector
+from .model import BiasDetector
 from .quality import BoolArray
 
 
@@ -39,7 +39,7 @@ class BiasScores:
 
 
 def bias_scores(
-    detectors: Mapping[str, Detector],
+    detectors: Mapping[str, BiasDetector],
     attribute: str,
     rows: Sequence[Sequence[Scalar | None]],
     own_scores: Sequence[float | None],
@@ -59,7 +59,7 @@ def bias_scores(
 class DetectorChooser:
     """Chooses by the detectors, which are given by attribute. They know only records with an unfavourable outcome."""
 
-    detectors: Mapping[str, Detector]
+    detectors: Mapping[str, BiasDetector]
 
     def choose(
         self, rows: Sequence[Sequence[Scalar | None]], own_scores: Sequence[float | None], attributes: Sequence[tuple[str, ...]]

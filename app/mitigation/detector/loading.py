@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from ...errors import InvalidInput
 from ...store.mitigation.bias_detectors import model_of, usable_versions
-from .model import Detector
+from .model import BiasDetector
 
 MOST_KEPT = 64
 """Max detectors that a process keeps; beyond that, those unused for longest are dropped."""
@@ -24,14 +24,14 @@ class LoadedDetectors:
     """The detectors of deployments; thread-safe. A version never changes, so none is ever out of date."""
 
     def __init__(self) -> None:
-        self._kept = OrderedDict[_Key, Detector | None]()
+        self._kept = OrderedDict[_Key, BiasDetector | None]()
         self._lock = Lock()
 
-    def of(self, session: Session, deployment_no: int, basis: str) -> dict[str, Detector]:
+    def of(self, session: Session, deployment_no: int, basis: str) -> dict[str, BiasDetector]:
         """Returns the newest detectors trained for that basis, by attribute, without those that this version of the library cannot read."""
         return self.of_versions(session, deployment_no, usable_versions(session, deployment_no, basis))
 
-    def of_versions(self, session: Session, deployment_no: int, versions: Mapping[str, int]) -> dict[str, Detector]:
+    def of_versions(self, session: Session, deployment_no: int, versions: Mapping[str, int]) -> dict[str, BiasDetector]:
         """Returns the detectors of these versions, by attribute, without those that cannot be read."""
         found = {}
         for attribute, version in versions.items():
@@ -42,7 +42,7 @@ class LoadedDetectors:
                 # Read without the lock, because it takes long: two threads may read the same detector, and that does no harm.
                 stored = model_of(session, deployment_no, attribute=attribute, version=version)
                 try:
-                    detector = None if stored is None else Detector.from_bytes(stored)
+                    detector = None if stored is None else BiasDetector.from_bytes(stored)
                 except InvalidInput as error:
                     log.warning(
                         "a stored bias detector cannot be used", deployment_no=deployment_no, attribute=attribute, reason=str(error)

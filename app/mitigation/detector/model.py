@@ -41,7 +41,7 @@ _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Detector:
+class BiasDetector:
     """Predicts whether the model would act in a biased way on a monitored record with an unfavourable outcome.
 
     A score at or above `threshold` means yes. `quality` is of the records held out.

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from ...domain.bias_detectors import DetectorQuality, Figure
+from ...domain.bias_detectors import DetectorQuality, QualityFigure
 from ...metrics.formulas.ranking import ranking, ranking_limits
 from ...metrics.groups import FloatArray
 from ...metrics.intervals import wilson
@@ -46,15 +46,15 @@ def measure_quality(scores: FloatArray, biased: BoolArray, threshold: float) -> 
     # Rounding must not leave the area outside its own interval.
     lower, upper = min(area, float(limits.lower[0])), max(area, float(limits.upper[0]))
     return DetectorQuality(
-        roc_auc=Figure(value=area, lower=lower, upper=upper, method="delong_wilson", n=len(biased)),
+        roc_auc=QualityFigure(value=area, lower=lower, upper=upper, method="delong_wilson", n=len(biased)),
         precision=_measure_share(found, chosen, "no record held out is at or above the threshold"),
         recall=_measure_share(found, all_biased, "no record held out is biased"),
         selected=_measure_share(chosen, records, "no record is held out"),
     )
 
 
-def _measure_share(count: int, total: int, lacking: str) -> Figure:
+def _measure_share(count: int, total: int, lacking: str) -> QualityFigure:
     if total == 0:
-        return Figure(value=None, n=0, reason=lacking)
+        return QualityFigure(value=None, n=0, reason=lacking)
     lower, upper, method = wilson(count, total)
-    return Figure(value=count / total, lower=lower, upper=upper, method=method, n=total)
+    return QualityFigure(value=count / total, lower=lower, upper=upper, method=method, n=total)

@@ -13,7 +13,7 @@ from ...domain.deployments import Column
 from ...domain.values import Scalar
 from ...metrics.groups import FloatArray
 from .features import Encoding
-from .model import Detector, limit_threads, predict
+from .model import BiasDetector, limit_threads, predict
 from .quality import BoolArray, find_threshold, measure_quality
 
 if TYPE_CHECKING:  # see model.py
@@ -36,7 +36,7 @@ _SALT = b"evenhand bias detector held out"
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class TrainingRefusal:
     """Reason why no detector was trained, as a sentence, and the numbers of records."""
 
     reason: str
@@ -50,7 +50,7 @@ def train(
     own_scores: Sequence[float | None],
     biased: Sequence[bool],
     ids: Sequence[str],
-) -> Detector | Refusal:
+) -> BiasDetector | TrainingRefusal:
     """Trains on monitored records with an unfavourable outcome, oldest first, each once; the newest MOST_RECORDS are used.
 
     `rows` are their features in the order of `columns`, `own_scores` the model's probabilities of the favourable outcome, `biased`
@@ -76,7 +76,7 @@ def train(
     )
     reason = _find_shortage(counts)
     if reason is not None:
-        return Refusal(reason, counts)
+        return TrainingRefusal(reason, counts)
 
     encoding = Encoding.fit(columns, [row for (row, _, _), is_held_out in zip(used, held_out, strict=True) if not is_held_out])
     numbers = encoding.encode([row for row, _, _ in used], [score for _, score, _ in used])
@@ -85,7 +85,7 @@ def train(
     threshold = find_threshold(_score_crosswise(learned, is_learned_biased, encoding), is_learned_biased)
     classifier = _fit(learned, is_learned_biased, encoding)
     quality = measure_quality(predict(classifier, numbers[held_out]), is_biased[held_out], threshold)
-    return Detector(encoding, classifier, threshold, counts, quality)
+    return BiasDetector(encoding, classifier, threshold, counts, quality)
 
 
 def _find_shortage(counts: DetectorCounts) -> str | None:

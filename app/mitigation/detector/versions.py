@@ -8,7 +8,7 @@ from ...domain.bias_detectors import ALL_TOGETHER, DetectorVersion
 from ...domain.deployments import Column
 from ...domain.values import Scalar
 from ...store.mitigation.bias_detectors import NewDetector
-from .model import LIBRARY, Detector
+from .model import LIBRARY, BiasDetector
 from .training import train
 
 GROWTH = 0.2
@@ -86,7 +86,7 @@ def _train_if_due(columns: Sequence[Column], evidence: DetectorEvidence, last: D
         if more <= 0 or more < GROWTH * last.counts.biased:
             return None
     result = train(columns, evidence.rows, own_scores=evidence.own_scores, biased=evidence.biased, ids=evidence.record_ids)
-    if isinstance(result, Detector):
+    if isinstance(result, BiasDetector):
         return NewDetector(
             attribute=evidence.attribute,
             counts=result.counts,

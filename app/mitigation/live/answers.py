@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...payloads.answers import Answer
-from ...store.writing import Outcome as Written
+from ...store.writing import WriteOutcome
 from .debiasing import Debiased
 from .plan import ActivePlan
 from .requests import Asked
@@ -23,17 +23,17 @@ STORED, DUPLICATE, CONFLICT = "stored", "duplicate", "conflict"
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class DebiasedAnswers:
     """Result of a request: the model's own answer, the debiased one, and what happened to the records."""
 
     own: Answer
     debiased: Sequence[Debiased]
     ids: Sequence[str]
-    written: Written
+    written: WriteOutcome
     warning: str | None
 
 
-def write_answer(plan: ActivePlan, asked: Asked, answered: Answered) -> dict[str, Any]:
+def write_answer(plan: ActivePlan, asked: Asked, answered: DebiasedAnswers) -> dict[str, Any]:
     """Returns the answer's JSON, in the form of the request."""
     logged = [STORED] * len(answered.ids)
     for place in answered.written.duplicates:
@@ -75,7 +75,7 @@ def write_answer(plan: ActivePlan, asked: Asked, answered: Answered) -> dict[str
     return asked.form.write_answer([*fields, *ours], values) | about
 
 
-def _write_records(plan: ActivePlan, answered: Answered, logged: Sequence[str]) -> list[dict[str, Any]]:
+def _write_records(plan: ActivePlan, answered: DebiasedAnswers, logged: Sequence[str]) -> list[dict[str, Any]]:
     outputs = plan.deployment.outputs
     known = {outputs.prediction, outputs.probability, outputs.label, *plan.model.columns}
     # The model's further columns: neither outputs that the deployment names nor echoed inputs.

@@ -9,11 +9,11 @@ from ...domain.outcomes import Outcome
 from ...domain.records import Prediction
 from ..rule import known_scores, write_probabilities
 from .copies import CopySet, Row
-from .debiasing import CopiedRecord, Debiased, Debiasing, RecordGroup, hold_to_thresholds
+from .debiasing import CopiedRecord, Debiased, Debiasing, LiveGroup, hold_to_thresholds
 from .plan import ActivePlan
 from .requests import Asked
 
-Groups: TypeAlias = list[RecordGroup]
+Groups: TypeAlias = list[LiveGroup]
 """The groups of one record, in the order of the monitor's attributes."""
 
 FEW_COPIES = 20
@@ -52,7 +52,7 @@ def find_groups(plan: ActivePlan, asked: Asked) -> list[Groups]:
         for groups, group in zip(found, attribute.listed.find(values), strict=True):
             if group is not None:
                 label, role = group
-                groups.append(RecordGroup(attribute.name, role, label))
+                groups.append(LiveGroup(attribute.name, role, label))
     return found
 
 

@@ -61,7 +61,7 @@ class Debiased:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordGroup:
+class LiveGroup:
     """The group that a record is in, of one attribute: `role` is monitored or reference."""
 
     attribute: str
@@ -171,7 +171,7 @@ class Decider:
         return as_reference, substitute(own, as_reference, np.ones(len(own), dtype=np.bool_), self.mode)
 
 
-def hold_to_thresholds(own: Sequence[Prediction], groups: Sequence[Sequence[RecordGroup]], profile: Profile) -> list[Debiased]:
+def hold_to_thresholds(own: Sequence[Prediction], groups: Sequence[Sequence[LiveGroup]], profile: Profile) -> list[Debiased]:
     """Returns the answers to unfavourable records in parity mode; `groups` are each one's monitored groups.
 
     Groups of which nothing could be learned take no part. A group that meets its goal already has no threshold and needs none.

@@ -11,7 +11,7 @@ from ...domain.mitigation_rules import mitigated_attributes, notes_of
 from ...domain.monitors import Monitor
 from ...errors import Conflict, InvalidInput
 from ...ingest import Ingestion
-from ...ingest.plan import Plan
+from ...ingest.plan import IngestPlan
 from ...records.grouping import ListedGroups
 from ...records.outcomes import OutcomeClassifier
 from ...scoring.live import ModelKey
@@ -54,7 +54,7 @@ class ActivePlan:
     `chooser` is None where every record that may need it gets a second call; otherwise `detector_version` is its training.
     """
 
-    records: Plan
+    records: IngestPlan
     deployment: Deployment
     monitor: Monitor
     settings: MitigationSettings
@@ -88,7 +88,7 @@ class ActivePlan:
 class ActivePlans:
     """The plans of one process. Belongs to one event loop."""
 
-    def __init__(self, ingestion: Ingestion, read: Callable[[Plan], ActivePlan]) -> None:
+    def __init__(self, ingestion: Ingestion, read: Callable[[IngestPlan], ActivePlan]) -> None:
         self._ingestion = ingestion
         self._read = read
         self._kept: dict[str, tuple[ActivePlan, float]] = {}
@@ -152,7 +152,7 @@ class PlanReader:
         self._sealer = sealer
         self._detectors = LoadedDetectors()
 
-    def read(self, records: Plan) -> ActivePlan:
+    def read(self, records: IngestPlan) -> ActivePlan:
         """Returns the plan of the deployment that these records belong to.
 
         Raises:

@@ -13,7 +13,7 @@ from ...ingest.checked import Cells, RecordRefused
 from ...ingest.limits import MAX_RECORD_BYTES
 from ...ingest.native import read_members, read_optional
 from ...ingest.objects import check_objects
-from ...ingest.plan import Plan
+from ...ingest.plan import IngestPlan
 from ...ingest.sizes import size_of, size_problem
 from ...ingest.tables import Refusals
 from ...payloads.forms import Form, Objects, Tables
@@ -65,7 +65,7 @@ class _Sent(Struct, frozen=True, kw_only=True):
     meta_path: str
 
 
-def read_asked(body: bytes, encoding: str, plan: Plan) -> Asked:
+def read_asked(body: bytes, encoding: str, plan: IngestPlan) -> Asked:
     """Returns the records that were sent; `encoding` is the body's Content-Encoding.
 
     Raises:
@@ -136,7 +136,7 @@ def _read_records(records: Any) -> _Sent:  # noqa: ANN401 - a decoded JSON value
     )
 
 
-def _read_objects(sent: Objects, plan: Plan) -> _Sent:
+def _read_objects(sent: Objects, plan: IngestPlan) -> _Sent:
     """Reads objects of columns and values, meta fields among them."""
     rows, names = sent.rows, plan.meta.names
     _require_count(len(rows), sent.path)
@@ -148,7 +148,7 @@ def _read_objects(sent: Objects, plan: Plan) -> _Sent:
     return _Sent(path=sent.path, ids=[None] * len(rows), features=features, meta=meta, features_path=path, meta_path=path)
 
 
-def _read_tables(sent: Tables, plan: Plan) -> _Sent:
+def _read_tables(sent: Tables, plan: IngestPlan) -> _Sent:
     """Reads rows under a line of column names, meta fields among them or in a table of their own."""
     table, meta_table, names = sent.table, sent.meta, plan.meta.names
     _require_count(len(table.values), table.values_path)

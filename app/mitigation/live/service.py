@@ -21,7 +21,7 @@ from ...scoring.live import LiveModel, LiveModels
 from ...security.principals import Principal
 from ...store.writing import StaleTarget
 from ...telemetry.metrics import debiased_records
-from .answers import Answered, write_answer
+from .answers import DebiasedAnswers, write_answer
 from .cases import Case, Groups, copy_rows, decide, find_groups, find_waiting, open_cases, pick_early_copies, split_answers
 from .debiasing import Debiased, Debiasing
 from .logged import build_payload
@@ -127,7 +127,7 @@ class ActiveMitigation:
         ids, outcome = await self._ingestion.store(checked, plan.records, now=now)
         for debiasing, count in Counter(one.debiasing for one in debiased).items():
             debiased_records.labels(debiasing.value).inc(count)
-        return write_answer(plan, asked, Answered(own, debiased, ids, outcome, warning))
+        return write_answer(plan, asked, DebiasedAnswers(own, debiased, ids, outcome, warning))
 
 
 async def _score(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...checks.evidence import Evidence
+from ...checks.evidence import CheckEvidence
 from ...checks.subject import Subject
 from ...clock import utc_now
 from ...domain.bias_detectors import ALL_TOGETHER
@@ -24,7 +24,7 @@ from ...store.mitigation.bias_detectors import NewDetector, newest_detectors
 from ...store.records.window import VALUE_PREFIX, WindowQuery, features_of, newest_payload, probabilities_of
 from ..detector.choosing import bias_scores
 from ..detector.loading import LoadedDetectors
-from ..detector.model import Detector
+from ..detector.model import BiasDetector
 from ..detector.versions import DetectorEvidence, train_detectors
 from ..rule import UNKNOWN, known_scores
 from .flagging import Flags
@@ -35,7 +35,7 @@ MOST_RECORDS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Detected:
+class DetectedRecords:
     """Versions to store, and records that are likely biased."""
 
     new: Sequence[NewDetector] = ()
@@ -44,11 +44,11 @@ class Detected:
 
 
 def detect(
-    reader: ArrowReader, database: Database, subject: Subject, evidence: Evidence, treated: Sequence[TreatedWindow], profile: Profile
-) -> Detected:
+    reader: ArrowReader, database: Database, subject: Subject, evidence: CheckEvidence, treated: Sequence[TreatedWindow], profile: Profile
+) -> DetectedRecords:
     """Trains detectors and marks records; returns nothing to store where the detector is off."""
     if subject.mitigation.bias_detector is DetectorUse.OFF:
-        return Detected()
+        return DetectedRecords()
     window, known_records = evidence.window, []
     for one in treated:
         # The window has its newest record first, and training wants the oldest first.
@@ -69,7 +69,7 @@ def detect(
         known = newest_detectors(session, subject.deployment.no, profile.basis)
         detectors = LoadedDetectors().of(session, subject.deployment.no, profile.basis)
     new = train_detectors(subject.deployment.schema.features, known_records, known, now=utc_now())
-    detectors |= {one.attribute: Detector.from_bytes(one.model) for one in new if one.model is not None}
+    detectors |= {one.attribute: BiasDetector.from_bytes(one.model) for one in new if one.model is not None}
 
     # Records beyond the newest in the window are left out of it.
     is_left_out = window.logged_in_span > window.own
@@ -79,7 +79,7 @@ def detect(
         "likely": sum(len(flags.found) for flags in likely),
         "attributes_with_detector": sorted(set(detectors) - {ALL_TOGETHER}),
     }
-    return Detected(new, likely, details)
+    return DetectedRecords(new, likely, details)
 
 
 def _read_records(
@@ -97,7 +97,7 @@ def _mark_left_out(
     reader: ArrowReader,
     subject: Subject,
     treated: Sequence[TreatedWindow],
-    detectors: Mapping[str, Detector],
+    detectors: Mapping[str, BiasDetector],
     reading: Reading | None,
 ) -> Iterator[Flags]:
     """Returns likely biased records of the span that the window leaves out: monitored, unfavourable, and of the present model."""

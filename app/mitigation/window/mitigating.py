@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy.orm import Session
 
-from ...checks.evidence import Evidence
+from ...checks.evidence import CheckEvidence
 from ...checks.further import Further
 from ...checks.labelled import Labelled
 from ...checks.measuring import measure_table
@@ -71,7 +71,7 @@ class _ToStore:
         store_detectors(session, self.deployment_no, self.detectors, check_no=check_no, basis=self.basis, trained_at=utc_now())
 
 
-def mitigate_window(subject: Subject, evidence: Evidence, labels: Labelled | None, database: Database) -> Further:
+def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled | None, database: Database) -> Further:
     """Returns tables and measurements before and after mitigation, in the mode that is set; records to be examined again.
 
     Raises:
@@ -113,7 +113,7 @@ def mitigate_window(subject: Subject, evidence: Evidence, labels: Labelled | Non
 
 
 def _treat_attributes(
-    reader: ArrowReader, subject: Subject, evidence: Evidence, labels: Labelled | None, profile: Profile
+    reader: ArrowReader, subject: Subject, evidence: CheckEvidence, labels: Labelled | None, profile: Profile
 ) -> Iterator[_Attribute]:
     mode, judge = subject.mitigation.mode, Judge.of(subject.monitor.outcomes, profile)
     known = KnownCopies(evidence.window.record_nos(), evidence.known_targets)
@@ -134,7 +134,7 @@ def _treat_attributes(
             yield _Attribute(treated, compared)
 
 
-def _tabulate(subject: Subject, evidence: Evidence, one: _Attribute) -> Iterator[Tabulated]:
+def _tabulate(subject: Subject, evidence: CheckEvidence, one: _Attribute) -> Iterator[Tabulated]:
     way, comparison = subject.mitigation.way_of(one.name), Comparison((one.name,))
     treated, copies = one.treated, one.treated.copies
     if picked_on(subject.monitor, DataSet.DEBIASED):

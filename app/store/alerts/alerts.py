@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Select, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.alerts import Alert, AlertState, Resolution, Rule, RuleKind, Subject
+from ...domain.alerts import Alert, AlertState, AlertSubject, Resolution, Rule, RuleKind
 from ...domain.checks import CheckRun, DataSet, Span
 from ...errors import NotFound
 from ..tables import AlertRow, AlertRuleRow, CheckRow, DeploymentRow
@@ -101,7 +101,7 @@ def alerts_to_remind(session: Session, deployment_no: int) -> list[Alert]:
     return _read(session, _alerts().join(AlertRuleRow, AlertRuleRow.no == AlertRow.rule_no).where(*wanted).order_by(AlertRow.no))
 
 
-def open_alert(session: Session, rule: Rule, subject: Subject, facts: dict[str, object], check: CheckRun | None) -> Alert | None:
+def open_alert(session: Session, rule: Rule, subject: AlertSubject, facts: dict[str, object], check: CheckRun | None) -> Alert | None:
     """Opens an alert and returns it; None if the rule has one open about the subject already."""
     check_no = None if check is None else check.no
     parts = [subject.data, subject.metric, subject.attribute, subject.group]
@@ -234,7 +234,7 @@ def _read(session: Session, statement: Select[AlertRow, str, str]) -> list[Alert
             rule_id=row.rule_id,
             rule_name=row.rule_name,
             kind=RuleKind(row.kind),
-            subject=Subject(
+            subject=AlertSubject(
                 data=None if row.data is None else DataSet(row.data), metric=row.metric, attribute=row.attribute, group=row.group
             ),
             facts=row.facts,

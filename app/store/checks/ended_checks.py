@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select, tex
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
-from ...domain.alerts import Subject, VerdictCondition
+from ...domain.alerts import AlertSubject, VerdictCondition
 from ...domain.checks import PRESENT_TRIGGERS, CheckRun, CheckState, Failure, Measurement, Scope, Span
 from ..tables import CheckRow, MeasurementRow
 from .check_runs import run_rows, to_run
@@ -71,7 +71,7 @@ def figures_of(session: Session, check: CheckRun, condition: VerdictCondition) -
 
 
 def earlier_verdicts(
-    session: Session, check: CheckRun, subject: Subject, scope: Scope, *, verdicts: Sequence[str], limit: int
+    session: Session, check: CheckRun, subject: AlertSubject, scope: Scope, *, verdicts: Sequence[str], limit: int
 ) -> list[tuple[datetime, str]]:
     """Returns moments and verdicts of that figure in the hours before this check's, newest first; hours with other verdicts are left out.
 

@@ -1,6 +1,6 @@
 """Durable bulk writes of records: COPY over asynchronous connections, concurrent requests sharing commits. Holds no rules."""
 
-from .batches import NOTHING_SPECIAL, Batch, FeedbackBatch, NoPartition, Outcome, PayloadBatch, Refused, StaleTarget
+from .batches import NOTHING_SPECIAL, Batch, FeedbackBatch, NoPartition, PayloadBatch, RowsRefused, StaleTarget, WriteOutcome
 from .copy_text import NULL, copy_text, json_lines
 from .group_commit import GroupCommit
 from .numbers import RecordNumbers
@@ -13,12 +13,12 @@ __all__ = [
     "FeedbackBatch",
     "GroupCommit",
     "NoPartition",
-    "Outcome",
     "PayloadBatch",
     "RecordNumbers",
-    "Refused",
+    "RowsRefused",
     "StaleTarget",
     "Target",
+    "WriteOutcome",
     "copy_text",
     "json_lines",
     "read_target",

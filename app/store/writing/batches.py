@@ -45,23 +45,23 @@ Batch: TypeAlias = PayloadBatch | FeedbackBatch
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class WriteOutcome:
     """Positions within the batch of the records that were not newly stored; all others were. Each ascending."""
 
     duplicates: Sequence[int] = ()
     conflicts: Sequence[int] = ()
 
 
-NOTHING_SPECIAL = Outcome()
+NOTHING_SPECIAL = WriteOutcome()
 """All records were newly stored."""
 
 
-def outcome_of(batch: Batch, is_same: Mapping[int, bool]) -> Outcome:
+def outcome_of(batch: Batch, is_same: Mapping[int, bool]) -> WriteOutcome:
     """Returns the outcome of a batch. `is_same` has the numbers of the records whose id was taken, and whether by the same record."""
     taken = [(position, is_same[number]) for position, number in enumerate(batch.numbers) if number in is_same]
     if not taken:
         return NOTHING_SPECIAL
-    return Outcome(
+    return WriteOutcome(
         duplicates=[position for position, same in taken if same],
         conflicts=[position for position, same in taken if not same],
     )
@@ -75,9 +75,9 @@ class StaleTarget(Exception):
         self.batches = batches
 
 
-class Refused(Exception):
+class RowsRefused(Exception):
     """Postgres refused the rows themselves; nothing was written. Asking again with the same rows is of no use."""
 
 
-class NoPartition(Refused):
+class NoPartition(RowsRefused):
     """The partition for the month of a record is missing. Make it, then write again."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from . import freshness
-from .batches import FeedbackBatch, Outcome, outcome_of
+from .batches import FeedbackBatch, WriteOutcome, outcome_of
 from .link import Link
 
 COLUMNS = ("deployment_no", "feedback_no", "feedback_id", "schema_version", "features", "meta", "label")
@@ -37,7 +37,7 @@ WHERE f.feedback_no = s.feedback_no AND f.record_logged_at IS NOT NULL;
 """
 
 
-async def write_feedback(link: Link, batches: Sequence[FeedbackBatch]) -> list[Outcome]:
+async def write_feedback(link: Link, batches: Sequence[FeedbackBatch]) -> list[WriteOutcome]:
     """Returns one outcome per batch, after the durable commit of all of them. The batches are all historical, or none is.
 
     Raises:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import structlog
 
 from ...errors import Unavailable
-from .batches import Batch, Outcome, Refused, StaleTarget
+from .batches import Batch, RowsRefused, StaleTarget, WriteOutcome
 from .writer import Writer
 
 WRITERS = 3
@@ -32,7 +32,7 @@ log = structlog.get_logger()
 @dataclass(slots=True)
 class _Pending:
     batch: Batch
-    done: "asyncio.Future[Outcome]"
+    done: "asyncio.Future[WriteOutcome]"
 
 
 class GroupCommit:
@@ -71,7 +71,7 @@ class GroupCommit:
         """Returns whether anything more would be refused."""
         return self._waiting_records >= self._limit
 
-    async def write(self, batch: Batch) -> Outcome:
+    async def write(self, batch: Batch) -> WriteOutcome:
         """Returns the outcome of each record, after the durable commit.
 
         Raises:
@@ -168,7 +168,7 @@ class GroupCommit:
             fresh = [pending for pending in group if pending.batch not in stale.batches]
             if fresh:
                 await self._flush(writer, fresh)
-        except Refused as error:
+        except RowsRefused as error:
             if len(group) == 1:
                 _fail(group, error)
             else:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from ..records.counts import KEPT
 from . import freshness
-from .batches import NOTHING_SPECIAL, Outcome, PayloadBatch, outcome_of
+from .batches import NOTHING_SPECIAL, PayloadBatch, WriteOutcome, outcome_of
 from .link import Link, StatementFailed
 
 KEY_COLUMNS = ("deployment_no", "record_id", "record_no")
@@ -64,7 +64,7 @@ WHERE k.record_no <> s.record_no;
 """.encode()  # noqa: S608 - nothing of it comes from outside
 
 
-async def write_payload(link: Link, batches: Sequence[PayloadBatch]) -> list[Outcome]:
+async def write_payload(link: Link, batches: Sequence[PayloadBatch]) -> list[WriteOutcome]:
     """Returns one outcome per batch, after the durable commit of all of them. The batches are all historical, or none is.
 
     Raises:

@@ -9,7 +9,7 @@ from ...clock import monotonic_seconds
 from ...errors import Unavailable
 from ...telemetry.metrics import flush_records, flush_seconds
 from . import freshness
-from .batches import Batch, FeedbackBatch, NoPartition, Outcome, PayloadBatch, Refused
+from .batches import Batch, FeedbackBatch, NoPartition, PayloadBatch, RowsRefused, WriteOutcome
 from .feedback_writer import write_feedback
 from .link import Link, LinkLost, StatementFailed
 from .payload_writer import write_payload
@@ -36,7 +36,7 @@ class Writer:
         self._link: Link | None = None
         self._is_down = False
 
-    async def write(self, batches: Sequence[Batch]) -> list[Outcome]:
+    async def write(self, batches: Sequence[Batch]) -> list[WriteOutcome]:
         """Returns one outcome per batch, after the durable commit of all of them.
 
         A write whose connection broke is repeated, even if its commit may have taken place: record numbers show it.
@@ -91,10 +91,10 @@ class Writer:
                 return self._link
 
 
-def _translate(failure: StatementFailed) -> Refused | Unavailable:
+def _translate(failure: StatementFailed) -> RowsRefused | Unavailable:
     if failure.sqlstate == _NO_PARTITION:
         return NoPartition(str(failure))
     if failure.sqlstate.startswith(_DATA):
-        return Refused(str(failure))
+        return RowsRefused(str(failure))
     log.error("write_failed", sqlstate=failure.sqlstate, reason=str(failure))
     return Unavailable("The database could not take the write now. Send the records again in a moment.")

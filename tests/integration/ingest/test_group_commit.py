@@ -11,7 +11,7 @@ from app.errors import NotFound, Unavailable
 from app.ingest import Ingestion
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
-from app.store.writing import GroupCommit, Outcome, Refused, StaleTarget
+from app.store.writing import GroupCommit, RowsRefused, StaleTarget, WriteOutcome
 from tests.builders.batches import NOW, batch, make_target, request, with_commits, with_ingestions
 from tests.builders.queries import rows
 from tests.integration.ingest.logging import stored_ids
@@ -21,12 +21,12 @@ from tests.scenes import PlainSealer
 def test_concurrent_batches_share_commits(database: Database) -> None:
     targets = [make_target(database, name) for name in ("d", "e")]
 
-    async def work(commits: GroupCommit) -> list[Outcome]:
+    async def work(commits: GroupCommit) -> list[WriteOutcome]:
         return await asyncio.gather(*(commits.write(batch(targets[n % 2], f"r{n}")) for n in range(50)))
 
     outcomes = with_commits(database, work)
 
-    assert outcomes == [Outcome()] * 50
+    assert outcomes == [WriteOutcome()] * 50
     assert len(stored_ids(database)) == 50
     assert rows(database, "SELECT count(DISTINCT logged_at) <= 3 FROM payload_keys") == [(True,)]
 
@@ -34,7 +34,7 @@ def test_concurrent_batches_share_commits(database: Database) -> None:
 def test_an_id_that_two_clients_send_at_once_is_stored_once_and_each_is_told_the_truth(database: Database) -> None:
     target = make_target(database)
 
-    async def work(commits: GroupCommit) -> list[Outcome]:
+    async def work(commits: GroupCommit) -> list[WriteOutcome]:
         sent = [batch(target, "a", "b"), batch(target, "b", "c"), batch(target, "a", "d", features="[2]"), batch(target, "e")]
         return await asyncio.gather(*map(commits.write, sent))
 
@@ -53,7 +53,7 @@ def test_a_poisonous_batch_fails_alone(database: Database) -> None:
 
     outcomes = with_commits(database, work)
 
-    assert [type(outcome) for outcome in outcomes] == [Outcome, Refused, Outcome]
+    assert [type(outcome) for outcome in outcomes] == [WriteOutcome, RowsRefused, WriteOutcome]
     assert stored_ids(database) == ["a", "c"]
 
 
@@ -66,7 +66,7 @@ def test_a_batch_that_was_checked_against_an_older_deployment_is_handed_back_alo
 
     outcomes = with_commits(database, work)
 
-    assert [type(outcome) for outcome in outcomes] == [Outcome, StaleTarget, Outcome]
+    assert [type(outcome) for outcome in outcomes] == [WriteOutcome, StaleTarget, WriteOutcome]
     assert stored_ids(database) == ["a", "c"]
 
 
@@ -85,14 +85,14 @@ def test_more_than_may_wait_is_turned_away_and_what_waits_is_still_written(datab
 
     found = with_commits(database, work, writers=1, pending_records=4)
 
-    assert found == {Outcome: 3, Unavailable: 3}
+    assert found == {WriteOutcome: 3, Unavailable: 3}
     assert len(stored_ids(database)) == 6
 
 
 def test_a_write_that_another_process_holds_up_does_not_hold_up_the_others(database: Database) -> None:
     target = make_target(database)
 
-    async def work(commits: GroupCommit) -> tuple[Outcome, bool]:
+    async def work(commits: GroupCommit) -> tuple[WriteOutcome, bool]:
         with psycopg.connect(database.url) as blocker:
             blocker.execute("INSERT INTO payload_keys (deployment_no, record_id, record_no) VALUES (%s, 'a', 0)", [target.no])
             held = asyncio.create_task(commits.write(batch(target, "a")))
@@ -103,7 +103,7 @@ def test_a_write_that_another_process_holds_up_does_not_hold_up_the_others(datab
         await held
         return free, was_held
 
-    assert with_commits(database, work) == (Outcome(), True)
+    assert with_commits(database, work) == (WriteOutcome(), True)
 
 
 def test_services_side_by_side_store_each_id_once_and_their_receipts_add_up(database: Database) -> None:
@@ -175,7 +175,7 @@ def test_a_deployment_that_is_deleted_under_load_leaves_no_record_behind(databas
 def test_what_was_submitted_is_written_before_the_service_stops(database: Database) -> None:
     target = make_target(database)
 
-    async def work(commits: GroupCommit) -> Outcome:
+    async def work(commits: GroupCommit) -> WriteOutcome:
         write = asyncio.create_task(commits.write(batch(target, "a")))
         await asyncio.sleep(0)
         await commits.stop()
@@ -183,7 +183,7 @@ def test_what_was_submitted_is_written_before_the_service_stops(database: Databa
             await commits.write(batch(target, "b"))
         return await write
 
-    assert with_commits(database, work) == Outcome()
+    assert with_commits(database, work) == WriteOutcome()
     assert stored_ids(database) == ["a"]
 
 

@@ -15,7 +15,7 @@ from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.records import counts
 from app.store.records.counts import fold_counts
-from app.store.writing import GroupCommit, Outcome
+from app.store.writing import GroupCommit, WriteOutcome
 from tests.builders.batches import batch, make_target, with_commits
 from tests.builders.bodies import deployment
 from tests.builders.queries import rows
@@ -93,8 +93,8 @@ def test_random_writes_with_repeated_ids_imports_and_folds_in_between_leave_equa
 def test_connections_that_are_cut_under_load_leave_equal_numbers(database: Database) -> None:
     target = make_target(database)
 
-    async def work(commits: GroupCommit) -> list[Outcome]:
-        answered: list[Outcome] = []
+    async def work(commits: GroupCommit) -> list[WriteOutcome]:
+        answered: list[WriteOutcome] = []
 
         async def client(number: int) -> None:
             for n in range(20):

@@ -8,7 +8,7 @@ from typing import Any
 from app.clock import monotonic_seconds, utc_now
 from app.domain.values import Scalar
 from app.ingest import Ingestion
-from app.ingest.plan import Plan
+from app.ingest.plan import IngestPlan
 from app.mitigation.live.plan import ActivePlan, ActivePlans, PlanReader
 from app.mitigation.live.service import ActiveMitigation, LiveRequest
 from app.outbound.egress import EgressPolicy
@@ -75,7 +75,7 @@ def test_records_that_are_not_chosen_get_no_copies(service: RunningService, data
     chooser = OnlyThePoor()
     reader = PlanReader(database, PlainSealer())
 
-    def read(records: Plan) -> ActivePlan:
+    def read(records: IngestPlan) -> ActivePlan:
         return replace(reader.read(records), chooser=chooser)
 
     async def answer(body: bytes) -> dict[str, Any]:

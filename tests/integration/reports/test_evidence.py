@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from app.domain.checks import Span, Trigger
 from app.reports.check_report import check_report
-from app.reports.document import Document, Made, Paragraph, Section, Table
+from app.reports.document import Document, Made, Paragraph, ReportTable, Section
 from app.reports.period_report import period_report
 from app.store.database.engine import Database
 from app.store.deployments.monitors import delete_monitor
@@ -34,7 +34,7 @@ def test_both_reports_have_the_state_of_every_comparison(database: Database) -> 
     for document in documents:
         paragraph, table = section_of(document).blocks
         assert isinstance(paragraph, Paragraph)
-        assert isinstance(table, Table)
+        assert isinstance(table, ReportTable)
         assert paragraph.text.startswith("4 comparisons: 1 unfair, 2 undecided, 1 shown fair. Hours before ")
         assert table.rows[0][:2] == ("Disparate impact of female (sex, as logged)", "at least 0.8")
         assert table.rows[0][3].startswith("unfair since ")

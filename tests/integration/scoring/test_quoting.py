@@ -9,7 +9,7 @@ import pytest
 from app.domain.deployments import Endpoint
 from app.errors import ScoringFailed
 from app.outbound.failures import excerpt, without_excerpt
-from app.payloads.codec import Message
+from app.payloads.codec import HttpMessage
 from app.scoring.asking import Asker
 from tests.builders.fake_time import FakeTime
 
@@ -24,7 +24,7 @@ def test_an_answer_is_quoted_only_if_it_may_be(response: httpx.Response, *, quot
     asker = Asker(Endpoint(url="http://model.example.com/score"), FakeTime().timing, quotes=quotes)
 
     with pytest.raises(ScoringFailed) as found:
-        asyncio.run(asker.ask(httpx.MockTransport(lambda _request: response), Message(b"{}", []), page=0))
+        asyncio.run(asker.ask(httpx.MockTransport(lambda _request: response), HttpMessage(b"{}", []), page=0))
 
     assert ("internal" in str(found.value)) is quotes
     assert re.search("answered (404|302)", str(found.value))

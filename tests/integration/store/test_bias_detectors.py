@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from app.domain.bias_detectors import ALL_TOGETHER, DetectorCounts, DetectorVersion
 from app.domain.checks import CheckRun
 from app.mitigation.detector.loading import MOST_KEPT, LoadedDetectors
-from app.mitigation.detector.model import Detector
+from app.mitigation.detector.model import BiasDetector
 from app.mitigation.detector.versions import DetectorEvidence, train_detectors
 from app.store.database.engine import Database
 from app.store.mitigation.bias_detectors import NewDetector, detector_page, newest_detectors, store_detectors, usable_versions
@@ -195,5 +195,5 @@ def test_only_so_many_detectors_are_kept(database: Database, check: CheckRun, tr
         first, second = (kept.of(session, check.deployment_no, "r1") for _ in range(2))
 
     assert set(first) == set(second) == set(names)
-    assert isinstance(first[names[0]], Detector)
+    assert isinstance(first[names[0]], BiasDetector)
     assert first[names[0]] is not second[names[0]]

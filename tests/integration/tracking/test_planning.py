@@ -9,21 +9,21 @@ from app.evidence.nulls import Direction
 from app.store.database.arrow import arrow_reader
 from app.store.database.engine import Database
 from app.tracking.figures import watched_metrics
-from app.tracking.planning import NOTHING, EvidencePlan, Wanted, plan_from_counts, plan_from_records
+from app.tracking.planning import NOTHING, EvidencePlan, WantedDetection, plan_from_counts, plan_from_records
 from tests.builders.evidence_worlds import SEX, START, Logged, log, update, watched, world
 from tests.scenes import HOUR, Scene
 
-WANTED = Wanted(ratio=0.7, chance=0.9)
+WANTED = WantedDetection(ratio=0.7, chance=0.9)
 
 
-def before(stage: Scene, hours: int, monitor: Monitor | None = None, wanted: Wanted = WANTED) -> EvidencePlan:
+def before(stage: Scene, hours: int, monitor: Monitor | None = None, wanted: WantedDetection = WANTED) -> EvidencePlan:
     """The plan for a monitor that is not set."""
     with stage.database.transaction() as session, arrow_reader(stage.database) as reader:
         found = monitor or stage.monitor()
         return plan_from_records(session, reader, stage.deployment.no, found, wanted=wanted, until=START + hours * HOUR)
 
 
-def after(stage: Scene, wanted: Wanted = WANTED) -> EvidencePlan | None:
+def after(stage: Scene, wanted: WantedDetection = WANTED) -> EvidencePlan | None:
     """The plan for the monitor that is set."""
     with stage.database.transaction() as session:
         return plan_from_counts(session, stage.deployment.no, stage.monitor(), wanted)
@@ -69,23 +69,26 @@ def test_no_time_is_given_where_there_is_none(database: Database) -> None:
     log(stage, women, first_no=1)
     assert "No record of the reference group was logged" in before(stage, 1).comparisons[0].words
     log(stage, men, first_no=100)
-    assert before(stage, 1, wanted=Wanted(0.9, 0.9)).comparisons[0].words == (
+    assert before(stage, 1, wanted=WantedDetection(0.9, 0.9)).comparisons[0].words == (
         "A disparate impact of 0.9 is not beyond a limit that is set, so no alarm would be raised."
     )
-    assert before(stage, 1, wanted=Wanted(1.26, 0.9)).comparisons[0].words == (
+    assert before(stage, 1, wanted=WantedDetection(1.26, 0.9)).comparisons[0].words == (
         "A disparate impact of 1.26 is impossible: 89 % of the reference records are favourable."
     )
-    assert "so close to the limit of 0.8, or the traffic so small" in before(stage, 1, wanted=Wanted(0.7999, 0.9)).comparisons[0].words
+    assert (
+        "so close to the limit of 0.8, or the traffic so small"
+        in before(stage, 1, wanted=WantedDetection(0.7999, 0.9)).comparisons[0].words
+    )
     one_sided = replace(stage.monitor(), attributes=(replace(SEX, upper_threshold=None),))
-    assert "is not beyond a limit that is set" in before(stage, 1, one_sided, Wanted(1.1, 0.9)).comparisons[0].words
-    assert "is not beyond a limit" not in before(stage, 1, one_sided, Wanted(0.7, 0.9)).comparisons[0].words
+    assert "is not beyond a limit that is set" in before(stage, 1, one_sided, WantedDetection(1.1, 0.9)).comparisons[0].words
+    assert "is not beyond a limit" not in before(stage, 1, one_sided, WantedDetection(0.7, 0.9)).comparisons[0].words
 
 
 def test_a_favoured_group_is_planned_on_the_other_side(database: Database) -> None:
     stage = watched(database)
     log(stage, world([1.0] * 20, seed=2, base=0.4), first_no=1)
 
-    (one,) = before(stage, 20, wanted=Wanted(1.5, 0.9)).comparisons
+    (one,) = before(stage, 20, wanted=WantedDetection(1.5, 0.9)).comparisons
     assert (one.direction, one.limit) == (Direction.ABOVE, 1.25)
     assert one.hours is not None
 

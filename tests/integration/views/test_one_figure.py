@@ -12,7 +12,7 @@ from app.errors import NotFound
 from app.store.database.engine import Database
 from app.views.check_views import CheckView, GroupShare, ViewKind
 from app.views.figures import Explanation
-from app.views.one_figure import FigureKey, explain_figure, key_of
+from app.views.one_figure import MeasurementKey, explain_figure, key_of
 from app.views.viewing import check_view
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.training import put_training
@@ -35,7 +35,7 @@ def stage(database: Database, server: ModelServer) -> Scene:
     return scene(database, APPLICANT, monitor, endpoint=Endpoint(url=server.url))
 
 
-def explain(stage: Scene, check: CheckRun, key: FigureKey) -> Explanation:
+def explain(stage: Scene, check: CheckRun, key: MeasurementKey) -> Explanation:
     with stage.database.transaction() as session:
         return explain_figure(session, stage.deployment, check, key)
 
@@ -82,7 +82,7 @@ def test_a_blank_group_is_another_than_none(stage: Scene) -> None:
     rows = applicants(20, 30, 6)
     stage.log([{**row, "sex": "" if row["sex"] == "female" else row["sex"]} for row in rows], NOON)
     check = stage.check(NOON).run
-    blank = FigureKey(metric="disparate_impact", data=DataSet.PAYLOAD, scope=Scope.GROUP, attribute="sex", group="")
+    blank = MeasurementKey(metric="disparate_impact", data=DataSet.PAYLOAD, scope=Scope.GROUP, attribute="sex", group="")
 
     assert explain(stage, check, blank).measurement.group == ""
     with pytest.raises(NotFound):
@@ -92,7 +92,9 @@ def test_a_blank_group_is_another_than_none(stage: Scene) -> None:
 def test_only_the_rates_that_views_show_are_measured_from_a_table(stage: Scene) -> None:
     stage.log(applicants(20, 30, 6), NOON)
     check = stage.check(NOON).run
-    unpicked = FigureKey(metric="statistical_parity_difference", data=DataSet.PAYLOAD, scope=Scope.GROUP, attribute="sex", group="female")
+    unpicked = MeasurementKey(
+        metric="statistical_parity_difference", data=DataSet.PAYLOAD, scope=Scope.GROUP, attribute="sex", group="female"
+    )
 
     with pytest.raises(NotFound, match="figure of this check statistical_parity_difference, sex, female"):
         explain(stage, check, unpicked)

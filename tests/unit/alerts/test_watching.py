@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from app.alerts.watching import Watch, is_watched
-from app.domain.alerts import WHOLE_DEPLOYMENT, Subject
+from app.domain.alerts import WHOLE_DEPLOYMENT, AlertSubject
 from app.domain.checks import DataSet
 from app.domain.mitigation import MitigationSettings, Mode, ParityGoal
 from app.domain.monitors import Monitor, MonitoredAttribute
@@ -19,8 +19,8 @@ WATCH = Watch(monitor=MONITOR, has_endpoint=True, mitigation=MitigationSettings(
 YOUNG = Range(18, 25).label
 
 
-def about(attribute: str | None, group: str | None, metric: str = "disparate_impact", data: DataSet = DataSet.PAYLOAD) -> Subject:
-    return Subject(data=data, metric=metric, attribute=attribute, group=group)
+def about(attribute: str | None, group: str | None, metric: str = "disparate_impact", data: DataSet = DataSet.PAYLOAD) -> AlertSubject:
+    return AlertSubject(data=data, metric=metric, attribute=attribute, group=group)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def about(attribute: str | None, group: str | None, metric: str = "disparate_imp
         about(None, None),
     ],
 )
-def test_what_the_monitor_measures_is_watched(subject: Subject) -> None:
+def test_what_the_monitor_measures_is_watched(subject: AlertSubject) -> None:
     assert is_watched(subject, WATCH)
 
 
@@ -53,7 +53,7 @@ def test_what_the_monitor_measures_is_watched(subject: Subject) -> None:
         about("sex", "female", metric="no_metric"),
     ],
 )
-def test_what_it_does_not_measure_is_not(subject: Subject) -> None:
+def test_what_it_does_not_measure_is_not(subject: AlertSubject) -> None:
     assert not is_watched(subject, WATCH)
 
 

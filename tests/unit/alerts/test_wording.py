@@ -7,7 +7,7 @@ import msgspec
 from app.alerts.email import alert_mail
 from app.alerts.slack import slack_body
 from app.alerts.wording import facts, headline, sentence
-from app.domain.alerts import Event, Resolution, RuleKind, Subject
+from app.domain.alerts import AlertSubject, Event, Resolution, RuleKind
 from app.domain.notifications import alert_message, message_of_test
 from tests.builders.alerts import FACTS, alert_of
 
@@ -22,7 +22,7 @@ def body_of(event: Event = Event.OPENED, **changes: Any) -> dict[str, Any]:  # n
 def test_the_headline_says_what_happened_to_which_group() -> None:
     assert headline(body_of()) == "Alert: Loans: Unfair outcomes: Sex / female"
     assert headline(body_of(Event.RESOLVED)) == "Resolved: Loans: Unfair outcomes: Sex / female"
-    assert headline(body_of(kind=RuleKind.STALE_DATA, subject=Subject())) == "Alert: Loans: Unfair outcomes"
+    assert headline(body_of(kind=RuleKind.STALE_DATA, subject=AlertSubject())) == "Alert: Loans: Unfair outcomes"
 
 
 def test_the_facts_are_those_that_are_known() -> None:
@@ -68,7 +68,7 @@ def test_an_alert_without_facts_is_still_told() -> None:
 
 
 def test_slack_shows_hostile_names_as_text() -> None:
-    body = body_of(subject=Subject(attribute="Sex", group=HOSTILE), deployment_name=HOSTILE, facts={"sentence": HOSTILE})
+    body = body_of(subject=AlertSubject(attribute="Sex", group=HOSTILE), deployment_name=HOSTILE, facts={"sentence": HOSTILE})
 
     sent = msgspec.json.decode(slack_body(body))
 
@@ -84,7 +84,7 @@ def test_slack_shows_hostile_names_as_text() -> None:
 
 
 def test_no_name_turns_a_line_around_or_becomes_a_link() -> None:
-    body = body_of(subject=Subject(attribute="Sex", group="\u202e\u2066riaf\u2069 [look](https://evil.example)"), rule_name="ליאור")
+    body = body_of(subject=AlertSubject(attribute="Sex", group="\u202e\u2066riaf\u2069 [look](https://evil.example)"), rule_name="ליאור")
 
     shown = [headline(body), *(value for _, value in facts(body))]
 
@@ -95,7 +95,7 @@ def test_no_name_turns_a_line_around_or_becomes_a_link() -> None:
 
 def test_slack_is_sent_no_more_than_it_takes() -> None:
     long = "&" * 5000
-    body = body_of(subject=Subject(attribute=long, group=long), rule_name=long, note=long, facts={**FACTS, "sentence": "<" * 5000})
+    body = body_of(subject=AlertSubject(attribute=long, group=long), rule_name=long, note=long, facts={**FACTS, "sentence": "<" * 5000})
 
     sent = msgspec.json.decode(slack_body(body))
 
@@ -107,7 +107,7 @@ def test_slack_is_sent_no_more_than_it_takes() -> None:
 
 def test_no_name_can_add_a_header_to_an_e_mail() -> None:
     body = body_of(
-        subject=Subject(attribute="Sex", group=HOSTILE), deployment_name="Loans\r\nBcc: x@example.com", rule_name="a\u2028b\x00c"
+        subject=AlertSubject(attribute="Sex", group=HOSTILE), deployment_name="Loans\r\nBcc: x@example.com", rule_name="a\u2028b\x00c"
     )
 
     mail = alert_mail(body, sender="evenhand@example.com", to=["risk@example.com"])
@@ -115,7 +115,7 @@ def test_no_name_can_add_a_header_to_an_e_mail() -> None:
     assert mail["Bcc"] is None
     assert mail["To"] == "risk@example.com"
     assert b"\nBcc:" not in mail.as_bytes().partition(b"\r\n\r\n")[0]
-    assert str(mail["Subject"]).startswith("[Evenhand] Alert: Loans Bcc: x@example.com: a b c: Sex / ")
+    assert str(mail["AlertSubject"]).startswith("[Evenhand] Alert: Loans Bcc: x@example.com: a b c: Sex / ")
 
 
 def test_copies_of_an_e_mail_have_one_id_and_all_mails_of_an_alert_one_thread() -> None:

@@ -4,13 +4,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from app.domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
-from app.ingest.limits import Moments
-from app.ingest.plan import Plan, plan_for
+from app.ingest.limits import StatedTimes
+from app.ingest.plan import IngestPlan, plan_for
 from app.store.writing import Target
 
 NOW = datetime(2030, 6, 1, 12, tzinfo=UTC)
-MOMENTS = Moments(NOW, historical=False)
-HISTORICAL = Moments(NOW, historical=True)
+MOMENTS = StatedTimes(NOW, historical=False)
+HISTORICAL = StatedTimes(NOW, historical=True)
 
 
 def column(name: str, column_type: FieldType) -> Column:
@@ -27,7 +27,7 @@ FEATURES = (
 META = (column("Postcode", FieldType.STRING), column("Score", FieldType.NUMBER))
 
 
-def plan(problem_type: ProblemType = ProblemType.BINARY, features: tuple[Column, ...] = FEATURES) -> Plan:
+def plan(problem_type: ProblemType = ProblemType.BINARY, features: tuple[Column, ...] = FEATURES) -> IngestPlan:
     return plan_for(
         Target(
             no=7,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from app.errors import InvalidInput, TooLarge
 from app.ingest.checked import CheckedPayload
-from app.ingest.limits import Moments
+from app.ingest.limits import StatedTimes
 from app.ingest.requests import LogRequest, read_payload
 from tests.unit.ingest.plans import HISTORICAL, MOMENTS, plan, record
 from tests.unit.ingest.random_cells import cells, good_features
@@ -26,7 +26,7 @@ def pair(**changes: object) -> dict[str, Any]:
     }
 
 
-def read(body: object, moments: Moments = MOMENTS) -> CheckedPayload:
+def read(body: object, moments: StatedTimes = MOMENTS) -> CheckedPayload:
     return read_payload(LogRequest(body=json.dumps(body).encode()), PLAN, moments)
 
 

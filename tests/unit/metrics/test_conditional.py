@@ -7,7 +7,7 @@ import pytest
 
 from app.metrics import GroupCounts, Measured, Value, measure_payload, verdict
 from app.metrics.composites import NO_STRATA
-from app.metrics.formulas.conditional import Outcomes, conditional_demographic_disparity, limits
+from app.metrics.formulas.conditional import StrataOutcomes, conditional_demographic_disparity, limits
 from app.metrics.groups import FloatArray, IntArray, Role
 from tests.builders.results import found, reason, value
 
@@ -100,7 +100,7 @@ def test_strata_that_differ_are_held_as_often_as_promised(strata: int, records: 
     windows = np.random.default_rng(5).multinomial(records, chances.ravel(), size=400).reshape(400, *chances.shape)
 
     monitored, reference = (
-        Outcomes(windows[:, :, side], windows[:, :, side] * heavy[side], windows[:, :, side] * heavy[side] ** 2) for side in (0, 1)
+        StrataOutcomes(windows[:, :, side], windows[:, :, side] * heavy[side], windows[:, :, side] * heavy[side] ** 2) for side in (0, 1)
     )
     lower, upper = limits(monitored, reference)
 

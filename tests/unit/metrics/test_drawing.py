@@ -19,7 +19,7 @@ from app.metrics import (
     measure_training,
     verdict,
 )
-from app.metrics.drawing import Cells, intervals_of, intervals_of_parts, sum_of_squares_interval
+from app.metrics.drawing import DrawnCells, intervals_of, intervals_of_parts, sum_of_squares_interval
 from app.metrics.formulas import differential
 from app.metrics.groups import IntArray, Role, as_groups
 from tests.builders.results import found, value
@@ -28,9 +28,9 @@ BETWEEN = "between_all_groups_theil_index"
 SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
 
 
-def cells(counts: list[list[int]], *, weight: float = 1.0, draws: int = 4_000) -> Cells:
+def cells(counts: list[list[int]], *, weight: float = 1.0, draws: int = 4_000) -> DrawnCells:
     known = np.array(counts)
-    return Cells(known, known * weight, known * weight**2, seed=1, draws=draws, tag=0)
+    return DrawnCells(known, known * weight, known * weight**2, seed=1, draws=draws, tag=0)
 
 
 def feedback(confusion: IntArray) -> FeedbackCells:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.metrics.groups import FloatArray, IntArray
 from app.metrics.rows import rich_subgroup
-from app.metrics.rows.rich_subgroup import Subgroup
+from app.metrics.rows.rich_subgroup import RichSubgroup
 
 UNFAVOURABLE, FAVOURABLE = 0, 1
 
@@ -24,7 +24,7 @@ def records(*cells: tuple[tuple[float, ...], int, int, int]) -> tuple[FloatArray
     )
 
 
-def found(subgroup: Subgroup | None) -> Subgroup:
+def found(subgroup: RichSubgroup | None) -> RichSubgroup:
     assert subgroup is not None
     return subgroup
 

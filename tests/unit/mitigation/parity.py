@@ -4,7 +4,7 @@ import numpy as np
 
 from app.domain.mitigation import ParityGoal, Profile
 from app.domain.records import Prediction
-from app.mitigation.live.debiasing import Debiased, RecordGroup, hold_to_thresholds
+from app.mitigation.live.debiasing import Debiased, LiveGroup, hold_to_thresholds
 from app.mitigation.thresholds import fit_thresholds
 from app.records.grouping import Grouping
 from tests.unit.mitigation.copies import GROUPS, HOME
@@ -15,7 +15,7 @@ GOAL = ParityGoal(attribute="housing", disparate_impact=0.8, min_group_size=4)
 
 def held_to_thresholds(own: Prediction, groups: dict[str, str], profile: Profile) -> Debiased:
     """The decision of one record of these monitored groups in parity mode."""
-    (found,) = hold_to_thresholds([own], [[RecordGroup(attribute, "monitored", label) for attribute, label in groups.items()]], profile)
+    (found,) = hold_to_thresholds([own], [[LiveGroup(attribute, "monitored", label) for attribute, label in groups.items()]], profile)
     return found
 
 

@@ -8,7 +8,7 @@ import pytest
 from app.domain.bias_detectors import ALL_TOGETHER, DetectorVersion
 from app.domain.values import Scalar
 from app.mitigation.detector.choosing import Chooser, DetectorChooser, bias_scores
-from app.mitigation.detector.model import Detector
+from app.mitigation.detector.model import BiasDetector
 from app.mitigation.detector.versions import DetectorEvidence, pool_evidence, train_detectors
 from app.store.mitigation.bias_detectors import NewDetector
 from tests.builders.refused_women import COLUMNS, Refused, refused
@@ -75,8 +75,8 @@ def test_the_first_time_each_attribute_and_all_together_are_trained() -> None:
     assert [one.counts.records for one in new] == [600, 800, 800]
     for one in new:
         assert one.model is not None
-        assert one.quality == Detector.from_bytes(one.model).quality
-        assert one.threshold == Detector.from_bytes(one.model).threshold
+        assert one.quality == BiasDetector.from_bytes(one.model).quality
+        assert one.threshold == BiasDetector.from_bytes(one.model).threshold
         assert one.reason is None
 
 

@@ -15,13 +15,13 @@ from threadpoolctl import ThreadpoolController
 from app.domain.values import Scalar
 from app.errors import InvalidInput
 from app.mitigation.detector import model as module
-from app.mitigation.detector.model import LIBRARY, TRUSTED, Detector
+from app.mitigation.detector.model import LIBRARY, TRUSTED, BiasDetector
 from tests.builders.refused_women import refused
 
 MARK = b"evenhand bias detector 1\n"
 DETECTOR = refused(400).detector()
 STORED = DETECTOR.to_bytes()
-AGAIN = Detector.from_bytes(STORED)
+AGAIN = BiasDetector.from_bytes(STORED)
 
 cells = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
 records = st.tuples(cells, cells, cells)
@@ -43,7 +43,7 @@ def test_a_detector_that_was_stored_gives_the_same_scores(asked: list[tuple[tupl
 
 
 def test_a_detector_that_was_stored_is_the_same_in_all_it_says() -> None:
-    again = Detector.from_bytes(Detector.from_bytes(STORED).to_bytes())
+    again = BiasDetector.from_bytes(BiasDetector.from_bytes(STORED).to_bytes())
 
     assert (again.threshold, again.counts, again.quality) == (DETECTOR.threshold, DETECTOR.counts, DETECTOR.quality)
     assert again.encoding == DETECTOR.encoding
@@ -62,7 +62,7 @@ def test_a_changed_byte_is_noticed(place: int, difference: int) -> None:
     spoilt[place] ^= difference
 
     with pytest.raises(InvalidInput, match="damaged"):
-        Detector.from_bytes(bytes(spoilt))
+        BiasDetector.from_bytes(bytes(spoilt))
 
 
 @pytest.mark.parametrize(
@@ -72,27 +72,27 @@ def test_a_changed_byte_is_noticed(place: int, difference: int) -> None:
 )
 def test_what_is_no_detector_is_refused(stored: bytes) -> None:
     with pytest.raises(InvalidInput, match="is no bias detector, or was damaged"):
-        Detector.from_bytes(stored)
+        BiasDetector.from_bytes(stored)
 
 
 def test_another_kind_of_object_is_not_even_made() -> None:
     content = {"classifier": PurePosixPath("/etc/passwd"), "description": "{}"}
 
     with pytest.raises(InvalidInput, match=r"types that are not trusted.*PurePosixPath"):
-        Detector.from_bytes(sealed(content))
+        BiasDetector.from_bytes(sealed(content))
 
 
 def test_a_function_that_is_not_trusted_is_not_reached_through_one_that_is() -> None:
     content = {"classifier": ThreadpoolController, "description": "{}"}
 
     with pytest.raises(InvalidInput, match=r"types that are not trusted.*ThreadpoolController"):
-        Detector.from_bytes(sealed(content))
+        BiasDetector.from_bytes(sealed(content))
 
 
 @pytest.mark.parametrize("content", [[1, 2], {"classifier": 7}, {"classifier": LogisticRegression()}, {}, "text", OrderedDict()])
 def test_trusted_objects_that_are_no_detector_are_refused(content: object) -> None:
     with pytest.raises(InvalidInput, match="holds no classifier of a bias detector"):
-        Detector.from_bytes(sealed(content))
+        BiasDetector.from_bytes(sealed(content))
 
 
 @pytest.mark.parametrize("description", [None, 7, "", "{}", '{"made_by": 3}'])
@@ -100,14 +100,14 @@ def test_a_detector_without_its_description_is_refused(description: object) -> N
     content = {"classifier": DETECTOR.classifier, "description": description}
 
     with pytest.raises(InvalidInput, match="has no description"):
-        Detector.from_bytes(sealed(content))
+        BiasDetector.from_bytes(sealed(content))
 
 
 def test_bytes_that_are_no_archive_are_refused() -> None:
     packed = b"no archive"
 
     with pytest.raises(InvalidInput, match="cannot be read as a bias detector"):
-        Detector.from_bytes(MARK + hashlib.sha256(packed).digest() + packed)
+        BiasDetector.from_bytes(MARK + hashlib.sha256(packed).digest() + packed)
 
 
 def test_a_detector_of_another_version_of_the_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +116,7 @@ def test_a_detector_of_another_version_of_the_library_is_refused(monkeypatch: py
     monkeypatch.undo()
 
     with pytest.raises(InvalidInput, match=f"was written by scikit-learn 99 and cannot be used by {LIBRARY}"):
-        Detector.from_bytes(stored)
+        BiasDetector.from_bytes(stored)
 
 
 def test_the_description_is_plain_json() -> None:

@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from app.domain.deployments import Column, FieldKind, FieldType
-from app.mitigation.detector.model import Detector
+from app.mitigation.detector.model import BiasDetector
 from app.mitigation.detector.training import train
 from tests.golden import golden
 
@@ -17,7 +17,7 @@ COLUMNS = (
 )
 
 
-def detector_of_adult(*, knows_scores: bool) -> Detector:
+def detector_of_adult(*, knows_scores: bool) -> BiasDetector:
     """Trained on the women of Adult with an unfavourable outcome, biased where the model's answer to the copy as a man is favourable."""
     folder = golden("A1_adult")
     with (folder / "perturbed.csv").open(encoding="utf-8") as file:
@@ -31,7 +31,7 @@ def detector_of_adult(*, knows_scores: bool) -> Detector:
         biased=[as_men[row["row_id"]] for row in women],
         ids=[row["row_id"] for row in women],
     )
-    assert isinstance(found, Detector)
+    assert isinstance(found, BiasDetector)
     return found
 
 

@@ -12,7 +12,7 @@ from app.domain.outcomes import Outcome, OutcomeRule
 from app.domain.records import Prediction
 from app.domain.values import Range
 from app.mitigation.live.copies import CopySet, combine_stand_ins
-from app.mitigation.live.debiasing import CopiedRecord, Decider, RecordGroup, hold_to_thresholds
+from app.mitigation.live.debiasing import CopiedRecord, Decider, LiveGroup, hold_to_thresholds
 from app.mitigation.rule import Judge, Probability, score_texts, write_probabilities
 from app.mitigation.window.treated import treat_window
 from tests.unit.mitigation.copies import GROUPS, RULE, window
@@ -145,7 +145,7 @@ def test_thresholds_decide_alike_alone_in_a_request_and_in_a_window(case: tuple[
     )
 
     def decide(chosen: list[Record]) -> list[int]:
-        groups = [[RecordGroup("housing", "monitored", record.group)] for record in chosen]
+        groups = [[LiveGroup("housing", "monitored", record.group)] for record in chosen]
         return [int(one.changed) for one in hold_to_thresholds([record.own for record in chosen], groups, profile)]
 
     assert decide(records) == [decide([record])[0] for record in records]

@@ -17,12 +17,12 @@ from app.errors import FieldProblem, InvalidInput
 from app.recommendations.accepting import Accepted, locate_problems, merge_into_monitor
 from app.recommendations.observed import Observed, Origin, Source
 from app.recommendations.outcomes import Origin as OutcomesOrigin
-from app.recommendations.outcomes import Outcomes, determine_outcomes
+from app.recommendations.outcomes import RecommendedOutcomes, determine_outcomes
 from app.recommendations.recommending import Proposal, Recommended, recommend
 
 RULE = OutcomeRule(favourable=(1,), unfavourable=(0,))
-KNOWN = Outcomes(RULE, OutcomesOrigin.SENT, is_certain=True, evidence="they were sent")
-UNKNOWN = Outcomes(None, OutcomesOrigin.UNKNOWN, is_certain=False, evidence="nobody knows")
+KNOWN = RecommendedOutcomes(RULE, OutcomesOrigin.SENT, is_certain=True, evidence="they were sent")
+UNKNOWN = RecommendedOutcomes(None, OutcomesOrigin.UNKNOWN, is_certain=False, evidence="nobody knows")
 SOURCE = Source(Origin.TRAINING, 1_000, datetime(2026, 7, 1, tzinfo=UTC))
 
 
@@ -33,11 +33,11 @@ def observed(name: str, counted: Mapping[GroupValue | None, tuple[int, int]], ki
     return Observed(Column(name=name, type=kind, kind=numeric), False, Distribution((name,), tuple(cells)), SOURCE)
 
 
-def found(column: Observed, outcomes: Outcomes = KNOWN) -> Recommended:
+def found(column: Observed, outcomes: RecommendedOutcomes = KNOWN) -> Recommended:
     return recommend([column], outcomes, set(), strata=None)
 
 
-def only(column: Observed, outcomes: Outcomes = KNOWN) -> Proposal:
+def only(column: Observed, outcomes: RecommendedOutcomes = KNOWN) -> Proposal:
     (proposal,) = found(column, outcomes).proposals
     return proposal
 
@@ -272,7 +272,7 @@ def test_accepting_by_default_takes_what_is_sure_only() -> None:
 
 
 def test_a_suggestion_that_is_not_certain_makes_no_monitor() -> None:
-    outcomes = Outcomes(RULE, OutcomesOrigin.SUGGESTION, is_certain=False, evidence="the name holds 'approved'; confirm")
+    outcomes = RecommendedOutcomes(RULE, OutcomesOrigin.SUGGESTION, is_certain=False, evidence="the name holds 'approved'; confirm")
     recommended = found(observed("sex", {"male": (50, 50), "female": (30, 70)}), outcomes)
 
     with pytest.raises(InvalidInput) as refused:

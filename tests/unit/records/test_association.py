@@ -12,7 +12,7 @@ from app.records.association import (
     ONE_VALUE,
     OUT_OF_BOUNDS,
     AbsolutePearson,
-    Association,
+    AssociationCounts,
     CorrelationRatio,
     CramersV,
 )
@@ -33,7 +33,7 @@ def numbers(*values: float) -> Numbers:
     return np.array(values, dtype=np.float64)
 
 
-def uncorrected(counted: Association) -> float | Undefined:
+def uncorrected(counted: AssociationCounts) -> float | Undefined:
     found = counted.strength()
     return found if isinstance(found, Undefined) else found.uncorrected
 

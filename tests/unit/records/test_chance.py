@@ -12,7 +12,7 @@ from scipy.special import chdtri
 
 from app.metrics.groups import FloatArray as Numbers
 from app.metrics.values import Undefined
-from app.records.association import AbsolutePearson, Association, CorrelationRatio, CramersV, Strength
+from app.records.association import AbsolutePearson, AssociationCounts, CorrelationRatio, CramersV, Strength
 from app.records.cells import Codes
 from app.records.chance import Shape, Shuffled, shape_of_categories, shape_of_quantity
 from app.records.moments import Moments
@@ -81,7 +81,7 @@ def lognormal(records: int, sigma: float, seed: int = 2) -> Numbers:
     return np.random.default_rng(seed).lognormal(0, sigma, records)
 
 
-def measured(counted: Association) -> Strength:
+def measured(counted: AssociationCounts) -> Strength:
     found = counted.strength()
     assert isinstance(found, Strength)
     return found

@@ -8,19 +8,19 @@ import pytest
 from app.charts.ratio_pictures import RatioBar, RatioMark, TimeMarks, axis_svg, row_svg, time_svg
 from app.charts.series import series_chart
 from app.reports.document import (
-    AlertRow,
     Attachment,
     Bullets,
     Document,
     Fact,
-    Figure,
     FirstPage,
     GroupRow,
     Made,
     Paragraph,
+    ReportChart,
+    ReportedAlert,
+    ReportTable,
     SecondPage,
     Section,
-    Table,
     TimeRow,
 )
 from app.reports.html import as_html
@@ -62,7 +62,7 @@ def second_page(name: str, *, rows: int = 2) -> SecondPage:
     """A second page with that name everywhere."""
     bar = RatioBar(start=0, end=0.1, lowest=0.5, highest=0.7, verdict="unfair")
     time = TimeRow(name=name, picture=time_svg([bar], TimeMarks(alerts=[0.5], changes=[0.2], gaps=[0.9]), (0.8, 1.25)), summary="1 check")
-    alert = AlertRow(opened="2026-03-02 12:00:00 UTC", about=name, sentence=name, acknowledged=name, resolved="not yet")
+    alert = ReportedAlert(opened="2026-03-02 12:00:00 UTC", about=name, sentence=name, acknowledged=name, resolved="not yet")
     return SecondPage(
         time_notes=(name,),
         ticks=("1 Mar", "2 Mar", "3 Mar", "4 Mar", "5 Mar"),
@@ -77,9 +77,9 @@ def second_page(name: str, *, rows: int = 2) -> SecondPage:
 
 def document(name: str) -> Document:
     """A report in which everything bears that name."""
-    chart = Figure(name, lambda theme: series_chart(series((name, [point(0, 0.5), point(1, 0.6)]), attribute=name), theme=theme))
-    table = Table(name, (name, name), ((name, name), (name, name)), name)
-    wide = Table(name, (name,) * 9, ((name,) * 9,), None)
+    chart = ReportChart(name, lambda theme: series_chart(series((name, [point(0, 0.5), point(1, 0.6)]), attribute=name), theme=theme))
+    table = ReportTable(name, (name, name), ((name, name), (name, name)), name)
+    wide = ReportTable(name, (name,) * 9, ((name,) * 9,), None)
     return Document(
         title=name or "report",
         subtitle=name,

@@ -8,14 +8,14 @@ from app.domain.comparisons import comparisons_of
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.evidence.nulls import Direction, Limit, Scale
-from app.tracking.figures import DEFINITIONS, Definition, WatchedMetric
+from app.tracking.figures import DEFINITIONS, RateDefinition, WatchedMetric
 from app.tracking.states import FigureState
 
 SEX = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",))
 MONITOR = Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=(SEX,))
 
 
-def draw(definition: Definition) -> tuple[WatchedMetric, FigureState]:
+def draw(definition: RateDefinition) -> tuple[WatchedMetric, FigureState]:
     """A state whose interval has zeros at one end, as all have."""
     limit = Limit(definition.scale, Direction.BELOW, 0.8 if definition.scale is Scale.RATIO else -0.1)
     watched = WatchedMetric(comparison=comparisons_of(MONITOR)[0], definition=definition, limits=(limit,))
@@ -27,7 +27,7 @@ def draw(definition: Definition) -> tuple[WatchedMetric, FigureState]:
 
 
 @pytest.mark.parametrize("definition", DEFINITIONS[:3])
-def test_a_state_is_read_as_it_was_written(definition: Definition) -> None:
+def test_a_state_is_read_as_it_was_written(definition: RateDefinition) -> None:
     watched, state = draw(definition)
     for one in (state, FigureState.starting(watched, 5)):
         read = FigureState.decode(one.encode(), watched)

@@ -11,7 +11,7 @@ from app.records.cells import Coded
 from app.training import correlations, donors
 from app.training.correlations import TOO_MANY_CELLS, TOO_MANY_PAIRS
 from app.training.counting import Values
-from app.training.donors import Chosen, hash_rows
+from app.training.donors import DonorSample, hash_rows
 from app.training.pieces import Part
 from tests.unit.training.sending import column, deployment, processed
 
@@ -216,7 +216,7 @@ def test_the_records_of_the_smallest_hashes_are_found_however_the_file_is_cut(mo
     monkeypatch.setattr(donors, "DONORS", 7)
     monkeypatch.setattr(donors, "WAITING", 20)
     codes = np.random.default_rng(1).integers(-1, 3, 2_000)
-    chosen = Chosen(Values(["a", "b", "c"]))
+    chosen = DonorSample(Values(["a", "b", "c"]))
     for before in range(0, 2_000, 30):
         chosen.add(Part(Coded(["a", "b", "c"], codes[before : before + 30])), before)
 
