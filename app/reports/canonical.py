@@ -40,6 +40,7 @@ def canonical_json(source: ReportSource) -> bytes:
         "counted_until": None if evidence is None or evidence.era is None else evidence.era.counted_until,
         "alerts": [_without(alert, {"no", "deployment_no", "rule_no"}) for alert in source.alerts],
         "checks_without_alerts_yet": source.waiting,
+        "missing_records": source.missing,
     }
     text = json.dumps(_plain(members), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode()

@@ -76,8 +76,8 @@ def describe_alerts(alerts: Sequence[Alert], waiting: int) -> Iterator[str]:
         return
     resolved = sum(alert.resolved_at is not None for alert in alerts)
     acknowledged = sum(alert.acknowledged_at is not None for alert in alerts)
-    total = "1 alert" if len(alerts) == 1 else f"{len(alerts):,} alerts"
-    yield f"{total} that were open in this time or that a check of it opened: {acknowledged:,} acknowledged, {resolved:,} resolved."
+    ended = f"of them {acknowledged:,} acknowledged and {resolved:,} resolved"
+    yield f"Alerts that were open in this time, or that a check of it opened: {len(alerts):,}, {ended}."
 
 
 def order_alerts(alerts: Sequence[Alert]) -> list[Alert]:

@@ -23,6 +23,7 @@ from ..views.check_source import counted_check
 from ..views.check_views import ViewKind
 from ..views.forest import STRIP_CHECKS, Forest, ForestSource, build_forest, choose_metric
 from ..views.headlines import IMPACT
+from ..views.missing_records import notes_of_check
 from ..views.series import Series, SeriesPoint, SeriesWanted, series_of
 from ..views.viewing import CARRIED, check_view
 from .days import Day, step_of, summarise_days
@@ -54,7 +55,7 @@ class ReportSource:
 
     `is_of_check` tells a report on that check from one on the span. `recent` are the figures of the groups in the checks before.
     `alerts` are those of the span as they are now; `waiting` checks have no alerts yet. `absent` says why the check has no figures;
-    `carried` names the check whose figures it has, where that is another.
+    `carried` names the check whose figures it has, where that is another. `missing` are notes on records that are in no figure.
     """
 
     deployment: Deployment
@@ -72,6 +73,7 @@ class ReportSource:
     waiting: int
     absent: str | None
     carried: str | None
+    missing: tuple[str, ...]
 
 
 def read_check(session: Session, deployment: Deployment, check: CheckRun) -> ReportSource:
@@ -127,6 +129,7 @@ def _read(session: Session, deployment: Deployment, span: Span, runs: Sequence[E
         waiting=checks_waiting_for_alerts(session, no, ends),
         absent=None if view is None else view.reason,
         carried=None if origin is None else CARRIED.format(check_id=origin),
+        missing=() if check is None else notes_of_check(session, check),
     )
 
 

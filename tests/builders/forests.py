@@ -7,6 +7,7 @@ from typing import Any
 
 from app.details import Details
 from app.domain.checks import DataSet, Measurement, Scope
+from app.domain.comparisons import Comparison
 from app.domain.display_names import DisplayNames, GroupName
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
@@ -45,7 +46,7 @@ def figure_of(value: float | None = 0.26, verdict: str | None = "unfair", **more
         "metric": "disparate_impact",
         "data": DataSet.PAYLOAD,
         "scope": Scope.GROUP,
-        "attribute": "sex",
+        "comparison": Comparison.from_label(more.pop("attribute", "sex")),
         "group": group,
         "at": NOW,
         "value": value,

@@ -68,6 +68,16 @@ def no_alert(_: re.Match[str], facts: Facts) -> None:
     assert facts.alerts == 0
 
 
+@says(
+    r"Alerts that were open in this time, or that a check of it opened: (?P<all>\d+), of them (?P<acknowledged>\d+) acknowledged and"
+    r" (?P<resolved>\d+) resolved\."
+)
+def alerts_by_state(match: re.Match[str], facts: Facts) -> None:
+    """The world's alerts are open: nobody has acted on them."""
+    assert (int(match["all"]), int(match["acknowledged"]), int(match["resolved"])) == (facts.alerts, 0, 0)
+    assert facts.alerts > 0
+
+
 @says(r"The worker has not decided on the alerts of one check of this time yet\. Make the report again in a minute\.")
 def alerts_to_come(_: re.Match[str], facts: Facts) -> None:
     """Nobody looked at the check yet."""

@@ -90,7 +90,7 @@ def test_every_page_opens_and_only_the_intersection_is_called_one(checked: Resul
         pages = {path: browser.get(f"/deployments/a-model{path}") for path in paths}
 
     assert {path: page.status_code for path, page in pages.items()} == dict.fromkeys(paths, 200)
-    assert pages[""].text.count("are not perturbed together") == 1
+    assert pages[f"/checks/{checked.run.id}"].text.count("are not perturbed together") == 1
 
 
 @pytest.mark.usefixtures("checked")

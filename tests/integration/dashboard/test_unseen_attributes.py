@@ -36,7 +36,7 @@ def everywhere(stage: Scene, reader: httpx.Client) -> list[str]:
     return [
         words(reader.get(PAGE).text),
         words(reader.get(f"{PAGE}/checks/{result.run.id}", params={"view": "payload"}).text),
-        report[report.index("Verdicts of this check") : report.index("Read both")],
+        report[: report.index("Over time")],
     ]
 
 

@@ -19,7 +19,7 @@ from app.reports.document import Bullets, Document, Made, Paragraph
 from app.reports.period_report import period_report
 from app.store.alerts.alerts import AlertFilter, alerts_page
 from app.store.database.engine import Database
-from app.views.headlines import headlines
+from app.views.headlines import headlines, word_figure
 from tests.builders.alerts import judge_single_checks
 from tests.scenes import HOUR, NOON, Result, Scene, scene
 from tests.service import running_service
@@ -122,21 +122,44 @@ def said_on(page: str) -> list[str]:
 
 def paragraphs(document: Document, *titles: str) -> list[str]:
     """The paragraphs under those headings."""
-    return [
-        block.text for section in document.sections if section.title in titles for block in section.blocks if isinstance(block, Paragraph)
-    ]
+    return [block.text for section in document.annex if section.title in titles for block in section.blocks if isinstance(block, Paragraph)]
 
 
 def items(document: Document, title: str) -> list[str]:
     """The items of lists under that heading."""
     return [
         item
-        for section in document.sections
+        for section in document.annex
         if section.title == title
         for block in section.blocks
         if isinstance(block, Bullets)
         for item in block.items
     ]
+
+
+def hold_headline(one: Told, page: str) -> None:
+    """Holds the headline of the page against the rates of the world."""
+    found = re.search(r'<h2 id="forest-headline"[^>]*>(.*?)</h2>', page, re.DOTALL)
+    assert found is not None
+    said = re.sub(r"<[^>]+>", "", found[1])
+    names = "|".join(sorted((group.name for group in one.world.groups), key=len, reverse=True))
+    rates = {group.name: group.favourable / group.records for group in one.world.groups}
+    if "cannot be computed" in said:
+        assert rates["men"] == 0, said
+        return
+    ratio = re.search(rf"({names})\b.*? ([\d.]+) times as often as .*?({names})\b", said)
+    assert ratio is not None, said
+    assert float(ratio[2]) == pytest.approx(rates[ratio[1]] / rates[ratio[3]], abs=0.006), said
+
+
+def hold_drawer(one: Told, page: httpx.Response) -> None:
+    """Holds the drawer of a group against the world: it says of the group's figure what is stored and true."""
+    assert one.checked is not None
+    group = page.url.params["group"]
+    figure = one.checked.get("disparate_impact", "payload", ATTRIBUTE, group=group)
+    worded = word_figure(figure)
+    read(" ".join((worded.sentence, *worded.statements)), one.facts(figure))
+    assert said_on(page.text) == [worded.sentence, *worded.statements]
 
 
 def test_pages_say_of_each_figure_what_is_true(one: Told, reader: httpx.Client) -> None:
@@ -146,7 +169,9 @@ def test_pages_say_of_each_figure_what_is_true(one: Told, reader: httpx.Client) 
     check = reader.get(f"/deployments/a-model/checks/{one.checked.run.id}").text
     overview = reader.get("/").text
 
-    assert said_on(fairness) == expected
+    hold_headline(one, fairness)
+    for address in re.findall(r'href="([^"]*)" data-row', fairness):
+        hold_drawer(one, reader.get(f"/deployments/a-model{unescape(address)}"))
     assert said_on(check) == expected
     for text in said_on(overview):
         read(text, one.facts(one.figure))
@@ -156,7 +181,8 @@ def test_pages_say_of_each_figure_what_is_true(one: Told, reader: httpx.Client) 
     is_unwatched = one.figure.verdict == Verdict.UNWATCHED
     for page in (fairness, check):
         assert ("Watch both sides" in page) == is_unwatched
-    assert ('class="badge fair"' in fairness) == (one.figure.verdict == Verdict.FAIR)
+    first_line = fairness.partition('<table class="forest">')[2].partition("<tbody>")[2].partition("</tr>")[0]
+    assert ('class="badge fair"' in first_line) == (one.figure.verdict == Verdict.FAIR)
 
 
 def test_alerts_say_what_is_true_and_who_is_at_a_disadvantage(one: Told, database: Database) -> None:
@@ -183,8 +209,8 @@ def test_reports_say_of_figures_checks_and_alerts_what_is_true(database: Databas
     period = Span(start=NOON - timedelta(days=20), end=NOON + HOUR)
     with database.transaction() as session:
         documents = [
-            check_report(session, one.stage.deployment, one.checked.run, MADE),
-            period_report(session, one.stage.deployment, period, MADE),
+            check_report(session, one.stage.deployment, one.checked.run, MADE, has_annex=True),
+            period_report(session, one.stage.deployment, period, MADE, has_annex=True),
         ]
         opened = alerts_page(session, AlertFilter(), limit=100)
 
@@ -197,7 +223,7 @@ def test_reports_say_of_figures_checks_and_alerts_what_is_true(database: Databas
                 read(text.split(": ", 1)[1], replace(facts, figure=of))
         for text in paragraphs(document, "Alerts", "The checks"):
             read(text, facts)
-        alerts = next(section for section in document.sections if section.title == "Alerts")
+        alerts = next(section for section in document.annex if section.title == "Alerts")
         assert any(not isinstance(block, Paragraph) for block in alerts.blocks) == is_decided
     read(paragraphs(documents[0], "In short")[0], facts)
     read(paragraphs(documents[1], "In short")[0], facts)
@@ -206,7 +232,9 @@ def test_reports_say_of_figures_checks_and_alerts_what_is_true(database: Databas
 def test_a_period_with_only_a_check_of_a_range_counts_it_and_draws_it(database: Database) -> None:
     one = told(database, WORLDS["the monitored group is favoured, one side is watched"], trigger=Trigger.RANGE)
     with database.transaction() as session:
-        document = period_report(session, one.stage.deployment, Span(start=NOON - timedelta(days=20), end=NOON + 3 * HOUR), MADE)
+        document = period_report(
+            session, one.stage.deployment, Span(start=NOON - timedelta(days=20), end=NOON + 3 * HOUR), MADE, has_annex=True
+        )
 
     facts = one.facts(one.figure)
     read(paragraphs(document, "In short")[0], facts)
@@ -220,7 +248,7 @@ def test_a_deployment_without_records_says_so_everywhere(database: Database, rea
     one = told(database, WORLDS["twelve groups"], is_logged=False)
     entry = reader.get("/v1/overview", headers={"Accept": "application/json"}).json()["deployments"][0]
     with database.transaction() as session:
-        document = period_report(session, one.stage.deployment, Span(start=NOON, end=NOON + HOUR), MADE)
+        document = period_report(session, one.stage.deployment, Span(start=NOON, end=NOON + HOUR), MADE, has_annex=True)
 
     for text in (entry["reason"], entry["next_step"], *paragraphs(document, "In short", "The newest check", "The checks", "Alerts")):
         read(text, one.facts(None))

@@ -115,7 +115,7 @@ def test_no_name_can_add_a_header_to_an_e_mail() -> None:
     assert mail["Bcc"] is None
     assert mail["To"] == "risk@example.com"
     assert b"\nBcc:" not in mail.as_bytes().partition(b"\r\n\r\n")[0]
-    assert str(mail["AlertSubject"]).startswith("[Evenhand] Alert: Loans Bcc: x@example.com: a b c: Sex / ")
+    assert str(mail["Subject"]).startswith("[Evenhand] Alert: Loans Bcc: x@example.com: a b c: Sex / ")
 
 
 def test_copies_of_an_e_mail_have_one_id_and_all_mails_of_an_alert_one_thread() -> None:

@@ -190,7 +190,7 @@ def test_every_route_that_answers_csv_writes_it_by_one_of_the_two() -> None:
     }
 
     routes = {"csv_streams.py", "flagged_records.py", "reports.py"}
-    assert writers == routes | {"flagged_csv.py", "figures_csv.py", "metrics_files.py", "story.py"}
+    assert writers == routes | {"flagged_csv.py", "figures_csv.py", "metrics_files.py", "story.py", "report_formats.py", "trace.py"}
 
 
 def read_csv(content: bytes) -> list[dict[str, str]]:
