@@ -26,6 +26,7 @@ import psutil
 import psycopg
 from sqlalchemy import event
 
+from app.cli.startup import spare_loaded_objects
 from app.domain.checks import DataSet, Span
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.monitors import Limits, Monitor, MonitoredAttribute
@@ -84,6 +85,7 @@ def main() -> None:
             upgrade(database)
             bench = Bench(database, options.records)
             bench.count_past(options.hours)
+            spare_loaded_objects()  # as the worker does
             sides = bench.run(options.rounds)
     sys.exit(report(sides, options.hours))
 

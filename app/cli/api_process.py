@@ -1,7 +1,6 @@
 """The process that answers HTTP. The supervisor starts it with a listening socket that outlives it."""
 
 import asyncio
-import gc
 import socket
 import sys
 from functools import partial
@@ -12,12 +11,9 @@ import uvicorn
 from ..main import create_app
 from .http_bounds import Connections, HttpBounds, raise_open_file_limit
 from .http_protocol import HttpProtocol
-from .startup import service_settings
+from .startup import service_settings, spare_loaded_objects
 
 STOP_SECONDS = 10  # less than the supervisor waits
-
-GARBAGE_THRESHOLD = 20_000
-"""New containers before the garbage collector runs; a batch of records creates a few thousand, none of them in cycles."""
 
 
 def main() -> None:
@@ -38,8 +34,7 @@ def main() -> None:
         proxy_headers=False,  # addresses reported by a proxy are not trusted here; the gate reads the scheme itself
         timeout_graceful_shutdown=STOP_SECONDS,
     )
-    gc.set_threshold(GARBAGE_THRESHOLD)
-    gc.freeze()  # objects loaded by now stay: scanning them again and again causes most of the slowest answers
+    spare_loaded_objects()
     uvicorn.Server(config).run(sockets=[listener])
 
 

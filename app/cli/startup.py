@@ -1,5 +1,6 @@
 """The first steps of every command: read the settings, set up the log, handle signals."""
 
+import gc
 import signal
 import sys
 import threading
@@ -7,6 +8,9 @@ from queue import SimpleQueue
 
 from ..settings import Settings, load_settings
 from ..telemetry.logs import configure_logging
+
+GARBAGE_THRESHOLD = 20_000
+"""New containers before the garbage collector runs; a batch of records creates a few thousand, none of them in cycles."""
 
 
 def service_settings() -> Settings:
@@ -29,6 +33,15 @@ def command_settings() -> Settings:
     settings = load_settings()
     configure_logging("WARNING")
     return settings
+
+
+def spare_loaded_objects() -> None:
+    """Spares the garbage collector of a long-running process the objects that are loaded by now, which stay to its end.
+
+    Scanning them again and again causes most of the slowest answers, and takes a sixth of the time of an update of the evidence.
+    """
+    gc.set_threshold(GARBAGE_THRESHOLD)
+    gc.freeze()
 
 
 def stop_signal() -> threading.Event:

@@ -5,7 +5,7 @@ import typer
 from ..errors import SetupError
 from ..schedule.worker import run_worker
 from .database import require_answer
-from .startup import service_settings, stop_signal
+from .startup import service_settings, spare_loaded_objects, stop_signal
 
 command = typer.Typer(add_completion=False)
 
@@ -18,4 +18,5 @@ def worker() -> None:
         raise SetupError("`evenhand worker` needs DATABASE_URL. On one machine `evenhand serve` already runs a worker.")
     # A wrong address is reported at the start; a database that goes away later is waited for.
     require_answer(settings.database_url.get_secret_value())
+    spare_loaded_objects()
     run_worker(settings, stop_signal())
