@@ -151,9 +151,11 @@ def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
             text(
                 """UPDATE evidence_figures f
                    SET state = substring(CAST(:states AS bytea) FROM n.start FOR n.size), until = n.until,
-                       summary = CAST(n.summary AS jsonb), is_stale = false
-                   FROM unnest(CAST(:nos AS bigint[]), CAST(:starts AS int[]), CAST(:sizes AS int[]), CAST(:untils AS timestamptz[]),
-                               CAST(:summaries AS text[])) AS n (no, start, size, until, summary)
+                       summary = n.summary, is_stale = false
+                   FROM ROWS FROM (
+                       unnest(CAST(:nos AS bigint[]), CAST(:starts AS int[]), CAST(:sizes AS int[]), CAST(:untils AS timestamptz[])),
+                       jsonb_array_elements(CAST(:summaries AS jsonb))
+                   ) AS n (no, start, size, until, summary)
                    WHERE f.no = n.no"""
             ),
             {
@@ -162,7 +164,7 @@ def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
                 "starts": list(accumulate(sizes[:-1], initial=1)),
                 "sizes": sizes,
                 "untils": [one.until for one in reached],
-                "summaries": [msgspec.json.encode(one.summary).decode() for one in reached],
+                "summaries": msgspec.json.encode([one.summary for one in reached]).decode(),
             },
         )
 

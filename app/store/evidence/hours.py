@@ -53,17 +53,20 @@ def replace_hours(session: Session, era_no: int, data: DataSet, span: Span, coun
         session.execute(
             text(
                 """INSERT INTO evidence_hours (era_no, data, attribute, hour, cells, check_no)
-                   SELECT :era, :data, n.attribute, n.hour, CAST(n.cells AS jsonb), n.check_no
-                   FROM unnest(CAST(:attributes AS text[]), CAST(:hours AS timestamptz[]), CAST(:cells AS text[]),
-                               CAST(:checks AS bigint[])) AS n (attribute, hour, cells, check_no)"""
+                   SELECT :era, :data, n.attribute, n.hour, n.cells, n.check_no
+                   FROM jsonb_to_recordset(CAST(:counted AS jsonb))
+                        AS n (attribute text, hour timestamptz, cells jsonb, check_no bigint)"""
             ),
             {
                 "era": era_no,
                 "data": data.value,
-                "attributes": [one.place.attribute for one in counted],
-                "hours": [one.hour for one in counted],
-                "cells": [msgspec.json.encode(one.cells).decode() for one in counted],
-                "checks": [one.check_no for one in counted],
+                # One document: in an array of texts, the driver would escape every quotation mark by itself.
+                "counted": msgspec.json.encode(
+                    [
+                        {"attribute": one.place.attribute, "hour": one.hour, "cells": one.cells, "check_no": one.check_no}
+                        for one in counted
+                    ]
+                ).decode(),
             },
         )
     return True
