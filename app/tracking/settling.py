@@ -43,10 +43,13 @@ MOST_FIGURES = 100
 """Max figures whose hours are added in one call; more would need gigabytes."""
 
 
-def settle_figures(session: Session, followed: FollowedEra, data: DataSet, span: Span, counted: Sequence[CountedHour]) -> None:
+def settle_figures(
+    session: Session, followed: FollowedEra, data: DataSet, span: Span, counted: Sequence[CountedHour]
+) -> list[KnownFigure] | None:
     """Adds figures that appear in these counts for the first time, and marks figures stale whose state was computed from other counts.
 
-    If this changes the number of comparisons in an hour that is already in other states, those figures become stale as well.
+    If this changes the number of comparisons in an hour that is already in other states, those figures become stale as well. Returns the
+    era's figures as they are stored; None if any of this changed one.
     """
     stored, lag = known_figures(session, followed.era.no), lag_of(data, followed.monitor)
     seen = _Seen.of(counted)
@@ -78,6 +81,7 @@ def settle_figures(session: Session, followed: FollowedEra, data: DataSet, span:
     if births:
         stale |= {one.no for one in stored if number_hour(one.until) + lag_of(one.key.place.data, followed.monitor) > min(births)}
     mark_stale(session, stale)
+    return None if births or stale else stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +157,12 @@ class Forward:
     is_complete: bool
 
 
-def take_forward(session: Session, followed: FollowedEra) -> Forward:
-    """Brings figures up to their last counted hour.
+def take_forward(session: Session, followed: FollowedEra, known: Sequence[KnownFigure] | None = None) -> Forward:
+    """Brings figures up to their last counted hour. `known` are the era's figures, if they were read in this transaction.
 
     All that are a few hours late go together. Others, which are computed again from their first hour, go a few at a time.
     """
-    figures = known_figures(session, followed.era.no)
+    figures = known_figures(session, followed.era.no) if known is None else known
     late = list(_find_late(session, followed, figures))
     if not late:
         return Forward(0, is_complete=True)

@@ -36,6 +36,7 @@ from ..store.evidence.eras import (
     note_progress,
     try_lock_evidence,
 )
+from ..store.evidence.figures import KnownFigure
 from ..store.evidence.hours import (
     CountedHour,
     CountedPlace,
@@ -157,6 +158,7 @@ class _Step:
         self._latest = latest
         self.is_complete = False
         self._has_displaced = False
+        self._figures: list[KnownFigure] | None = None
 
     @property
     def _era(self) -> Era:
@@ -177,7 +179,7 @@ class _Step:
         if counted.are_left or labelled.are_left:
             return True
         self._followed = replace(self._followed, era=replace(self._era, counted_until=counted.until, labels_until=labelled.until))
-        forward = take_forward(self._session, self._followed)
+        forward = take_forward(self._session, self._followed, self._figures)
         # To count a record may show that a past hour was counted with one that is not its person's first.
         self.is_complete = forward.is_complete and not self._has_displaced
         return counted.any_due or labelled.any_due or forward.figures > 0
@@ -284,4 +286,4 @@ class _Step:
     def _store(self, data: DataSet, span: Span, counted: list[CountedHour], *, is_again: bool) -> None:
         has_changed = replace_hours(self._session, self._era.no, data, span, counted)
         if has_changed or not is_again:
-            settle_figures(self._session, self._followed, data, span, counted)
+            self._figures = settle_figures(self._session, self._followed, data, span, counted)

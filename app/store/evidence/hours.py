@@ -62,10 +62,7 @@ def replace_hours(session: Session, era_no: int, data: DataSet, span: Span, coun
                 "data": data.value,
                 # One document: in an array of texts, the driver would escape every quotation mark by itself.
                 "counted": msgspec.json.encode(
-                    [
-                        {"attribute": one.place.attribute, "hour": one.hour, "cells": one.cells, "check_no": one.check_no}
-                        for one in counted
-                    ]
+                    [{"attribute": one.place.attribute, "hour": one.hour, "cells": one.cells, "check_no": one.check_no} for one in counted]
                 ).decode(),
             },
         )
