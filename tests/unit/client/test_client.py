@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 from evenhand_client import Evenhand, Report
 from evenhand_client.delivery import Pauses, retry_after
-from evenhand_client.identifiers import is_in_sample, new_id
+from evenhand_client.identifiers import is_in_sample
 from evenhand_client.transport import Answer
 
 from tests.progress import wait_until
@@ -274,14 +274,6 @@ def test_a_sample_is_chosen_by_the_id_and_said_to_be_one(make: Make, collector: 
     assert sum(one["left_out"] for one in message["hours"]) == 400 - len(chosen)
 
 
-def test_a_smaller_sample_is_part_of_a_larger_one() -> None:
-    ids = [f"application-{number}" for number in range(2000)]
-
-    small, large = ({one for one in ids if is_in_sample(one, rate)} for rate in (0.1, 0.5))
-    assert small < large
-    assert 120 <= len(small) <= 280
-
-
 def test_a_missing_key_disables_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     threads = threading.active_count()
     client = Evenhand("http://127.0.0.1:1", deployment="loans")
@@ -376,13 +368,6 @@ def test_an_httpx_client_may_carry_the_requests(make: Make, collector: Collector
         assert client.flush() == Report(sent=1)
 
     assert collector.ids == [record_id]
-
-
-def test_ids_are_in_the_order_of_their_times() -> None:
-    ids = [new_id(1_000_000 * millisecond) for millisecond in range(1_700_000_000_000, 1_700_000_000_100)]
-
-    assert ids == sorted(ids)
-    assert {uuid.UUID(one).variant for one in ids} == {uuid.RFC_4122}
 
 
 @pytest.fixture(autouse=True)
