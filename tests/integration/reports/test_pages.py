@@ -16,6 +16,8 @@ from app.views.forest_headline import word_forest
 from tests.integration.reports.reported import Reported
 from tests.scenes import HOUR, NOON
 
+pytestmark = pytest.mark.usefixtures("reports_in_this_process")
+
 PERIOD = {"since": NOON.isoformat(), "until": (NOON + 5 * HOUR).isoformat()}
 
 
