@@ -76,6 +76,13 @@ def pages_before(page: Path) -> list[Path]:
     return [(page.parent / link).resolve() for link in _LINK.findall(sentence[1])] if sentence else []
 
 
+def how_to_pages() -> list[Path]:
+    """The how-to pages that have blocks to run, in the order of their list. A page that is listed twice is run at its first place."""
+    index = DOCS / "how-to" / "README.md"
+    listed = dict.fromkeys((index.parent / link).resolve() for link in links(index))
+    return [page for page in listed if steps(page)]
+
+
 def links(page: Path) -> list[str]:
     """Every link that is not in a block."""
     return _LINK.findall(_prose(page))

@@ -24,6 +24,7 @@ from tests.builders.docs_pages import (
     addresses,
     anchors,
     blocks,
+    how_to_pages,
     links,
     name_of,
     pages_before,
@@ -40,8 +41,11 @@ OUTSIDE_THE_DOCUMENT = ("/docs", "/openapi.json")
 """Addresses for browsers, which the OpenAPI document leaves out."""
 
 
-RUNNABLE = [page for page in PAGES if page.is_relative_to(DOCS) and page != TUTORIAL and steps(page)]
-"""The tutorial is run by `test_readme.py`, which also compares the point that it shows."""
+RUN_ELSEWHERE = {TUTORIAL, *how_to_pages()}
+"""The tutorial is run by `test_readme.py`, which also compares the point that it shows; the how-to pages are run in their order by
+`test_how_to.py`."""
+
+RUNNABLE = [page for page in PAGES if page.is_relative_to(DOCS) and page not in RUN_ELSEWHERE and steps(page)]
 
 
 @pytest.mark.parametrize("page", RUNNABLE, ids=name_of)

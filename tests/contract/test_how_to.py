@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.docs_pages import DOCS, REPOSITORY, blocks, links, steps
+from tests.builders.docs_pages import DOCS, REPOSITORY, blocks, how_to_pages, pages_before, steps
 from tests.builders.docs_steps import TOOLS, run_and_compare
 from tests.example_run import Example, running_example
 
 README = DOCS / "how-to" / "README.md"
-IN_ORDER = [page for link in links(README) if steps(page := (README.parent / link).resolve())]
+IN_ORDER = how_to_pages()
 FIRST = IN_ORDER[:6]
 """The pages that build on each other."""
 
@@ -71,7 +71,8 @@ def test_every_page_prints_what_it_shows_and_puts_back_what_it_changes(tmp_path:
     with running_example(hours=4) as example, newcomer(example, tmp_path) as terminal:
         before = _installation(example)
         start: dict[str, object] = {}
-        for page in IN_ORDER:
+        for place, page in enumerate(IN_ORDER):
+            failed += [f"{page.name} needs {first.name}, which comes later" for first in pages_before(page) if first in IN_ORDER[place:]]
             for number, step in enumerate(steps(page), 1):
                 try:
                     run_and_compare(step, terminal, Path(terminal["PWD"]))

@@ -20,13 +20,20 @@ def browser() -> Iterator[Browser]:
         yield browser
 
 
-@pytest.fixture(scope="module")
-def example(browser: Browser) -> Iterator[Example]:  # noqa: ARG001 - first, so that no example is run for nothing
-    """The worked example, as `scripts/run` shows it, with enough hours of history for an alert."""
+@pytest.fixture(scope="session")
+def shared_example() -> Iterator[Example]:
+    """The worked example, as `scripts/run` shows it, with enough hours of history for an alert. All pages' tests share it."""
     with running_example(hours=HOURS) as example:
         # Evidence is counted some time after the checks that the example itself waits for.
         wait_until(lambda: example.client.get("/v1/alerts?state=open").json()["alerts"], "an alert is open")
         yield example
+
+
+@pytest.fixture
+def example(browser: Browser, request: pytest.FixtureRequest) -> Example:  # noqa: ARG001 - first, so that no example is run for nothing
+    """The worked example where there is a browser to look at it."""
+    shared: Example = request.getfixturevalue("shared_example")
+    return shared
 
 
 @pytest.fixture
