@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,18 @@ parameters = { "query.validate_only" = false }
 """
 """What is only checked is answered like what was created, and schemathesis would look for it."""
 
+LACKS_PARTS = """
+[[operations]]
+include-path-regex = "/deployments/[{]deployment_id[}]/.+"
+checks.ensure_resource_availability.enabled = false
+"""
+"""A deployment that was just created has no monitor or training data, so a part of it is rightly not found."""
+
 REVOKING = "revokeApiKey"
 """It finds the id of the fuzzer's own key. After that every answer would be a documented 401, which proves nothing."""
+
+PHASES = ("examples", "coverage", "fuzzing", "stateful")
+"""Parts of a run. `coverage` tries every combination of bounds, once, however many examples are asked for, and takes most of the time."""
 
 DESTRUCTIVE = ("deleteDeployment", "deleteFairnessMonitor", "deleteTrainingData")
 
@@ -41,14 +52,25 @@ REPAIRED = ("readMitigationProfile",)
 accepted in spite of the spoilt id."""
 
 
-def fuzz_every_operation(service: RunningService, folder: Path, examples: int) -> "subprocess.CompletedProcess[str]":
+def fuzz_every_operation(
+    service: RunningService, folder: Path, examples: int, phases: Sequence[str] = PHASES
+) -> "subprocess.CompletedProcess[str]":
     """Returns how schemathesis ended: every operation but one with so many examples, and sequences of operations."""
+    asked = ("--exclude-operation-id", REVOKING, "--max-examples", str(examples), "--phases", ",".join(phases))
     with row_server(_refusing) as model:
         _set_up(service, model)
-        ended = _schemathesis(service, folder, "", "--exclude-operation-id", REVOKING, "--max-examples", str(examples))
+        ended = _schemathesis(service, folder, "", *asked)
     answer = service.client.get("/v1/me")
     assert answer.is_success, f"The fuzzer has lost its key, so most of its requests were turned away: {answer.text}"
     return ended
+
+
+def cover_the_installation(service: RunningService, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Returns how schemathesis ended: every combination of bounds, for the operations that are not on one deployment."""
+    elsewhere = ("--exclude-path-regex", "deployment_id", "--exclude-operation-id", REVOKING, "--phases", "coverage")
+    with row_server(_refusing) as model:
+        _set_up(service, model)
+        return _schemathesis(service, folder, "", *elsewhere)
 
 
 def fuzz_revoking(service: RunningService, folder: Path, examples: int) -> "subprocess.CompletedProcess[str]":
@@ -78,7 +100,7 @@ def _set_up(service: RunningService, model: ModelServer) -> None:
 
 
 def _schemathesis(service: RunningService, folder: Path, configuration: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    (folder / "schemathesis.toml").write_text(configuration + MODEL_MAY_FAIL + STORED_WHAT_IT_ANSWERS)
+    (folder / "schemathesis.toml").write_text(configuration + MODEL_MAY_FAIL + STORED_WHAT_IT_ANSWERS + LACKS_PARTS)
     # From a file, because schemathesis itself waits 10 seconds for an address.
     (folder / "openapi.json").write_bytes(service.client.get("/openapi.json").raise_for_status().content)
     command = [
