@@ -51,6 +51,8 @@ from .api.ingestion_paths import ingestion_paths
 from .api.uploads import is_upload
 from .dashboard import create_pages
 from .errors import SetupError
+from .openscale import OpenScaleDoor, create_face, is_openscale
+from .openscale.records import is_record_upload
 from .services import Services, open_services
 from .settings import Settings, load_settings
 from .telemetry.logs import configure_logging
@@ -119,7 +121,7 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     own = "" if settings.database_url is None else settings.database_url.get_secret_value()
     services = open_services(settings, database_url or own)
     pages = BodyLimit(create_pages(), max_bytes=MAX_FORM_BYTES, exempt=lambda _scope: False)
-    faces = Faces(_create_api(), pages, services)
+    faces = Faces(_create_api(), pages, services, openscale=create_face())
     room = Room(
         BODIES_AT_ONCE * problems.MAX_BODY_BYTES,
         each=BODIES_OF_KEY * problems.MAX_BODY_BYTES,
@@ -127,11 +129,11 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
         busy_each=f"This key is sending more than {BODIES_OF_KEY} MiB at once. Nothing was changed; send it again after an answer.",
     )
     limited = BodyLimit(
-        faces, max_bytes=problems.MAX_BODY_BYTES, room=room, exempt=lambda scope: is_upload(scope) or is_live_request(scope)
+        faces, max_bytes=problems.MAX_BODY_BYTES, room=room, exempt=lambda scope: is_upload(scope) or is_live_request(scope) or is_record_upload(scope)
     )
     gate = KeyGate(limited, authenticator=services.authenticator)
     inner = RequestContext(gate, trusted_proxies=settings.trusted_networks)
-    return IngestionRoutes(inner, authenticator=services.authenticator, ingestion=services.ingestion)
+    return IngestionRoutes(OpenScaleDoor(inner), authenticator=services.authenticator, ingestion=services.ingestion)
 
 
 @cache
@@ -153,10 +155,11 @@ def _create_api() -> FastAPI:
 
 
 class Faces:
-    """The API and the pages at one address, which give each request the services. It also takes the messages of the lifespan."""
+    """The APIs and the pages at one address, which give each request the services. It also takes the messages of the lifespan."""
 
-    def __init__(self, api: ASGIApp, pages: ASGIApp, services: Services) -> None:
+    def __init__(self, api: ASGIApp, pages: ASGIApp, services: Services, *, openscale: ASGIApp) -> None:
         self._api = api
+        self._openscale = openscale
         self._pages = pages
         self._services = services
         self._started = Router(lifespan=_lifespan(services))
@@ -167,6 +170,9 @@ class Faces:
             await self._started(scope, receive, send)
             return
         provide_services(scope, self._services)
+        if scope["type"] == "http" and is_openscale(scope["path"]):
+            await self._openscale(scope, receive, send)
+            return
         face = self._pages if scope["type"] == "http" and not is_of_programs(scope["path"]) else self._api
         await face(scope, receive, send)
 

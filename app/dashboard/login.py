@@ -11,6 +11,7 @@ from starlette.responses import Response
 from ..errors import EvenhandError, Forbidden, Unauthenticated
 from ..security import sessions
 from ..services import Services
+from ..services.logging_in import log_in_with_password
 from ..web.access import ServicesIn
 from ..web.addresses import client_of
 from ..web.gate import LOG_IN, is_from_our_page, is_over_https, session_cookie, session_token
@@ -49,7 +50,7 @@ async def log_in(
             async with services.log_ins.turn(client_of(address)):
                 token = await run_in_threadpool(_log_in_with_key, services, key, address=address)
         else:
-            token = await _log_in_with_password(services, name.strip(), password, address=address)
+            token = await log_in_with_password(services, name.strip(), password, address=address, client=client_of(address))
     except EvenhandError as error:
         values = {"next": _own_path(next), "name": name, "problem": str(error)}
         return page(request, "login.html", values, status=kind_of(error).status)
@@ -86,20 +87,6 @@ def _log_in_with_key(services: Services, key: str, *, address: str) -> str:
     except (Forbidden, Unauthenticated):
         services.failed_log_ins.note("", method=sessions.KEY, address=address)
         raise
-
-
-async def _log_in_with_password(services: Services, name: str, password: str, *, address: str) -> str:
-    client = client_of(address)
-    async with services.log_ins.turn(client):
-        services.throttle.admit(name, client)
-        try:
-            token = await run_in_threadpool(sessions.log_in_with_password, services.database, name, password, address=address)
-        except Unauthenticated:
-            services.throttle.failed(name, client)
-            await run_in_threadpool(services.failed_log_ins.note, name, method=sessions.PASSWORD, address=address)
-            raise
-        services.throttle.succeeded(name, client)
-        return token
 
 
 def _own_path(sent: str) -> str:

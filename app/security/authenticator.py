@@ -11,9 +11,10 @@ from ..errors import Unauthenticated
 from ..store.database.engine import Database
 from ..store.people.api_keys import ApiKeys
 from ..store.people.sessions import holder_of
+from .access_tokens import AccessTokens, looks_like_token
 from .keys import hash_key, key_id_of
 from .principals import Principal, Role
-from .sessions import principal_of, token_hash
+from .sessions import TOKEN, principal_of, token_hash
 
 CACHE_SECONDS = 5.0
 """Seconds for which a valid key is trusted without asking again: a revoked key is refused after this at the latest."""
@@ -24,8 +25,11 @@ _CACHE_LIMIT = 10_000
 class Authenticator:
     """Authenticates the keys and sessions of one database. Safe to share between threads."""
 
-    def __init__(self, database: Database, *, clock: Callable[[], float] = monotonic_seconds) -> None:
+    def __init__(
+        self, database: Database, *, tokens: AccessTokens | None = None, clock: Callable[[], float] = monotonic_seconds
+    ) -> None:
         self._database = database
+        self._tokens = tokens
         self._clock = clock
         self._known: dict[bytes, tuple[Principal, float]] = {}
         self._under_way: dict[bytes, tuple[asyncio.Task[Principal], float]] = {}
@@ -43,11 +47,16 @@ class Authenticator:
     async def authenticate_async(self, authorization: str | None) -> Principal:
         """Does the same on the event loop: a key seen lately costs no thread, and callers who wait for the same key share one look-up.
 
+        A program that logged in sends, instead of a key, the access token or the session's token that it was given.
+
         Raises:
             Unauthenticated: no key was sent, or it is unknown or revoked.
             Unavailable: the database does not answer.
         """
-        text, secret_hash = _parse_key(authorization)
+        sent = _read_text(authorization)
+        if TOKEN.fullmatch(sent):
+            return await self.authenticate_session(sent)
+        text, secret_hash = _parse_key(authorization, with_tokens=self._tokens is not None)
         known = self._recall(secret_hash)
         if known is not None:
             return known
@@ -96,9 +105,11 @@ class Authenticator:
 
     def _look_up(self, text: str, secret_hash: bytes) -> Principal:
         asked_at = self._clock()  # before the question: a key revoked while it is answered must not live longer
+        key_id = key_id_of(text)
+        of_token = self._tokens.read(text) if self._tokens is not None and key_id is None else None
         with self._database.transaction() as session:
-            key = ApiKeys(session).find(str(key_id_of(text)))
-        if key is None or not hmac.compare_digest(key.secret_hash, secret_hash):
+            key = ApiKeys(session).find(str(key_id or of_token))
+        if key is None or (of_token is None and not hmac.compare_digest(key.secret_hash, secret_hash)):
             raise Unauthenticated("This API key is not known here.")
         if key.revoked_at is not None:
             raise Unauthenticated("This API key was revoked.")
@@ -112,8 +123,18 @@ class Authenticator:
         return principal
 
 
-def _parse_key(authorization: str | None) -> tuple[str, bytes]:
+def _parse_key(authorization: str | None, *, with_tokens: bool = False) -> tuple[str, bytes]:
     """Returns the key's text and its hash. A text that cannot be a key is refused without asking the database."""
+    text = _read_text(authorization)
+    if not text:
+        raise Unauthenticated("Send an API key as `Authorization: Bearer evk_…`, or as the password of HTTP Basic.")
+    if key_id_of(text) is None and not (with_tokens and looks_like_token(text)):
+        raise Unauthenticated("This is no API key: one begins with evk_ and has 56 characters.")
+    return text, hash_key(text)
+
+
+def _read_text(authorization: str | None) -> str:
+    """Returns the secret of `Bearer`, or the password of `Basic`; nothing where there is none."""
     scheme, _, rest = (authorization or "").strip().partition(" ")
     text = rest.strip() if scheme.lower() in {"bearer", "basic"} else ""
     if scheme.lower() == "basic":
@@ -121,8 +142,4 @@ def _parse_key(authorization: str | None) -> tuple[str, bytes]:
             text = base64.b64decode(text, validate=True).decode().partition(":")[2]
         except (binascii.Error, UnicodeDecodeError, ValueError):
             text = ""
-    if not text:
-        raise Unauthenticated("Send an API key as `Authorization: Bearer evk_…`, or as the password of HTTP Basic.")
-    if key_id_of(text) is None:
-        raise Unauthenticated("This is no API key: one begins with evk_ and has 56 characters.")
-    return text, hash_key(text)
+    return text

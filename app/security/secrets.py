@@ -7,6 +7,8 @@ from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from ..errors import SetupError
@@ -32,6 +34,12 @@ class SecretBox:
         if not secret.strip():
             raise SetupError("EVENHAND_SECRET_KEY is empty: give it a long random text, or leave it out to have one generated.")
         self._cipher = AESGCM(_derive_key(secret))
+        self._signing_key = HKDF(SHA256(), 32, salt=None, info=b"evenhand access tokens v1").derive(_derive_key(secret))
+
+    @property
+    def signing_key(self) -> bytes:
+        """Returns the key that short-lived access tokens are signed with: every process of the installation derives the same."""
+        return self._signing_key
 
     def seal(self, plain: bytes) -> bytes:
         """Returns the encrypted form, a different one each time."""

@@ -14,6 +14,7 @@ from ..outbound.egress import EgressPolicy
 from ..reports.making import ReportMaker
 from ..scoring.live import LiveModels
 from ..security import passwords
+from ..security.access_tokens import AccessTokens
 from ..security.authenticator import Authenticator
 from ..security.failed_log_ins import FailedLogIns
 from ..security.secrets import SecretBox, open_secret_box
@@ -48,6 +49,7 @@ class Services:
     policy: EgressPolicy
     database: Database
     authenticator: Authenticator
+    access_tokens: AccessTokens
     secret_box: SecretBox
     ingestion: Ingestion
     mitigation: ActiveMitigation
@@ -93,13 +95,15 @@ def open_services(settings: Settings, database_url: str) -> Services:
     mail_server_of(settings)  # refused at the start, not when the first e-mail is due
     database = Database(database_url)
     secret_box = open_secret_box(settings)
+    tokens = AccessTokens(secret_box.signing_key)
     ingestion = Ingestion(database)
     plans = ActivePlans(ingestion, PlanReader(database, secret_box).read)
     return Services(
         settings=settings,
         policy=policy,
         database=database,
-        authenticator=Authenticator(database),
+        authenticator=Authenticator(database, tokens=tokens),
+        access_tokens=tokens,
         secret_box=secret_box,
         failed_log_ins=FailedLogIns(database),
         ingestion=ingestion,

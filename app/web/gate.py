@@ -21,8 +21,11 @@ LOG_IN = "/login"
 ASSETS = "/assets/"
 
 _OPEN = ("/health/", ASSETS)
+_LOG_INS = frozenset({LOG_IN, "/v2/fairness/heartbeat", "/icp4d-api/v1/authorize", "/identity/token"})
+"""Addresses where people and programs log in, and the one by which the OpenScale SDK finds out how."""
+
 _BROWSED = ("/docs", "/openapi.json")
-_OF_PROGRAMS = ("/v1/", "/docs", "/openapi.json", "/metrics", "/health/")
+_OF_PROGRAMS = ("/v1/", "/docs", "/openapi.json", "/metrics", "/health/", "/openscale/", "/v2/", "/icp4d-api/", "/identity/")
 _CHALLENGE = 'Basic realm="Evenhand: any name, an API key as the password", charset="UTF-8"'
 """Makes a browser ask for the key in its own log-in prompt. Only where people browse: programs are asked for a Bearer token."""
 
@@ -42,7 +45,7 @@ class KeyGate:
             await self._app(scope, receive, send)
             return
         _drop_other_cookies(scope)
-        if scope["path"].startswith(_OPEN) or scope["path"] == LOG_IN:
+        if scope["path"].startswith(_OPEN) or scope["path"] in _LOG_INS:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)

@@ -19,6 +19,13 @@ from .evidence import (
 from .missing_records import MissingRecordRow
 from .mitigation import BiasDetectorRow, FlaggedRecordRow, MitigationProfileRow, MitigationSettingsRow
 from .monitors import MonitorRow
+from .openscale import (
+    OpenScaleDataMartRow,
+    OpenScaleImportRow,
+    OpenScaleInstanceRow,
+    OpenScaleProviderRow,
+    OpenScaleSubscriptionRow,
+)
 from .payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow, RecordCountRow
 from .people import ActivityRow, SessionRow, UserRow
 from .subgroups import SubgroupCandidateRow, SubgroupHourRow, SubgroupScanRow, SubgroupSettingsRow
@@ -58,6 +65,11 @@ __all__ = [
     "MitigationSettingsRow",
     "MonitorRow",
     "NotificationRow",
+    "OpenScaleDataMartRow",
+    "OpenScaleImportRow",
+    "OpenScaleInstanceRow",
+    "OpenScaleProviderRow",
+    "OpenScaleSubscriptionRow",
     "PayloadKeyRow",
     "PayloadRecordRow",
     "RecordCountRow",

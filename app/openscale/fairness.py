@@ -1,0 +1,185 @@
+"""Parameters and thresholds of a fairness instance as a fairness monitor, and a monitor as those."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import Field
+
+from ..domain.monitors import Monitor, MonitoredAttribute, Schedule
+from ..domain.values import GroupValue, Range
+from ..errors import InvalidInput
+from .bodies import Answer, Sent, without_none
+from .monitor_definitions import DIFFERENCES, FAIRNESS_VALUE
+
+LOWER, UPPER = "lower_limit", "upper_limit"
+
+
+class FeatureIn(Sent):
+    """One watched feature. `threshold` is a fraction; above 1 it is taken for percent."""
+
+    feature: str = Field(max_length=200)
+    majority: list[Any] | None = None
+    minority: list[Any]
+    threshold: float | None = None
+    metric_ids: list[str] | None = None
+
+
+class FairnessIn(Sent):
+    """Parameters of a fairness instance."""
+
+    features: list[FeatureIn] = Field(min_length=1)
+    favourable_class: list[Any]
+    unfavourable_class: list[Any]
+    min_records: int | None = None
+    max_records: int | None = None
+
+
+class AppliesIn(Sent):
+    """One condition of a limit of its own."""
+
+    type: str = "tag"
+    key: str = "feature"
+    value: str
+
+
+class SpecificIn(Sent):
+    """A limit of some features."""
+
+    value: float
+    applies_to: list[AppliesIn]
+
+
+class ThresholdIn(Sent):
+    """One limit. `fairness_value` is in percent, everything else a fraction."""
+
+    metric_id: str = Field(max_length=200)
+    type: str = Field(pattern=f"^({LOWER}|{UPPER})$")
+    value: float | None = None
+    specific_values: list[SpecificIn] | None = None
+
+
+class StartIn(Sent):
+    """The beginning of a schedule. Stored and answered; checks begin at the next full hour."""
+
+    type: str = Field(default="relative", max_length=100)
+    delay_unit: str | None = Field(default=None, max_length=100)
+    delay: float | None = None
+    timestamp: str | None = Field(default=None, max_length=100)
+
+
+class ScheduleIn(Sent):
+    """The repetition of checks. Evenhand checks every hour or not at all."""
+
+    repeat_interval: int = 1
+    repeat_unit: str = Field(default="hour", max_length=100)
+    repeat_type: str | None = Field(default=None, max_length=100)
+    start_time: StartIn | None = None
+    status: str | None = Field(default=None, max_length=100)
+
+
+def monitor_json(sent: FairnessIn, thresholds: Sequence[ThresholdIn], *, is_scheduled: bool) -> Answer:
+    """Returns the monitor as REST v1 takes it.
+
+    Raises:
+        InvalidInput: a limit is of a metric that the fairness monitor does not have.
+    """
+    for place, one in enumerate(thresholds):
+        if one.metric_id not in (FAIRNESS_VALUE, *DIFFERENCES):
+            raise InvalidInput.of(f"thresholds[{place}].metric_id", f"{one.metric_id!r:.60} is no metric of the fairness monitor")
+    return {
+        "favourable": sent.favourable_class,
+        "unfavourable": sent.unfavourable_class,
+        "attributes": [_attribute_json(feature, thresholds) for feature in sent.features],
+        **without_none({"min_records": sent.min_records, "max_records": sent.max_records}),
+        "schedule": (Schedule.HOURLY if is_scheduled else Schedule.OFF).value,
+    }
+
+
+def parameters_of(monitor: Monitor, kept: Mapping[str, Any]) -> Answer:
+    """Returns the parameters of a monitor; `kept` are others that were sent with it."""
+    return {
+        **kept,
+        "features": [
+            without_none(
+                {
+                    "feature": one.feature,
+                    "majority": None if one.reference is None else listed(one.reference),
+                    "minority": listed(one.monitored),
+                    "threshold": one.threshold,
+                }
+            )
+            for one in monitor.attributes
+        ],
+        "favourable_class": listed(monitor.outcomes.favourable),
+        "unfavourable_class": listed(monitor.outcomes.unfavourable),
+        "min_records": monitor.min_records,
+        "max_records": monitor.max_records,
+    }
+
+
+def thresholds_of(monitor: Monitor) -> list[Answer]:
+    """Returns the limits of a monitor, by feature."""
+    found: dict[tuple[str, str], list[Answer]] = {}
+    for attribute in monitor.attributes:
+        for metric, limit, value in _limits_of(attribute):
+            applies = [{"type": "tag", "key": "feature", "value": attribute.feature}]
+            found.setdefault((metric, limit), []).append({"value": value, "applies_to": applies})
+    return [
+        {"metric_id": metric, "type": limit, "value": ones[0]["value"], "specific_values": ones} for (metric, limit), ones in found.items()
+    ]
+
+
+def schedule_of(monitor: Monitor) -> Answer | None:
+    """Returns the schedule that checks really have; None where none is set."""
+    if monitor.schedule is Schedule.OFF:
+        return None
+    return {"repeat_interval": 1, "repeat_unit": "hour", "repeat_type": "hour", "status": "enabled", "start_time": {"type": "relative"}}
+
+
+def listed(values: Sequence[GroupValue]) -> list[Any]:
+    """Returns values and ranges as the SDK sends them."""
+    return [[value.lo, value.hi] if isinstance(value, Range) else value for value in values]
+
+
+def _attribute_json(feature: FeatureIn, thresholds: Sequence[ThresholdIn]) -> Answer:
+    lower, upper = (_limit(thresholds, FAIRNESS_VALUE, limit, feature.feature) for limit in (LOWER, UPPER))
+    general = next((one.value for one in thresholds if (one.metric_id, one.type) == (FAIRNESS_VALUE, LOWER)), None)
+    # A limit of the feature's own precedes its `threshold`, which precedes the general limit.
+    own = feature.threshold if lower is None or lower == general else None
+    percent = own * 100 if own is not None and own <= 1 else own if own is not None else lower
+    limits: dict[str, Answer] = {}
+    for metric in DIFFERENCES:
+        ends = {end: _limit(thresholds, metric, limit, feature.feature) for end, limit in (("lower", LOWER), ("upper", UPPER))}
+        if any(value is not None for value in ends.values()):
+            limits[metric] = ends
+    return {
+        "feature": feature.feature,
+        "monitored": feature.minority,
+        "reference": feature.majority or None,
+        **without_none({"threshold": _fraction(percent), "upper_threshold": _fraction(upper)}),
+        "metric_limits": limits,
+    }
+
+
+def _limit(thresholds: Sequence[ThresholdIn], metric: str, limit: str, feature: str) -> float | None:
+    found: float | None = None
+    for one in thresholds:
+        if (one.metric_id, one.type) != (metric, limit):
+            continue
+        own = [each.value for each in one.specific_values or () if any(a.key == "feature" and a.value == feature for a in each.applies_to)]
+        found = own[0] if own else one.value
+    return found
+
+
+def _fraction(percent: float | None) -> float | None:
+    # Rounded, because 95 / 100 * 100 must be 95 again.
+    return None if percent is None else round(percent / 100, 12)
+
+
+def _limits_of(attribute: MonitoredAttribute) -> list[tuple[str, str, float]]:
+    found = [(FAIRNESS_VALUE, LOWER, round(attribute.threshold * 100, 10))]
+    if attribute.upper_threshold is not None:
+        found.append((FAIRNESS_VALUE, UPPER, round(attribute.upper_threshold * 100, 10)))
+    for metric, limits in attribute.metric_limits:
+        found += [(metric, limit, value) for limit, value in ((LOWER, limits.lower), (UPPER, limits.upper)) if value is not None]
+    return found

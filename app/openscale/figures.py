@@ -1,0 +1,166 @@
+"""Figures of a check in IBM's form: percent, rounded as IBM rounds. Nothing is measured here: the numbers are the check's own."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..domain.checks import DataSet, Measurement, Scope
+from .bodies import Answer, without_none
+from .monitor_definitions import DIFFERENCES, FAIRNESS_VALUE, QUALITY_METRICS
+
+_DECIMALS = 3
+"""Decimals of a ratio that IBM keeps before it makes it percent."""
+
+
+@dataclass(frozen=True, slots=True)
+class FigureKey:
+    """Place of one figure among those of a check."""
+
+    metric: str
+    data: DataSet
+    scope: Scope
+    attribute: str | None
+    group: str | None
+
+
+Figures = Mapping[FigureKey, Measurement]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """Records of one group: how many, and how many of them favourable."""
+
+    favourable: float
+    n: float
+
+    @property
+    def percent(self) -> float:
+        """Returns the favourable share in percent; 0 for an empty group, as IBM has it."""
+        return 100.0 * self.favourable / self.n if self.n else 0.0
+
+
+def index_figures(measurements: Iterable[Measurement]) -> Figures:
+    """Returns the figures of single attributes and of all records by their place."""
+    return {
+        FigureKey(one.metric, one.data, one.scope, one.attribute, one.group): one for one in measurements if not one.comparison.is_together
+    }
+
+
+def percent_of(ratio: float) -> float:
+    """Returns a ratio as IBM's fairness value: rounded to three decimals, then in percent (94.69999999999999 for 0.947)."""
+    return round(ratio, _DECIMALS) * 100
+
+
+def attributes_of(figures: Figures) -> list[str]:
+    """Returns the attributes that were compared, in the order in which they were measured."""
+    return list(dict.fromkeys(key.attribute for key in figures if key.attribute is not None))
+
+
+def groups_of(figures: Figures, attribute: str) -> list[str]:
+    """Returns the monitored groups of an attribute."""
+    named = [key.group for key in figures if (key.attribute, key.scope, key.metric) == (attribute, Scope.GROUP, "disparate_impact")]
+    return list(dict.fromkeys(group for group in named if group is not None))
+
+
+def fairness_figure(figures: Figures, attribute: str, group: str) -> Measurement | None:
+    """Returns the figure that the fairness value is: with copies counted as records where there are any, else of logged records."""
+    with_copies = figures.get(FigureKey("openscale_fairness", DataSet.PAYLOAD_PERTURBED, Scope.GROUP, attribute, group))
+    return with_copies or figures.get(FigureKey("disparate_impact", DataSet.PAYLOAD, Scope.GROUP, attribute, group))
+
+
+def ratio_of(figure: Measurement | None) -> float | None:
+    """Returns the ratio; 0 where the monitored group is empty, as IBM has it, and None where there is none for another reason."""
+    if figure is None:
+        return None
+    if figure.value is None and figure.details.monitored_counts.get("n") == 0:
+        return 0.0
+    return figure.value
+
+
+def threshold_of(figures: Figures, attribute: str, group: str) -> float | None:
+    """Returns the lowest fair ratio of the attribute when it was checked."""
+    for data in (DataSet.PAYLOAD, DataSet.BALANCED):
+        found = figures.get(FigureKey("disparate_impact", data, Scope.GROUP, attribute, group))
+        if found is not None and found.lower_limit is not None:
+            return found.lower_limit
+    return None
+
+
+def upper_of(figures: Figures, attribute: str, group: str) -> float | None:
+    """Returns the highest fair ratio of the attribute when it was checked; None where only one side is watched."""
+    found = figures.get(FigureKey("disparate_impact", DataSet.PAYLOAD, Scope.GROUP, attribute, group))
+    return None if found is None else found.upper_limit
+
+
+def side_of(figures: Figures, data: DataSet, attribute: str, group: str | None) -> Side | None:
+    """Returns the counts of a monitored group, or of the reference without one; None where it was not measured."""
+    scope = Scope.REFERENCE if group is None else Scope.GROUP
+    found = [one for key, one in figures.items() if (key.metric, key.data, key.scope, key.attribute) == ("favourable_rate", data, scope, attribute)]
+    one = next((each for each in found if group is None or each.group == group), None)
+    if one is None:
+        return None
+    favourable, n = one.details.counts.get("favourable"), one.details.counts.get("n")
+    return None if favourable is None or n is None else Side(favourable=favourable, n=n)
+
+
+def fairness_values(figures: Figures) -> list[Answer]:
+    """Returns the values of a fairness measurement: by feature and monitored group."""
+    values = []
+    for attribute in attributes_of(figures):
+        for group in groups_of(figures, attribute):
+            metrics = []
+            ratio = ratio_of(fairness_figure(figures, attribute, group))
+            if ratio is not None:
+                lower, upper = threshold_of(figures, attribute, group), upper_of(figures, attribute, group)
+                limits = {"lower_limit": _percent_limit(lower), "upper_limit": _percent_limit(upper)}
+                metrics.append(without_none({"id": FAIRNESS_VALUE, "value": percent_of(ratio), **limits}))
+            for metric in DIFFERENCES:
+                metrics += _metric(metric, _first(figures, metric, attribute, group))
+            if metrics:
+                values.append({"metrics": metrics, "tags": tags_of(attribute, group)})
+    return values
+
+
+def quality_values(figures: Figures) -> list[Answer]:
+    """Returns the values of a quality measurement: of all labelled records."""
+    metrics: list[Answer] = []
+    for identifier, key in QUALITY_METRICS.items():
+        found = figures.get(FigureKey(key, DataSet.FEEDBACK, Scope.OVERALL, None, None))
+        metrics += _metric(identifier, found)
+    return [{"metrics": metrics, "tags": []}] if metrics else []
+
+
+def count_issues(values: Sequence[Answer], limits: Mapping[str, Mapping[str, float]] | None = None) -> int:
+    """Returns how many values are outside their limits: their own, or those given by metric."""
+    found = 0
+    for value in values:
+        for metric in value["metrics"]:
+            own: Mapping[str, Any] = metric if limits is None else limits.get(metric["id"], {})
+            below = own.get("lower_limit") is not None and metric["value"] < own["lower_limit"]
+            found += below or (own.get("upper_limit") is not None and metric["value"] > own["upper_limit"])
+    return found
+
+
+def tags_of(attribute: str, group: str, kind: str = "fairness") -> list[Answer]:
+    """Returns the tags of a value of one monitored group."""
+    return [
+        {"id": "feature", "value": attribute},
+        {"id": "fairness_metric_type", "value": kind},
+        {"id": "feature_value", "value": group},
+    ]
+
+
+def _first(figures: Figures, metric: str, attribute: str, group: str) -> Measurement | None:
+    keys = [FigureKey(metric, data, Scope.GROUP, attribute, group) for data in (DataSet.PAYLOAD, DataSet.FEEDBACK)]
+    return next((figures[key] for key in keys if key in figures), None)
+
+
+def _metric(identifier: str, found: Measurement | None) -> list[Answer]:
+    if found is None or found.value is None:
+        return []
+    return [without_none({"id": identifier, "value": found.value, "lower_limit": found.lower_limit, "upper_limit": found.upper_limit})]
+
+
+def _percent_limit(limit: float | None) -> float | None:
+    # Rounded, because 0.95 is to be 95 and not 94.99999999999999.
+    return None if limit is None else round(limit * 100, 10)

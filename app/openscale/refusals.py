@@ -1,0 +1,51 @@
+"""Routes of what Evenhand does not do: each answers a clear error, and none pretends to have done something."""
+
+from fastapi import APIRouter
+
+from ..errors import Conflict, NotFound
+from ..web.access import AnyKey
+from .bodies import Answer
+
+router = APIRouter(tags=["not supported"])
+
+UNSUPPORTED = {
+    "explanation_tasks": "Explanations are",
+    "integrated_systems": "Integrated systems are",
+    "operational_spaces": "Operational spaces are",
+    "user_preferences": "Preferences of users are",
+    "ai_decision_coordinations": "Coordination of decisions is",
+    "gen_ai_apps": "Monitoring of generative models is",
+    "prompt_setup": "Monitoring of generative models is",
+    "prompt_batch_setup": "Monitoring of generative models is",
+    "ai_setup": "Monitoring of generative models is",
+    "spark_schemas": "Reading schemas with Spark is",
+    "data_set_records": "A query over several data sets is",
+    "monitoring_services": "Drift, explainability and model risk management are",
+}
+"""First parts of addresses under `/v2`, and what they are about."""
+
+_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+
+@router.api_route("/openscale/v2/data_sets/{data_set_id}/distributions", methods=_METHODS, include_in_schema=False)
+@router.api_route("/openscale/v2/data_sets/{data_set_id}/distributions/{distribution_id}", methods=_METHODS, include_in_schema=False)
+async def refuse_distributions(_principal: AnyKey) -> Answer:
+    """Refuses: distributions of data sets."""
+    raise Conflict("Distributions of a data set are not supported by Evenhand. Those of a fairness run are in its measurement's details.")
+
+
+@router.api_route("/openscale/v2/subscriptions/{subscription_id}/risk_evaluation_status", methods=_METHODS, include_in_schema=False)
+@router.api_route("/openscale/v2/subscriptions/{subscription_id}/configuration_synchronization", methods=_METHODS, include_in_schema=False)
+async def refuse_parts_of_subscriptions(_principal: AnyKey) -> Answer:
+    """Refuses: risk evaluation and synchronisation."""
+    raise Conflict("Risk evaluation and synchronisation of a subscription are not supported by Evenhand.")
+
+
+@router.api_route("/openscale/v2/{part}", methods=_METHODS, include_in_schema=False)
+@router.api_route("/openscale/v2/{part}/{rest:path}", methods=_METHODS, include_in_schema=False)
+async def refuse_parts(part: str, _principal: AnyKey, rest: str = "") -> Answer:
+    """Refuses: everything else of the API."""
+    what = UNSUPPORTED.get(part)
+    if what is None:
+        raise NotFound("address", f"/v2/{ascii(part)[1:-1][:60]}{'/…' if rest else ''}")
+    raise Conflict(f"{what} not supported by Evenhand.")

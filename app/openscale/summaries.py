@@ -1,0 +1,195 @@
+"""Sources of one fairness measurement: distributions, and the summary of bias with the steps of its calculation."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..domain.checks import CheckRun, DataSet
+from ..domain.monitors import Monitor, MonitoredAttribute
+from ..domain.values import label_of
+from .bodies import Answer, moment
+from .fairness import listed
+from .figures import (
+    Figures,
+    Side,
+    attributes_of,
+    fairness_figure,
+    groups_of,
+    percent_of,
+    ratio_of,
+    side_of,
+    threshold_of,
+)
+
+_DISTRIBUTIONS = {"scoring_payload_data_distribution": DataSet.PAYLOAD, "perturbed_scoring_payload_data_distribution": DataSet.PAYLOAD_PERTURBED}
+
+
+def fairness_sources(check: CheckRun, monitor: Monitor | None, figures: Figures) -> list[Answer]:
+    """Returns the sources of a check's fairness measurement. `monitor` is the present one; groups that it has no more keep their names."""
+    sources = [
+        {"id": name, "type": "data_distribution", "data": _distribution(data, monitor, figures)}
+        for name, data in _DISTRIBUTIONS.items()
+        if _is_measured(data, figures)
+    ]
+    window: Mapping[str, Any] = check.window or {}
+    summary = {
+        "metric_type": "fairness",
+        "rows_analyzed": window.get("records"),
+        "perturbed_data_size": sum((window.get("perturbed_records") or {}).values()),
+        "score_type": "disparate impact",
+        "evaluated_at": moment(check.finished_at or check.span.end),
+        "favourable_class": [] if monitor is None else listed(monitor.outcomes.favourable),
+        "unfavourable_class": [] if monitor is None else listed(monitor.outcomes.unfavourable),
+        "manual_labelling_store": None,
+        "summary": [_summary(attribute, check, monitor, figures) for attribute in attributes_of(figures)],
+    }
+    return [*sources, {"id": "bias_detection_summary", "type": "bias_detection_summary", "data": summary}]
+
+
+def _is_measured(data: DataSet, figures: Figures) -> bool:
+    return any(key.data is data and key.metric == "favourable_rate" for key in figures)
+
+
+def _distribution(data: DataSet, monitor: Monitor | None, figures: Figures) -> Answer:
+    """Returns counts by group and outcome. One with no records is left out, as IBM does."""
+    fields = ["feature", "feature_value", "label", "count", "is_favourable", "group"]
+    rows = []
+    for attribute in attributes_of(figures):
+        for group in (*groups_of(figures, attribute), None):
+            side = side_of(figures, data, attribute, group)
+            if side is None:
+                continue
+            value = _reference_label(monitor, attribute) if group is None else _value_of(monitor, attribute, group)
+            for is_favourable, count in ((True, side.favourable), (False, side.n - side.favourable)):
+                if count:
+                    row = [attribute, value, _outcome_label(monitor, is_favourable=is_favourable), count, is_favourable]
+                    rows.append([*row, "reference" if group is None else "monitored"])
+    return {"fields": fields, "values": rows}
+
+
+def _summary(attribute: str, check: CheckRun, monitor: Monitor | None, figures: Figures) -> Answer:
+    data = DataSet.PAYLOAD_PERTURBED if _is_measured(DataSet.PAYLOAD_PERTURBED, figures) else DataSet.PAYLOAD
+    reference, payload_reference = (side_of(figures, one, attribute, None) for one in (data, DataSet.PAYLOAD))
+    groups = [_group(attribute, group, data, monitor, figures) for group in groups_of(figures, attribute)]
+    known = [one for one in groups if one["fairness_value"] is not None]
+    worst = min(known, key=lambda one: one["fairness_value"], default=None)
+    window: Mapping[str, Any] = check.window or {}
+    majority_value = _reference_label(monitor, attribute)
+    return {
+        "feature": attribute,
+        "fairness_value": worst and worst["fairness_value"],
+        "payload_fairness_value": worst and worst["payload_fairness_value"],
+        "is_biased": any(one["is_biased"] for one in groups),
+        "majority": {
+            "total_fav_percent": reference and reference.percent,
+            "payload_total_fav_percent": payload_reference and payload_reference.percent,
+            "total_rows_percent": _rows_percent(attribute, figures, monitored=False),
+            "values": [
+                {
+                    "value": majority_value,
+                    "fav_class_percent": reference and reference.percent,
+                    "payload_fav_class_percent": payload_reference and payload_reference.percent,
+                }
+            ],
+        },
+        "minority": {
+            "total_rows_percent": _rows_percent(attribute, figures, monitored=True),
+            "values": groups,
+        },
+        "records_evaluated": {
+            "newest_timestamp": window.get("newest_record_at"),
+            "oldest_timestamp": window.get("oldest_record_at"),
+            "number_of_records": window.get("records"),
+            "perturbed_records": (window.get("perturbed_records") or {}).get(attribute, 0),
+            "additional_records": window.get("additional_records", 0),
+        },
+        "fairness_calculation_details": [_calculation(kind, attribute, worst, figures) for kind in _kinds(figures)],
+    }
+
+
+def _group(attribute: str, group: str, data: DataSet, monitor: Monitor | None, figures: Figures) -> Answer:
+    own, payload = (side_of(figures, one, attribute, group) for one in (data, DataSet.PAYLOAD))
+    reference, threshold = side_of(figures, data, attribute, None), threshold_of(figures, attribute, group)
+    ratio, payload_ratio = ratio_of(fairness_figure(figures, attribute, group)), _payload_ratio(figures, attribute, group)
+    acceptable = None if reference is None or threshold is None else reference.percent * threshold
+    return {
+        "value": _value_of(monitor, attribute, group),
+        "fav_class_percent": own and own.percent,
+        "payload_fav_class_percent": payload and payload.percent,
+        "fairness_value": None if ratio is None else percent_of(ratio),
+        "payload_fairness_value": None if payload_ratio is None else payload_ratio * 100,
+        "perfect_equality": reference and reference.percent,
+        "acceptable_fav_class_percent": acceptable,
+        "is_biased": bool(own is not None and acceptable is not None and own.percent < acceptable),
+    }
+
+
+def _payload_ratio(figures: Figures, attribute: str, group: str) -> float | None:
+    found = [one for key, one in figures.items() if (key.metric, key.data, key.attribute, key.group) == ("disparate_impact", DataSet.PAYLOAD, attribute, group)]
+    return ratio_of(found[0]) if found else None
+
+
+def _kinds(figures: Figures) -> list[DataSet]:
+    return [one for one in (DataSet.PAYLOAD_PERTURBED, DataSet.PAYLOAD) if _is_measured(one, figures)]
+
+
+def _calculation(data: DataSet, attribute: str, worst: Answer | None, figures: Figures) -> Answer:
+    """Returns the steps of the calculation for the group that is furthest behind its reference."""
+    is_payload = data is DataSet.PAYLOAD
+    prefix = "payload_" if is_payload else ""
+    score = worst and worst[f"{prefix}fairness_value"]
+    monitored, reference = worst and worst[f"{prefix}fav_class_percent"], side_of(figures, data, attribute, None)
+    messages = [
+        {
+            "id": f"{prefix}fairness_score_calculation",
+            "message": f"The fairness score of {attribute} is {_shown(score)} %.",
+            "parameters": [attribute, score],
+        },
+        {
+            "id": f"{prefix}disparate_impact_ratio_calculation",
+            "message": f"{_shown(monitored)} % of the monitored and {_shown(reference and reference.percent)} % of the reference records"
+            " have a favourable outcome.",
+            "parameters": [monitored, reference and reference.percent],
+        },
+        {
+            "id": "disparate_impact_ratio_formula",
+            "message": "Favourable percent of the monitored group / favourable percent of the reference group.",
+            "parameters": [],
+        },
+    ]
+    return {"data_set_type": "payload" if is_payload else "balanced", "messages": messages}
+
+
+def _shown(value: object) -> str:
+    return f"{value:.1f}" if isinstance(value, float) else "unknown"
+
+
+def _rows_percent(attribute: str, figures: Figures, *, monitored: bool) -> float | None:
+    sides = {group: side_of(figures, DataSet.PAYLOAD, attribute, group) for group in (*groups_of(figures, attribute), None)}
+    known: dict[str | None, Side] = {group: side for group, side in sides.items() if side is not None}
+    total = sum(side.n for side in known.values())
+    own = sum(side.n for group, side in known.items() if (group is not None) == monitored)
+    return 100.0 * own / total if total else None
+
+
+def _member(monitor: Monitor | None, attribute: str) -> MonitoredAttribute | None:
+    return None if monitor is None else next((one for one in monitor.attributes if one.feature == attribute), None)
+
+
+def _value_of(monitor: Monitor | None, attribute: str, group: str) -> Any:  # noqa: ANN401 - a value or a range
+    member = _member(monitor, attribute)
+    found = [value for value in (member.monitored if member else ()) if label_of(value) == group]
+    return listed(found)[0] if found else group
+
+
+def _reference_label(monitor: Monitor | None, attribute: str) -> Any:  # noqa: ANN401 - a value, a range, or a text of several
+    member = _member(monitor, attribute)
+    if member is None or member.reference is None:
+        return "all others"
+    return listed(member.reference)[0] if len(member.reference) == 1 else ", ".join(label_of(value) for value in member.reference)
+
+
+def _outcome_label(monitor: Monitor | None, *, is_favourable: bool) -> Any:  # noqa: ANN401 - a class, a range, or a text of several
+    if monitor is None:
+        return "favourable" if is_favourable else "unfavourable"
+    values = monitor.outcomes.favourable if is_favourable else monitor.outcomes.unfavourable
+    return listed(values)[0] if len(values) == 1 else ", ".join(label_of(value) for value in values)
