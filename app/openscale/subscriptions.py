@@ -156,7 +156,10 @@ def infer_schemas(subscription_id: str, body: SchemasIn, caller: CallerIn) -> An
         {"name": str(name), "type": _spark_type([row[at] for row in values if at < len(row)]), "nullable": True, "metadata": {}}
         for at, name in enumerate(fields)
     ]
-    return {"input_data_schema": {"type": "struct", "fields": inferred}, **_known_schemas(deployment)}
+    subscription = _answer(caller, deployment)
+    properties = subscription["entity"]["asset_properties"]
+    properties["input_data_schema"] = {"type": "struct", "fields": inferred}
+    return {"subscription": subscription}
 
 
 @router.post("/{subscription_id}/predictions")
@@ -277,11 +280,6 @@ def _keep(caller: Caller, deployment: Deployment, body: SubscriptionIn) -> None:
         created_by=caller.principal.actor,
     )
     put_subscription(caller.session, stored)
-
-
-def _known_schemas(deployment: Deployment) -> Answer:
-    known = properties_of(deployment, {})
-    return {"output_data_schema": known["output_data_schema"]}
 
 
 def _spark_type(values: list[Any]) -> str:

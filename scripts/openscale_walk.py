@@ -1,0 +1,415 @@
+"""Walks through the OpenScale SDK against a running Evenhand, method by method, and says what each one did.
+
+It imports the SDK and the standard library only, so that it runs in an environment that holds nothing else:
+
+    python scripts/openscale_walk.py WALK.json
+
+WALK.json names the service, the model's address, an API key and a user with a password; the last line printed is the result as JSON.
+"""
+
+import datetime
+import io
+import json
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ibm_cloud_sdk_core import ApiException
+from ibm_cloud_sdk_core.authenticators import BearerTokenAuthenticator, CloudPakForDataAuthenticator, IAMAuthenticator
+from ibm_watson_openscale import APIClient
+from ibm_watson_openscale.base_classes.watson_open_scale_v2 import (
+    Asset,
+    AssetDeploymentRequest,
+    AssetPropertiesRequest,
+    CustomCredentials,
+    JsonPatchOperation,
+    MetricThresholdOverride,
+    MonitorInstanceSchedule,
+    PatchDocument,
+    ScheduleStartTime,
+    ScoringEndpointRequest,
+    SparkStruct,
+    Target,
+)
+from ibm_watson_openscale.supporting_classes.payload_record import PayloadRecord
+
+ZERO = "00000000-0000-0000-0000-000000000000"
+WORKS, ERROR, BROKEN = "works", "answers an error", "broken"
+
+FEATURES = ["sex", "income", "age"]
+
+
+@dataclass
+class Plan:
+    """Where to walk, and as whom. A worker must be running."""
+
+    url: str
+    model_url: str
+    key: str
+    user: str
+    password: str
+
+    def client(self, kind: str) -> Any:  # noqa: ANN401 - the SDK's client
+        """Returns a client with that authenticator."""
+        if kind == "bearer":
+            return APIClient(service_url=self.url, authenticator=BearerTokenAuthenticator(self.key))
+        if kind == "password":
+            own = CloudPakForDataAuthenticator(url=self.url, username=self.user, password=self.password)
+            return APIClient(service_url=self.url, authenticator=own)
+        if kind == "api_key":
+            own = CloudPakForDataAuthenticator(url=self.url, username="anybody", apikey=self.key)
+            return APIClient(service_url=self.url, authenticator=own)
+        own = IAMAuthenticator(apikey=self.key, url=self.url)
+        return APIClient(service_url=self.url, service_instance_id=ZERO, authenticator=own)
+
+
+KINDS = ("bearer", "password", "api_key", "iam")
+
+
+@dataclass
+class Walk:
+    """Calls methods one after the other and keeps what each did."""
+
+    client: Any
+    found: dict[str, str] = field(default_factory=dict)
+    said: dict[str, str] = field(default_factory=dict)
+
+    def does(self, name: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever a method returns
+        """Calls a method that must work, and returns what it returns."""
+        try:
+            result = call()
+        except Exception as error:  # noqa: BLE001 - whatever goes wrong is the result
+            self.found[name], self.said[name] = BROKEN, f"{type(error).__name__}: {error}"
+            raise
+        self.found[name] = WORKS
+        return result
+
+    def refuses(self, name: str, call: Callable[[], Any]) -> None:
+        """Calls a method that must answer a clear error."""
+        try:
+            call()
+        except ApiException as error:
+            clear = error.code in (404, 409, 422) and bool(error.message) and "Unknown error" not in str(error.message)
+            self.found[name], self.said[name] = (ERROR if clear else BROKEN), f"{error.code}: {error.message}"
+        except Exception as error:  # noqa: BLE001 - the SDK's own refusals, too
+            self.found[name], self.said[name] = ERROR, f"{type(error).__name__}: {error}"
+        else:
+            self.found[name], self.said[name] = BROKEN, "no error"
+
+
+def rows() -> list[list[Any]]:
+    """Returns 40 applicants: 20 men, 20 women, every other one rich."""
+    return [["male" if n % 2 else "female", 60_000 if n % 4 < 2 else 20_000, 20 + n] for n in range(40)]
+
+
+def answers(table: list[list[Any]]) -> list[list[Any]]:
+    """Returns the answers of a model that approves men, and women only if rich."""
+    return [[1, 0.9] if sex == "male" or income >= 50_000 else [0, 0.1] for sex, income, _ in table]
+
+
+def schema(*, with_label: bool = False) -> SparkStruct:
+    """Returns the schema of the applicants."""
+    types = {"sex": "string", "income": "double", "age": "integer"}
+    fields = [{"name": name, "type": kind, "nullable": True, "metadata": {"modeling_role": "feature"}} for name, kind in types.items()]
+    if with_label:
+        fields.append({"name": "approved", "type": "integer", "nullable": True, "metadata": {"modeling_role": "target"}})
+    return SparkStruct(type="struct", fields=fields)
+
+
+def walk(way: Walk, plan: Plan, kind: str) -> None:
+    """Walks every method of the map with one authenticator."""
+    way.found["APIClient"] = WORKS
+    client, name = way.client, f"walk {kind} {uuid.uuid4().hex[:8]}"
+    mart = _marts(way)
+    provider = _providers(way, name)
+    subscription = _subscriptions(way, plan, name, mart, provider)
+    payload, feedback = _data_sets(way, subscription)
+    _records(way, payload, feedback)
+    _definitions(way)
+    fairness = _instances(way, mart, subscription)
+    run = _runs(way, plan, fairness)
+    _measurements(way, fairness, run)
+    _refused(way, subscription, payload, fairness)
+    way.does("subscriptions.score", lambda: client.subscriptions.score(subscription, fields=FEATURES, values=rows()[:2]).result.to_dict())
+    way.does("monitor_instances.delete", lambda: client.monitor_instances.delete(fairness))
+    way.does("subscriptions.delete", lambda: client.subscriptions.delete(subscription, force=True))
+    way.does("service_providers.delete", lambda: client.service_providers.delete(provider))
+    extra = client.data_marts.add(name="another").result.metadata.id
+    way.does("data_marts.delete", lambda: client.data_marts.delete(extra, force=True))
+
+
+def _marts(way: Walk) -> str:
+    client = way.client
+    way.does("data_marts.list", client.data_marts.list)
+    way.does("data_marts.show", client.data_marts.show)
+    way.does("data_marts.add", lambda: client.data_marts.add(name="walk", internal_database=True, background_mode=True))
+    mart: str = client.data_marts.list().result.data_marts[0].metadata.id
+    way.does("data_marts.get", lambda: client.data_marts.get(mart))
+    change = [JsonPatchOperation(op="replace", path="/description", value="changed")]
+    way.does("data_marts.patch", lambda: client.data_marts.patch(mart, change))
+    return mart
+
+
+def _providers(way: Walk, name: str) -> str:
+    client = way.client
+    own = CustomCredentials(url="http://127.0.0.1:9", username="model", password="model")  # noqa: S106 - of no one
+    added = way.does(
+        "service_providers.add",
+        lambda: client.service_providers.add(
+            name=name, service_type="custom_machine_learning", credentials=own, operational_space_id="production", background_mode=True
+        ),
+    )
+    provider: str = added.result.metadata.id
+    way.does("service_providers.list", client.service_providers.list)
+    way.does("service_providers.show", client.service_providers.show)
+    way.does("service_providers.get", lambda: client.service_providers.get(provider))
+    change = [PatchDocument(op="replace", path="/description", value="changed")]
+    way.does("service_providers.update", lambda: client.service_providers.update(provider, patch_document=change))
+    return provider
+
+
+def _subscriptions(way: Walk, plan: Plan, name: str, mart: str, provider: str) -> str:
+    client = way.client
+    properties = AssetPropertiesRequest(
+        label_column="approved",
+        prediction_field="prediction",
+        probability_fields=["probability"],
+        feature_fields=FEATURES,
+        categorical_fields=["sex"],
+        input_data_schema=schema(),
+        training_data_schema=schema(with_label=True),
+    )
+    added = way.does(
+        "subscriptions.add",
+        lambda: client.subscriptions.add(
+            data_mart_id=mart,
+            service_provider_id=provider,
+            asset=Asset(asset_id=name, name=name, asset_type="model", problem_type="binary", input_data_type="structured"),
+            deployment=AssetDeploymentRequest(
+                deployment_id=name, name=name, deployment_type="online", scoring_endpoint=ScoringEndpointRequest(url=plan.model_url)
+            ),
+            asset_properties=properties,
+            background_mode=True,
+        ),
+    )
+    subscription: str = added.result.metadata.id
+    way.does("subscriptions.list", client.subscriptions.list)
+    way.does("subscriptions.show", client.subscriptions.show)
+    way.does("subscriptions.get", lambda: client.subscriptions.get(subscription))
+    change = [PatchDocument(op="replace", path="/asset_properties/label_column", value="approved")]
+    way.does("subscriptions.update", lambda: client.subscriptions.update(subscription, patch_document=change))
+    data = [{"fields": FEATURES, "values": rows()[:2]}]
+    way.does("subscriptions.schemas", lambda: client.subscriptions.schemas(subscription, input_data=data))
+    way.does("subscriptions.tables", lambda: client.subscriptions.tables(subscription, "feedback", {}))
+    return subscription
+
+
+def _data_sets(way: Walk, subscription: str) -> tuple[str, str]:
+    client = way.client
+    found = way.does(
+        "data_sets.list",
+        lambda: [
+            client.data_sets.list(type=kind, target_target_id=subscription, target_target_type="subscription").result.data_sets[0].metadata.id
+            for kind in ("payload_logging", "feedback")
+        ],
+    )
+    way.does("data_sets.show", client.data_sets.show)
+    way.does("data_sets.get", lambda: client.data_sets.get(found[0]))
+    target = Target(target_type="subscription", target_id=subscription)
+    way.does(
+        "data_sets.add",
+        lambda: client.data_sets.add(target=target, name="payload", type="payload_logging", data_schema=schema(), data_mart_id=ZERO),
+    )
+    return found[0], found[1]
+
+
+def _records(way: Walk, payload: str, feedback: str) -> None:
+    client, table = way.client, rows()
+    record = PayloadRecord(
+        scoring_id=uuid.uuid4().hex,
+        request={"fields": FEATURES, "values": table},
+        response={"fields": ["prediction", "probability"], "values": answers(table)},
+        response_time=460,
+    )
+    stored = way.does(
+        "data_sets.store_records",
+        lambda: client.data_sets.store_records(data_set_id=payload, request_body=[record], background_mode=True),
+    )
+    request = stored.headers._store["location"][1].rsplit("/", 1)[1]
+    way.does("data_sets.get_update_status", lambda: client.data_sets.get_update_status(payload, request))
+    labelled = [dict(zip(FEATURES, row, strict=True), approved=1 if row[1] >= 50_000 else 0) for row in table]
+    client.data_sets.store_records(data_set_id=feedback, request_body=labelled, background_mode=True)
+    tables = [{"fields": [*FEATURES, "approved"], "values": [[*row, 1] for row in table[:3]]}]
+    client.data_sets.store_records(data_set_id=feedback, request_body=tables, background_mode=True)
+    text = "sex;income;age;approved\nmale;20000;31;1\nfemale;20000;32;0\n"
+    reader = io.BufferedReader(io.BytesIO(text.encode()))
+    way.does(
+        "data_sets.store_records (CSV)",
+        lambda: client.data_sets.store_records(
+            data_set_id=feedback, request_body=reader, header=True, delimiter=";", csv_max_line_length=8196, background_mode=True
+        ),
+    )
+    way.does("data_sets.get_list_of_records", lambda: client.data_sets.get_list_of_records(payload, limit=10, output_type="pandas"))
+    client.data_sets.get_list_of_records(feedback, limit=10, format="list", output_type="pandas")
+    way.does("data_sets.get_records_count", lambda: client.data_sets.get_records_count(payload))
+    way.does("data_sets.show_records", lambda: client.data_sets.show_records(payload))
+    way.does("data_sets.print_records_schema", lambda: client.data_sets.print_records_schema(payload))
+
+
+def _definitions(way: Walk) -> None:
+    client = way.client
+    way.does("monitor_definitions.list", client.monitor_definitions.list)
+    way.does("monitor_definitions.show", client.monitor_definitions.show)
+    way.does("monitor_definitions.get", lambda: client.monitor_definitions.get("fairness"))
+
+
+def _instances(way: Walk, mart: str, subscription: str) -> str:
+    client = way.client
+    monitors = client.monitor_definitions.MONITORS
+    target = Target(target_type="subscription", target_id=subscription)
+    parameters = {
+        "features": [
+            {"feature": "sex", "majority": ["male"], "minority": ["female"], "threshold": 0.95},
+            {"feature": "age", "majority": [[40, 99]], "minority": [[18, 39]], "threshold": 0.8},
+        ],
+        "favourable_class": [1],
+        "unfavourable_class": [0],
+        "min_records": 10,
+    }
+    limit = [MetricThresholdOverride(metric_id=monitors.FAIRNESS.METRIC.FAIRNESS_VALUE, type="lower_limit", value=80)]
+    hourly = MonitorInstanceSchedule(
+        repeat_interval=1, repeat_unit="hour", start_time=ScheduleStartTime(type="relative", delay_unit="minute", delay=30)
+    )
+    added = way.does(
+        "monitor_instances.create",
+        lambda: client.monitor_instances.create(
+            data_mart_id=mart,
+            monitor_definition_id=monitors.FAIRNESS.ID,
+            target=target,
+            parameters=parameters,
+            thresholds=limit,
+            schedule=hourly,
+            background_mode=True,
+        ),
+    )
+    fairness: str = added.result.metadata.id
+    way.does(
+        "monitor_instances.create (quality)",
+        lambda: client.monitor_instances.create(
+            data_mart_id=mart,
+            monitor_definition_id=monitors.QUALITY.ID,
+            target=target,
+            parameters={"min_feedback_data_size": 10},
+            thresholds=[MetricThresholdOverride(metric_id="accuracy", type="lower_limit", value=0.8)],
+        ),
+    )
+    way.does("monitor_instances.list", lambda: client.monitor_instances.list(target_target_id=subscription))
+    way.does("monitor_instances.show", client.monitor_instances.show)
+    way.does("monitor_instances.get", lambda: client.monitor_instances.get(fairness))
+    change = [PatchDocument(op="replace", path="/parameters/min_records", value=20)]
+    way.does("monitor_instances.update", lambda: client.monitor_instances.update(fairness, patch_document=change))
+    return fairness
+
+
+def _runs(way: Walk, plan: Plan, fairness: str) -> str:
+    client = way.client
+    added = way.does("monitor_instances.run", lambda: client.monitor_instances.run(fairness, background_mode=True))
+    run: str = added.result.metadata.id
+    while client.monitor_instances.get_run_details(fairness, run).result.entity.status.state == "running":
+        time.sleep(0.2)
+    details = way.does("monitor_instances.get_run_details", lambda: client.monitor_instances.get_run_details(fairness, run))
+    state = details.result.entity.status.state
+    if state != "finished":
+        way.found["monitor_instances.run"] = BROKEN
+        way.said["monitor_instances.run"] = str(details.result)
+    way.does("monitor_instances.list_runs", lambda: client.monitor_instances.list_runs(fairness))
+    return run
+
+
+def _measurements(way: Walk, fairness: str, run: str) -> None:
+    client = way.client
+    now = datetime.datetime.now(datetime.timezone.utc)
+    window = {"start": now - datetime.timedelta(days=1), "end": now + datetime.timedelta(hours=1)}
+    way.does("monitor_instances.show_metrics", lambda: client.monitor_instances.show_metrics(fairness))
+    quality = fairness.replace("fairness.", "quality.")
+    way.does("monitor_instances.show_metrics (quality)", lambda: client.monitor_instances.show_metrics(quality))
+    measured = client.monitor_instances.measurements
+    way.does("monitor_instances.measurements.list", lambda: measured.list(fairness, run_id=run, **window))
+    details = way.does("monitor_instances.get_measurement_details", lambda: client.monitor_instances.get_measurement_details(fairness, run))
+    way.said["summary"] = json.dumps([source.to_dict() for source in details.result.entity.sources], default=str)
+    subscription = fairness.partition(".")[2]
+    way.does(
+        "monitor_instances.measurements.query",
+        lambda: measured.query(target_id=subscription, target_type="subscription", monitor_definition_id="fairness", recent_count=1),
+    )
+    way.does("monitor_instances.get_metrics", lambda: client.monitor_instances.get_metrics(fairness, interval="hour", agg="last", **window))
+    way.does("monitor_instances.get_metrics_count", lambda: client.monitor_instances.get_metrics_count(fairness, interval="day", **window))
+    past = {
+        "timestamp": "2026-01-01T00:00:00Z",
+        "run_id": "imported",
+        "metrics": [{"fairness_value": 94.7, "feature": "sex", "feature_value": "female", "fairness_metric_type": "fairness"}],
+        "sources": [],
+    }
+    way.does("monitor_instances.measurements.add", lambda: _import(client, fairness, past))
+
+
+def _import(client: Any, fairness: str, past: dict[str, Any]) -> Any:  # noqa: ANN401 - the SDK's
+    from ibm_watson_openscale.base_classes.watson_open_scale_v2 import MonitorMeasurementRequest
+
+    return client.monitor_instances.measurements.add(fairness, monitor_measurement_request=[MonitorMeasurementRequest.from_dict(past)])
+
+
+def _refused(way: Walk, subscription: str, payload: str, fairness: str) -> None:
+    client = way.client
+    target = Target(target_type="subscription", target_id=subscription)
+    way.refuses(
+        "monitor_instances.create (explainability)",
+        lambda: client.monitor_instances.create(monitor_definition_id="explainability", target=target, parameters={}),
+    )
+    way.refuses(
+        "monitor_instances.create (drift)",
+        lambda: client.monitor_instances.create(monitor_definition_id="drift", target=target, parameters={}),
+    )
+    way.refuses("monitor_instances.explanation_tasks", lambda: client.monitor_instances.explanation_tasks(["one"], subscription_id=subscription))
+    way.refuses(
+        "monitor_instances.get_explanation_tasks",
+        lambda: client.monitor_instances.get_explanation_tasks("one", subscription_id=subscription),
+    )
+    way.refuses("data_sets.delete", lambda: client.data_sets.delete(payload))
+    change = [PatchDocument(op="replace", path="/name", value="other")]
+    way.refuses("data_sets.update", lambda: client.data_sets.update(payload, patch_document=change))
+    way.refuses("data_sets.patch_records", lambda: client.data_sets.patch_records(payload, patch_document=change))
+    way.refuses("monitor_definitions.add", lambda: client.monitor_definitions.add(name="own", metrics=[], tags=[]))
+    way.refuses("monitor_definitions.delete", lambda: client.monitor_definitions.delete("fairness"))
+    way.refuses("integrated_systems.list", client.integrated_systems.list)
+    way.refuses("monitor_instances.download_drift_model", lambda: client.monitor_instances.download_drift_model(fairness))
+    way.refuses("monitor_instances.get_explainability_archive", lambda: client.monitor_instances.get_explainability_archive(subscription))
+
+
+def main() -> int:
+    """Walks with each authenticator and prints the results."""
+    with open(sys.argv[1], encoding="utf-8") as file:  # noqa: PTH123 - this file runs alone
+        plan = Plan(**json.load(file))
+    results, failed = {}, 0
+    for kind in KINDS:
+        way = Walk(None)
+        try:
+            way.client = plan.client(kind)
+            walk(way, plan, kind)
+        except Exception as error:  # noqa: BLE001 - the other authenticators are walked all the same
+            print(f"{kind}: {type(error).__name__}: {error}", file=sys.stderr)
+            failed += 1
+        for name, what in way.found.items():
+            if what == BROKEN:
+                print(f"{kind}: {name}: {way.said[name]}", file=sys.stderr)
+                failed += 1
+        results[kind] = way.found
+    print(json.dumps(results))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
