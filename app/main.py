@@ -129,7 +129,10 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
         busy_each=f"This key is sending more than {BODIES_OF_KEY} MiB at once. Nothing was changed; send it again after an answer.",
     )
     limited = BodyLimit(
-        faces, max_bytes=problems.MAX_BODY_BYTES, room=room, exempt=lambda scope: is_upload(scope) or is_live_request(scope) or is_record_upload(scope)
+        faces,
+        max_bytes=problems.MAX_BODY_BYTES,
+        room=room,
+        exempt=lambda scope: is_upload(scope) or is_live_request(scope) or is_record_upload(scope),
     )
     gate = KeyGate(limited, authenticator=services.authenticator)
     inner = RequestContext(gate, trusted_proxies=settings.trusted_networks)

@@ -7,7 +7,6 @@ It imports the SDK and the standard library only, so that it runs in an environm
 WALK.json names the service, the model's address, an API key and a user with a password; the last line printed is the result as JSON.
 """
 
-import datetime
 import io
 import json
 import sys
@@ -15,6 +14,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from ibm_cloud_sdk_core import ApiException
@@ -28,6 +28,7 @@ from ibm_watson_openscale.base_classes.watson_open_scale_v2 import (
     JsonPatchOperation,
     MetricThresholdOverride,
     MonitorInstanceSchedule,
+    MonitorMeasurementRequest,
     PatchDocument,
     ScheduleStartTime,
     ScoringEndpointRequest,
@@ -40,11 +41,15 @@ ZERO = "00000000-0000-0000-0000-000000000000"
 WORKS, ERROR, BROKEN = "works", "answers an error", "broken"
 
 FEATURES = ["sex", "income", "age"]
+RICH = 50_000
+
+CLEAR = (404, 409, 422)
+"""Statuses of an error that says what is wrong with a request."""
 
 
 @dataclass
 class Plan:
-    """Where to walk, and as whom. A worker must be running."""
+    """Address, model and log-ins of a walk. A worker must be running."""
 
     url: str
     model_url: str
@@ -81,7 +86,7 @@ class Walk:
         """Calls a method that must work, and returns what it returns."""
         try:
             result = call()
-        except Exception as error:  # noqa: BLE001 - whatever goes wrong is the result
+        except Exception as error:
             self.found[name], self.said[name] = BROKEN, f"{type(error).__name__}: {error}"
             raise
         self.found[name] = WORKS
@@ -92,7 +97,7 @@ class Walk:
         try:
             call()
         except ApiException as error:
-            clear = error.code in (404, 409, 422) and bool(error.message) and "Unknown error" not in str(error.message)
+            clear = error.code in CLEAR and bool(error.message) and "Unknown error" not in str(error.message)
             self.found[name], self.said[name] = (ERROR if clear else BROKEN), f"{error.code}: {error.message}"
         except Exception as error:  # noqa: BLE001 - the SDK's own refusals, too
             self.found[name], self.said[name] = ERROR, f"{type(error).__name__}: {error}"
@@ -102,12 +107,12 @@ class Walk:
 
 def rows() -> list[list[Any]]:
     """Returns 40 applicants: 20 men, 20 women, every other one rich."""
-    return [["male" if n % 2 else "female", 60_000 if n % 4 < 2 else 20_000, 20 + n] for n in range(40)]
+    return [["male" if n % 2 else "female", 60_000 if n % 4 in (0, 1) else 20_000, 20 + n] for n in range(40)]
 
 
 def answers(table: list[list[Any]]) -> list[list[Any]]:
     """Returns the answers of a model that approves men, and women only if rich."""
-    return [[1, 0.9] if sex == "male" or income >= 50_000 else [0, 0.1] for sex, income, _ in table]
+    return [[1, 0.9] if sex == "male" or income >= RICH else [0, 0.1] for sex, income, _ in table]
 
 
 def schema(*, with_label: bool = False) -> SparkStruct:
@@ -130,7 +135,7 @@ def walk(way: Walk, plan: Plan, kind: str) -> None:
     _records(way, payload, feedback)
     _definitions(way)
     fairness = _instances(way, mart, subscription)
-    run = _runs(way, plan, fairness)
+    run = _runs(way, fairness)
     _measurements(way, fairness, run)
     _refused(way, subscription, payload, fairness)
     way.does("subscriptions.score", lambda: client.subscriptions.score(subscription, fields=FEATURES, values=rows()[:2]).result.to_dict())
@@ -212,7 +217,9 @@ def _data_sets(way: Walk, subscription: str) -> tuple[str, str]:
     found = way.does(
         "data_sets.list",
         lambda: [
-            client.data_sets.list(type=kind, target_target_id=subscription, target_target_type="subscription").result.data_sets[0].metadata.id
+            client.data_sets.list(type=kind, target_target_id=subscription, target_target_type="subscription")
+            .result.data_sets[0]
+            .metadata.id
             for kind in ("payload_logging", "feedback")
         ],
     )
@@ -238,9 +245,9 @@ def _records(way: Walk, payload: str, feedback: str) -> None:
         "data_sets.store_records",
         lambda: client.data_sets.store_records(data_set_id=payload, request_body=[record], background_mode=True),
     )
-    request = stored.headers._store["location"][1].rsplit("/", 1)[1]
+    request = stored.headers["Location"].rsplit("/", 1)[1]
     way.does("data_sets.get_update_status", lambda: client.data_sets.get_update_status(payload, request))
-    labelled = [dict(zip(FEATURES, row, strict=True), approved=1 if row[1] >= 50_000 else 0) for row in table]
+    labelled = [dict(zip(FEATURES, row, strict=True), approved=1 if row[1] >= RICH else 0) for row in table]
     client.data_sets.store_records(data_set_id=feedback, request_body=labelled, background_mode=True)
     tables = [{"fields": [*FEATURES, "approved"], "values": [[*row, 1] for row in table[:3]]}]
     client.data_sets.store_records(data_set_id=feedback, request_body=tables, background_mode=True)
@@ -314,7 +321,7 @@ def _instances(way: Walk, mart: str, subscription: str) -> str:
     return fairness
 
 
-def _runs(way: Walk, plan: Plan, fairness: str) -> str:
+def _runs(way: Walk, fairness: str) -> str:
     client = way.client
     added = way.does("monitor_instances.run", lambda: client.monitor_instances.run(fairness, background_mode=True))
     run: str = added.result.metadata.id
@@ -331,8 +338,8 @@ def _runs(way: Walk, plan: Plan, fairness: str) -> str:
 
 def _measurements(way: Walk, fairness: str, run: str) -> None:
     client = way.client
-    now = datetime.datetime.now(datetime.timezone.utc)
-    window = {"start": now - datetime.timedelta(days=1), "end": now + datetime.timedelta(hours=1)}
+    now = datetime.now(timezone.utc)  # noqa: UP017 - the older SDK runs on older Pythons
+    window = {"start": now - timedelta(days=1), "end": now + timedelta(hours=1)}
     way.does("monitor_instances.show_metrics", lambda: client.monitor_instances.show_metrics(fairness))
     quality = fairness.replace("fairness.", "quality.")
     way.does("monitor_instances.show_metrics (quality)", lambda: client.monitor_instances.show_metrics(quality))
@@ -357,8 +364,6 @@ def _measurements(way: Walk, fairness: str, run: str) -> None:
 
 
 def _import(client: Any, fairness: str, past: dict[str, Any]) -> Any:  # noqa: ANN401 - the SDK's
-    from ibm_watson_openscale.base_classes.watson_open_scale_v2 import MonitorMeasurementRequest
-
     return client.monitor_instances.measurements.add(fairness, monitor_measurement_request=[MonitorMeasurementRequest.from_dict(past)])
 
 
@@ -373,7 +378,9 @@ def _refused(way: Walk, subscription: str, payload: str, fairness: str) -> None:
         "monitor_instances.create (drift)",
         lambda: client.monitor_instances.create(monitor_definition_id="drift", target=target, parameters={}),
     )
-    way.refuses("monitor_instances.explanation_tasks", lambda: client.monitor_instances.explanation_tasks(["one"], subscription_id=subscription))
+    way.refuses(
+        "monitor_instances.explanation_tasks", lambda: client.monitor_instances.explanation_tasks(["one"], subscription_id=subscription)
+    )
     way.refuses(
         "monitor_instances.get_explanation_tasks",
         lambda: client.monitor_instances.get_explanation_tasks("one", subscription_id=subscription),

@@ -30,7 +30,7 @@ _INTERVALS: Mapping[str, Callable[[datetime], datetime]] = {
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """What is asked for. Without metrics of its own a function is of every metric; without tags every tag distinguishes."""
+    """Functions, interval and tags that are asked for. Without metrics of its own a function is of every metric; without tags every tag distinguishes."""
 
     functions: Sequence[str]
     metrics: frozenset[str]
@@ -68,6 +68,7 @@ def read_aggregation(agg: str, interval: str | None, group: str | None) -> Aggre
 def aggregate(measurements: Sequence[Answer], wanted: Aggregation) -> list[Answer]:
     """Returns the groups of metrics, in the order of their intervals. Measurements come newest first."""
     bins: dict[_Bin, dict[str, list[float]]] = {}
+    # Oldest first, so that `first` and `last` mean time.
     for measurement in reversed(measurements):
         at = datetime.fromisoformat(measurement["entity"]["timestamp"])
         start = None if wanted.interval is None else _INTERVALS[wanted.interval](at)

@@ -88,7 +88,9 @@ def columns_of(properties: AssetPropertiesIn) -> FoundColumns:
     Raises:
         InvalidInput: no feature is named, or a field has a type that is none of a column.
     """
-    known = {field.name: field for schema in (properties.training_data_schema, properties.input_data_schema) if schema for field in schema.fields}
+    known = {
+        field.name: field for schema in (properties.training_data_schema, properties.input_data_schema) if schema for field in schema.fields
+    }
     names = properties.feature_fields or [name for name, field in known.items() if _role_of(field) == "feature"]
     if not names:
         message = "must name the features; or send an input_data_schema whose fields have the modeling_role feature"
@@ -96,7 +98,9 @@ def columns_of(properties: AssetPropertiesIn) -> FoundColumns:
     outputs = {properties.label_column, properties.prediction_field, properties.predicted_target_field, properties.transaction_id_field}
     outputs |= set(properties.probability_fields or ())
     meta = [
-        name for name, field in known.items() if name not in names and name not in outputs and _role_of(field) not in _NO_COLUMN and not _is_deleted(field)
+        name
+        for name, field in known.items()
+        if name not in names and name not in outputs and _role_of(field) not in _NO_COLUMN and not _is_deleted(field)
     ]
     categorical = set(properties.categorical_fields or ())
     problems: list[FieldProblem] = []
@@ -124,6 +128,7 @@ def outputs_json(properties: AssetPropertiesIn) -> Answer:
     probability = next(iter(properties.probability_fields or ()), None)
     prediction = properties.prediction_field or "prediction"
     label = properties.predicted_target_field
+    # Scripts name one column for both.
     return {"prediction": prediction, "probability": probability, "label": None if label == prediction else label}
 
 

@@ -108,7 +108,7 @@ async def storable_only(request: Request) -> None:
         raise InvalidInput.of("body", "holds the NUL character")
 
 
-def resource(  # noqa: PLR0913 - the members of IBM's metadata
+def resource(
     identifier: str, url: str, entity: Answer, *, created_at: datetime, created_by: str = "evenhand", modified_at: datetime | None = None
 ) -> Answer:
     """Returns the envelope of one object."""

@@ -25,7 +25,7 @@ _KIND = re.compile(r"([a-z_]{1,40})\.(.+)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, within the request's one transaction."""
+    """The caller, within the request's one transaction."""
 
     principal: Principal
     session: Session
@@ -52,9 +52,14 @@ class Caller:
             NotFound: there is none of that id, as far as the caller may know.
         """
         self.require(permission)
+        # Before the database: it takes no NUL character, and its error would be a 500.
         require_id(subscription_id)
         try:
-            found = self.deployments.get_for_change(subscription_id) if permission is Permission.MANAGE else self.deployments.get(subscription_id)
+            found = (
+                self.deployments.get_for_change(subscription_id)
+                if permission is Permission.MANAGE
+                else self.deployments.get(subscription_id)
+            )
         except NotFound as error:
             raise NotFound("subscription", subscription_id) from error
         if not self.principal.sees(found.no):

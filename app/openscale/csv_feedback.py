@@ -31,6 +31,7 @@ def cut_csv(body: bytes, options: CsvOptions) -> bytes:
         lines = list(csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""), delimiter=options.delimiter, strict=True))
     except (UnicodeDecodeError, csv.Error, TypeError, ValueError) as error:
         raise InvalidInput.of("body", f"is not CSV in UTF-8 with the delimiter {options.delimiter!r} ({error})") from error
+    # As IBM counts: rows, without the header.
     rows = lines[1:][options.skip :]
     written = io.StringIO()
     csv.writer(written).writerows([*lines[:1], *(rows if options.limit is None else rows[: options.limit])])

@@ -40,7 +40,7 @@ def read_data_sets(
 
 
 class TargetIn(Sent):
-    """What a data set or monitor instance is of."""
+    """The subscription that a data set or monitor instance is of."""
 
     target_type: str = Field(max_length=100)
     target_id: str = Field(max_length=200)
@@ -59,7 +59,9 @@ def add_data_set(body: DataSetIn, caller: CallerIn) -> Answer:
     """Returns the subscription's data set of that type, which is there already; other types are not supported."""
     deployment = caller.find(body.target.target_id, Permission.MANAGE)
     if body.type not in KINDS:
-        raise InvalidInput.of("type", f"{body.type!r:.60} is not supported by Evenhand, which keeps data sets of the types {', '.join(KINDS)}")
+        raise InvalidInput.of(
+            "type", f"{body.type!r:.60} is not supported by Evenhand, which keeps data sets of the types {', '.join(KINDS)}"
+        )
     return _read(caller, deployment, body.type)
 
 

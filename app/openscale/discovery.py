@@ -53,6 +53,7 @@ async def _read(client: httpx.AsyncClient, url: str, headers: list[tuple[bytes, 
 
 
 def _read_resources(answer: httpx.Response, body: bytes, credentials: Credentials | None) -> list[dict[str, Any]]:
+    # The body of a refusal may echo what was sent.
     if not answer.is_success:
         shown = redacted(body[:200].decode("utf-8", "replace"), credentials)
         raise ScoringFailed(f"The service provider answered {answer.status_code} to the question for its deployments: {shown!r}")

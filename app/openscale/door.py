@@ -63,6 +63,7 @@ class _Envelope:
         if self._start is None:
             await self._send(message)
             return
+        # Problem documents are small: nothing large is held back.
         self._body += message.get("body", b"")
         if message.get("more_body", False):
             return

@@ -145,6 +145,7 @@ def _attribute_json(feature: FeatureIn, thresholds: Sequence[ThresholdIn]) -> An
     lower, upper = (_limit(thresholds, FAIRNESS_VALUE, limit, feature.feature) for limit in (LOWER, UPPER))
     general = next((one.value for one in thresholds if (one.metric_id, one.type) == (FAIRNESS_VALUE, LOWER)), None)
     # A limit of the feature's own precedes its `threshold`, which precedes the general limit.
+    # `lower` is the general limit, too, where the feature has none of its own.
     own = feature.threshold if lower is None or lower == general else None
     percent = own * 100 if own is not None and own <= 1 else own if own is not None else lower
     limits: dict[str, Answer] = {}

@@ -13,7 +13,7 @@ _DECIMALS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class FigureKey:
+class CheckFigureKey:
     """Place of one figure among those of a check."""
 
     metric: str
@@ -23,11 +23,11 @@ class FigureKey:
     group: str | None
 
 
-Figures = Mapping[FigureKey, Measurement]
+Figures = Mapping[CheckFigureKey, Measurement]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class GroupSide:
     """Records of one group: how many, and how many of them favourable."""
 
     favourable: float
@@ -42,12 +42,15 @@ class Side:
 def index_figures(measurements: Iterable[Measurement]) -> Figures:
     """Returns the figures of single attributes and of all records by their place."""
     return {
-        FigureKey(one.metric, one.data, one.scope, one.attribute, one.group): one for one in measurements if not one.comparison.is_together
+        CheckFigureKey(one.metric, one.data, one.scope, one.attribute, one.group): one
+        for one in measurements
+        if not one.comparison.is_together
     }
 
 
 def percent_of(ratio: float) -> float:
     """Returns a ratio as IBM's fairness value: rounded to three decimals, then in percent (94.69999999999999 for 0.947)."""
+    # In this order, because 94.69999999999999 is what OpenScale itself prints.
     return round(ratio, _DECIMALS) * 100
 
 
@@ -64,14 +67,15 @@ def groups_of(figures: Figures, attribute: str) -> list[str]:
 
 def fairness_figure(figures: Figures, attribute: str, group: str) -> Measurement | None:
     """Returns the figure that the fairness value is: with copies counted as records where there are any, else of logged records."""
-    with_copies = figures.get(FigureKey("openscale_fairness", DataSet.PAYLOAD_PERTURBED, Scope.GROUP, attribute, group))
-    return with_copies or figures.get(FigureKey("disparate_impact", DataSet.PAYLOAD, Scope.GROUP, attribute, group))
+    with_copies = figures.get(CheckFigureKey("openscale_fairness", DataSet.PAYLOAD_PERTURBED, Scope.GROUP, attribute, group))
+    return with_copies or figures.get(CheckFigureKey("disparate_impact", DataSet.PAYLOAD, Scope.GROUP, attribute, group))
 
 
 def ratio_of(figure: Measurement | None) -> float | None:
     """Returns the ratio; 0 where the monitored group is empty, as IBM has it, and None where there is none for another reason."""
     if figure is None:
         return None
+    # Without records there is no rate here; IBM's shape knows only 0.0.
     if figure.value is None and figure.details.monitored_counts.get("n") == 0:
         return 0.0
     return figure.value
@@ -79,8 +83,9 @@ def ratio_of(figure: Measurement | None) -> float | None:
 
 def threshold_of(figures: Figures, attribute: str, group: str) -> float | None:
     """Returns the lowest fair ratio of the attribute when it was checked."""
+    # OpenScale's own figure carries no verdict here, so the limits are those of the ratio next to it.
     for data in (DataSet.PAYLOAD, DataSet.BALANCED):
-        found = figures.get(FigureKey("disparate_impact", data, Scope.GROUP, attribute, group))
+        found = figures.get(CheckFigureKey("disparate_impact", data, Scope.GROUP, attribute, group))
         if found is not None and found.lower_limit is not None:
             return found.lower_limit
     return None
@@ -88,19 +93,23 @@ def threshold_of(figures: Figures, attribute: str, group: str) -> float | None:
 
 def upper_of(figures: Figures, attribute: str, group: str) -> float | None:
     """Returns the highest fair ratio of the attribute when it was checked; None where only one side is watched."""
-    found = figures.get(FigureKey("disparate_impact", DataSet.PAYLOAD, Scope.GROUP, attribute, group))
+    found = figures.get(CheckFigureKey("disparate_impact", DataSet.PAYLOAD, Scope.GROUP, attribute, group))
     return None if found is None else found.upper_limit
 
 
-def side_of(figures: Figures, data: DataSet, attribute: str, group: str | None) -> Side | None:
+def side_of(figures: Figures, data: DataSet, attribute: str, group: str | None) -> GroupSide | None:
     """Returns the counts of a monitored group, or of the reference without one; None where it was not measured."""
     scope = Scope.REFERENCE if group is None else Scope.GROUP
-    found = [one for key, one in figures.items() if (key.metric, key.data, key.scope, key.attribute) == ("favourable_rate", data, scope, attribute)]
+    found = [
+        one
+        for key, one in figures.items()
+        if (key.metric, key.data, key.scope, key.attribute) == ("favourable_rate", data, scope, attribute)
+    ]
     one = next((each for each in found if group is None or each.group == group), None)
     if one is None:
         return None
     favourable, n = one.details.counts.get("favourable"), one.details.counts.get("n")
-    return None if favourable is None or n is None else Side(favourable=favourable, n=n)
+    return None if favourable is None or n is None else GroupSide(favourable=favourable, n=n)
 
 
 def fairness_values(figures: Figures) -> list[Answer]:
@@ -125,7 +134,7 @@ def quality_values(figures: Figures) -> list[Answer]:
     """Returns the values of a quality measurement: of all labelled records."""
     metrics: list[Answer] = []
     for identifier, key in QUALITY_METRICS.items():
-        found = figures.get(FigureKey(key, DataSet.FEEDBACK, Scope.OVERALL, None, None))
+        found = figures.get(CheckFigureKey(key, DataSet.FEEDBACK, Scope.OVERALL, None, None))
         metrics += _metric(identifier, found)
     return [{"metrics": metrics, "tags": []}] if metrics else []
 
@@ -151,7 +160,7 @@ def tags_of(attribute: str, group: str, kind: str = "fairness") -> list[Answer]:
 
 
 def _first(figures: Figures, metric: str, attribute: str, group: str) -> Measurement | None:
-    keys = [FigureKey(metric, data, Scope.GROUP, attribute, group) for data in (DataSet.PAYLOAD, DataSet.FEEDBACK)]
+    keys = [CheckFigureKey(metric, data, Scope.GROUP, attribute, group) for data in (DataSet.PAYLOAD, DataSet.FEEDBACK)]
     return next((figures[key] for key in keys if key in figures), None)
 
 

@@ -14,14 +14,15 @@ from ..security.keys import hash_key, key_id_of
 from ..security.sessions import KEY
 from ..services import Services
 from ..services.logging_in import log_in_with_password
-from ..store.people.api_keys import ApiKeys
 from ..store.openscale.marts import DEFAULT_MART
+from ..store.people.api_keys import ApiKeys
 from ..web.access import AnyKey, NowIn, ServicesIn
 from ..web.addresses import client_of
 from ..web.media import takes
 from .bodies import Answer, Sent
 
 router = APIRouter(tags=["log-in"])
+
 
 class AuthorizeIn(Sent):
     """A user name with a password, or an API key."""
@@ -46,6 +47,7 @@ async def authorize(body: AuthorizeIn, request: Request, services: ServicesIn) -
     if not body.username or not body.password:
         raise InvalidInput.of("password", "send `username` and `password`, or an Evenhand API key as `api_key`")
     token = await log_in_with_password(services, body.username, body.password, address=address, client=client_of(address))
+    # The session's own token: it ends with the session, and with a change of the password.
     return {"token": token, "_messageCode_": "success", "message": "Success"}
 
 

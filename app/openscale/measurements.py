@@ -45,6 +45,7 @@ class MeasurementTimes(Sent):
 
     def holds(self, run_id: str | None, at: datetime) -> bool:
         """Returns whether a measurement is asked for."""
+        # The SDK sends local time without an offset: west of UTC a window of it would hide the run's own measurement.
         if self.run_ids:
             return run_id in self.run_ids
         return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
@@ -56,7 +57,8 @@ def _wanted(start: str | None, end: str | None, run_id: str | None) -> Measureme
 
 
 @router.get(_INSTANCE + "/measurements")
-def read_measurements(
+def read_measurements(  # noqa: PLR0913 - the parameters of the SDK
+    *,
     monitor_instance_id: InstanceId,
     caller: CallerIn,
     start: str | None = None,
@@ -112,9 +114,7 @@ def add_measurements(monitor_instance_id: InstanceId, body: list[ImportIn], call
         if at is None:
             raise InvalidInput.of(f"[{place}].timestamp", "is required")
         entity = {"run_id": one.run_id, "values": _values_of(place, one.metrics), "sources": one.sources or []}
-        found.append(
-            ImportedMeasurement(id=str(uuid.uuid4()), definition_id=kind, at=at, entity=entity, created_by=caller.principal.actor)
-        )
+        found.append(ImportedMeasurement(id=str(uuid.uuid4()), definition_id=kind, at=at, entity=entity, created_by=caller.principal.actor))
     add_imports(caller.session, deployment.no, found)
     return {"measurements": [_imported_answer(deployment, kind, one) for one in found]}
 
@@ -146,6 +146,7 @@ def query_measurements(
 
 @router.get(_INSTANCE + "/metrics")
 def read_metrics(  # noqa: PLR0913 - the parameters of the SDK
+    *,
     monitor_instance_id: InstanceId,
     caller: CallerIn,
     start: str,

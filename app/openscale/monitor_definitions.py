@@ -108,7 +108,9 @@ async def read_definition(monitor_definition_id: str, _principal: AnyKey) -> Ans
 def add_definition(caller: CallerIn) -> Answer:
     """Refuses: metrics are those of Evenhand's catalogue."""
     caller.principal.require(Permission.MANAGE)
-    raise Conflict("Custom monitors are not supported by Evenhand. The definitions that there are can be listed; see `Move from OpenScale`.")
+    raise Conflict(
+        "Custom monitors are not supported by Evenhand. The definitions that there are can be listed; see `Move from OpenScale`."
+    )
 
 
 @router.put("/{monitor_definition_id}")

@@ -54,7 +54,7 @@ def read_instances(
     target_id: Annotated[str | None, Query(alias="target.target_id")] = None,
     target_type: Annotated[str | None, Query(alias="target.target_type")] = None,
 ) -> Answer:
-    """Returns the instances that all filters let through; one for each fairness monitor, whoever set it."""
+    """Returns the instances that all filters let through; one for each fairness monitor, those set over REST v1 included."""
     if not is_among(target_type, "subscription"):
         return {"monitor_instances": []}
     deployments = [one for one in caller.seen() if is_among(target_id, one.id)]
@@ -63,7 +63,9 @@ def read_instances(
     for deployment in deployments:
         monitor = monitor_of(caller.session, deployment.no)
         kinds = [kind for kind in MEASURED if (deployment.no, kind) in stored or (kind == FAIRNESS and monitor is not None)]
-        found += [_answer(caller, deployment, kind, monitor, stored.get((deployment.no, kind))) for kind in kinds if _is_there(kind, monitor)]
+        found += [
+            _answer(caller, deployment, kind, monitor, stored.get((deployment.no, kind))) for kind in kinds if _is_there(kind, monitor)
+        ]
     wanted = [one for one in found if is_among(data_mart_id, one["entity"]["data_mart_id"])]
     return {"monitor_instances": [one for one in wanted if is_among(monitor_definition_id, one["entity"]["monitor_definition_id"])]}
 
@@ -77,6 +79,7 @@ def add_instance(body: InstanceIn, caller: CallerIn, *, skip_scheduler: bool = F
     deployment = caller.find(body.target.target_id, Permission.MANAGE)
     if body.data_mart_id:
         find_mart(caller.session, ascii(body.data_mart_id)[1:-1])
+    # The SDK adds one of performance with every subscription, and scripts add it again.
     if any(one.definition_id == definition.id for one in instances_of(caller.session, [deployment.no])) and definition.id != PERFORMANCE:
         raise Conflict(f"There is a monitor instance of {definition.name} for {deployment.id} already. Change it, or delete it first.")
     if definition.id == FAIRNESS:
@@ -103,9 +106,15 @@ def change_instance(monitor_instance_id: str, body: list[Operation], caller: Cal
     if (changed.monitor_definition_id, changed.target.target_id) != (kind, deployment.id):
         raise InvalidInput.of("target", "cannot be changed, nor can monitor_definition_id; add another instance")
     if kind == FAIRNESS:
+        # An instance without a schedule in its answer has none; a patch of something else must not start one.
         was_scheduled = before.get("schedule") is not None
         is_sent = any(one.path.strip("/").startswith("schedule") for one in body)
-        _put_monitor(caller, deployment, changed, is_scheduled=_is_enabled(changed.schedule) and changed.schedule is not None if is_sent else was_scheduled)
+        _put_monitor(
+            caller,
+            deployment,
+            changed,
+            is_scheduled=_is_enabled(changed.schedule) and changed.schedule is not None if is_sent else was_scheduled,
+        )
     _keep(caller, deployment, kind, changed)
     return _find_answer(caller, deployment, kind)
 

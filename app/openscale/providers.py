@@ -114,7 +114,9 @@ def change_service_provider(service_provider_id: str, body: list[Operation], cal
     changed = read_as(ProviderIn, patched({**stored.entity, **stored.secrets}, body))
     before, after = _credentials(stored.secrets), changed.credentials or {}
     # Otherwise a caller could have the stored secret sent to a host of their own.
-    if before.get("url") != after.get("url") and any(before.get(name) is not None and before.get(name) == after.get(name) for name in _SECRET):
+    if before.get("url") != after.get("url") and any(
+        before.get(name) is not None and before.get(name) == after.get(name) for name in _SECRET
+    ):
         raise InvalidInput.of("/credentials", "must be sent again as a whole when the provider moves to another address")
     return _answer(change_provider(caller.session, box, stored.id, changed.to_entity(), changed.to_secrets()))
 

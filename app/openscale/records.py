@@ -6,6 +6,7 @@ import binascii
 import json
 import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -19,7 +20,7 @@ from ..errors import Conflict, FieldProblem, InvalidInput, NotFound, SetupError
 from ..ingest import LogRequest
 from ..security.principals import Permission
 from ..services import Services
-from ..store.openscale.records import StoredFeedback, TimeRange, count_feedback, count_payload, list_feedback
+from ..store.openscale.records import LoggedTimes, StoredFeedback, count_feedback, count_payload, list_feedback
 from ..store.openscale.subscriptions import subscriptions_of
 from ..store.records.record_conditions import RecordFilter
 from ..store.records.transactions import StoredRecord, find_records, nth_newest, record_of, schemas_of
@@ -37,7 +38,7 @@ MAX_LISTED = 1000
 """Max records in one answer; a larger `limit` is cut to it, as OpenScale does."""
 
 _UPLOAD = re.compile(r"/openscale/v2/(data_sets/[^/]+/records|subscriptions/[^/]+/predictions)")
-_EARLIEST, _LATEST = "1970-01-01T00:00:00Z", "9000-01-01T00:00:00Z"
+_EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
 
 DataSetId = Annotated[str, Path(max_length=200)]
 
@@ -53,21 +54,23 @@ def is_record_upload(scope: Scope) -> bool:
 @takes("text/csv")
 @reads_body
 async def store_records(  # noqa: PLR0913 - the parameters of the SDK
+    *,
     data_set_id: DataSetId,
     request: Request,
     response: Response,
     principal: AnyKey,
     services: ServicesIn,
     now: NowIn,
-    header: bool = True,  # noqa: FBT001 - a parameter of the address
+    header: bool = True,
     delimiter: Annotated[str, Query(min_length=1, max_length=1)] = ",",
     skip: Annotated[int, Query(ge=0)] = 0,
     limit: Annotated[int | None, Query(ge=0)] = None,
-    is_historical_data: bool = False,  # noqa: FBT001 - a parameter of the address
+    is_historical_data: bool = False,
 ) -> Answer:
     """Stores records durably before it answers, so that the request is ready at once; a `scoring_id` that is known is stored once."""
     principal.require_role(Permission.LOG)
     kind, subscription_id = split_id(data_set_id, KINDS, "data set")
+    # Before the ingestion service looks it up: the database takes no NUL character.
     require_id(subscription_id)
     plan = await services.ingestion.plan(subscription_id)
     if not principal.sees(plan.target.no):
@@ -117,6 +120,7 @@ def read_request(data_set_id: DataSetId, request_id: Annotated[str, Path(max_len
 
 @router.get("/records")
 def read_records(  # noqa: PLR0913 - the parameters of the SDK
+    *,
     data_set_id: DataSetId,
     caller: CallerIn,
     start: str | None = None,
@@ -127,7 +131,7 @@ def read_records(  # noqa: PLR0913 - the parameters of the SDK
     filter: str | None = None,  # noqa: A002 - the name in the address
     order: str | None = None,
     format: Literal["dict", "list"] = "dict",  # noqa: A002 - the name in the address
-    include_total_count: bool = False,  # noqa: FBT001 - a parameter of the address
+    include_total_count: bool = False,
 ) -> Answer:
     """Returns records, newest first."""
     kind, subscription_id = split_id(data_set_id, KINDS, "data set")
@@ -136,9 +140,13 @@ def read_records(  # noqa: PLR0913 - the parameters of the SDK
         raise InvalidInput.of("filter", "is not supported by Evenhand; list records by their time with `start` and `end`")
     if order and order not in ("scoring_timestamp:desc", "record-timestamp:desc"):
         raise InvalidInput.of("order", "is not supported by Evenhand, except scoring_timestamp:desc; records come newest first")
-    times = TimeRange(since=read_time("start", start), until=read_time("end", end))
+    times = LoggedTimes(since=read_time("start", start), until=read_time("end", end))
     most = min(limit, MAX_LISTED)
-    rows = _payload_rows(caller, deployment, times, offset, most) if kind == PAYLOAD else _feedback_rows(caller, deployment, times, offset, most)
+    rows = (
+        _payload_rows(caller, deployment, times, offset, most)
+        if kind == PAYLOAD
+        else _feedback_rows(caller, deployment, times, offset, most)
+    )
     wanted = set(includes.split(",")) if includes else None
     picked = [(identifier, {name: value for name, value in row.items() if wanted is None or name in wanted}) for identifier, row in rows]
     answer: Answer = {"limit": most, "offset": offset, "records": _records_in(format, data_set_id, picked)}
@@ -158,7 +166,7 @@ def read_record(data_set_id: DataSetId, record_id: str, caller: CallerIn) -> Ans
         stored = record_of(caller.session, deployment.no, identifier)
         rows = [] if stored is None else [_payload_row(stored, schemas_of(caller.session, deployment.no), deployment)]
     else:
-        found = list_feedback(caller.session, deployment.no, TimeRange(), offset=0, limit=1, only_id=identifier)
+        found = list_feedback(caller.session, deployment.no, LoggedTimes(), offset=0, limit=1, only_id=identifier)
         rows = _named(caller, deployment, found)
     if not rows:
         raise NotFound("record", ascii(record_id)[1:-1][:100])
@@ -218,13 +226,11 @@ def _label_of(services: Services, deployment_no: int) -> str:
 Rows = Sequence[tuple[str, Mapping[str, Any]]]
 
 
-def _payload_rows(caller: Caller, deployment: Deployment, times: TimeRange, offset: int, most: int) -> Rows:
+def _payload_rows(caller: Caller, deployment: Deployment, times: LoggedTimes, offset: int, most: int) -> Rows:
     if not most:
         return []
     after = None
-    since, until = times.since or read_time("start", _EARLIEST), times.until or read_time("end", _LATEST)
-    assert since is not None
-    assert until is not None
+    since, until = times.since or _EARLIEST, times.until or _LATEST
     if offset:
         after = nth_newest(caller.session, deployment.no, None, before=until, since=since, count=offset)
         if after is None:
@@ -256,7 +262,7 @@ def _payload_row(record: StoredRecord, schemas: Mapping[int, RecordSchema], depl
     return record.record_id, row
 
 
-def _feedback_rows(caller: Caller, deployment: Deployment, times: TimeRange, offset: int, most: int) -> Rows:
+def _feedback_rows(caller: Caller, deployment: Deployment, times: LoggedTimes, offset: int, most: int) -> Rows:
     return _named(caller, deployment, list_feedback(caller.session, deployment.no, times, offset=offset, limit=most))
 
 

@@ -107,6 +107,7 @@ def run_answer(caller: Caller, kind: str, check: CheckRun) -> Answer:
     if STATES[check.state] in {"error", "canceled"}:
         error = {"code": check.state.value.replace("_", "-"), "message": check.reason or "The check did not end in time."}
         status["failure"] = {"trace": check.id, "errors": [error]}
+    # Of now, not of then: a check keeps the number of the monitor's version, not its content.
     monitor = monitor_of(caller.session, check.deployment_no)
     parameters = parameters_of(monitor, {}) if monitor is not None and kind == FAIRNESS else {}
     if check.state is CheckState.SUCCEEDED:

@@ -14,8 +14,8 @@ from ..errors import InvalidInput
 from ..security.principals import Permission
 from ..store.openscale.marts import DEFAULT_MART, find_mart, find_provider
 from ..store.openscale.subscriptions import StoredSubscription, put_subscription, subscriptions_of
-from ..web.access import NowIn, ServicesIn
 from ..web.access import Logger as LoggerIn
+from ..web.access import NowIn, ServicesIn
 from ..web.media import reads_body
 from .assets import AssetIn, AssetPropertiesIn, columns_json, columns_of, outputs_json, problem_type_of, properties_of
 from .bodies import Answer, Operation, Sent, active, is_among, patched, read_as, resource, without_none
@@ -66,7 +66,9 @@ def read_subscriptions(request: Request, caller: CallerIn) -> Answer:
     stored = subscriptions_of(caller.session, [one.no for one in deployments])
     found = [answer_of(one, stored.get(one.no)) for one in deployments]
     wanted = {name: value for name, value in request.query_params.items() if name in _FILTERS}
-    return {"subscriptions": [one for one in found if all(is_among(sent, _dig(one["entity"], _FILTERS[name])) for name, sent in wanted.items())]}
+    return {
+        "subscriptions": [one for one in found if all(is_among(sent, _dig(one["entity"], _FILTERS[name])) for name, sent in wanted.items())]
+    }
 
 
 _FILTERS = {
@@ -247,9 +249,11 @@ def _patch_json(changed: SubscriptionIn, before: Mapping[str, Any]) -> Answer:
     if endpoint is None or not endpoint.url:
         return {**patch, "endpoint": None}
     members: Answer = {"url": endpoint.url}
+    # A secret_id is what was read, not a secret.
     if endpoint.credentials is not None and "secret_id" not in endpoint.credentials:
         sent = credentials_of(endpoint.credentials)
         members["credentials"] = None if sent is None else {"kind": sent.kind.value, "name": sent.name, "secret": sent.secret}
+    # Masked values are those that are stored: sent back as they were read, they mean no change.
     headers = {name: value for name, value in (endpoint.request_headers or {}).items() if value != "***"}
     return {**patch, "endpoint": {**members, **({"headers": headers} if headers else {})}}
 

@@ -10,7 +10,7 @@ from .bodies import Answer, moment
 from .fairness import listed
 from .figures import (
     Figures,
-    Side,
+    GroupSide,
     attributes_of,
     fairness_figure,
     groups_of,
@@ -20,7 +20,10 @@ from .figures import (
     threshold_of,
 )
 
-_DISTRIBUTIONS = {"scoring_payload_data_distribution": DataSet.PAYLOAD, "perturbed_scoring_payload_data_distribution": DataSet.PAYLOAD_PERTURBED}
+_DISTRIBUTIONS = {
+    "scoring_payload_data_distribution": DataSet.PAYLOAD,
+    "perturbed_scoring_payload_data_distribution": DataSet.PAYLOAD_PERTURBED,
+}
 
 
 def fairness_sources(check: CheckRun, monitor: Monitor | None, figures: Figures) -> list[Answer]:
@@ -124,7 +127,11 @@ def _group(attribute: str, group: str, data: DataSet, monitor: Monitor | None, f
 
 
 def _payload_ratio(figures: Figures, attribute: str, group: str) -> float | None:
-    found = [one for key, one in figures.items() if (key.metric, key.data, key.attribute, key.group) == ("disparate_impact", DataSet.PAYLOAD, attribute, group)]
+    found = [
+        one
+        for key, one in figures.items()
+        if (key.metric, key.data, key.attribute, key.group) == ("disparate_impact", DataSet.PAYLOAD, attribute, group)
+    ]
     return ratio_of(found[0]) if found else None
 
 
@@ -133,7 +140,7 @@ def _kinds(figures: Figures) -> list[DataSet]:
 
 
 def _calculation(data: DataSet, attribute: str, worst: Answer | None, figures: Figures) -> Answer:
-    """Returns the steps of the calculation for the group that is furthest behind its reference."""
+    """Returns the steps of the calculation for the group with the lowest fairness value."""
     is_payload = data is DataSet.PAYLOAD
     prefix = "payload_" if is_payload else ""
     score = worst and worst[f"{prefix}fairness_value"]
@@ -165,7 +172,7 @@ def _shown(value: object) -> str:
 
 def _rows_percent(attribute: str, figures: Figures, *, monitored: bool) -> float | None:
     sides = {group: side_of(figures, DataSet.PAYLOAD, attribute, group) for group in (*groups_of(figures, attribute), None)}
-    known: dict[str | None, Side] = {group: side for group, side in sides.items() if side is not None}
+    known: dict[str | None, GroupSide] = {group: side for group, side in sides.items() if side is not None}
     total = sum(side.n for side in known.values())
     own = sum(side.n for group, side in known.items() if (group is not None) == monitored)
     return 100.0 * own / total if total else None

@@ -36,6 +36,7 @@ class AccessTokens:
             Unauthenticated: the token is over, or was not signed here.
         """
         try:
+            # The algorithm is named, because a token may name another one, or none.
             claims = jwt.decode(
                 token, self._signing_key, algorithms=[_ALGORITHM], audience=_AUDIENCE, options={"require": ["sub", "exp", "iat"]}
             )

@@ -25,9 +25,7 @@ _CACHE_LIMIT = 10_000
 class Authenticator:
     """Authenticates the keys and sessions of one database. Safe to share between threads."""
 
-    def __init__(
-        self, database: Database, *, tokens: AccessTokens | None = None, clock: Callable[[], float] = monotonic_seconds
-    ) -> None:
+    def __init__(self, database: Database, *, tokens: AccessTokens | None = None, clock: Callable[[], float] = monotonic_seconds) -> None:
         self._database = database
         self._tokens = tokens
         self._clock = clock

@@ -12,7 +12,7 @@ from ..tables import FeedbackRecordRow, PayloadRecordRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TimeRange:
+class LoggedTimes:
     """Times of logging, half-open; an absent end is open."""
 
     since: datetime | None = None
@@ -33,26 +33,24 @@ class StoredFeedback:
     probability: Any
 
 
-def count_payload(session: Session, deployment_no: int, times: TimeRange) -> int:
+def count_payload(session: Session, deployment_no: int, times: LoggedTimes) -> int:
     """Returns the number of payload records logged in the range."""
     statement = select(func.count()).select_from(PayloadRecordRow).where(PayloadRecordRow.deployment_no == deployment_no)
     return session.scalar(_within(statement, PayloadRecordRow.logged_at, times)) or 0
 
 
-def count_feedback(session: Session, deployment_no: int, times: TimeRange) -> int:
+def count_feedback(session: Session, deployment_no: int, times: LoggedTimes) -> int:
     """Returns the number of labels logged in the range."""
     statement = select(func.count()).select_from(FeedbackRecordRow).where(FeedbackRecordRow.deployment_no == deployment_no)
     return session.scalar(_within(statement, FeedbackRecordRow.logged_at, times)) or 0
 
 
 def list_feedback(
-    session: Session, deployment_no: int, times: TimeRange, *, offset: int, limit: int, only_id: str | None = None
+    session: Session, deployment_no: int, times: LoggedTimes, *, offset: int, limit: int, only_id: str | None = None
 ) -> Sequence[StoredFeedback]:
     """Returns labels, newest first."""
     own, record = FeedbackRecordRow, PayloadRecordRow
-    of_record = and_(
-        record.deployment_no == own.deployment_no, record.logged_at == own.record_logged_at, record.record_no == own.record_no
-    )
+    of_record = and_(record.deployment_no == own.deployment_no, record.logged_at == own.record_logged_at, record.record_no == own.record_no)
     statement = (
         select(
             own.feedback_id,
@@ -76,7 +74,7 @@ def list_feedback(
     return [StoredFeedback(**row) for row in rows]
 
 
-def _within(statement: Select[Any], column: Any, times: TimeRange) -> Select[Any]:  # noqa: ANN401 - a column
+def _within(statement: Select[Any], column: Any, times: LoggedTimes) -> Select[Any]:  # noqa: ANN401 - a column
     if times.since is not None:
         statement = statement.where(column >= times.since)
     return statement if times.until is None else statement.where(column < times.until)

@@ -34,7 +34,7 @@ class OpenScaleProviderRow(Row):
 
 
 class OpenScaleSubscriptionRow(Row):
-    """What a subscription says of its deployment that a deployment does not know: mart, provider, asset, names of label and fields."""
+    """Facts of a subscription that its deployment does not know: mart, provider, asset, the label's column."""
 
     __tablename__ = "openscale_subscriptions"
 
