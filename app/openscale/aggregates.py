@@ -30,7 +30,7 @@ _INTERVALS: Mapping[str, Callable[[datetime], datetime]] = {
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """Functions, interval and tags that are asked for. Without metrics of its own a function is of every metric; without tags every tag distinguishes."""
+    """Functions, interval and tags that are asked for. Without metrics a function is of every one; without tags every tag distinguishes."""
 
     functions: Sequence[str]
     metrics: frozenset[str]

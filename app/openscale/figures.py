@@ -5,11 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..domain.checks import DataSet, Measurement, Scope
+from ..domain.deployments import ProblemType
 from .bodies import Answer, without_none
 from .monitor_definitions import DIFFERENCES, FAIRNESS_VALUE, QUALITY_METRICS
 
 _DECIMALS = 3
 """Decimals of a ratio that IBM keeps before it makes it percent."""
+
+
+_DECIMALS_OF_ACCEPTABLE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,11 @@ def percent_of(ratio: float) -> float:
     """Returns a ratio as IBM's fairness value: rounded to three decimals, then in percent (94.69999999999999 for 0.947)."""
     # In this order, because 94.69999999999999 is what OpenScale itself prints.
     return round(ratio, _DECIMALS) * 100
+
+
+def acceptable_percent(perfect_equality: float, threshold: float) -> float:
+    """Returns the lowest acceptable percent, as IBM rounds it: to four decimals."""
+    return round(perfect_equality * threshold, _DECIMALS_OF_ACCEPTABLE)
 
 
 def attributes_of(figures: Figures) -> list[str]:
@@ -130,10 +139,15 @@ def fairness_values(figures: Figures) -> list[Answer]:
     return values
 
 
-def quality_values(figures: Figures) -> list[Answer]:
-    """Returns the values of a quality measurement: of all labelled records."""
+def quality_values(figures: Figures, problem_type: ProblemType) -> list[Answer]:
+    """Returns the values of a quality measurement: of all labelled records, the favourable outcome as the positive class.
+
+    Of several classes only the accuracy: the others would be read as averages over the classes, which they are not.
+    """
     metrics: list[Answer] = []
     for identifier, key in QUALITY_METRICS.items():
+        if problem_type is not ProblemType.BINARY and identifier != "accuracy":
+            continue
         found = figures.get(CheckFigureKey(key, DataSet.FEEDBACK, Scope.OVERALL, None, None))
         metrics += _metric(identifier, found)
     return [{"metrics": metrics, "tags": []}] if metrics else []

@@ -185,7 +185,7 @@ def _answer(caller: Caller, deployment: Deployment, kind: str, check: CheckRun) 
         values = fairness_values(index_figures(measurements_of(caller.session, check.no)))
         issues = count_issues(values)
     elif kind == QUALITY:
-        values = quality_values(index_figures(measurements_of(caller.session, check.no)))
+        values = quality_values(index_figures(measurements_of(caller.session, check.no)), deployment.problem_type)
         limits = _limits_of(caller, deployment, kind)
         for metric in (metric for value in values for metric in value["metrics"]):
             metric.update(limits.get(metric["id"], {}))

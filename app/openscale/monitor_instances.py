@@ -9,7 +9,9 @@ from pydantic import Field
 
 from ..api.monitors import delete_fairness_monitor, put_fairness_monitor
 from ..api.schemas.monitors import MonitorIn, MonitorOut
-from ..domain.deployments import Deployment
+from ..checks.picking import picked_on
+from ..domain.checks import DataSet
+from ..domain.deployments import Deployment, ProblemType
 from ..domain.monitors import Monitor
 from ..errors import Conflict, InvalidInput, NotFound
 from ..security.principals import Permission
@@ -26,7 +28,7 @@ from .bodies import Answer, Operation, Sent, active, is_among, patched, read_as,
 from .callers import Caller, CallerIn, joined_id, split_id
 from .data_sets import TargetIn
 from .fairness import FairnessIn, ScheduleIn, ThresholdIn, monitor_json, parameters_of, schedule_of, thresholds_of
-from .monitor_definitions import FAIRNESS, MEASURED, PERFORMANCE, require_measured
+from .monitor_definitions import FAIRNESS, MEASURED, PERFORMANCE, QUALITY, QUALITY_METRICS, require_measured
 
 router = APIRouter(prefix="/openscale/v2/monitor_instances", tags=["monitor instances"])
 
@@ -86,7 +88,10 @@ def add_instance(body: InstanceIn, caller: CallerIn, *, skip_scheduler: bool = F
         if monitor_of(caller.session, deployment.no) is not None:
             raise Conflict(f"{deployment.id} has a fairness monitor already. Change its instance, or delete it first.")
         _put_monitor(caller, deployment, body, is_scheduled=not skip_scheduler and _is_enabled(body.schedule))
+    if definition.id == QUALITY and deployment.problem_type is ProblemType.REGRESSION:
+        raise Conflict("The quality of a regression is not supported by Evenhand, which compares outcomes, not distances.")
     _keep(caller, deployment, definition.id, body)
+    _measure_quality(caller, deployment)
     return _find_answer(caller, deployment, definition.id)
 
 
@@ -116,6 +121,7 @@ def change_instance(monitor_instance_id: str, body: list[Operation], caller: Cal
             is_scheduled=_is_enabled(changed.schedule) and changed.schedule is not None if is_sent else was_scheduled,
         )
     _keep(caller, deployment, kind, changed)
+    _measure_quality(caller, deployment)
     return _find_answer(caller, deployment, kind)
 
 
@@ -158,6 +164,20 @@ def _put_monitor(caller: Caller, deployment: Deployment, body: InstanceIn, *, is
     if before is not None:
         written = _merged(written, before)
     put_fairness_monitor(read_as(MonitorIn, written), deployment, caller.session, caller.principal, validate_only=False)
+
+
+def _measure_quality(caller: Caller, deployment: Deployment) -> None:
+    """Lets the checks measure the metrics of quality, too, if there is an instance of it and a monitor to measure them."""
+    monitor = monitor_of(caller.session, deployment.no)
+    has_quality = any(one.definition_id == QUALITY for one in instances_of(caller.session, [deployment.no]))
+    if monitor is None or not has_quality:
+        return
+    measured = {metric.key for data in DataSet for metric in picked_on(monitor, data)}
+    missing = set(QUALITY_METRICS.values()) - measured
+    if missing:
+        members = MonitorIn.model_fields.keys()
+        written = MonitorOut.of(monitor).model_dump(mode="json", include=set(members)) | {"metrics": sorted(measured | missing)}
+        put_fairness_monitor(read_as(MonitorIn, written), deployment, caller.session, caller.principal, validate_only=False)
 
 
 def _merged(written: Answer, before: Monitor) -> Answer:

@@ -11,6 +11,7 @@ from .fairness import listed
 from .figures import (
     Figures,
     GroupSide,
+    acceptable_percent,
     attributes_of,
     fairness_figure,
     groups_of,
@@ -113,7 +114,7 @@ def _group(attribute: str, group: str, data: DataSet, monitor: Monitor | None, f
     own, payload = (side_of(figures, one, attribute, group) for one in (data, DataSet.PAYLOAD))
     reference, threshold = side_of(figures, data, attribute, None), threshold_of(figures, attribute, group)
     ratio, payload_ratio = ratio_of(fairness_figure(figures, attribute, group)), _payload_ratio(figures, attribute, group)
-    acceptable = None if reference is None or threshold is None else reference.percent * threshold
+    acceptable = None if reference is None or threshold is None else acceptable_percent(reference.percent, threshold)
     return {
         "value": _value_of(monitor, attribute, group),
         "fav_class_percent": own and own.percent,
@@ -122,7 +123,8 @@ def _group(attribute: str, group: str, data: DataSet, monitor: Monitor | None, f
         "payload_fairness_value": None if payload_ratio is None else payload_ratio * 100,
         "perfect_equality": reference and reference.percent,
         "acceptable_fav_class_percent": acceptable,
-        "is_biased": bool(own is not None and acceptable is not None and own.percent < acceptable),
+        # Not by the rounded percent: a group at exactly the threshold is not biased.
+        "is_biased": bool(own and reference and threshold is not None and own.percent < reference.percent * threshold),
     }
 
 

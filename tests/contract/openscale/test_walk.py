@@ -23,7 +23,7 @@ from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.service import running_service
 
-PASSWORD = "correct horse battery staple"
+PASSWORD = "correct horse battery staple"  # noqa: S105 - of a user in a test
 WALK = Path("scripts/openscale_walk.py")
 
 

@@ -1,0 +1,246 @@
+"""A subscription and a deployment are one: what either face stores is read by the other, with the same figures."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from app.security.principals import Role
+from app.store.database.engine import Database
+from app.store.deployments.deployments import Deployments
+from tests.builders.openscale import BASE, ZERO, added, applicants, fairness, payload, read, subscription
+from tests.builders.workers import ended, working
+from tests.databases import Databases
+from tests.models.rules import RuleScorer
+from tests.models.serving import serve
+from tests.scenes import PlainSealer
+from tests.service import RunningService, running_service
+
+
+class Checked:
+    """A subscription whose fairness was checked once."""
+
+    def __init__(self, service: RunningService, url: str) -> None:
+        self.service, self.client = service, service.client
+        self.id = added(self.client, "subscriptions", subscription(url=url))["metadata"]["id"]
+        self.address = f"/v1/deployments/{self.id}"
+        self.instance = added(self.client, "monitor_instances", fairness(self.id))["metadata"]["id"]
+        limit = [{"metric_id": "accuracy", "type": "lower_limit", "value": 0.8}]
+        for kind in ("quality", "performance"):
+            added(
+                self.client,
+                "monitor_instances",
+                {**fairness(self.id), "monitor_definition_id": kind, "parameters": {}, "thresholds": limit},
+            )
+        rows = applicants()
+        added(self.client, f"data_sets/payload_logging.{self.id}/records", payload(rows, "call"))
+        labelled = [{"sex": sex, "income": income, "age": age, "approved": int(income > 30_000)} for sex, income, age in rows]
+        added(self.client, f"data_sets/feedback.{self.id}/records", labelled)
+        self.run = added(self.client, f"monitor_instances/{self.instance}/runs", {"triggered_by": "user"})["metadata"]["id"]
+        self.check = ended(service, self.address, {"id": self.run})
+
+    def figure(self, metric: str, data: str, scope: str, attribute: str | None = "sex") -> dict[str, Any]:
+        """One figure of the check, as REST v1 answers it."""
+        wanted = (metric, data, scope, attribute)
+        found = [one for one in self.check["measurements"] if (one["metric"], one["data"], one["scope"], one["attribute"]) == wanted]
+        one: dict[str, Any] = found[0]
+        return one
+
+    def metrics(self, kind: str) -> dict[str, dict[str, Any]]:
+        """The metrics of the run's measurement of an instance."""
+        found = read(self.client, f"monitor_instances/{kind}.{self.id}/measurements", run_id=self.run)["measurements"]
+        return {metric["id"]: metric for value in found[0]["entity"]["values"] for metric in value["metrics"]}
+
+
+@pytest.fixture(scope="module")
+def checked(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checked]:
+    with databases.lent() as url:
+        database = Database(url)
+        with running_service(database, tmp_path_factory.mktemp("one")) as service, serve(RuleScorer()) as model, working(database):
+            yield Checked(service, model.url)
+        database.close()
+
+
+def test_a_subscription_is_a_deployment_of_rest_v1(checked: Checked) -> None:
+    found = checked.client.get(checked.address).json()
+
+    assert found["name"] == "Credit"
+    assert [(one["name"], one["type"], one["kind"]) for one in found["features"]] == [
+        ("sex", "string", "categorical"),
+        ("income", "number", "numeric"),
+        ("age", "integer", "numeric"),
+    ]
+
+
+def test_a_fairness_instance_is_the_monitor_of_rest_v1(checked: Checked) -> None:
+    found = checked.client.get(f"{checked.address}/fairness-monitor").json()
+
+    (attribute,) = found["attributes"]
+    assert (attribute["monitored"], attribute["reference"], attribute["threshold"]) == (["female"], ["male"], 0.95)
+    assert (found["min_records"], found["schedule"]) == (10, "hourly")
+
+
+def test_a_fairness_value_is_the_checks_own_figure_in_percent(checked: Checked) -> None:
+    value = checked.metrics("fairness")["fairness_value"]
+
+    assert value["value"] == round(checked.figure("openscale_fairness", "payload_perturbed", "group")["value"], 3) * 100
+    assert value["lower_limit"] == 95.0
+
+
+@pytest.mark.parametrize("metric", ["statistical_parity_difference", "average_odds_difference", "true_positive_rate_difference"])
+def test_other_metrics_of_fairness_are_the_checks_own_figures(checked: Checked, metric: str) -> None:
+    data = "payload" if metric.startswith("statistical") else "feedback"
+
+    assert checked.metrics("fairness")[metric]["value"] == checked.figure(metric, data, "group")["value"]
+
+
+@pytest.mark.parametrize(
+    ("identifier", "key"),
+    [
+        ("accuracy", "accuracy"),
+        ("precision", "positive_predictive_value"),
+        ("recall", "true_positive_rate"),
+        ("f1_measure", "f1"),
+        ("area_under_roc", "roc_auc"),
+        ("log_loss", "log_loss"),
+    ],
+)
+def test_quality_is_measured_by_the_same_check(checked: Checked, identifier: str, key: str) -> None:
+    assert checked.metrics("quality")[identifier]["value"] == checked.figure(key, "feedback", "overall", None)["value"]
+
+
+def test_a_quality_below_its_limit_is_an_issue(checked: Checked) -> None:
+    (found,) = read(checked.client, f"monitor_instances/quality.{checked.id}/measurements", run_id=checked.run)["measurements"]
+
+    assert checked.metrics("quality")["accuracy"] == {"id": "accuracy", "value": 0.75, "lower_limit": 0.8}
+    assert found["entity"]["issue_count"] == 1
+
+
+def test_the_summary_gives_shares_acceptable_share_and_verdict(checked: Checked) -> None:
+    found = read(checked.client, f"monitor_instances/{checked.instance}/measurements/{checked.run}")
+    sources = {one["id"]: one["data"] for one in found["entity"]["sources"]}
+
+    (summary,) = sources["bias_detection_summary"]["summary"]
+    (group,) = summary["minority"]["values"]
+    assert (group["fav_class_percent"], group["perfect_equality"], group["acceptable_fav_class_percent"]) == (50.0, 100.0, 95.0)
+    assert group["is_biased"]
+    assert summary["is_biased"]
+    assert sources["scoring_payload_data_distribution"]["values"] == [
+        ["sex", "female", 1, 10, True, "monitored"],
+        ["sex", "female", 0, 10, False, "monitored"],
+        ["sex", "male", 1, 20, True, "reference"],
+    ]
+
+
+def test_a_measurement_is_found_by_its_run_whatever_the_window(checked: Checked) -> None:
+    window = {"start": "2001-01-01 00:00:00.5", "end": "2001-01-02 00:00:00"}
+
+    assert read(checked.client, f"monitor_instances/{checked.instance}/measurements", **window)["measurements"] == []
+    assert (
+        len(read(checked.client, f"monitor_instances/{checked.instance}/measurements", run_id=checked.run, **window)["measurements"]) == 1
+    )
+
+
+def test_metrics_are_aggregated_by_interval(checked: Checked) -> None:
+    window = {"start": "2001-01-01T00:00:00Z", "end": "2101-01-01T00:00:00Z", "agg": "fairness_value:avg,:count", "interval": "day"}
+
+    (group,) = read(checked.client, f"monitor_instances/{checked.instance}/metrics", **window)["groups"]
+    (metric,) = group["metrics"]
+    assert (metric["id"], metric["avg"]["value"], metric["count"]["value"]) == ("fairness_value", 50.0, 1)
+
+
+def test_features_are_recommended_as_rest_v1_proposes_them(checked: Checked) -> None:
+    found = read(checked.client, f"monitoring_services/fairness/subscriptions/{checked.id}/auto_detect")
+
+    assert found["parameters"]["recommendation_status"] == "finished"
+
+
+def test_records_are_listed_in_both_forms_and_counted(checked: Checked) -> None:
+    path = f"data_sets/payload_logging.{checked.id}/records"
+    dicts = read(checked.client, path, limit=3, offset=2, include_total_count=True)
+    lists = read(checked.client, path, limit=3, offset=2, format="list")
+
+    values = [one["entity"]["values"] for one in dicts["records"]]
+    assert (len(values), dicts["total_count"]) == (3, 40)
+    assert [dict(zip(one["fields"], one["values"], strict=True)) for one in lists["records"]] == values
+    assert {"sex", "income", "age", "prediction", "probability", "scoring_id", "scoring_timestamp"} <= values[0].keys()
+
+
+def test_debiased_predictions_answer_in_the_form_that_was_sent(checked: Checked) -> None:
+    sent = {"fields": ["sex", "income", "age"], "values": [["female", 20_000, 30]]}
+    answer = checked.client.post(f"{BASE}/subscriptions/{checked.id}/predictions", json=sent)
+
+    # Nothing of it is mitigated until somebody says so, which REST v1 answers, too.
+    assert answer.status_code == checked.client.post(f"{checked.address}/debiased-predictions", json=sent).status_code
+
+
+def test_a_deployment_of_rest_v1_is_listed_run_and_read_as_a_subscription(checked: Checked) -> None:
+    client = checked.client
+    own = {"id": "own", "name": "Own", "problem_type": "binary", "features": [{"name": "sex", "type": "string"}]}
+    assert client.post("/v1/deployments", json=own).status_code == 201
+    monitor = {
+        "favourable": [1],
+        "unfavourable": [0],
+        "attributes": [{"feature": "sex", "monitored": ["f"], "reference": ["m"]}],
+        "min_records": 1,
+    }
+    assert client.put("/v1/deployments/own/fairness-monitor", json=monitor).status_code == 200
+    records = [{"id": f"r{n}", "features": {"sex": "mf"[n % 2]}, "prediction": n // 2 % 2} for n in range(8)]
+    assert client.post("/v1/deployments/own/payload-records", json={"records": records}).status_code == 200
+
+    entity = read(client, "subscriptions/own")["entity"]
+    assert (entity["data_mart_id"], entity["asset_properties"]["feature_fields"]) == (ZERO, ["sex"])
+    assert "own" in [one["metadata"]["id"] for one in read(client, "subscriptions")["subscriptions"]]
+    (instance,) = read(client, "monitor_instances", **{"target.target_id": "own"})["monitor_instances"]
+    run = added(client, f"monitor_instances/{instance['metadata']['id']}/runs", {})["metadata"]["id"]
+    ended(checked.service, "/v1/deployments/own", {"id": run})
+    assert read(client, f"monitor_instances/fairness.own/runs/{run}")["entity"]["status"]["state"] == "finished"
+    (found,) = read(client, "monitor_instances/fairness.own/measurements")["measurements"]
+    # No model to ask: the fairness value is that of the logged records.
+    assert found["entity"]["values"][0]["metrics"][0]["value"] == 100.0
+
+
+def test_a_change_over_rest_v1_is_read_again_and_a_change_here_keeps_what_it_does_not_know(checked: Checked) -> None:
+    client, address = checked.client, f"{checked.address}/fairness-monitor"
+    monitor = client.get(address).json()
+    names = {"favourable": "approved", "groups": {"sex": {"female": "women"}}}
+    kept = {name: value for name, value in monitor.items() if name not in {"version", "warnings"}}
+    assert client.put(address, json={**kept, "names": names, "schedule": "off", "min_records": 12}).status_code == 200
+
+    entity = read(client, f"monitor_instances/{checked.instance}")["entity"]
+    assert (entity["parameters"]["min_records"], "schedule" in entity) == (12, False)
+    patch = [{"op": "replace", "path": "/parameters/min_records", "value": 13}]
+    assert client.patch(f"{BASE}/monitor_instances/{checked.instance}", json=patch).status_code == 200
+    after = client.get(address).json()
+    assert (after["min_records"], after["names"], after["schedule"]) == (13, names, "off")
+
+
+def test_a_key_of_another_deployment_sees_nothing_of_it(checked: Checked) -> None:
+    other = added(checked.client, "subscriptions", subscription("Other"))["metadata"]["id"]
+    with checked.service.database.transaction() as session:
+        number = Deployments(session, PlainSealer()).get(other).no
+    headers = checked.service.as_(Role.MANAGE, number)
+
+    listed = checked.client.get(f"{BASE}/subscriptions", headers=headers).json()["subscriptions"]
+    assert [one["metadata"]["id"] for one in listed] == [other]
+    for path in (
+        f"subscriptions/{checked.id}",
+        f"data_sets/payload_logging.{checked.id}",
+        f"data_sets/payload_logging.{checked.id}/records",
+        f"monitor_instances/{checked.instance}",
+        f"monitor_instances/{checked.instance}/runs/{checked.run}",
+        f"monitor_instances/{checked.instance}/measurements/{checked.run}",
+    ):
+        answer = checked.client.get(f"{BASE}/{path}", headers=headers)
+        assert answer.status_code == 404, path
+        assert answer.json()["errors"][0]["message"].startswith("There is no "), path
+
+
+def test_a_key_that_only_reads_may_not_change_and_one_that_only_logs_may_not_read(checked: Checked) -> None:
+    reader, logger = checked.service.as_(Role.READ), checked.service.as_(Role.INGEST)
+
+    assert checked.client.post(f"{BASE}/data_marts", json={"name": "x"}, headers=reader).status_code == 403
+    assert checked.client.delete(f"{BASE}/subscriptions/{checked.id}", headers=reader).status_code == 403
+    assert checked.client.get(f"{BASE}/subscriptions", headers=logger).status_code == 403
+    path = f"{BASE}/data_sets/payload_logging.{checked.id}/records"
+    assert checked.client.post(path, json=payload(applicants(2), "logged"), headers=logger).status_code == 202

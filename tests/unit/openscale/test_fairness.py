@@ -1,0 +1,72 @@
+"""Parameters and thresholds of the SDK as a monitor of REST v1, and back."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.api.schemas.monitors import MonitorIn
+from app.errors import InvalidInput
+from app.openscale.fairness import FairnessIn, ThresholdIn, monitor_json, parameters_of, thresholds_of
+
+SEX = {"feature": "Sex", "majority": ["male"], "minority": ["female"], "threshold": 0.95}
+AGE = {"feature": "Age", "majority": [[26, 75]], "minority": [[18, 25]]}
+
+
+def sent(*features: dict[str, Any]) -> FairnessIn:
+    return FairnessIn(features=list(features), favourable_class=["No Risk"], unfavourable_class=["Risk"], min_records=100)  # type: ignore[arg-type]
+
+
+def limit(value: float | None, kind: str = "lower_limit", metric: str = "fairness_value", **own: float) -> ThresholdIn:
+    specific = [{"value": one, "applies_to": [{"type": "tag", "key": "feature", "value": name}]} for name, one in own.items()]
+    return ThresholdIn.model_validate({"metric_id": metric, "type": kind, "value": value, "specific_values": specific})
+
+
+def attributes(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {one["feature"]: one for one in document["attributes"]}
+
+
+def test_a_limit_of_a_feature_precedes_its_threshold_which_precedes_the_general_limit() -> None:
+    found = attributes(monitor_json(sent(SEX, AGE), [limit(80)], is_scheduled=True))
+    assert (found["Sex"]["threshold"], found["Age"]["threshold"]) == (0.95, 0.8)
+
+    found = attributes(monitor_json(sent(SEX, AGE), [limit(80, Sex=90)], is_scheduled=True))
+    assert (found["Sex"]["threshold"], found["Age"]["threshold"]) == (0.9, 0.8)
+
+
+def test_limits_of_other_metrics_are_fractions_and_those_of_the_fairness_value_percent() -> None:
+    given_limits = [limit(125, "upper_limit"), limit(-0.15, metric="statistical_parity_difference")]
+    found = attributes(monitor_json(sent(AGE), given_limits, is_scheduled=False))
+
+    assert found["Age"]["upper_threshold"] == 1.25
+    assert found["Age"]["metric_limits"] == {"statistical_parity_difference": {"lower": -0.15, "upper": None}}
+
+
+def test_without_any_limit_the_defaults_of_rest_v1_hold() -> None:
+    found = attributes(monitor_json(sent(AGE), [], is_scheduled=True))
+
+    assert "threshold" not in found["Age"]
+    assert "upper_threshold" not in found["Age"]
+
+
+def test_a_limit_of_an_unknown_metric_names_it() -> None:
+    with pytest.raises(InvalidInput, match=r"thresholds\[0\].metric_id: 'beauty' is no metric"):
+        monitor_json(sent(SEX), [limit(1, metric="beauty")], is_scheduled=True)
+
+
+@given(threshold=st.integers(1, 100).map(lambda percent: percent / 100), upper=st.none() | st.integers(100, 300).map(lambda p: p / 100))
+def test_a_monitor_that_is_read_and_sent_back_is_the_same(threshold: float, upper: float | None) -> None:
+    document = monitor_json(sent({**SEX, "threshold": threshold}, AGE), [], is_scheduled=True)
+    for one in document["attributes"]:
+        one["upper_threshold"] = upper
+    monitor = MonitorIn.model_validate(document).to_domain()
+
+    again = FairnessIn.model_validate(parameters_of(monitor, {}))
+    limits = [ThresholdIn.model_validate(one) for one in thresholds_of(monitor)]
+    document = monitor_json(again, limits, is_scheduled=True)
+    if upper is None:
+        # Nothing is said of an upper limit that is not watched, and the default would watch it.
+        for one in document["attributes"]:
+            one["upper_threshold"] = None
+    assert MonitorIn.model_validate(document).to_domain() == monitor
