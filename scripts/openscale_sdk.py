@@ -1,0 +1,85 @@
+"""Starts the service with an empty database and walks each installed version of the OpenScale SDK through it."""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+
+from app.checks.check import perform_check
+from app.embedded import EmbeddedPostgres
+from app.mitigation.window.mitigating import mitigate_window
+from app.schedule.worker import Worker
+from app.security.principals import Role
+from app.security.secrets import open_secret_box
+from app.security.users import create_user
+from app.settings import Settings
+from app.store.database.engine import Database
+from app.store.database.migrate import upgrade
+from tests.builders.workers import running
+from tests.models.rules import RuleScorer
+from tests.models.serving import serve
+from tests.service import running_service
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+SDKS = REPOSITORY / ".openscale-sdk"
+RECORDED = REPOSITORY / "tests" / "contract" / "openscale" / "recorded.json"
+PASSWORD = "correct horse battery staple"  # noqa: S105 - of a user in a database that is thrown away
+
+
+def walk(version: str, folder: Path, more: list[str], *, speed: bool) -> int:
+    """Walks one version against a service of its own, prints what each method did, and returns how many are broken."""
+    server = EmbeddedPostgres(folder / "postgres")
+    server.start()
+    try:
+        database = Database(server.url)
+        upgrade(database)
+        with running_service(database, folder / "data") as service, serve(RuleScorer()) as model:
+            with database.transaction() as session:
+                create_user(session, "ada", password=PASSWORD, role=Role.MANAGE)
+            plan = {"url": service.base_url, "model_url": model.url, "key": service.admin_key, "user": "ada", "password": PASSWORD}
+            (folder / "walk.json").write_text(json.dumps({**plan, "speed": speed}))
+            # The providers' credentials are sealed with the service's own key.
+            sealer = open_secret_box(Settings(data_dir=folder / "data"))
+            perform = partial(perform_check, database=database, sealer=sealer, further=mitigate_window)
+            with running(Worker(database, perform, concurrency=1)):
+                program = [str(SDKS / version / "bin" / "python"), str(REPOSITORY / "scripts" / "openscale_walk.py")]
+                ended = subprocess.run(  # noqa: S603 - our own program
+                    [*program, str(folder / "walk.json"), *more], capture_output=True, text=True, check=False
+                )
+        database.close()
+    finally:
+        server.stop()
+    print(f"\nibm-watson-openscale {version}")
+    lines = ended.stdout.splitlines()
+    if not lines or not lines[-1].startswith("{"):
+        print(ended.stderr[-4000:])
+        return 1
+    found: dict[str, dict[str, str]] = json.loads(lines[-1])
+    for name in dict.fromkeys(name for methods in found.values() for name in methods):
+        print(f"  {name:52}", *(f"{kind}: {methods.get(name, 'not reached')};" for kind, methods in found.items()))
+    print("\n".join(f"  {line}" for line in lines if line.startswith("speed")))
+    print("\n".join(line for line in ended.stderr.splitlines() if "stty" not in line))
+    return ended.returncode
+
+
+def main() -> int:
+    """Walks every installed version."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--record", action="store_true", help="write the calls of the newest SDK, for the test that replays them")
+    parser.add_argument("--speed", action="store_true", help="store 10,000 records in one call and in 1,000, next to REST v1")
+    options = parser.parse_args()
+    failed = 0
+    for version in ("3.1.11", "3.0.14"):
+        with tempfile.TemporaryDirectory(prefix="evenhand-sdk-") as folder:
+            # Not only for its owner: as root the database runs as another account.
+            Path(folder).chmod(0o711)
+            more = [str(RECORDED)] if options.record and version == "3.1.11" else []
+            failed += walk(version, Path(folder), more, speed=options.speed) != 0
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
