@@ -26,6 +26,10 @@ from tests.service import running_service
 REPOSITORY = Path(__file__).resolve().parents[1]
 SDKS = REPOSITORY / ".openscale-sdk"
 RECORDED = REPOSITORY / "tests" / "contract" / "openscale" / "recorded.json"
+PAGE = REPOSITORY / "docs" / "how-to" / "move-from-openscale.md"
+TABLE = "| Method | |\n|---|---|\n"
+"""Beginning of the table of methods, which is the end of the page."""
+
 PASSWORD = "correct horse battery staple"  # noqa: S105 - of a user in a database that is thrown away
 
 
@@ -65,6 +69,14 @@ def walk(version: str, folder: Path, more: list[str], *, speed: bool) -> int:
     return ended.returncode
 
 
+def write_table() -> None:
+    """Writes what was recorded of each method into the page that says how to move."""
+    methods: dict[str, str] = json.loads(RECORDED.read_text())["methods"]
+    rows = "".join(f"| `{name}` | {what} |\n" for name, what in sorted(methods.items()))
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(text[: text.index(TABLE) + len(TABLE)] + rows, encoding="utf-8")
+
+
 def main() -> int:
     """Walks every installed version."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -78,6 +90,8 @@ def main() -> int:
             Path(folder).chmod(0o711)
             more = [str(RECORDED)] if options.record and version == "3.1.11" else []
             failed += walk(version, Path(folder), more, speed=options.speed) != 0
+    if options.record and not failed:
+        write_table()
     return 1 if failed else 0
 
 

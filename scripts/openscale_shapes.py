@@ -1,4 +1,4 @@
-"""What is compared of two answers of the OpenScale face whose ids and times differ: their members and their ids."""
+"""Members and ids of answers, by which two answers of other ids and times are compared."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -98,12 +98,16 @@ class Recorder:
             answer = send(adapter, request, *args, **options)
             described = self._describe(request, body, answer)
             # A run is asked for again until it has ended.
-            if described["method"] == "GET" and self.calls and (self.calls[-1]["method"], self.calls[-1]["path"]) == (described["method"], described["path"]):
+            if (
+                described["method"] == "GET"
+                and self.calls
+                and (self.calls[-1]["method"], self.calls[-1]["path"]) == (described["method"], described["path"])
+            ):
                 self.calls.pop()
             self.calls.append(described)
             return answer
 
-        requests.adapters.HTTPAdapter.send = listen
+        requests.adapters.HTTPAdapter.send = listen  # type: ignore[method-assign, assignment]
 
     def _describe(self, request: Any, body: Any, answer: Any) -> dict[str, Any]:  # noqa: ANN401 - those of requests
         text = body.decode() if isinstance(body, bytes) else body if isinstance(body, str) else None
@@ -200,7 +204,7 @@ def walk(way: Walk, plan: Plan, kind: str) -> None:
     run = _runs(way, fairness)
     _measurements(way, fairness, run)
     _refused(way, subscription, payload, fairness)
-    way.does("subscriptions.score", lambda: client.subscriptions.score(subscription, fields=FEATURES, values=rows()[:2]).result.to_dict())
+    way.does("subscriptions.score", lambda: client.subscriptions.score(subscription, fields=FEATURES, values=rows()[:2]).result.to_dict())  # noqa: PLW0108
     way.does("monitor_instances.delete", lambda: client.monitor_instances.delete(fairness))
     way.does("subscriptions.delete", lambda: client.subscriptions.delete(subscription, force=True))
     way.does("service_providers.delete", lambda: client.service_providers.delete(provider))
@@ -380,6 +384,7 @@ def _instances(way: Walk, mart: str, subscription: str) -> str:
     way.does("monitor_instances.get", lambda: client.monitor_instances.get(fairness))
     change = [PatchDocument(op="replace", path="/parameters/min_records", value=20)]
     way.does("monitor_instances.update", lambda: client.monitor_instances.update(fairness, patch_document=change))
+    way.does("monitor_instances.modify_schedule", lambda: client.monitor_instances.modify_schedule(fairness, 1, "hour"))
     return fairness
 
 
@@ -406,7 +411,7 @@ def _measurements(way: Walk, fairness: str, run: str) -> None:
     quality = fairness.replace("fairness.", "quality.")
     way.does("monitor_instances.show_metrics (quality)", lambda: client.monitor_instances.show_metrics(quality))
     measured = client.monitor_instances.measurements
-    way.does("monitor_instances.measurements.list", lambda: measured.list(fairness, run_id=run, **window))
+    way.does("monitor_instances.list_measurements", lambda: client.monitor_instances.list_measurements(fairness, run_id=run, **window))
     details = way.does("monitor_instances.get_measurement_details", lambda: client.monitor_instances.get_measurement_details(fairness, run))
     way.said["summary"] = json.dumps([source.to_dict() for source in details.result.entity.sources], default=str)
     subscription = fairness.partition(".")[2]
@@ -422,11 +427,11 @@ def _measurements(way: Walk, fairness: str, run: str) -> None:
         "metrics": [{"fairness_value": 94.7, "feature": "sex", "feature_value": "female", "fairness_metric_type": "fairness"}],
         "sources": [],
     }
-    way.does("monitor_instances.measurements.add", lambda: _import(client, fairness, past))
+    way.does("monitor_instances.add_measurements", lambda: _import(client, fairness, past))
 
 
 def _import(client: Any, fairness: str, past: dict[str, Any]) -> Any:  # noqa: ANN401 - the SDK's
-    return client.monitor_instances.measurements.add(fairness, monitor_measurement_request=[MonitorMeasurementRequest.from_dict(past)])
+    return client.monitor_instances.add_measurements(fairness, monitor_measurement_request=[MonitorMeasurementRequest.from_dict(past)])
 
 
 def _refused(way: Walk, subscription: str, payload: str, fairness: str) -> None:
@@ -453,6 +458,16 @@ def _refused(way: Walk, subscription: str, payload: str, fairness: str) -> None:
     way.refuses("data_sets.patch_records", lambda: client.data_sets.patch_records(payload, patch_document=change))
     way.refuses("monitor_definitions.add", lambda: client.monitor_definitions.add(name="own", metrics=[], tags=[]))
     way.refuses("monitor_definitions.delete", lambda: client.monitor_definitions.delete("fairness"))
+    way.refuses("monitor_definitions.update", lambda: client.monitor_definitions.update("fairness", name="own", metrics=[], tags=[]))
+    synchronise = client.subscriptions
+    way.refuses("subscriptions.configuration_synchrozation_get", lambda: synchronise.configuration_synchrozation_get(subscription))
+    way.refuses(
+        "monitor_instances.get_all_explaination_tasks",
+        lambda: client.monitor_instances.get_all_explaination_tasks(subscription_id=subscription),
+    )
+    way.refuses("integrated_systems.show", lambda: client.integrated_systems.show())  # noqa: PLW0108 - the older SDK has none
+    way.refuses("integrated_systems.get", lambda: client.integrated_systems.get("one"))
+    way.refuses("integrated_systems.delete", lambda: client.integrated_systems.delete("one"))
     way.refuses("integrated_systems.list", lambda: client.integrated_systems.list())  # noqa: PLW0108 - the older SDK has none
     way.refuses("monitor_instances.download_drift_model", lambda: client.monitor_instances.download_drift_model(fairness))
     way.refuses("monitor_instances.get_explainability_archive", lambda: client.monitor_instances.get_explainability_archive(subscription))
@@ -476,7 +491,7 @@ def measure_speed(plan: Plan) -> None:
 
     def by_rest(part: list[list[Any]], call: str) -> None:
         response = {"fields": ["prediction", "probability"], "values": answers(part)}
-        body = [{"scoring_id": call, "request": {"fields": FEATURES, "values": part}, "response": response}]
+        body: Any = [{"scoring_id": call, "request": {"fields": FEATURES, "values": part}, "response": response}]
         address = f"{plan.url}/v1/deployments/{subscription}/payload-records"
         requests.post(address, json=body, headers={"Authorization": f"Bearer {plan.key}"}, timeout=600).raise_for_status()
 
@@ -489,6 +504,19 @@ def measure_speed(plan: Plan) -> None:
             print(f"speed {name}: {len(table)} records in {calls} calls, {len(table) / (time.perf_counter() - began):,.0f} records/s")
     stored = client.data_sets.get_records_count(payload)
     print(f"speed: {stored} records stored of {4 * len(table)} sent")
+
+
+PARTS = ("data_marts", "service_providers", "subscriptions", "data_sets", "monitor_definitions", "monitor_instances", "integrated_systems")
+"""Parts of the client whose public methods are listed."""
+
+
+def list_methods(client: Any) -> list[str]:  # noqa: ANN401 - the SDK's client
+    """Returns the names of all public methods, those that are hidden by the SDK itself left out."""
+    found = []
+    for part in PARTS:
+        kind = type(getattr(client, part))
+        found += [f"{part}.{name}" for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name))]
+    return found
 
 
 def main() -> int:
@@ -513,7 +541,11 @@ def main() -> int:
         results[kind] = way.found
         if kind == KINDS[0] and len(sys.argv) > len(("program", "walk")):
             with open(sys.argv[2], "w", encoding="utf-8") as file:  # noqa: PTH123 - this file runs alone
-                json.dump(recorder.calls, file, indent=1)
+                json.dump(
+                    {"methods": {**dict.fromkeys(list_methods(way.client), "not there"), **way.found}, "calls": recorder.calls},
+                    file,
+                    indent=1,
+                )
     if plan.speed:
         measure_speed(plan)
     print(json.dumps(results))

@@ -174,6 +174,7 @@ def _find(caller: Caller, deployment: Deployment, kind: str, wanted: Measurement
         for one in imports_of(caller.session, deployment.no, kind)
         if wanted.holds(one.entity.get("run_id"), one.at)
     ]
+    # A check has no figures of a monitor that was set later.
     both = [one for one in (*own, *imported) if one["entity"]["values"]]
     return sorted(both, key=lambda one: str(one["entity"]["timestamp"]), reverse=True)
 

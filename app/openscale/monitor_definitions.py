@@ -163,6 +163,7 @@ def _answer(definition: MonitorDefinition) -> Answer:
 
 def _metric(identifier: str, key: str | None) -> Answer:
     known = None if key is None else CATALOGUE[key]
+    # The only metric in percent.
     is_percent = identifier == FAIRNESS_VALUE
     found: dict[str, Any] = {
         "id": identifier,

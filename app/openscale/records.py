@@ -149,6 +149,7 @@ def read_records(  # noqa: PLR0913 - the parameters of the SDK
     )
     wanted = set(includes.split(",")) if includes else None
     picked = [(identifier, {name: value for name, value in row.items() if wanted is None or name in wanted}) for identifier, row in rows]
+    # Counted only on request: it reads the whole log.
     answer: Answer = {"limit": most, "offset": offset, "records": _records_in(format, data_set_id, picked)}
     if include_total_count:
         count = count_payload if kind == PAYLOAD else count_feedback

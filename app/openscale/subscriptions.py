@@ -261,6 +261,7 @@ def _patch_json(changed: SubscriptionIn, before: Mapping[str, Any]) -> Answer:
 def _without_stale_schemas(properties: AssetPropertiesIn, before: Mapping[str, Any]) -> AssetPropertiesIn:
     """Returns the properties without a training schema that was not sent: it would bring columns back that the patch has removed."""
     schema = properties.training_data_schema
+    # Compared as it is read: the answer has members that a body has not.
     is_stale = schema is not None and schema.model_dump() == AssetPropertiesIn.model_validate(before).model_dump()["training_data_schema"]
     return properties.model_copy(update={"training_data_schema": None}) if is_stale else properties
 

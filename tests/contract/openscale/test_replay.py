@@ -5,6 +5,7 @@ real one; this test sees to it that what it sends is still answered with all tha
 """
 
 import json
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,7 @@ from tests.models.serving import serve
 from tests.progress import wait_until
 from tests.service import running_service
 
-CALLS = json.loads((Path(__file__).parent / "recorded.json").read_text())
+CALLS = json.loads((Path(__file__).parent / "recorded.json").read_text())["calls"]
 
 
 class Replay:
@@ -90,7 +91,9 @@ def answers(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> I
 
 def test_every_call_is_answered_with_the_status_that_the_sdk_got(answers: list[httpx.Response]) -> None:
     pairs = zip(CALLS, answers, strict=True)
-    other = [(call["method"], call["path"], answer.status_code, answer.text) for call, answer in pairs if answer.status_code != call["status"]]
+    other = [
+        (call["method"], call["path"], answer.status_code, answer.text) for call, answer in pairs if answer.status_code != call["status"]
+    ]
 
     assert other == []
 
@@ -103,3 +106,11 @@ def test_no_answer_lacks_a_member_that_the_sdk_got(answers: list[httpx.Response]
             lacking[f"{call['method']} {call['path']}"] = sorted(missing)
 
     assert lacking == {}
+
+
+def test_the_page_lists_every_method_with_what_the_walk_found() -> None:
+    methods = json.loads((Path(__file__).parent / "recorded.json").read_text())["methods"]
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "move-from-openscale.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `([\w. ()]+)` \| (works|answers an error|not there) \|$", page, re.MULTILINE))
+
+    assert rows == methods
