@@ -2,7 +2,7 @@
 
 from alembic import op
 
-revision = "0025"
+revision = "0018"
 down_revision = "0017"
 branch_labels = None
 depends_on = None
