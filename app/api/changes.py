@@ -1,6 +1,7 @@
 """The changes of a deployment or of its settings, as activities keep them: old and new values, never a secret."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from ..domain.changes import changes_between
@@ -22,6 +23,10 @@ def definition_changes(before: Definition | None, after: Definition | None) -> d
     if old and new and new["endpoint"] and new["endpoint"]["credentials"] and _find_credentials(before) != _find_credentials(after):
         # Both sides say "set" otherwise, and a new password would be no change.
         new["endpoint"]["credentials"] = "changed"
+    tls_before, tls_after = _find_tls(before), _find_tls(after)
+    for part in tls_before.keys() & tls_after.keys():
+        if tls_before[part] != tls_after[part]:
+            new["endpoint"]["tls"][part] = "changed"
     headers_before, headers_after = _find_headers(before), _find_headers(after)
     if new and new["endpoint"]:
         for name, value in headers_after.items():
@@ -53,11 +58,18 @@ def _definition_facts(definition: Definition | None) -> dict[str, Any]:
         document["endpoint"]["credentials"] = "set"
     if document["endpoint"]:
         document["endpoint"]["headers"] = dict.fromkeys(document["endpoint"]["headers"], "set")
+        document["endpoint"]["tls"] = dict.fromkeys(_find_tls(definition), "set") or None
     return document
 
 
 def _find_headers(definition: Definition | None) -> Mapping[str, str]:
     return definition.endpoint.headers if definition and definition.endpoint else {}
+
+
+def _find_tls(definition: Definition | None) -> Mapping[str, str]:
+    """Returns the PEM texts that there are."""
+    tls = definition.endpoint.tls if definition and definition.endpoint else None
+    return {} if tls is None else {part: text for part, text in asdict(tls).items() if text}
 
 
 def _find_credentials(definition: Definition | None) -> object:

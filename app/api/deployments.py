@@ -13,6 +13,7 @@ from ..domain.definitions import Definition, definition_of
 from ..domain.deployment_rules import definition_problems
 from ..domain.deployments import Endpoint
 from ..errors import Conflict, EndpointRefused, FieldProblem, InvalidInput, NotFound
+from ..outbound.certificates import tls_problems
 from ..outbound.egress import check_url, parse_url
 from ..payloads.registry import codec_for
 from ..services import Services
@@ -142,6 +143,8 @@ def checked_definition(definition: Definition, services: Services, others: Seque
                 check_url(credentials.token_url, services.policy)
             except EndpointRefused as error:
                 found.append(FieldProblem("endpoint.credentials.token_url", str(error)))
+        if definition.endpoint.tls is not None:
+            found += tls_problems(definition.endpoint.tls, definition.endpoint.url)
         columns = [column.name for column in definition.features]
         found += codec_for(definition.endpoint.payload_format).mapping_problems(definition.endpoint, columns)
     found += others
@@ -161,6 +164,8 @@ def _find_secret_problems(before: Endpoint | None, after: Endpoint | None, patch
     found = []
     if after.credentials is not None and "credentials" not in patch.endpoint.model_fields_set:
         found.append(FieldProblem("endpoint.credentials", message))
+    if after.tls is not None and after.tls.key and (patch.endpoint.tls is None or not patch.endpoint.tls.key):
+        found.append(FieldProblem("endpoint.tls.key", message))
     kept = [name for name in after.headers if name in before.headers and name not in patch.endpoint.headers]
     return found + [FieldProblem(f"endpoint.headers.{name}", message) for name in kept]
 

@@ -19,6 +19,7 @@ from ..domain.outcomes import outcome_label
 from ..domain.training_data import TrainingSummary
 from ..domain.values import GroupValue, Range, canonical
 from ..metrics.catalogue import CATALOGUE, DEFAULT_METRICS
+from ..outbound.certificates import CertificateFacts, describe_certificates
 from ..scan.cells import MAX_FEATURES
 from ..store.deployments.monitors import monitor_of
 from ..store.mitigation.mitigation import settings_of
@@ -87,6 +88,7 @@ def configure_page(request: Request, deployment: ReadableDeployment, session: Se
         "schedules": list(Schedule),
         "numeric": FieldKind.NUMERIC,
         "breakers": BREAKERS,
+        "certificates": _describe_certificates(deployment),
         "mitigation": settings,
         "mitigated": () if monitor is None else mitigated_attributes(settings, monitor),
         "unused": unused_attributes(settings, monitor),
@@ -109,6 +111,14 @@ def _read_scans(session: Session, deployment: Deployment, monitor: Monitor | Non
         "scans_at": NIGHTLY_AT,
         "max_scanned": MAX_FEATURES,
     }
+
+
+def _describe_certificates(deployment: Deployment) -> dict[str, CertificateFacts]:
+    """Returns the endpoint's own authority and client certificate, by the words for each."""
+    tls = deployment.endpoint.tls if deployment.endpoint else None
+    texts = {} if tls is None else {"authority": tls.authority, "shows": tls.certificate}
+    found = {words: describe_certificates(text) for words, text in texts.items()}
+    return {words: facts for words, facts in found.items() if facts is not None}
 
 
 def outcome_text(value: GroupValue) -> str:

@@ -102,6 +102,19 @@ class Credentials:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointTls:
+    """PEM texts for calls of an endpoint by https; empty where there is none. `key` never appears in a repr, log or answer.
+
+    `authority` holds certificates of authorities to trust in addition to those of the system. `certificate` shows the endpoint who
+    calls; it may be followed by those that signed it. `key` belongs to it, without a passphrase.
+    """
+
+    authority: str = ""
+    certificate: str = ""
+    key: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BodyMapping:
     """The places of records and answers in an endpoint's own JSON, as JSONPath.
 
@@ -128,6 +141,7 @@ class Endpoint:
     mapping: BodyMapping | None = None
     credentials: Credentials | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    tls: EndpointTls | None = None
     timeout_seconds: float = 30.0
     page_size: int = 1000
     concurrency: int = 4

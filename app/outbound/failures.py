@@ -33,6 +33,9 @@ _EXCERPT = re.compile(r' Its answer began: ".*"\.', re.DOTALL)
 """An excerpt as `excerpt` writes it; greedy, because the answer may hold the same words."""
 
 
+_CERTIFICATE_ALERT = re.compile("CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFailure:
     """One failed attempt. `what` continues "The model's endpoint HOST …"; `answer` is the server's answer, if it sent one.
@@ -67,13 +70,19 @@ def failure_of_status(response: httpx.Response, answer: bytes, *, quotes: bool =
     )
 
 
-def failure_of_error(error: httpx.RequestError) -> CallFailure:
-    """Returns the failure for a request without a complete answer."""
+def failure_of_error(error: httpx.RequestError, *, by_tls: bool = False) -> CallFailure:
+    """Returns the failure for a request without a complete answer; `by_tls`: it went to an https address."""
     reason = str(error) or type(error).__name__
+    if complaint := _find_certificate_complaint(error):
+        return CallFailure(
+            what=f"did not accept the client certificate, or was shown none and requires one: {complaint}",
+            advice="Give the deployment a certificate that the endpoint trusts (endpoint.tls); the present one may have expired.",
+        )
     if isinstance(error, httpx.ConnectError):
         if _is_untrusted(error):
             return CallFailure(
-                what=f"has a certificate that is not trusted: {reason}", advice="Trust its authority by SSL_CERT_FILE, or fix it."
+                what=f"has a certificate that is not trusted: {reason}",
+                advice="Give its authority in PEM (endpoint.tls.authority of a deployment, SSL_CERT_FILE for all), or fix the certificate.",
             )
         return CallFailure(
             what=f"could not be reached: {_find_system_message(error) or reason}",
@@ -83,7 +92,9 @@ def failure_of_error(error: httpx.RequestError) -> CallFailure:
     if isinstance(error, (httpx.LocalProtocolError, httpx.UnsupportedProtocol)):
         return CallFailure(what="could not be asked: its address or credentials cannot be put into a request", advice="Set them again.")
     if isinstance(error, httpx.TransportError):
-        return CallFailure(what=f"broke off the connection: {reason}", may_pass=True)
+        # The alert that says so may be lost with the connection.
+        advice = f"{_LOOK_AT_MODEL} It may also require a client certificate (endpoint.tls)." if by_tls else _LOOK_AT_MODEL
+        return CallFailure(what=f"broke off the connection: {reason}", advice=advice, may_pass=True)
     return CallFailure(what=f"gave an answer that could not be read: {reason}")
 
 
@@ -147,6 +158,16 @@ def _find_system_message(error: BaseException | None) -> str | None:
             found = error.strerror if isinstance(error, ssl.SSLError) else os.strerror(error.errno or 0)
         error = error.__cause__ or error.__context__
     return found
+
+
+def _find_certificate_complaint(error: BaseException | None) -> str | None:
+    """Returns the server's alert about the certificate that it was shown, or about a missing one."""
+    while error is not None:
+        # By TLS 1.3 a server says so after the handshake, so it comes with the first answer.
+        if isinstance(error, ssl.SSLError) and error.reason and "ALERT" in error.reason and _CERTIFICATE_ALERT.search(error.reason):
+            return error.reason.lower().replace("_", " ")
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _is_untrusted(error: BaseException | None) -> bool:

@@ -8,6 +8,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any, TypeAlias
@@ -15,8 +16,10 @@ from typing import Any, TypeAlias
 import httpcore
 import httpx
 
+from ..domain.deployments import EndpointTls
 from ..errors import EndpointRefused
 from .addresses import Address, address_of
+from .certificates import add_certificates
 from .egress import EgressPolicy
 
 Resolver: TypeAlias = Callable[[str, int], Awaitable[list[Address]]]
@@ -38,11 +41,14 @@ async def resolve(host: str, port: int) -> list[Address]:
 class PinnedTransport(httpx.AsyncHTTPTransport):
     """httpx's transport with keep-alive, but every connection goes to an address that `policy` has allowed.
 
-    No proxy is used. `connections` bounds the connections open at once.
+    No proxy is used. `connections` bounds the connections open at once. `tls` is an endpoint's own authority and certificate.
+
+    Raises:
+        ScoringFailed: its PEM texts cannot be used.
     """
 
-    def __init__(self, policy: EgressPolicy, *, connections: int, resolver: Resolver = resolve) -> None:
-        context = _load_tls_context()
+    def __init__(self, policy: EgressPolicy, *, connections: int, tls: EndpointTls | None = None, resolver: Resolver = resolve) -> None:
+        context = _load_tls_context(tls)
         super().__init__(verify=context, trust_env=False)
         # httpx offers no way to pass its pool a network backend, so the pool is built here with the same class.
         self._pool = httpcore.AsyncConnectionPool(
@@ -110,8 +116,14 @@ class _OneWrite(httpcore.AsyncNetworkStream):
         self._held: list[bytes] = []
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - httpcore's signature
-        await self._flush(timeout)
-        return await self._stream.read(max_bytes, timeout)
+        # A server may refuse a request before it has read all of it: its answer says why, not our broken write.
+        with suppress(httpcore.WriteError):
+            await self._flush(timeout)
+        try:
+            return await self._stream.read(max_bytes, timeout)
+        except ssl.SSLError as error:
+            # The server's alert, for instance about a client certificate. httpcore lets it through as it is, unlike other errors.
+            raise httpcore.ReadError(str(error)) from error
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 - httpcore's signature
         self._held.append(buffer)
@@ -138,7 +150,10 @@ class _OneWrite(httpcore.AsyncNetworkStream):
             await self._stream.write(held, timeout)
 
 
-@lru_cache(maxsize=1)
-def _load_tls_context() -> ssl.SSLContext:
+@lru_cache(maxsize=64)
+def _load_tls_context(tls: EndpointTls | None) -> ssl.SSLContext:
     # Reads SSL_CERT_FILE and SSL_CERT_DIR, by which operators trust their own authority; loading takes some 20 ms.
-    return httpx.create_ssl_context(trust_env=True)
+    context = httpx.create_ssl_context(trust_env=True)
+    if tls is not None:
+        add_certificates(context, tls)
+    return context

@@ -105,7 +105,7 @@ class Asker:
         except TimeoutError:
             return slow(limit) if limit == self._endpoint.timeout_seconds else late(limit)
         except httpx.RequestError as error:
-            return failure_of_error(error)
+            return failure_of_error(error, by_tls=self._url.scheme == "https")
 
     async def _send_with_token(self, transport: httpx.AsyncBaseTransport, message: HttpMessage, tokens: TokenSource) -> bytes | CallFailure:
         """Sends the message with the token that is kept, and with another one if the endpoint refuses that."""

@@ -113,7 +113,7 @@ class ScoringClient:
 
     async def _score(self, job: "_Job[_T]", score_page: Callable[[PinnedTransport, int, Rows], Awaitable[list[_T]]]) -> list[_T]:
         lanes = min(self._endpoint.concurrency, job.pages)
-        transport = PinnedTransport(self._policy, connections=lanes, resolver=self._resolver)
+        transport = PinnedTransport(self._policy, connections=lanes, tls=self._endpoint.tls, resolver=self._resolver)
         async with transport:
             tasks = [asyncio.create_task(_work(job, partial(score_page, transport))) for _ in range(lanes)]
             waiting = set(tasks)

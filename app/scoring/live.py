@@ -48,7 +48,7 @@ class LiveModel:
         self._key = key
         self._codec = codec_of(key.endpoint)
         self._asker = Asker(key.endpoint, timing or Timing(), quotes=policy.shows_answers)
-        self._transport = PinnedTransport(policy, connections=key.endpoint.concurrency, resolver=resolver)
+        self._transport = PinnedTransport(policy, connections=key.endpoint.concurrency, tls=key.endpoint.tls, resolver=resolver)
         self._callers = 0
         self._is_retired = False
 

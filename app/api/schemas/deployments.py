@@ -32,6 +32,7 @@ from ...domain.endpoint_health import BreakerState
 from ...payloads.registry import PayloadFormat
 from ...web.texts import ID_PATTERN
 from .base import NOT_BLANK, In, Out, Patch
+from .endpoint_tls import TlsIn, TlsOut, TlsPatch
 
 _COLUMNS = [
     {"name": "Age", "type": "integer"},
@@ -67,6 +68,7 @@ _STORED_EXAMPLE: dict[str, Any] = {
         "mapping": None,
         "credentials": {"kind": "basic", "name": "evenhand", "token_url": "", "scope": "", "secret_set": True},
         "header_names": [],
+        "tls": None,
         "requests_per_second": None,
     },
     "endpoint_health": {
@@ -175,6 +177,7 @@ class EndpointIn(In):
     mapping: MappingIn | None = Field(default=None, description="For the format that needs one.")
     credentials: CredentialsIn | None = None
     headers: dict[str, str] = Field(default_factory=dict, description=_HEADERS, json_schema_extra={"writeOnly": True})
+    tls: TlsIn | None = Field(default=None, description="For endpoints by https.")
     timeout_seconds: float = Field(default=30.0, json_schema_extra=_TIMEOUT)
     page_size: int = Field(default=1000, json_schema_extra=_PAGE_SIZE, description="Rows in one request.")
     concurrency: int = Field(default=4, json_schema_extra=_CONCURRENCY, description="Requests at the same time.")
@@ -184,7 +187,8 @@ class EndpointIn(In):
         """Returns the endpoint."""
         credentials = self.credentials.to_domain() if self.credentials else None
         mapping = BodyMapping(**self.mapping.model_dump()) if self.mapping else None
-        return Endpoint(**self.model_dump(exclude={"credentials", "mapping"}), credentials=credentials, mapping=mapping)
+        tls = self.tls.to_domain() if self.tls else None
+        return Endpoint(**self.model_dump(exclude={"credentials", "mapping", "tls"}), credentials=credentials, mapping=mapping, tls=tls)
 
 
 class DeploymentIn(In):
@@ -233,6 +237,7 @@ class EndpointPatch(Patch):
     mapping: MappingPatch | None = None
     credentials: CredentialsIn | None = None
     headers: dict[str, str | None] = Field(default_factory=dict, json_schema_extra={"writeOnly": True})
+    tls: TlsPatch | None = None
     timeout_seconds: float = Field(default=30.0, json_schema_extra=_TIMEOUT)
     page_size: int = Field(default=1000, json_schema_extra=_PAGE_SIZE)
     concurrency: int = Field(default=4, json_schema_extra=_CONCURRENCY)
@@ -298,6 +303,7 @@ class EndpointOut(Out):
     mapping: MappingOut | None
     credentials: CredentialsOut | None
     header_names: list[str] = Field(description="The names of the headers that are sent along; their values are never returned.")
+    tls: TlsOut | None
     timeout_seconds: float
     page_size: int
     concurrency: int
@@ -341,6 +347,7 @@ class DeploymentOut(Out):
         document = definition_json(definition_of(deployment))
         if deployment.endpoint:
             document["endpoint"]["header_names"] = list(document["endpoint"].pop("headers"))
+            document["endpoint"]["tls"] = deployment.endpoint.tls and TlsOut.of(deployment.endpoint.tls)
         if deployment.endpoint and deployment.endpoint.credentials:
             del document["endpoint"]["credentials"]["secret"]
             document["endpoint"]["credentials"]["secret_set"] = True

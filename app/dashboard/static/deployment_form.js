@@ -4,6 +4,7 @@ import { say } from "./api.js";
 import { readExample } from "./examples.js";
 import { writeExact } from "./exact.js";
 import { Rows } from "./rows.js";
+import { writeValues } from "./values.js";
 
 const KEEP = "keep";
 
@@ -36,6 +37,7 @@ export class DeploymentForm {
       if (kind === undefined) body.endpoint.credentials = null;
       else if (kind === KEEP) delete body.endpoint.credentials;
       else body.endpoint.credentials.name ??= "";
+      if (this.form.querySelector("[data-no-tls]")?.checked) body.endpoint.tls = null;
     }
     return { body, records: this.#onlyFeatures(records, body) };
   }
@@ -46,6 +48,7 @@ export class DeploymentForm {
     const put = (name, value) => { elements.namedItem(name).value = value ?? ""; };
     ["name", "model_revision"].forEach((name) => put(name, stored[name]));
     ["prediction", "probability", "label"].forEach((name) => put(`outputs.${name}`, stored.outputs[name]));
+    put("outputs.classes", writeValues(stored.outputs.classes ?? [], "any"));
     const listed = (part) => stored[part].map((column) => ({ ...column, use: part }));
     this.columns.replace([...listed("features"), ...listed("meta")]);
     this.form.querySelector("[data-endpoint]").checked = stored.endpoint !== null;

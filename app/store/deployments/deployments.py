@@ -16,6 +16,7 @@ from ...domain.deployments import (
     CredentialsKind,
     Deployment,
     Endpoint,
+    EndpointTls,
     FieldKind,
     FieldType,
     OutputFields,
@@ -48,19 +49,31 @@ _MAX_SCHEMA_VERSION = 2**15 - 1
 
 @dataclass(frozen=True, slots=True)
 class _Secrets:
-    """The secrets of an endpoint, before they are sealed: the credentials' as it is, or all as JSON after a NUL, which no secret holds."""
+    """The secrets of an endpoint, before they are sealed: the credentials' as it is, or all as JSON after a NUL, which no secret holds.
+
+    `tls` has the PEM texts by name.
+    """
 
     secret: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
+    tls: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, endpoint: Endpoint | None) -> "_Secrets":
+        if endpoint is None:
+            return cls()
+        secret = endpoint.credentials.secret if endpoint.credentials else None
+        return cls(secret, dict(endpoint.headers), asdict(endpoint.tls) if endpoint.tls else {})
 
     @classmethod
     def read(cls, plain: bytes) -> "_Secrets":
         return cls(**json.loads(plain[1:])) if plain[:1] == b"\0" else cls(plain.decode())
 
     def write(self) -> bytes:
-        if self.secret is not None and not self.headers:
+        if self.secret is not None and not self.headers and not self.tls:
             return self.secret.encode()
-        return b"\0" + json.dumps(asdict(self)).encode()
+        # Empty parts are left out, so that an earlier version can read endpoints that use nothing newer.
+        return b"\0" + json.dumps({part: value for part, value in asdict(self).items() if value}).encode()
 
 
 class Deployments:
@@ -203,7 +216,7 @@ class Deployments:
     def _values(self, definition: Definition) -> dict[str, Any]:
         endpoint = definition.endpoint
         credentials = endpoint.credentials if endpoint else None
-        secrets = _Secrets(credentials.secret if credentials else None, dict(endpoint.headers) if endpoint else {})
+        secrets = _Secrets.of(endpoint)
         stored_endpoint = None
         if endpoint is not None:
             stored_endpoint = {
@@ -248,6 +261,7 @@ class Deployments:
                 mapping=BodyMapping(**stored["mapping"]) if "mapping" in stored else None,
                 credentials=credentials,
                 headers=secrets.headers,
+                tls=EndpointTls(**secrets.tls) if secrets.tls else None,
                 timeout_seconds=stored["timeout_seconds"],
                 page_size=stored["page_size"],
                 concurrency=stored["concurrency"],
