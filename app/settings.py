@@ -94,6 +94,9 @@ class Settings(BaseSettings):
     """Encrypts credentials of endpoints and secrets of alert channels. Absent: generated once into `data_dir`.
     All processes on one database share it."""
 
+    old_secret_keys: SecretStr | None = None
+    """Keys that open what was encrypted with them, next to `secret_key`: one on a line. Unused without `secret_key`."""
+
     endpoint_allowlist: str = ""
     """Comma-separated host names, addresses or CIDR blocks that model endpoints and receivers of alerts may have. Empty: all except
     link-local and metadata addresses, and, once `host` is not loopback, only public ones."""
@@ -138,6 +141,12 @@ class Settings(BaseSettings):
             return url
         # Set by the parser, because a password may hold characters that an URL escapes.
         return SecretStr(parsed.set(password=password.get_secret_value()).render_as_string(hide_password=False))
+
+    @property
+    def accepted_keys(self) -> tuple[str, ...]:
+        """Returns `old_secret_keys` as keys, without blank lines."""
+        text = self.old_secret_keys.get_secret_value() if self.old_secret_keys else ""
+        return tuple(line.strip() for line in text.splitlines() if line.strip())
 
     @cached_property
     def exposed_on(self) -> str | None:

@@ -24,6 +24,7 @@ COMMANDS = (
     "users",
     "backup",
     "restore",
+    "rotate-secret-key",
     "example",
     "example-model",
 )

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,10 +16,11 @@ from ..errors import SetupError
 from ..settings import Settings
 
 KEY_FILE = "secret.key"
+"""Name of the file of generated keys in the data folder: one on a line. The first encrypts, the others are accepted."""
 
 _WRONG_KEY = (
     "The stored endpoint credentials were encrypted with another secret key. Start with the EVENHAND_SECRET_KEY (or the "
-    "secret.key in the data folder) that they were stored with. If it is lost, forget them with "
+    "secret.key in the data folder) that they were stored with, or add it to EVENHAND_OLD_SECRET_KEYS. If it is lost, forget them with "
     "`UPDATE deployments SET credentials = NULL` and set them again."
 )
 _VERSION = b"\x01"
@@ -28,23 +30,18 @@ _SALT = b"evenhand endpoint credentials v1"
 
 
 class SecretBox:
-    """Seals bytes with AES-256-GCM under a key derived (scrypt) from `secret`, which may be any text but an empty one."""
+    """Seals bytes with AES-256-GCM under a key derived (scrypt) from `secret`, which may be any text but an empty one.
 
-    def __init__(self, secret: str) -> None:
-        if not secret.strip():
-            raise SetupError("EVENHAND_SECRET_KEY is empty: give it a long random text, or leave it out to have one generated.")
-        self._cipher = AESGCM(_derive_key(secret))
-        self._signing_key = HKDF(SHA256(), 32, salt=None, info=b"evenhand access tokens v1").derive(_derive_key(secret))
+    What was sealed with one of `old` is opened, too.
+    """
 
-    @property
-    def signing_key(self) -> bytes:
-        """Returns the key that short-lived access tokens are signed with: every process of the installation derives the same."""
-        return self._signing_key
+    def __init__(self, secret: str, *old: str) -> None:
+        self._use((secret, *old))
 
     def seal(self, plain: bytes) -> bytes:
         """Returns the encrypted form, a different one each time."""
         nonce = os.urandom(_NONCE_BYTES)
-        return _VERSION + nonce + self._cipher.encrypt(nonce, plain, _VERSION)
+        return _VERSION + nonce + self._ciphers[0].encrypt(nonce, plain, _VERSION)
 
     def unseal(self, sealed: bytes) -> bytes:
         """Returns the bytes that were sealed.
@@ -52,16 +49,86 @@ class SecretBox:
         Raises:
             SetupError: it was sealed with another key, or is damaged.
         """
-        nonce, encrypted = sealed[1 : 1 + _NONCE_BYTES], sealed[1 + _NONCE_BYTES :]
+        for cipher in self._ciphers:
+            plain = _open(cipher, sealed)
+            if plain is not None:
+                return plain
+        raise SetupError(_WRONG_KEY)
+
+    def is_current(self, sealed: bytes) -> bool:
+        """Returns whether it was sealed with the key that seals now, so that the old ones are not needed for it."""
+        return _open(self._ciphers[0], sealed) is not None
+
+    def signing_keys(self) -> tuple[bytes, ...]:
+        """Returns the keys of short-lived access tokens, the one that signs first: every process of the installation derives the same."""
+        return self._signing_keys
+
+    def _use(self, words: Sequence[str]) -> None:
+        if not words or not all(one.strip() for one in words):
+            raise SetupError("EVENHAND_SECRET_KEY is empty: give it a long random text, or leave it out to have one generated.")
+        self._ciphers = tuple(AESGCM(_derive_key(one)) for one in words)
+        self._signing_keys = tuple(HKDF(SHA256(), 32, salt=None, info=b"evenhand access tokens v1").derive(_derive_key(one)) for one in words)
+
+
+class KeyFileBox(SecretBox):
+    """Seals with the first key of a file and opens with all of them. Notices that the file was replaced, so no process is restarted."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen: tuple[int, ...] | None = None
+        self._read_if_replaced()
+
+    def seal(self, plain: bytes) -> bytes:
+        """Returns the encrypted form under the newest key."""
+        self._read_if_replaced()
+        return super().seal(plain)
+
+    def unseal(self, sealed: bytes) -> bytes:
+        """Returns the bytes that were sealed.
+
+        Raises:
+            SetupError: as `SecretBox.unseal`.
+        """
         try:
-            return self._cipher.decrypt(nonce, encrypted, sealed[:1])
-        except (InvalidTag, ValueError) as error:
-            raise SetupError(_WRONG_KEY) from error
+            return super().unseal(sealed)
+        except SetupError:
+            if not self._read_if_replaced():
+                raise
+        return super().unseal(sealed)
+
+    def signing_keys(self) -> tuple[bytes, ...]:
+        """Returns the keys of short-lived access tokens, the newest first."""
+        self._read_if_replaced()
+        return super().signing_keys()
+
+    def _read_if_replaced(self) -> bool:
+        try:
+            found = self._path.stat()
+            state = (found.st_ino, found.st_mtime_ns, found.st_size)
+            if state == self._seen:
+                return False
+            words = read_key_file(self._path)
+        except OSError:
+            if self._seen is None:
+                raise
+            return False  # a process that runs keeps the keys that it has
+        self._use(words)
+        self._seen = state
+        return True
 
 
-@lru_cache(maxsize=1)
+# Some milliseconds and 16 MB each, so a key is derived once. Checks, and threads of a server, open the same box again and again.
+@lru_cache(maxsize=16)
 def _derive_key(secret: str) -> bytes:
     return Scrypt(salt=_SALT, length=32, n=2**14, r=8, p=1).derive(secret.encode())
+
+
+def _open(cipher: AESGCM, sealed: bytes) -> bytes | None:
+    nonce, encrypted = sealed[1 : 1 + _NONCE_BYTES], sealed[1 + _NONCE_BYTES :]
+    try:
+        return cipher.decrypt(nonce, encrypted, sealed[:1])
+    except (InvalidTag, ValueError):
+        return None
 
 
 def find_secret_box(settings: Settings) -> SecretBox | None:
@@ -82,25 +149,60 @@ def open_secret_box(settings: Settings) -> SecretBox:
         SetupError: the key file can be neither read nor made.
     """
     if settings.secret_key is not None:
-        return SecretBox(settings.secret_key.get_secret_value())
+        return SecretBox(settings.secret_key.get_secret_value(), *settings.accepted_keys)
     path = settings.data_dir / KEY_FILE
     try:
-        return SecretBox(_read_or_make_key(path))
+        if not path.exists():
+            _make_key(path)
+        return KeyFileBox(path)
     except OSError as error:
         raise SetupError(f"The secret key {path} cannot be read or made ({error.strerror}). Set EVENHAND_SECRET_KEY instead.") from error
 
 
-def _read_or_make_key(path: Path) -> str:
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:  # noqa: PTH123 - pathlib cannot open with a mode
-            file.write(secrets.token_urlsafe(32))
-        try:
-            # A hard link appears with its content or not at all, and never replaces the key of a process that was faster.
-            os.link(draft, path)
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
-    return path.read_text().strip()
+def read_key_file(path: Path) -> list[str]:
+    """Returns the keys of a key file, the one that encrypts first.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    return [line.strip() for line in path.read_text().splitlines() if line.strip()]
+
+
+def write_key_file(path: Path, keys: Sequence[str]) -> None:
+    """Replaces a key file, so that a reader sees either the keys before or these.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    draft = _write_draft(path, keys)
+    try:
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def generate_key() -> str:
+    """Returns a new random key."""
+    return secrets.token_urlsafe(32)
+
+
+def _make_key(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = _write_draft(path, [generate_key()])
+    try:
+        # A hard link appears with its content or not at all, and never replaces the key of a process that was faster.
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+
+
+def _write_draft(path: Path, keys: Sequence[str]) -> Path:
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:  # noqa: PTH123 - pathlib cannot open with a mode
+        file.write("\n".join(keys))
+        # A key that seals rows must be on the disk before they are.
+        file.flush()
+        os.fsync(file.fileno())
+    return draft

@@ -95,7 +95,7 @@ def open_services(settings: Settings, database_url: str) -> Services:
     mail_server_of(settings)  # refused at the start, not when the first e-mail is due
     database = Database(database_url)
     secret_box = open_secret_box(settings)
-    tokens = AccessTokens(secret_box.signing_key)
+    tokens = AccessTokens(secret_box.signing_keys)
     ingestion = Ingestion(database)
     plans = ActivePlans(ingestion, PlanReader(database, secret_box).read)
     return Services(

@@ -43,7 +43,7 @@ class CertificateOut(Out):
 
 
 class TlsOut(Out):
-    """What calls by https use; no certificate or key is returned."""
+    """Certificates of calls by https. Their text and the key are not returned."""
 
     authority: CertificateOut | None
     certificate: CertificateOut | None

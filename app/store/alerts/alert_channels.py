@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.channels import Channel, ChannelContent, ChannelKind
 from ...errors import Conflict, NotFound
+from ..database.resealing import begin_sealing
 from ..database.sealer import Sealer
 from ..tables import AlertChannelRow
 
@@ -50,7 +51,7 @@ def create_channel(session: Session, channel_id: str, content: ChannelContent, s
     Raises:
         Conflict: another request made one of that id at this moment.
     """
-    values = {"id": channel_id, **_open_values(content), "secret": _seal_secret(content, sealer)}
+    values = {"id": channel_id, **_open_values(content), "secret": _seal_secret(session, content, sealer)}
     insertion = insert_if_absent(AlertChannelRow).values(values).on_conflict_do_nothing(index_elements=[AlertChannelRow.id])
     if session.scalar(insertion.returning(AlertChannelRow.no)) is None:
         raise Conflict(f"Another request created the alert channel {channel_id} in this moment. Send the request again.")
@@ -69,7 +70,7 @@ def change_channel(session: Session, channel: Channel, content: ChannelContent, 
     if content.kind is ChannelKind.SLACK and content.url is None:
         # The URL is the secret, which is kept; its host is all that can be read of it.
         values["config"] = {"host": channel.host}
-    sealed = _seal_secret(content, sealer)
+    sealed = _seal_secret(session, content, sealer)
     if sealed is not None:
         values["secret"] = sealed
     else:
@@ -124,6 +125,9 @@ def _host(url: str | None) -> str | None:
     return urlsplit(url).netloc if url is not None else None
 
 
-def _seal_secret(content: ChannelContent, sealer: Sealer) -> bytes | None:
+def _seal_secret(session: Session, content: ChannelContent, sealer: Sealer) -> bytes | None:
     secret = content.url if content.kind is ChannelKind.SLACK else content.secret
-    return sealer.seal(secret.encode()) if secret is not None else None
+    if secret is None:
+        return None
+    begin_sealing(session)
+    return sealer.seal(secret.encode())

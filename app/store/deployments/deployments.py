@@ -26,6 +26,7 @@ from ...domain.deployments import (
 from ...domain.endpoint_health import EndpointHealth
 from ...errors import Conflict, NotFound
 from ..alerts.alert_rules import add_default_rule
+from ..database.resealing import begin_sealing
 from ..database.sealer import Sealer
 from ..tables import (
     AttributionRow,
@@ -218,6 +219,8 @@ class Deployments:
         credentials = endpoint.credentials if endpoint else None
         secrets = _Secrets.of(endpoint)
         stored_endpoint = None
+        if secrets != _Secrets():
+            begin_sealing(self._session)
         if endpoint is not None:
             stored_endpoint = {
                 "url": endpoint.url,

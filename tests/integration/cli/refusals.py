@@ -21,5 +21,6 @@ DATABASE_COMMANDS = {
     "users disable": ("users", "disable", "ada"),
     "users enable": ("users", "enable", "ada"),
     "backup": ("backup", "new.backup"),
+    "rotate-secret-key": ("rotate-secret-key",),
     "example": ("example", "--once"),
 }
