@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 
@@ -20,6 +21,9 @@ from .wire import Rows, decode_request, encode_rows
 _INPUTS, _OUTPUTS = "inputs", "outputs"
 _HEADER_LENGTH = b"Inference-Header-Content-Length"
 _MATRIX = "input-0"
+
+REQUEST_ID_PREFIX = "evenhand-"
+"""Beginning of the ids of our own requests, by which they can be recognised in a server's log."""
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}\[\]]', re.DOTALL)
 
 _Refuse = Callable[[TensorUnclear], Exception]
@@ -37,7 +41,8 @@ class OpenInferenceCodec(Codec):
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:
         """Writes the tensors, and the names of the outputs to answer."""
         tensors = _tensors_of(columns, rows, asking.types)
-        document = {"parameters": {"content_type": "pd"}, _INPUTS: list(map(_write_tensor, tensors)), **_write_wanted(asking)}
+        head = {"id": _new_id(), "parameters": {"content_type": "pd"}}
+        document = {**head, _INPUTS: list(map(_write_tensor, tensors)), **_write_wanted(asking)}
         return encode_rows(document, rows)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
@@ -80,7 +85,7 @@ class OpenInferenceMatrixCodec(OpenInferenceCodec):
         kinds = set(asking.types)
         known = asking.types[0] if len(kinds) == 1 else FieldType.NUMBER if kinds == {FieldType.INTEGER, FieldType.NUMBER} else None
         tensor = Tensor(name=_MATRIX, datatype=datatype_of(_MATRIX, flat, known), shape=(len(rows), len(columns)), values=flat)
-        return encode_rows({_INPUTS: [_write_tensor(tensor)], **_write_wanted(asking)}, rows)
+        return encode_rows({"id": _new_id(), _INPUTS: [_write_tensor(tensor)], **_write_wanted(asking)}, rows)
 
 
 class OpenInferenceBinaryCodec(OpenInferenceCodec):
@@ -98,7 +103,7 @@ class OpenInferenceBinaryCodec(OpenInferenceCodec):
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:
         """Writes the header and the bytes, and asks for a binary answer."""
         tensors = _tensors_of(columns, rows, asking.types)
-        return _write_binary(_INPUTS, tensors, {"parameters": {"binary_data_output": True}, **_write_wanted(asking)})
+        return _write_binary(_INPUTS, tensors, {"id": _new_id(), "parameters": {"binary_data_output": True}, **_write_wanted(asking)})
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
         """Writes the header and the bytes."""
@@ -127,6 +132,12 @@ def _outputs_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[T
 def _write_tensor(tensor: Tensor) -> dict[str, Any]:
     kind = {"parameters": {"content_type": "str"}} if tensor.datatype == BYTES else {}
     return {"name": tensor.name, "shape": tensor.shape, "datatype": tensor.datatype, **kind, "data": tensor.values}
+
+
+def _new_id() -> str:
+    """Returns the id of a request, which servers repeat in the answer and in their logs."""
+    # Optional in the protocol, but models on KServe's Python server pass it on, and an answer without it is refused there (0.21).
+    return f"{REQUEST_ID_PREFIX}{uuid4().hex}"
 
 
 def _write_wanted(asking: Asking) -> dict[str, Any]:

@@ -21,7 +21,7 @@ _FORM = re.compile(r"[A-Za-z0-9_-]{1,500}(\.[A-Za-z0-9_-]{1,2000}){2}", re.ASCII
 
 
 class AccessTokens:
-    """Signs and reads the tokens of one installation. `signing_keys` are asked for each time, the one that signs first: keys are rotated."""
+    """Signs and reads the tokens of one installation. `signing_keys` are asked for each time: keys are rotated. The first signs."""
 
     def __init__(self, signing_keys: Callable[[], Sequence[bytes]]) -> None:
         self._signing_keys = signing_keys

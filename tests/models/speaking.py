@@ -109,8 +109,10 @@ def _open_inference_binary(body: bytes, score: Score) -> bytes:
     parts, outputs = [], []
     for name in found[0]:
         cells = [one[name] for one in found]
-        kind = "INT64" if isinstance(cells[0], int) else "FP64"
-        parts.append(struct.pack(f"<{len(cells)}{'q' if kind == 'INT64' else 'd'}", *cells))
+        kind = {int: "INT64", float: "FP64", str: "BYTES"}[type(cells[0])]
+        texts = [cell.encode() for cell in cells] if kind == "BYTES" else []
+        item = "q" if kind == "INT64" else "d"
+        parts.append(b"".join(struct.pack("<I", len(one)) + one for one in texts) if texts else struct.pack(f"<{len(cells)}{item}", *cells))
         shape, size = [len(cells), 1], {"binary_data_size": len(parts[-1])}
         outputs.append({"name": name, "datatype": kind, "shape": shape, "parameters": size})
     return json.dumps({"outputs": outputs}).encode() + b"".join(parts)

@@ -1,0 +1,442 @@
+"""Compares what a check measures through real model servers: the same model, the same rows, the same check, in every payload format.
+
+    scripts/servers [--cache FOLDER] [--only mlflow,kserve,…]
+
+Each server runs in an environment of its own, made below the cache folder (about 3 GB for all), listens on 127.0.0.1 and is ended
+afterwards. Formats of vendors whose servers cannot run here are spoken by a program in their documented form, and the report says
+so. The exit status says whether all measurements are equal to the reference at 1e-12.
+"""
+
+import argparse
+import asyncio
+import base64
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from app.checks.endpoint_tests import Question, find_format
+from app.clock import monotonic_seconds
+from app.domain.definitions import Definition
+from app.domain.deployments import BodyMapping, Column, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
+from app.domain.monitors import Monitor, MonitoredAttribute
+from app.domain.outcomes import OutcomeRule
+from app.domain.values import Range, Scalar
+from app.embedded import embedded_postgres
+from app.errors import ScoringFailed
+from app.outbound.egress import OPEN
+from app.payloads.codec import Asking
+from app.payloads.registry import PayloadFormat, codec_for
+from app.store.database.engine import Database
+from app.store.database.migrate import upgrade
+from app.store.deployments.deployments import Deployments
+from app.store.deployments.monitors import put_monitor
+from tests.models.speaking import MAPPING
+from tests.scenes import NOON, PlainSealer, Scene
+
+PROGRAMS = Path(__file__).resolve().parent / "model_servers"
+REPOSITORY = PROGRAMS.parents[1]
+TOLERANCE = 1e-12
+READY_SECONDS = 240.0
+PAGE = 50
+
+PACKAGES = {
+    "mlflow": ["mlflow==3.17.2", "scikit-learn==1.9.1"],
+    "mlserver": ["mlserver==1.7.1", "mlserver-sklearn==1.7.1", "scikit-learn==1.9.1"],
+    "kserve": ["kserve==0.21.0", "scikit-learn==1.9.1"],
+    "bentoml": ["bentoml==1.4.39", "scikit-learn==1.9.1", "pandas==3.1.1"],
+    "triton": ["nvidia-pytriton==0.7.0", "tritonclient[http]==2.73.0", "scikit-learn==1.9.1", "pandas==2.3.3"],
+}
+"""The packages of each environment. All have one version of scikit-learn, so that all can load the model."""
+
+TRAINS = "triton"
+"""The environment in which the models are made: the one with the oldest numpy, whose files the others can read."""
+
+SHOWN_PACKAGES = ("mlflow", "mlserver", "mlserver-sklearn", "kserve", "bentoml", "nvidia-pytriton", "tritonclient", "scikit-learn")
+
+TYPES = {
+    "whole": dict.fromkeys(("sex", "income", "age", "owner"), FieldType.INTEGER),
+    "mixed": {"sex": FieldType.STRING, "income": FieldType.NUMBER, "age": FieldType.INTEGER, "owner": FieldType.BOOLEAN},
+}
+CLASSES: dict[str, tuple[Scalar, Scalar]] = {"whole": (0, 1), "mixed": ("no", "yes")}
+BENTO = BodyMapping(records="$.records[*]")
+
+Figure = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to ask a server: the format, the path of its address, and the outputs' names if they are not ours."""
+
+    payload_format: str
+    path: str
+    mapping: BodyMapping | None = None
+    outputs: tuple[str, str] = ("prediction", "probability")
+
+    @property
+    def has_lists(self) -> bool:
+        """Returns whether the server answers a probability for each class."""
+        return self.outputs != ("prediction", "probability")
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One server and the ways to ask it, by the model. `is_real` is false for a program in the documented form."""
+
+    name: str
+    command: list[str]
+    ready: str
+    ways: dict[str, list[Way]]
+    environment: dict[str, str] = field(default_factory=dict)
+    is_real: bool = True
+
+
+def main() -> None:
+    """Runs everything and prints a line for each way; see the module."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "evenhand-servers"
+    parser.add_argument("--cache", type=Path, default=default, help=f"folder of the environments (default: {default})")
+    parser.add_argument(
+        "--triton-python", default=_find_system_python(), help="interpreter for Triton: the system's, whose libpython it loads"
+    )
+    parser.add_argument("--only", default=",".join(PACKAGES), help="servers, with commas (default: all)")
+    options = parser.parse_args()
+    wanted = [name for name in PACKAGES if name in options.only.split(",")]
+    interpreters = {"triton": options.triton_python}
+    pythons = {
+        name: make_environment(options.cache / name, PACKAGES[name], interpreters.get(name, sys.executable)) for name in {TRAINS, *wanted}
+    }
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evenhand-servers-")))
+        folder.chmod(0o711)  # the database may run as another account
+        for name, program in ((TRAINS, "train.py"), ("mlflow", "save_mlflow.py")):
+            if name in pythons:
+                subprocess.run([pythons[name], program, str(folder)], cwd=PROGRAMS, check=True, stdout=sys.stderr)  # noqa: S603 - ours
+        database = stack.enter_context(contextlib.closing(Database(stack.enter_context(embedded_postgres(folder / "data", creates=True)))))
+        upgrade(database)
+        comparison = Comparison(database, folder)
+        for server in [*documented(pythons[TRAINS], folder), *real_servers(wanted, pythons, folder)]:
+            comparison.try_server(server, folder)
+        if "triton" in wanted:
+            comparison.try_triton_bytes(pythons["triton"])
+    print("\n".join(["", *versions(pythons.values())]))
+    sys.exit(comparison.report())
+
+
+def _find_system_python() -> str:
+    return next((path for path in ("/usr/bin/python3", "/usr/local/bin/python3") if Path(path).exists()), sys.executable)
+
+
+def make_environment(folder: Path, packages: list[str], interpreter: str) -> str:
+    """Makes the environment with these packages, unless it is there, and returns its interpreter."""
+    python, done = str(folder / "bin" / "python"), folder / "installed.json"
+    if not done.exists() or json.loads(done.read_text()) != packages:
+        print(f"installing {', '.join(packages)} ...", file=sys.stderr, flush=True)
+        # Without its own pip: a system's Python may lack the module that brings it.
+        subprocess.run([interpreter, "-m", "venv", "--clear", "--without-pip", folder], check=True)  # noqa: S603 - a Python of this machine
+        install = [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            python,
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-input",
+            *packages,
+        ]
+        subprocess.run(install, check=True, stdout=sys.stderr)  # noqa: S603 - the packages above
+        done.write_text(json.dumps(packages))
+    return python
+
+
+def documented(python: str, folder: Path) -> list[Server]:
+    """Returns the programs that speak the documented form of every format, with the reference first."""
+    found = []
+    for kind in TYPES:
+        port = free_port()
+        names = [row.value for row in PayloadFormat if kind == "whole" or row is not PayloadFormat.OPEN_INFERENCE_MATRIX]
+        ways = [Way(name, f"/formats/{name}", BodyMapping(**MAPPING) if name == "mapped" else None) for name in names]
+        command = [python, "documented.py", str(folder), kind, str(port), str(REPOSITORY)]
+        found.append(Server("documented form", command, f":{port}/", {kind: ways}, is_real=False))
+    return found
+
+
+def real_servers(wanted: list[str], pythons: dict[str, str], folder: Path) -> Iterator[Server]:
+    """Returns the real servers."""
+    for name in wanted:
+        port = free_port()
+        python = pythons[name]
+        match name:
+            case "mlflow":
+                yield from _mlflow_servers(python, folder)
+            case "mlserver":
+                _write_mlserver_settings(folder / "mlserver", folder, port)
+                own = {"MLSERVER_PARALLEL_WORKERS": "0"}
+                columns = Way("open_inference", "/v2/models/{kind}/infer", outputs=("predict", "predict_proba"))
+                matrix = Way("open_inference_matrix", columns.path, outputs=columns.outputs)
+                ways = {"whole": [columns, matrix], "mixed": [columns]}
+                yield Server(
+                    "MLServer", [_program(python, "mlserver"), "start", str(folder / "mlserver")], f":{port}/v2/health/ready", ways, own
+                )
+            case "kserve":
+                v1 = [Way(one, "/v1/models/{kind}:predict") for one in ("kserve_v1", "instances")]
+                v2 = [Way(one, "/v2/models/{kind}/infer") for one in ("open_inference", "open_inference_binary")]
+                matrix = Way("open_inference_matrix", "/v2/models/{kind}/infer")
+                ways = {"whole": [*v1, *v2, matrix], "mixed": [*v1, *v2]}
+                yield Server("KServe", [python, "kserve_server.py", str(folder), str(port)], f":{port}/v2/health/ready", ways)
+            case "bentoml":
+                both = [Way("json_records", "/root/{kind}"), Way("mapped", "/{kind}", BENTO)]
+                command = [_program(python, "bentoml"), "serve", "bento_service:Credit", "--port", str(port)]
+                own = {"CREDIT_MODELS": str(folder), "BENTOML_DO_NOT_TRACK": "1"}
+                yield Server("BentoML", command, f":{port}/readyz", dict.fromkeys(TYPES, both), own)
+            case "triton":
+                both = [Way(one, "/v2/models/{kind}/infer") for one in ("open_inference", "open_inference_binary")]
+                command = [python, "triton_server.py", str(folder), str(port)]
+                yield Server("Triton", command, f":{port}/v2/models/mixed/ready", dict.fromkeys(TYPES, both))
+
+
+def _mlflow_servers(python: str, folder: Path) -> Iterator[Server]:
+    formats = ("mlflow", "mlflow_records", "mlflow_csv", "instances", "mlflow_inputs")
+    for kind in TYPES:
+        # Probabilities alone, as scikit-learn's own flavour answers them: the prediction is the likeliest class.
+        named, alone = [Way(one, "/invocations") for one in formats], [Way("mlflow", "/invocations", outputs=("score", "score"))]
+        for model, ways in ((kind, named), (f"{kind}-proba", alone)):
+            port = free_port()
+            command = [_program(python, "mlflow"), "models", "serve", "--env-manager", "local", "--host", "127.0.0.1"]
+            command += ["--port", str(port), "--workers", "1", "--model-uri", str(folder / f"mlflow-{model}")]
+            own = {"PATH": f"{Path(python).parent}:{os.environ['PATH']}", "MLFLOW_DISABLE_TELEMETRY": "true"}
+            yield Server("MLflow" if model == kind else "MLflow, probabilities", command, f":{port}/ping", {kind: ways}, own)
+
+
+def _write_mlserver_settings(models: Path, folder: Path, port: int) -> None:
+    models.mkdir()
+    (models / "settings.json").write_text(
+        json.dumps({"host": "127.0.0.1", "http_port": port, "grpc_port": free_port(), "metrics_port": free_port(), "debug": False})
+    )
+    for kind in TYPES:
+        settings = {"name": kind, "implementation": "mlserver_sklearn.SKLearnModel", "parameters": {"uri": str(folder / f"{kind}.joblib")}}
+        (models / kind).mkdir()
+        (models / kind / "model-settings.json").write_text(json.dumps(settings))
+
+
+def _program(python: str, name: str) -> str:
+    return str(Path(python).with_name(name))
+
+
+@contextlib.contextmanager
+def running(server: Server, folder: Path) -> Iterator[None]:
+    """Starts the server, waits until it is ready, and ends it and its own children after the block."""
+    log = folder / f"{server.name.replace(' ', '-')}.log"
+    with log.open("ab") as output:
+        process = subprocess.Popen(  # noqa: S603 - the commands above
+            server.command,
+            cwd=PROGRAMS,
+            env={**os.environ, **server.environment, "PYTHONWARNINGS": "ignore"},
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    try:
+        _wait_until_ready(process, f"http://127.0.0.1{server.ready}", log)
+        yield
+    finally:
+        # The group of the process that was started here, and nothing else.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _wait_until_ready(process: "subprocess.Popen[bytes]", url: str, log: Path) -> None:
+    deadline = monotonic_seconds() + READY_SECONDS
+    while monotonic_seconds() < deadline and process.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=5):  # noqa: S310 - an address of loopback
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+    raise SystemExit(f"The server is not ready:\n{log.read_text(errors='replace')[-3000:]}")
+
+
+class Comparison:
+    """The measurements through every way, next to those of the reference."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self._database = database
+        self._rows = {kind: json.loads((folder / f"{kind}.json").read_text()) for kind in TYPES}
+        self._reference: dict[str, list[Figure]] = {}
+        self._lines: list[str] = []
+        self._faults = 0
+
+    def try_server(self, server: Server, folder: Path) -> None:
+        """Checks a deployment of each way; the first of each model is the reference."""
+        with running(server, folder):
+            for kind, ways in server.ways.items():
+                for way in ways:
+                    self._try_way(server, kind, way)
+
+    def _try_way(self, server: Server, kind: str, way: Way) -> None:
+        endpoint = Endpoint(
+            url=f"http://127.0.0.1{server.ready.split('/')[0]}{way.path.format(kind=kind)}",
+            payload_format=way.payload_format,
+            mapping=way.mapping,
+            page_size=PAGE,
+            timeout_seconds=60.0,
+        )
+        definition = _define(kind, endpoint, way)
+        scene = _watch(self._database, definition, deployment_id=f"way-{len(self._lines)}")
+        rows = [{**row, "id": f"r{no}"} for no, row in enumerate(self._rows[kind])]
+        if way.has_lists:
+            # As this server answers them: what is logged and what is rescored have one form.
+            rows = [{**row, "probability": [1 - row["probability"], row["probability"]]} for row in rows]
+        scene.number_from(1)
+        scene.log(rows, NOON)
+        name = f"{server.name:<22} {kind:<6} {way.payload_format:<22}"
+        try:
+            result = scene.check(NOON)
+        except ScoringFailed as error:
+            scene.stop_running()
+            self._note(name, f"FAILED: {error}", is_fault=True)
+            return
+        found = [
+            (one.metric, one.data, one.scope, one.attribute, one.group, one.value, one.lower, one.upper, one.n)
+            for one in result.measurements
+        ]
+        reference = self._reference.setdefault(kind, found)
+        difference = _largest_difference(reference, found)
+        balanced = sum(one[1] == "balanced" and one[5] is not None for one in found)
+        tried = "" if not server.is_real else f"; found by trying: {_find(definition, rows[0])}"
+        words = f"{len(found)} measurements, {balanced} of them from rescoring, largest difference {difference:.1e}{tried}"
+        self._note(name, words, is_fault=difference > TOLERANCE or balanced == 0)
+
+    def try_triton_bytes(self, python: str) -> None:
+        """Reads what Triton's client library writes, and lets it read what we write."""
+        codec, types = codec_for("open_inference_binary"), TYPES["mixed"]
+        rows = [[row[name] for name in types] for row in self._rows["mixed"]]
+        answers = [[row["prediction"], row["probability"]] for row in self._rows["mixed"]]
+        written = codec.write_answer(["prediction", "probability"], answers)
+        header = int(dict(codec.request_headers(written))[b"Inference-Header-Content-Length"])
+        kinds = {FieldType.STRING: "BYTES", FieldType.NUMBER: "FP64", FieldType.INTEGER: "INT64", FieldType.BOOLEAN: "BOOL"}
+        columns = {name: (kinds[one], [row[place] for row in rows]) for place, (name, one) in enumerate(types.items())}
+        asked = json.dumps({"columns": columns, "answer": base64.b64encode(written).decode(), "header": header})
+        done = subprocess.run([python, "triton_bytes.py"], cwd=PROGRAMS, check=True, input=asked.encode(), stdout=subprocess.PIPE)  # noqa: S603 - ours
+        theirs = json.loads(done.stdout)
+        table = codec.read_request(base64.b64decode(theirs["body"]), list(types))
+        read = [list(row) for row in zip(theirs["read"]["prediction"], theirs["read"]["probability"], strict=True)]
+        ours = codec.write_message(list(types), rows, asking=Asking(types=tuple(types.values())))
+        own_table = codec.read_request(ours.body, list(types))
+        is_same = table.fields == list(types) and table.values == rows == own_table.values and read == answers
+        self._note(
+            "tritonclient           mixed  open_inference_binary ",
+            "the same rows both ways" if is_same else "OTHER ROWS",
+            is_fault=not is_same,
+        )
+
+    def report(self) -> int:
+        """Prints every line and returns the exit status."""
+        print("\n".join(self._lines))
+        print("every measurement is the same" if not self._faults else f"{self._faults} differ or failed")
+        return 1 if self._faults else 0
+
+    def _note(self, name: str, words: str, *, is_fault: bool) -> None:
+        self._faults += is_fault
+        self._lines.append(f"{'!' if is_fault else ' '} {name} {words}")
+        print(self._lines[-1], file=sys.stderr, flush=True)
+
+
+def _define(kind: str, endpoint: Endpoint, way: Way) -> Definition:
+    quantities = {"income", "age"}
+    return Definition(
+        name="Credit",
+        problem_type=ProblemType.BINARY,
+        features=tuple(
+            Column(name=name, type=one, kind=FieldKind.NUMERIC if name in quantities else FieldKind.CATEGORICAL)
+            for name, one in TYPES[kind].items()
+        ),
+        meta=(),
+        outputs=OutputFields(prediction=way.outputs[0], probability=way.outputs[1], classes=CLASSES[kind]),
+        model_revision="1",
+        endpoint=endpoint,
+    )
+
+
+def _watch(database: Database, definition: Definition, *, deployment_id: str) -> Scene:
+    unfavourable, favourable = definition.outputs.classes or ()
+    sexes: tuple[Scalar, Scalar] = ("female", "male") if favourable == "yes" else (1, 0)
+    sex = MonitoredAttribute(feature="sex", monitored=(sexes[0],), reference=(sexes[1],))
+    age = MonitoredAttribute(feature="age", monitored=(Range(18, 35),), reference=(Range(36, 75),))
+    outcomes = OutcomeRule(favourable=(favourable,), unfavourable=(unfavourable,))
+    monitor = Monitor(outcomes=outcomes, attributes=(sex, age), min_records=10, max_records=1000)
+    with database.transaction() as session:
+        deployment, _ = Deployments(session, PlainSealer()).create(deployment_id, definition)
+        put_monitor(session, deployment.no, monitor)
+    return Scene(database, deployment)
+
+
+def _find(definition: Definition, row: dict[str, Any]) -> str:
+    """Returns the format that the endpoint test finds by trying, without being told which one it is."""
+    if definition.endpoint is None:
+        return "none"
+    question = Question(
+        endpoint=replace(definition.endpoint, payload_format="fields_values", mapping=None),
+        outputs=definition.outputs,
+        problem_type=definition.problem_type,
+        features=definition.features,
+        rows=[[row[column.name] for column in definition.features]],
+    )
+    test = asyncio.run(find_format(question, OPEN))
+    return test.payload_format if test.fault is None else "none"
+
+
+def _largest_difference(reference: list[Figure], found: list[Figure]) -> float:
+    """Returns the largest difference of a value, bound or count; infinity if other figures were measured."""
+    if [one[:5] for one in reference] != [one[:5] for one in found]:
+        return float("inf")
+    largest = 0.0
+    for left, right in zip(reference, found, strict=True):
+        for one, other in zip(left[5:], right[5:], strict=True):
+            if (one is None) != (other is None):
+                return float("inf")
+            if one is not None and one != other:
+                largest = max(largest, abs(one - other))
+    return largest
+
+
+def versions(pythons: Iterable[str]) -> list[str]:
+    """Returns the versions of what was compared."""
+    code = (
+        "import importlib.metadata as m, sys; print(*[d.name + ' ' + d.version for d in m.distributions() if d.name in sys.argv], sep=', ')"
+    )
+    found = []
+    for python in sorted(pythons):
+        told = subprocess.run([python, "-c", code, *SHOWN_PACKAGES], check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 - ours
+        found.append(told.stdout.strip())
+    return [f"{datetime.now(UTC):%Y-%m-%d}, Python {sys.version.split()[0]}, httpx {version('httpx')}", *found]
+
+
+def free_port() -> int:
+    """Returns a port of loopback that nothing uses at this moment."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+if __name__ == "__main__":
+    main()
