@@ -7,7 +7,7 @@ from ..domain.texts import MAX_TEXT
 from ..errors import Conflict, TooLarge, UnsupportedMediaType
 from ..ingest.limits import MAX_BODY_BYTES, MAX_ID_CHARACTERS, MAX_RECORD_BYTES, MAX_RECORDS
 from ..payloads.pairs import LoggedTable
-from ..payloads.registry import LOGGED
+from ..payloads.registry import LOGGED, PayloadFormat
 from ..payloads.schemas import CELL, CELLS, SCALAR, TABLE, Schema, closed_object, open_object
 from ..web.problems import MEDIA_TYPE
 from ..web.texts import ID_PATTERN
@@ -40,6 +40,12 @@ _LOGGED = LoggedTable(
 _LOGGED_OUTPUTS = OutputFields(probability="probability")
 
 
+_OWN_PAIR: Schema = {
+    "description": "The model's own request and answer in another payload format: that of `payload_format`, else that of the deployment's"
+    " endpoint. Bodies that are not JSON are sent as text, those of `open_inference_binary` in base64."
+}
+
+
 def ingestion_paths() -> dict[str, Any]:
     """Returns the two path items."""
     return {
@@ -52,6 +58,8 @@ def _describe_payload() -> dict[str, Any]:
     pairs = [
         open_object(["request", "response"], **codec.pair_schemas(), scoring_id=_ID, scoring_timestamp=_TIME) for codec in LOGGED.values()
     ]
+    named = {"type": ["string", "null"], "enum": [*PayloadFormat, None]}
+    pairs.append(open_object(["request", "response"], payload_format=named, scoring_id=_ID, scoring_timestamp=_TIME) | _OWN_PAIR)
     schemas = [schema for pair in pairs for schema in (pair, {"type": "array", "minItems": 1, "items": pair})]
     makers = " or ".join(f"{codec.maker}'s" for codec in LOGGED.values())
     native = closed_object(
@@ -79,9 +87,9 @@ def _describe_payload() -> dict[str, Any]:
     return _describe_operation(
         "logPayloadRecords",
         "Log what the model was asked and answered",
-        f"Records as `{{records: […]}}`, or logged pairs in {makers} form.\n\n" + _LIMITS,
+        f"Records as `{{records: […]}}`, or logged pairs in {makers} form, or in any other payload format.\n\n" + _LIMITS,
         [_historical_parameter("scored_at")],
-        {"application/json": {"schema": {"oneOf": [_native_schema(native), *schemas]}, "examples": examples}},
+        {"application/json": {"schema": {"anyOf": [_native_schema(native), *schemas]}, "examples": examples}},
     )
 
 

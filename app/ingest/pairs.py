@@ -8,11 +8,11 @@ from ..domain.records import Rejection
 from ..domain.texts import printable
 from ..errors import FieldProblem, InvalidInput, TooLarge
 from ..payloads.pairs import LoggedTable
-from ..payloads.registry import logged_codec_of
 from .cells import CellRefused, probability, record_id, scalar
 from .checked import CheckedPayload, RecordRefused
 from .limits import MAX_RECORDS, StatedTimes
 from .native import stated_moment
+from .own_pairs import read_pair
 from .plan import IngestPlan
 from .tables import Refusals, check_rows, check_values, pick_columns, require_values
 
@@ -30,11 +30,13 @@ def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *,
         if not isinstance(pair, dict):
             raise InvalidInput.of(where, "must be an object with request and response")
         try:
-            tables.append(logged_codec_of(pair).read_pair(pair, outputs=plan.target.outputs))
+            tables.append(read_pair(pair, plan))
         except InvalidInput as error:
             problems = [FieldProblem(printable(f"{where}.{one.field}"), printable(one.message)) for one in error.problems]
             raise InvalidInput(problems) from error
 
+    # A NUL can hide in base64, and in a text that is JSON itself.
+    is_plain = is_plain and not any(isinstance(pair[member], str) for pair in pairs for member in ("request", "response") if member in pair)
     sent = sum(map(len, tables))
     if sent > MAX_RECORDS:
         raise TooLarge(f"The request holds {sent:,} records; at most {MAX_RECORDS:,} are taken at once.")

@@ -77,6 +77,11 @@ def form_of(sent: object) -> Form | None:
     return next((form for form in _BY_MEMBER if isinstance(sent, dict) and form.member in sent), None)
 
 
+def codec_of_form(form: Form | None) -> Codec | None:
+    """Returns the codec that has the form of requests, if there is one."""
+    return next((row.codec for row in PayloadFormat if form in row.codec.forms), None)
+
+
 def logged_codec_of(pair: Mapping[str, Any]) -> LoggedCodec:
     """Returns the codec of a decoded pair, recognised by its request; the first, which reports the fault, for a pair of no format."""
     # By the request: answers of several formats look alike.

@@ -1,10 +1,11 @@
 """Facts about a deployment that its records are checked against, with the version of the row that held them."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import String, literal_column, select
 
-from ...domain.deployments import OutputFields, ProblemType, RecordSchema
+from ...domain.deployments import BodyMapping, Endpoint, OutputFields, ProblemType, RecordSchema
 from ..database.engine import Database
 from ..deployments.deployments import columns_of
 from ..tables import DeploymentRow, DeploymentSchemaRow
@@ -21,6 +22,8 @@ class Target:
     schema: RecordSchema
     outputs: OutputFields
     model_revision: str
+    endpoint: Endpoint | None = None
+    """The format in which the model is spoken to, and its mapping; nothing of the endpoint that is secret."""
 
 
 ROW_VERSION = "xmin"
@@ -58,4 +61,12 @@ def read_target(database: Database, deployment_id: str) -> Target | None:
             schema=RecordSchema(version=schema.version, features=columns_of(schema.features), meta=columns_of(schema.meta)),
             outputs=OutputFields(**row.outputs),
             model_revision=row.model_revision,
+            endpoint=_format_of(row.endpoint),
         )
+
+
+def _format_of(stored: dict[str, Any] | None) -> Endpoint | None:
+    if stored is None:
+        return None
+    mapping = BodyMapping(**stored["mapping"]) if "mapping" in stored else None
+    return Endpoint(url=stored["url"], payload_format=stored["payload_format"], mapping=mapping)

@@ -1,0 +1,94 @@
+"""Logged pairs in any payload format: a model's request and its answer as they went over the wire. Values are checked elsewhere."""
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import InvalidInput, ScoringFailed
+from ..payloads.codec import JSON, Codec
+from ..payloads.pairs import LoggedCodec, LoggedTable, read_stated
+from ..payloads.registry import PayloadFormat, codec_for, codec_of, codec_of_form, form_of, logged_codec_of
+from ..payloads.tables import kind_of
+from .plan import IngestPlan
+
+PAYLOAD_FORMAT = "payload_format"
+"""Member of a pair that names its format. Without it the request shows the format, or else it is that of the deployment's endpoint."""
+
+_BINARY = "application/octet-stream"
+
+
+def read_pair(pair: Mapping[str, Any], plan: IngestPlan) -> LoggedTable:
+    """Returns the rows of a decoded pair. Bodies that are not JSON are texts in it; those that are no text are texts in base64.
+
+    Raises:
+        InvalidInput: it is of another form, or its parts do not fit each other; the field is a path in the pair.
+    """
+    outputs, columns = plan.target.outputs, [column.name for column in plan.target.schema.features]
+    codec = _find_codec(pair, plan)
+    if isinstance(codec, LoggedCodec):
+        return codec.read_pair(pair, outputs=outputs)
+    stated = {member: read_stated(pair, member) for member in ("scoring_id", "scoring_timestamp")}
+    request, response = _body_of(pair, "request", codec.content_type), _body_of(pair, "response", codec.accept)
+    try:
+        table = codec.read_request(request, columns)
+    except InvalidInput as error:
+        raise InvalidInput.of(f"request.{error.problems[0].field}", error.problems[0].message) from error
+    if not table.values:
+        raise InvalidInput.of("request", "holds no record")
+    try:
+        answer = codec.read_answer(response, outputs=outputs, expected_rows=len(table.values))
+    except ScoringFailed as error:
+        raise InvalidInput.of("response", f"cannot be read: {error}") from error
+    return LoggedTable(
+        fields=tuple(table.fields),
+        rows=table.values,
+        predictions=[one.prediction for one in answer.predictions],
+        probabilities=[list(one.probability) if isinstance(one.probability, tuple) else one.probability for one in answer.predictions],
+        labels=[one.label for one in answer.predictions],
+        scoring_id=stated["scoring_id"],
+        scoring_timestamp=stated["scoring_timestamp"],
+    )
+
+
+def _find_codec(pair: Mapping[str, Any], plan: IngestPlan) -> Codec:
+    named, endpoint = read_stated(pair, PAYLOAD_FORMAT), plan.target.endpoint
+    if named is None:
+        known = codec_of_form(form_of(pair.get("request")))
+        # The first reports the fault of a pair of no format.
+        return known or (logged_codec_of(pair) if endpoint is None else codec_of(endpoint))
+    if named not in set(PayloadFormat):
+        raise InvalidInput.of(PAYLOAD_FORMAT, f"must be one of {', '.join(PayloadFormat)}")
+    if endpoint is not None and named == endpoint.payload_format:
+        return codec_of(endpoint)
+    if named == PayloadFormat.MAPPED:
+        raise InvalidInput.of(PAYLOAD_FORMAT, "is mapped, but the deployment's endpoint has no mapping; give it one, or send records")
+    return codec_for(named)
+
+
+def _body_of(pair: Mapping[str, Any], member: str, media: str) -> bytes:
+    """Returns a part of the pair as it went over the wire; `media` is its type there, or several."""
+    part = pair.get(member)
+    if part is None:
+        raise InvalidInput.of(member, "is missing")
+    if isinstance(part, str) and _BINARY in media:
+        try:
+            return base64.b64decode(part, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise InvalidInput.of(member, f"must be base64: in this format bodies are no text ({error})") from error
+    if isinstance(part, str):
+        return _encode(part, member)
+    if JSON not in media and _BINARY not in media:
+        raise InvalidInput.of(member, f"must be text: in this format bodies are {media}, found {kind_of(part)}")
+    try:
+        return json.dumps(part, allow_nan=False).encode()
+    except ValueError as error:
+        raise InvalidInput.of(member, "holds NaN or an infinity, which JSON does not have") from error
+
+
+def _encode(text: str, member: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput.of(member, "holds half of a surrogate pair, which is no text") from error

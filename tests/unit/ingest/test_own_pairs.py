@@ -1,0 +1,110 @@
+"""Logged pairs in every payload format give the records that went over the wire."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from app.domain.deployments import BodyMapping, Endpoint, FieldType, OutputFields, ProblemType, RecordSchema
+from app.errors import InvalidInput
+from app.ingest.pairs import check_pairs
+from app.ingest.plan import IngestPlan, plan_for
+from app.payloads.codec import Asking
+from app.payloads.registry import PayloadFormat, codec_of
+from app.store.writing import Target
+from tests.models.speaking import MAPPING, speak
+from tests.unit.ingest.plans import MOMENTS, column
+
+TYPES = {"sex": FieldType.STRING, "income": FieldType.NUMBER, "age": FieldType.INTEGER, "owner": FieldType.BOOLEAN}
+WHOLE = dict.fromkeys(TYPES, FieldType.INTEGER)
+ROWS: list[list[Any]] = [['f\u00e9male, "x"', 1234.5, 33, True], ["male", 0.1, 51, False]]
+WHOLE_ROWS: list[list[Any]] = [[1, 1234, 33, 1], [0, 10, 51, 0]]
+OUTPUTS = OutputFields(probability="probability")
+
+
+def plan_of(payload_format: str | None, types: dict[str, FieldType] = TYPES) -> IngestPlan:
+    mapping = BodyMapping(**MAPPING) if payload_format == "mapped" else None
+    endpoint = None if payload_format is None else Endpoint(url="http://model/", payload_format=payload_format, mapping=mapping)
+    schema = RecordSchema(version=1, features=tuple(column(name, one) for name, one in types.items()))
+    target = Target(
+        no=7,
+        id="credit",
+        row_version="1",
+        problem_type=ProblemType.BINARY,
+        schema=schema,
+        outputs=OUTPUTS,
+        model_revision="1",
+        endpoint=endpoint,
+    )
+    return plan_for(target)
+
+
+def answer(_columns: object, rows: list[list[Any]]) -> list[dict[str, Any]]:
+    return [{"prediction": place, "probability": 0.25 + place / 2} for place, _ in enumerate(rows)]
+
+
+def pair_of(payload_format: str, types: dict[str, FieldType], rows: list[list[Any]]) -> dict[str, Any]:
+    """What a model in that format was sent and answered, as a caller writes it into JSON."""
+    endpoint = plan_of(payload_format, types).target.endpoint
+    assert endpoint is not None
+    codec = codec_of(endpoint)
+    sent = codec.write_request(list(types), rows, asking=Asking(outputs=OUTPUTS, types=tuple(types.values())))
+    bodies = {"request": sent, "response": speak(payload_format, sent, answer)}
+
+    def written(body: bytes) -> Any:  # noqa: ANN401 - any JSON
+        if payload_format == "open_inference_binary":
+            return base64.b64encode(body).decode()
+        try:
+            return json.loads(body)
+        except ValueError:
+            return body.decode()
+
+    return {**{member: written(body) for member, body in bodies.items()}, "scoring_id": "call"}
+
+
+@pytest.mark.parametrize("payload_format", [row.value for row in PayloadFormat])
+def test_a_pair_in_any_format_is_read(payload_format: str) -> None:
+    types, rows = (WHOLE, WHOLE_ROWS) if payload_format == "open_inference_matrix" else (TYPES, ROWS)
+    pair = pair_of(payload_format, types, rows)
+
+    by_name = check_pairs([{**pair, "payload_format": payload_format}], plan_of(payload_format, types), MOMENTS, is_plain=True)
+    by_endpoint = check_pairs([pair], plan_of(payload_format, types), MOMENTS, is_plain=True)
+
+    assert by_name.rejections == []
+    assert [json.loads(json.dumps(list(one))) for one in by_name.features] == rows
+    assert (by_name.predictions, by_name.probabilities, by_name.ids) == ([0, 1], [0.25, 0.75], ["call-1", "call-2"])
+    assert by_endpoint == by_name
+
+
+@pytest.mark.parametrize(
+    ("pair", "field"),
+    [
+        ({"payload_format": "sesame"}, "[0].payload_format"),
+        ({"payload_format": 1}, "[0].payload_format"),
+        ({"payload_format": "mapped"}, "[0].payload_format"),
+        ({"payload_format": "kserve_v1"}, "[0].request"),
+        ({"payload_format": "kserve_v1", "request": {"instances": []}, "response": {"predictions": []}}, "[0].request"),
+        ({"payload_format": "kserve_v1", "request": {"instances": [[1]]}, "response": {"predictions": [1]}}, "[0].request.instances[0]"),
+        ({"payload_format": "kserve_v1", "request": {"instances": ROWS}, "response": {"predictions": [1]}}, "[0].response"),
+        ({"payload_format": "kserve_v1", "request": {"instances": ROWS}, "response": "sesame"}, "[0].response"),
+        ({"payload_format": "kserve_v1", "request": {"instances": [[float("nan")] * 4]}, "response": {}}, "[0].request"),
+        ({"payload_format": "sagemaker_csv", "request": [[1]], "response": "1"}, "[0].request"),
+        ({"payload_format": "sagemaker_csv", "request": "a,\ud800", "response": "1"}, "[0].request"),
+        ({"payload_format": "open_inference_binary", "request": "no base64!", "response": {}}, "[0].request"),
+    ],
+)
+def test_a_pair_that_cannot_be_read_names_the_part(pair: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        check_pairs([pair], plan_of(None), MOMENTS, is_plain=False)
+
+    assert [one.field for one in refused.value.problems] == [field]
+
+
+def test_a_nul_that_base64_hides_is_refused() -> None:
+    pair = pair_of("open_inference_binary", TYPES, [["a\0b", 1.0, 33, True], ROWS[1]])
+
+    checked = check_pairs([pair], plan_of("open_inference_binary"), MOMENTS, is_plain=True)
+
+    assert [(one.index, one.field) for one in checked.rejections] == [(0, "sex")]
+    assert len(checked.ids) == 1
