@@ -3,7 +3,6 @@
 import re
 from typing import Annotated
 
-import msgspec
 from fastapi import APIRouter, Query, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -11,11 +10,13 @@ from starlette.types import Scope
 
 from ..clock import monotonic_seconds
 from ..errors import Conflict, InvalidInput, ScoringFailed
+from ..mitigation.live.answers import FACTS_HEADER
 from ..mitigation.live.service import LiveRequest
+from ..payloads.registry import PayloadFormat
 from ..web.access import DeploymentId, Logger, NowIn, ServicesIn
-from ..web.media import reads_body
+from ..web.media import reads_body, takes
 from .answers import problems_of_deployment, problems_with_body
-from .debiased_predictions_openapi import ANSWER, BODY, ENCODING
+from .debiased_predictions_openapi import ANSWER, BODY, ENCODING, OTHER_MEDIA
 from .ingestion_bodies import Bodies, ClientGone
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"])
@@ -25,7 +26,6 @@ MOST_SECONDS = 300.0
 
 _LIVE = re.compile(r"/v1/deployments/[^/]+/debiased-predictions")
 
-_encode = msgspec.json.Encoder().encode
 _bodies = Bodies()
 
 
@@ -42,6 +42,7 @@ def is_live_request(scope: Scope) -> bool:
     openapi_extra={"requestBody": BODY, "parameters": [ENCODING]},
 )
 @reads_body
+@takes(*OTHER_MEDIA)
 async def predict_debiased(
     request: Request,
     principal: Logger,
@@ -51,13 +52,18 @@ async def predict_debiased(
     timeout_seconds: Annotated[
         float, Query(gt=0, le=MOST_SECONDS, allow_inf_nan=False, description="How long the whole answer may take.")
     ] = DEFAULT_SECONDS,
+    payload_format: Annotated[
+        PayloadFormat | None, Query(description="The format of the body and the answer. By default the body shows it.")
+    ] = None,
 ) -> Response:
     """Scores records by the deployment's own model, and adds the debiased prediction to each answer.
 
     The model is asked once for the records and once for all their copies: each record that may be treated unfairly, with reference
     values in place of its own. `debiasing` says of every record what mitigation did with it. If the copies cannot be scored within the
     time, the model's own answers come back, marked `not_scored`, with the reason in `warning`. Both answers are logged as payload before
-    this one is sent. One bad value refuses the whole request: the model is not asked, and nothing is stored.
+    this one is sent. It is in the payload format of the request, with columns for the debiased answers; facts for which that format
+    has no place are in the header `Evenhand-Debiasing`. One bad value refuses the whole request: the model is not asked, and nothing is
+    stored.
     """
     # Before the body is read: the time that the caller allows includes its arrival.
     began = monotonic_seconds()
@@ -67,9 +73,10 @@ async def predict_debiased(
         raise InvalidInput.of("body", "did not arrive completely") from error
     try:
         encoding = request.headers.get("content-encoding", "").strip().lower()
-        live = LiveRequest(body=body, encoding=encoding, began=began, timeout_seconds=timeout_seconds)
+        live = LiveRequest(body=body, encoding=encoding, payload_format=payload_format, began=began, timeout_seconds=timeout_seconds)
         answer = await services.mitigation.answer(deployment_id, live, caller=principal, now=now)
     finally:
         # Only now: the body is in memory until the answer is computed.
         _bodies.done(body, principal.actor)
-    return Response(_encode(answer), media_type="application/json")
+    headers = {} if answer.facts is None else {FACTS_HEADER: answer.facts}
+    return Response(answer.body, media_type=answer.media_type, headers=headers)

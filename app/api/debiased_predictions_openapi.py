@@ -3,10 +3,11 @@
 from ..domain.mitigation import ONLY_DIRECT, Mode
 from ..domain.values import Scalar
 from ..ingest.limits import MAX_ID_CHARACTERS
-from ..mitigation.live.answers import COLUMNS, CONFLICT, DUPLICATE, STORED
+from ..mitigation.live.answers import COLUMNS, CONFLICT, DUPLICATE, FACTS_HEADER, STORED
 from ..mitigation.live.debiasing import Debiasing
 from ..mitigation.live.requests import MAX_RECORDS
-from ..payloads.registry import FORMS
+from ..payloads.codec import JSON
+from ..payloads.registry import FORMS, PayloadFormat
 from ..payloads.schemas import CELL, CELLS, NAMES, SCALAR, Schema, closed_object, open_object
 
 DEBIASED = "/v1/deployments/{deployment_id}/debiased-predictions"
@@ -22,16 +23,27 @@ _RECORDS = {"type": "array", "minItems": 1, "maxItems": MAX_RECORDS, "items": _R
 _FEATURES: dict[str, Scalar] = {"Age": 33, "Sex": "female", "Owner": True}
 _FIELDS, _VALUES = list(_FEATURES), [list(_FEATURES.values())]
 
+OTHER_MEDIA = tuple(sorted({row.codec.content_type for row in PayloadFormat} - {JSON}))
+"""Content types of bodies in payload formats that are not JSON."""
+
+_OWN_FORMAT: Schema = {
+    "description": "A request in another payload format: that of the deployment's endpoint, or the one that the parameter names"
+}
+_OTHERS: Schema = {media: {"schema": {"type": "string", "format": "binary", **_OWN_FORMAT}} for media in OTHER_MEDIA}
+
 BODY: Schema = {
     "required": True,
     "content": {
         "application/json": {
-            "schema": {"oneOf": [closed_object(["records"], records=_RECORDS), *(form.request_schema(MAX_RECORDS) for form in FORMS)]},
+            "schema": {
+                "anyOf": [closed_object(["records"], records=_RECORDS), *(form.request_schema(MAX_RECORDS) for form in FORMS), _OWN_FORMAT]
+            },
             "examples": {
                 "records": {"summary": "Records, with ids of your own", "value": {"records": [{"id": "a-1", "features": _FEATURES}]}},
                 **{form.name: {"summary": form.title, "value": form.write_request(_FIELDS, _VALUES)} for form in FORMS},
             },
-        }
+        },
+        **_OTHERS,
     },
 }
 
@@ -107,6 +119,8 @@ def _build_answer_schemas() -> list[Schema]:
     return schemas
 
 
+_OWN_ANSWER: Schema = {"description": "An answer in the payload format of the request, with columns for the debiased answers"}
+
 ANSWER: Schema = {
     "description": "The model's own answers and the debiased ones, in the form in which the records came",
     "content": {
@@ -115,6 +129,7 @@ ANSWER: Schema = {
                 "anyOf": [
                     open_object(["predictions", *_FACTS], predictions={"type": "array", "items": _ROW}, **_FACTS),
                     *_build_answer_schemas(),
+                    _OWN_ANSWER,
                 ]
             },
             "examples": {
@@ -127,6 +142,8 @@ ANSWER: Schema = {
                     for form in FORMS
                 },
             },
-        }
+        },
+        **{media: {"schema": {"type": "string", "format": "binary", **_OWN_ANSWER}} for media in OTHER_MEDIA},
     },
+    "headers": {FACTS_HEADER: {"schema": {"type": "string"}, "description": "Facts for which the body has no place, as JSON"}},
 }

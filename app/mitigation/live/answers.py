@@ -1,10 +1,16 @@
 """Debiased answers in the form in which the records came. Decides nothing."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from ...payloads.answers import Answer
+from ...payloads.codec import JSON, Codec
+from ...payloads.json_records import RecordsCodec
+from ...payloads.wire import decode_answer
 from ...store.writing import WriteOutcome
 from .debiasing import Debiased
 from .plan import ActivePlan
@@ -12,6 +18,11 @@ from .requests import Asked
 
 PREDICTION, PROBABILITY, LABEL = "debiased_prediction", "debiased_probability", "debiased_decoded_target"
 CHANGED, CHANGED_BY, DEBIASING = "changed", "changed_by", "debiasing"
+RECORD_ID = "record_id"
+"""Column of the records' ids, in answers that have no other place for them."""
+
+FACTS_HEADER = "Evenhand-Debiasing"
+"""Header of the facts about an answer whose body has no place for them, as JSON."""
 
 COLUMNS = (PREDICTION, PROBABILITY, LABEL, CHANGED, CHANGED_BY, DEBIASING)
 """Columns that mitigation adds to the model's own; probability and label only where the model has them."""
@@ -20,6 +31,8 @@ OWN_PREFIX = "model_"
 """Prefix of a column of the model's own that has the name of one of ours."""
 
 STORED, DUPLICATE, CONFLICT = "stored", "duplicate", "conflict"
+
+_encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +46,21 @@ class DebiasedAnswers:
     warning: str | None
 
 
-def write_answer(plan: ActivePlan, asked: Asked, answered: DebiasedAnswers) -> dict[str, Any]:
-    """Returns the answer's JSON, in the form of the request."""
+@dataclass(frozen=True, slots=True)
+class LiveAnswer:
+    """An answer as it is sent. `facts` are the JSON of the header `FACTS_HEADER`, for bodies that have no place for them."""
+
+    body: bytes
+    media_type: str
+    facts: str | None = None
+
+
+def write_answer(plan: ActivePlan, asked: Asked, answered: DebiasedAnswers) -> LiveAnswer:
+    """Returns the answer in the form or the payload format of the request.
+
+    Raises:
+        ScoringFailed: the model's own columns cannot be written in that format; the records are stored.
+    """
     logged = [STORED] * len(answered.ids)
     for place in answered.written.duplicates:
         logged[place] = DUPLICATE
@@ -49,8 +75,8 @@ def write_answer(plan: ActivePlan, asked: Asked, answered: DebiasedAnswers) -> d
         "notes": plan.notes(),
         "warning": answered.warning,
     }
-    if asked.form is None:
-        return {"predictions": _write_records(plan, answered, logged)} | about
+    if asked.form is None and asked.codec is None:
+        return LiveAnswer(_encode({"predictions": _write_records(plan, answered, logged)} | about), JSON)
     fields: list[str] = []
     taken = {*answered.own.fields, *COLUMNS}
     for name in answered.own.fields:
@@ -72,7 +98,25 @@ def write_answer(plan: ActivePlan, asked: Asked, answered: DebiasedAnswers) -> d
     ours[CHANGED_BY] = [one.changed_by for one in debiased]
     ours[DEBIASING] = [one.debiasing.value for one in debiased]
     values = [[*own, *added] for own, added in zip(answered.own.rows, zip(*ours.values(), strict=True), strict=True)]
-    return asked.form.write_answer([*fields, *ours], values) | about
+    if asked.form is not None:
+        return LiveAnswer(_encode(asked.form.write_answer([*fields, *ours], values) | about), JSON)
+    return _write_in_format(asked.codec or RecordsCodec(), [*fields, *ours], values, about)
+
+
+def _write_in_format(codec: Codec, names: list[str], rows: list[list[Any]], about: dict[str, Any]) -> LiveAnswer:
+    """Returns the answer in a payload format that has no form of requests."""
+    # Tensors and lines of CSV carry no arrays of names.
+    place = names.index(CHANGED_BY)
+    for row in rows:
+        row[place] = _encode(row[place]).decode()
+    body = codec.write_answer(names, rows)
+    found = decode_answer(body, object, expected="JSON") if codec.accept == JSON else None
+    if isinstance(found, dict):
+        return LiveAnswer(_encode(found | about), JSON)
+    # Without members of its own the body has no place for more than rows.
+    ids = about.pop("ids")
+    body = codec.write_answer([*names, RECORD_ID], [[*row, one] for row, one in zip(rows, ids, strict=True)])
+    return LiveAnswer(body, codec.accept.split(",")[0], json.dumps(about))
 
 
 def _write_records(plan: ActivePlan, answered: DebiasedAnswers, logged: Sequence[str]) -> list[dict[str, Any]]:

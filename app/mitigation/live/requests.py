@@ -5,9 +5,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from ...domain.deployments import Endpoint
 from ...domain.texts import printable
 from ...errors import FieldProblem, InvalidInput, TooLarge
-from ...ingest.bodies import decoded_json, decompressed, require_decodable
+from ...ingest.bodies import Decoded, decoded_json, decompressed, require_decodable
 from ...ingest.cells import record_id
 from ...ingest.checked import Cells, RecordRefused
 from ...ingest.limits import MAX_RECORD_BYTES
@@ -16,8 +17,9 @@ from ...ingest.objects import check_objects
 from ...ingest.plan import IngestPlan
 from ...ingest.sizes import size_of, size_problem
 from ...ingest.tables import Refusals
+from ...payloads.codec import JSON, Codec
 from ...payloads.forms import Form, Objects, Tables
-from ...payloads.registry import FORMS, form_of
+from ...payloads.registry import FORMS, PayloadFormat, codec_for, codec_of, form_of
 from ...payloads.tables import require_members
 
 MAX_RECORDS = 1_000
@@ -37,11 +39,13 @@ _SHAPES = ["{records: […]}", *(form.shape for form in FORMS)]
 class Asked(Struct, frozen=True, kw_only=True):
     """The records of a request, each value as it is stored; position i of every list is the same record.
 
-    Features and meta fields are in schema order. An id of None is to be generated; a record may come without meta fields. Without a
-    form they came as records of our own. `path` is the place of the records in the body.
+    Features and meta fields are in schema order. An id of None is to be generated; a record may come without meta fields. They came
+    in a form, or in a payload format without one (`codec`); with neither as records of our own. `path` is the place of the records in
+    the body.
     """
 
     form: Form | None
+    codec: Codec | None
     path: str
     ids: list[str | None]
     features: Sequence[Cells]
@@ -65,8 +69,10 @@ class _Sent(Struct, frozen=True, kw_only=True):
     meta_path: str
 
 
-def read_asked(body: bytes, encoding: str, plan: IngestPlan) -> Asked:
+def read_asked(body: bytes, encoding: str, plan: IngestPlan, *, endpoint: Endpoint, payload_format: str | None = None) -> Asked:
     """Returns the records that were sent; `encoding` is the body's Content-Encoding.
+
+    Without a `payload_format` the members of the body show its form; a body of no known form is read as one for the endpoint.
 
     Raises:
         InvalidInput: something in it does not match the schema; names each offending field.
@@ -75,17 +81,19 @@ def read_asked(body: bytes, encoding: str, plan: IngestPlan) -> Asked:
     """
     body = decompressed(body, encoding)
     require_decodable(body)
-    decoded = decoded_json(body)
-    value, form = decoded.value, None
-    if isinstance(value, dict) and _RECORDS in value:
+    codec = None if payload_format is None else _require_codec(payload_format, endpoint)
+    decoded, form = _decode(body, codec or codec_of(endpoint)), None
+    value = decoded.value
+    if codec is None and isinstance(value, dict) and _RECORDS in value:
         require_members(value, "", frozenset({_RECORDS}), next_to=_RECORDS)
         sent = _read_records(value[_RECORDS])
-    else:
-        form = form_of(value)
-        if form is None:
-            raise InvalidInput.of("body", f"must be {', '.join(_SHAPES[:-1])} or {_SHAPES[-1]}")
+    elif codec is None and (form := form_of(value)) is not None:
         found = form.read_request(value)
         sent = _read_objects(found, plan) if isinstance(found, Objects) else _read_tables(found, plan)
+    else:
+        codec = codec or _codec_without_form(endpoint)
+        table = codec.read_request(body, [column.name for column in plan.features.columns])
+        sent = _read_tables(Tables(table), plan)
 
     refusals, meta_refusals = Refusals(), Refusals()
     features = check_objects(sent.features, plan.features, refusals, is_plain=decoded.is_plain)
@@ -100,13 +108,42 @@ def read_asked(body: bytes, encoding: str, plan: IngestPlan) -> Asked:
             FieldProblem(path.format(place) + field.removeprefix(kind), reason) for place, path, kind, field, reason in sorted(faults)
         ]
         raise InvalidInput(problems[:MOST_PROBLEMS])
-    asked = Asked(form=form, path=sent.path, ids=sent.ids, features=features, meta=[meta.get(place) for place in range(len(features))])
+    asked = Asked(
+        form=form, codec=codec, path=sent.path, ids=sent.ids, features=features, meta=[meta.get(place) for place in range(len(features))]
+    )
     if len(body) * _MOST_GROWTH > MAX_RECORD_BYTES:
         sizes = map(size_problem, map(size_of, asked.ids, asked.features, asked.meta))
         large = [FieldProblem(f"{asked.path}[{place}]", problem) for place, problem in enumerate(sizes) if problem is not None]
         if large:
             raise InvalidInput(large[:MOST_PROBLEMS])
     return asked
+
+
+def _require_codec(name: str, endpoint: Endpoint) -> Codec:
+    if name == endpoint.payload_format:
+        return codec_of(endpoint)
+    if name == PayloadFormat.MAPPED:
+        raise InvalidInput.of("payload_format", "is mapped, but the deployment's endpoint has no mapping")
+    return codec_for(name)
+
+
+def _codec_without_form(endpoint: Endpoint) -> Codec:
+    """Returns the codec of the endpoint, for a body whose members show no form."""
+    codec = codec_of(endpoint)
+    if codec.forms:
+        # A body for it would have had its form.
+        raise InvalidInput.of("body", f"must be {', '.join(_SHAPES[:-1])} or {_SHAPES[-1]}")
+    return codec
+
+
+def _decode(body: bytes, codec: Codec) -> Decoded:
+    """Returns the body's JSON; nothing of a body that is none, if it may be of a format that is none."""
+    try:
+        return decoded_json(body)
+    except InvalidInput:
+        if codec.content_type == JSON:
+            raise
+        return Decoded(None, is_plain=False)
 
 
 def _read_records(records: Any) -> _Sent:  # noqa: ANN401 - a decoded JSON value of which nothing is known yet

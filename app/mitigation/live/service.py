@@ -8,7 +8,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from msgspec import Struct
 
@@ -21,7 +20,7 @@ from ...scoring.live import LiveModel, LiveModels
 from ...security.principals import Principal
 from ...store.writing import StaleTarget
 from ...telemetry.metrics import debiased_records
-from .answers import DebiasedAnswers, write_answer
+from .answers import DebiasedAnswers, LiveAnswer, write_answer
 from .cases import Case, Groups, copy_rows, decide, find_groups, find_waiting, open_cases, pick_early_copies, split_answers
 from .debiasing import Debiased, Debiasing
 from .logged import build_payload
@@ -47,10 +46,14 @@ _INLINE_COPIES = 2_000
 
 
 class LiveRequest(Struct, frozen=True, kw_only=True):
-    """A request as sent: body, its Content-Encoding, start on the monotonic clock, and the seconds that all of it may take."""
+    """A request as sent: body, its Content-Encoding, start on the monotonic clock, and the seconds that all of it may take.
+
+    `payload_format` is the format that the caller named, if any.
+    """
 
     body: bytes
     encoding: str
+    payload_format: str | None = None
     began: float
     timeout_seconds: float
 
@@ -77,7 +80,7 @@ class ActiveMitigation:
         """Closes the connections to models."""
         await self._models.close()
 
-    async def answer(self, deployment_id: str, request: LiveRequest, *, caller: Principal, now: datetime) -> dict[str, Any]:
+    async def answer(self, deployment_id: str, request: LiveRequest, *, caller: Principal, now: datetime) -> LiveAnswer:
         """Returns the debiased answers in the form in which the records came, after both outcomes are stored durably.
 
         Raises:
@@ -104,12 +107,12 @@ class ActiveMitigation:
             ) from error
         raise Unavailable("The deployment is being changed or deleted. Send the records again in a moment.")
 
-    async def _answer(self, plan: ActivePlan, request: LiveRequest, now: datetime) -> dict[str, Any]:
+    async def _answer(self, plan: ActivePlan, request: LiveRequest, now: datetime) -> LiveAnswer:
         try:
             if len(request.body) < _INLINE_BYTES and not request.encoding:
-                asked = read_asked(request.body, request.encoding, plan.records)
+                asked = _read(plan, request)
             else:
-                asked = await asyncio.to_thread(read_asked, request.body, request.encoding, plan.records)
+                asked = await asyncio.to_thread(_read, plan, request)
         except InvalidInput:
             # A refusal must not rest on a schema that has changed since the plan was read.
             if await self._plans.is_outdated(plan):
@@ -128,6 +131,10 @@ class ActiveMitigation:
         for debiasing, count in Counter(one.debiasing for one in debiased).items():
             debiased_records.labels(debiasing.value).inc(count)
         return write_answer(plan, asked, DebiasedAnswers(own, debiased, ids, outcome, warning))
+
+
+def _read(plan: ActivePlan, request: LiveRequest) -> Asked:
+    return read_asked(request.body, request.encoding, plan.records, endpoint=plan.model.endpoint, payload_format=request.payload_format)
 
 
 async def _score(

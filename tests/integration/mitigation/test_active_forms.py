@@ -227,7 +227,7 @@ def test_other_content_types_encodings_and_parameters_are_refused(service: Runni
     with row_server() as server:
         register(service, server, SEX)
         body = json.dumps({"records": [{"features": applicant()}]}).encode()
-        kinds = [{"Content-Type": "text/csv"}, {"Content-Type": "application/json", "Content-Encoding": "br"}]
+        kinds = [{"Content-Type": "application/xml"}, {"Content-Type": "application/json", "Content-Encoding": "br"}]
         forms = [service.client.post(PATH, content=body, headers=headers) for headers in kinds]
         times = [
             service.client.post(PATH, content=body, headers=kinds[0] | {"Content-Type": "application/json"}, params=query)
