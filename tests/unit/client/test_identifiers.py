@@ -1,6 +1,8 @@
 """Ids of records: their order, and the samples that they choose."""
 
+import os
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 from evenhand_client.identifiers import is_in_sample, new_id
 
@@ -18,3 +20,18 @@ def test_ids_are_in_the_order_of_their_times() -> None:
 
     assert ids == sorted(ids)
     assert {uuid.UUID(one).variant for one in ids} == {uuid.RFC_4122}
+
+
+def test_ids_differ_over_threads_and_after_a_fork() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        ids = [one for some in pool.map(lambda _: [new_id(0) for _ in range(10_000)], range(4)) for one in some]
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, new_id(0).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    ids += [new_id(0), os.read(reading, 36).decode()]
+
+    assert len(set(ids)) == 40_002
+    assert {uuid.UUID(one).version for one in ids} == {7}
