@@ -28,11 +28,11 @@ import httpx
 import msgspec
 import numpy as np
 import uvicorn
+from bench_rescoring import COLUMNS, CONNECTIONS, GOAL, NUMERIC, PAGE, Row, make_rows
 
 from app.domain.deployments import Endpoint, FieldType, OutputFields
 from app.payloads.registry import PayloadFormat, codec_for
 from app.scoring.client import ScoringClient
-from scripts.bench_rescoring import COLUMNS, CONNECTIONS, GOAL, NUMERIC, PAGE, Row, make_rows
 
 OUTPUTS = OutputFields(probability="probability")
 TENSOR = ("sagemaker_csv", "open_inference_matrix")

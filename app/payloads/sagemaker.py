@@ -52,7 +52,8 @@ class SagemakerCsvCodec(Codec):
             # XGBoost's container answers a page on one line.
             rows = [[cell] for cell in rows[0]]
         require_rows(len(rows), expected_rows)
-        named = [_name_cells(row, outputs, place) for place, row in enumerate(rows, start=1)]
+        names = list(dict.fromkeys(name for name in (outputs.prediction, outputs.probability, outputs.label) if name is not None))
+        named = [_name_cells(row, names, outputs, place) for place, row in enumerate(rows, start=1)]
         return answer_of_elements(read_columns(named, expected_rows, outputs), outputs, expected_rows)
 
 
@@ -94,9 +95,8 @@ class SagemakerLinesCodec(ListedCodec):
         return lines
 
 
-def _name_cells(row: list[Any], outputs: OutputFields, line: int) -> dict[str, Any]:
-    names = list(dict.fromkeys(name for name in (outputs.prediction, outputs.probability, outputs.label) if name is not None))
-    cells = [_read_array(cell) for cell in row]
+def _name_cells(row: list[Any], names: list[str], outputs: OutputFields, line: int) -> dict[str, Any]:
+    cells = [_read_array(cell) if isinstance(cell, str) else cell for cell in row]
     count = len(outputs.classes or ())
     # The probabilities of the classes, alone or after the prediction.
     before = 0 if outputs.has_only_probabilities else 1
@@ -111,9 +111,9 @@ def _name_cells(row: list[Any], outputs: OutputFields, line: int) -> dict[str, A
     return dict(zip(names, cells, strict=False))
 
 
-def _read_array(cell: object) -> object:
+def _read_array(cell: str) -> object:
     """Returns the array that a cell spells in JSON, or the cell."""
-    if not isinstance(cell, str) or not cell.startswith("["):
+    if not cell.startswith("["):
         return cell
     try:
         found = json.loads(cell)

@@ -149,11 +149,12 @@ def pack(tensor: Tensor) -> bytes:
         ScoringFailed: a value that the datatype cannot carry.
     """
     values = tensor.values
-    if any(isinstance(value, float) and not isfinite(value) for value in values):
+    is_real = tensor.datatype in {FP64, "FP32"}
+    if is_real and any(isinstance(value, float) and not isfinite(value) for value in values):
         raise ScoringFailed(
             f"The column {tensor.name} of a page holds a number that is not finite, which is how a tensor would carry null."
         )
-    if tensor.datatype in {FP64, "FP32"}:
+    if is_real:
         values = [float("nan") if value is None else value for value in values]
     elif None in values:
         row = values.index(None) + 1
@@ -164,7 +165,7 @@ def pack(tensor: Tensor) -> bytes:
     try:
         if tensor.datatype == BYTES:
             encoded = [value.encode() for value in values]
-            return b"".join(part for each in encoded for part in (_LENGTH.pack(len(each)), each))
+            return b"".join([_LENGTH.pack(len(each)) + each for each in encoded])
         return struct.pack(f"<{len(values)}{_FORMATS[tensor.datatype]}", *values)
     except (struct.error, UnicodeEncodeError, OverflowError) as error:
         raise ScoringFailed(f"The column {tensor.name} holds a value that {tensor.datatype} cannot carry; nothing was sent.") from error
