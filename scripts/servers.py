@@ -392,7 +392,7 @@ def _watch(database: Database, definition: Definition, *, deployment_id: str) ->
 
 
 def _find(definition: Definition, row: dict[str, Any]) -> str:
-    """Returns the format that the endpoint test finds by trying, without being told which one it is."""
+    """Returns the format that the endpoint test finds by trying, without knowing which one it is."""
     if definition.endpoint is None:
         return "none"
     question = Question(
@@ -427,8 +427,8 @@ def versions(pythons: Iterable[str]) -> list[str]:
     )
     found = []
     for python in sorted(pythons):
-        told = subprocess.run([python, "-c", code, *SHOWN_PACKAGES], check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 - ours
-        found.append(told.stdout.strip())
+        ended = subprocess.run([python, "-c", code, *SHOWN_PACKAGES], check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 - ours
+        found.append(ended.stdout.strip())
     return [f"{datetime.now(UTC):%Y-%m-%d}, Python {sys.version.split()[0]}, httpx {version('httpx')}", *found]
 
 

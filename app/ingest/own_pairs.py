@@ -9,12 +9,9 @@ from typing import Any
 from ..errors import InvalidInput, ScoringFailed
 from ..payloads.codec import JSON, Codec
 from ..payloads.pairs import LoggedCodec, LoggedTable, read_stated
-from ..payloads.registry import PayloadFormat, codec_for, codec_of, codec_of_form, form_of, logged_codec_of
+from ..payloads.registry import codec_named, codec_of, codec_of_form, form_of, logged_codec_of
 from ..payloads.tables import kind_of
 from .plan import IngestPlan
-
-PAYLOAD_FORMAT = "payload_format"
-"""Member of a pair that names its format. Without it the request shows the format, or else it is that of the deployment's endpoint."""
 
 _BINARY = "application/octet-stream"
 
@@ -53,18 +50,12 @@ def read_pair(pair: Mapping[str, Any], plan: IngestPlan) -> LoggedTable:
 
 
 def _find_codec(pair: Mapping[str, Any], plan: IngestPlan) -> Codec:
-    named, endpoint = read_stated(pair, PAYLOAD_FORMAT), plan.target.endpoint
+    named, endpoint = read_stated(pair, "payload_format"), plan.target.endpoint
     if named is None:
         known = codec_of_form(form_of(pair.get("request")))
         # The first reports the fault of a pair of no format.
         return known or (logged_codec_of(pair) if endpoint is None else codec_of(endpoint))
-    if named not in set(PayloadFormat):
-        raise InvalidInput.of(PAYLOAD_FORMAT, f"must be one of {', '.join(PayloadFormat)}")
-    if endpoint is not None and named == endpoint.payload_format:
-        return codec_of(endpoint)
-    if named == PayloadFormat.MAPPED:
-        raise InvalidInput.of(PAYLOAD_FORMAT, "is mapped, but the deployment's endpoint has no mapping; give it one, or send records")
-    return codec_for(named)
+    return codec_named(named, endpoint)
 
 
 def _body_of(pair: Mapping[str, Any], member: str, media: str) -> bytes:

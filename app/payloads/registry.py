@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from ..domain.deployments import Endpoint
+from ..errors import InvalidInput
 from .codec import Codec
 from .fields_values import FieldsValuesCodec, InputDataCodec
 from .forms import Form
@@ -70,6 +71,21 @@ def codec_for(payload_format: str) -> Codec:
 def codec_of(endpoint: Endpoint) -> Codec:
     """Returns the codec in which an endpoint is asked."""
     return codec_for(endpoint.payload_format).bound(endpoint)
+
+
+def codec_named(name: str, endpoint: Endpoint | None) -> Codec:
+    """Returns the codec of the payload format that a caller named; a mapping is that of the deployment's endpoint.
+
+    Raises:
+        InvalidInput: there is no such format, or it needs a mapping and the endpoint has none.
+    """
+    if name not in _CODECS:
+        raise InvalidInput.of("payload_format", f"must be one of {', '.join(_CODECS)}")
+    if endpoint is not None and name == endpoint.payload_format:
+        return codec_of(endpoint)
+    if name == PayloadFormat.MAPPED:
+        raise InvalidInput.of("payload_format", f"is {name}, but the deployment's endpoint has no mapping; give it one, or send records")
+    return codec_for(name)
 
 
 def form_of(sent: object) -> Form | None:

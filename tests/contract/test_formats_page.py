@@ -36,6 +36,8 @@ def test_a_request_and_an_answer_of_the_page_are_those_of_the_format(name: str) 
     written = codec.write_request(COLUMNS, [row])
 
     assert codec.read_request(request, COLUMNS).values == codec.read_request(written, COLUMNS).values == [row]
+    if name == "open_inference_matrix":  # each request has an id of its own
+        written = json.dumps({member: value for member, value in json.loads(written).items() if member != "id"}).encode()
     assert name == "open_inference" or written == request or json.loads(written) == json.loads(request)
     assert codec.read_predictions(answer, outputs=OutputFields(), expected_rows=1) == [Prediction(1)]
 

@@ -9,7 +9,7 @@ import msgspec
 
 from ...payloads.answers import Answer
 from ...payloads.codec import JSON, Codec
-from ...payloads.json_records import RecordsCodec
+from ...payloads.forms import Form
 from ...payloads.wire import decode_answer
 from ...store.writing import WriteOutcome
 from .debiasing import Debiased
@@ -75,7 +75,8 @@ def write_answer(plan: ActivePlan, asked: Asked, answered: DebiasedAnswers) -> L
         "notes": plan.notes(),
         "warning": answered.warning,
     }
-    if asked.form is None and asked.codec is None:
+    writer = asked.form or asked.codec
+    if writer is None:
         return LiveAnswer(_encode({"predictions": _write_records(plan, answered, logged)} | about), JSON)
     fields: list[str] = []
     taken = {*answered.own.fields, *COLUMNS}
@@ -98,9 +99,9 @@ def write_answer(plan: ActivePlan, asked: Asked, answered: DebiasedAnswers) -> L
     ours[CHANGED_BY] = [one.changed_by for one in debiased]
     ours[DEBIASING] = [one.debiasing.value for one in debiased]
     values = [[*own, *added] for own, added in zip(answered.own.rows, zip(*ours.values(), strict=True), strict=True)]
-    if asked.form is not None:
-        return LiveAnswer(_encode(asked.form.write_answer([*fields, *ours], values) | about), JSON)
-    return _write_in_format(asked.codec or RecordsCodec(), [*fields, *ours], values, about)
+    if isinstance(writer, Form):
+        return LiveAnswer(_encode(writer.write_answer([*fields, *ours], values) | about), JSON)
+    return _write_in_format(writer, [*fields, *ours], values, about)
 
 
 def _write_in_format(codec: Codec, names: list[str], rows: list[list[Any]], about: dict[str, Any]) -> LiveAnswer:

@@ -19,7 +19,7 @@ from ...ingest.sizes import size_of, size_problem
 from ...ingest.tables import Refusals
 from ...payloads.codec import JSON, Codec
 from ...payloads.forms import Form, Objects, Tables
-from ...payloads.registry import FORMS, PayloadFormat, codec_for, codec_of, form_of
+from ...payloads.registry import FORMS, codec_named, codec_of, form_of
 from ...payloads.tables import require_members
 
 MAX_RECORDS = 1_000
@@ -81,7 +81,7 @@ def read_asked(body: bytes, encoding: str, plan: IngestPlan, *, endpoint: Endpoi
     """
     body = decompressed(body, encoding)
     require_decodable(body)
-    codec = None if payload_format is None else _require_codec(payload_format, endpoint)
+    codec = None if payload_format is None else codec_named(payload_format, endpoint)
     decoded, form = _decode(body, codec or codec_of(endpoint)), None
     value = decoded.value
     if codec is None and isinstance(value, dict) and _RECORDS in value:
@@ -117,14 +117,6 @@ def read_asked(body: bytes, encoding: str, plan: IngestPlan, *, endpoint: Endpoi
         if large:
             raise InvalidInput(large[:MOST_PROBLEMS])
     return asked
-
-
-def _require_codec(name: str, endpoint: Endpoint) -> Codec:
-    if name == endpoint.payload_format:
-        return codec_of(endpoint)
-    if name == PayloadFormat.MAPPED:
-        raise InvalidInput.of("payload_format", "is mapped, but the deployment's endpoint has no mapping")
-    return codec_for(name)
 
 
 def _codec_without_form(endpoint: Endpoint) -> Codec:
