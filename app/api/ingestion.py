@@ -21,6 +21,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..clock import monotonic_seconds, utc_now
+from ..domain.arrivals import STATED_SOURCES, RecordSource
 from ..domain.records import Receipt
 from ..errors import Conflict, EvenhandError, InvalidInput, NotFound, UnsupportedMediaType
 from ..ingest import Ingestion, LogRequest
@@ -38,6 +39,9 @@ PAYLOAD, FEEDBACK = "payload-records", "feedback-records"
 
 PARAMETERS: Mapping[str, Mapping[str, bool]] = {PAYLOAD: {"historical": False}, FEEDBACK: {"historical": False, "label": False}}
 """The query parameters of each route; True would mean that it may be repeated."""
+
+SOURCE_HEADER = b"evenhand-source"
+"""Header by which programs of ours name themselves, so that the ingestion page can count their records apart."""
 
 _MOST_ERRORS = 100
 """Max rejections in the `errors` of a problem document; the receipt in the same document has all."""
@@ -144,10 +148,11 @@ class IngestionRoutes:
             raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
         is_csv = _is_csv(route, headers)
         options = _read_options(scope["query_string"], route.parameters)
+        source = _read_source(headers)
         encoding = _read_header(headers, b"content-encoding")
         body = await self._bodies.read(receive, headers.get(b"content-length", b""), principal.actor)
         try:
-            request = LogRequest(body=body, encoding=encoding, is_csv=is_csv, actor=principal.actor, **options)
+            request = LogRequest(body=body, encoding=encoding, is_csv=is_csv, actor=principal.actor, source=source, **options)
             receipt = await route.log(deployment_id, request, now=self._clock())
         finally:
             self._bodies.done(body, principal.actor)
@@ -203,6 +208,16 @@ def _is_csv(route: _Route, headers: Mapping[bytes, bytes]) -> bool:
         expected = f"application/json{' or text/csv' if route.takes_csv else ''}"
         raise UnsupportedMediaType(f"Send the content type {expected}; found {media_type!r}.")
     return False
+
+
+def _read_source(headers: Mapping[bytes, bytes]) -> RecordSource:
+    sent = headers.get(SOURCE_HEADER)
+    if sent is None:
+        return RecordSource.REST
+    name = sent.decode("latin-1")
+    if name not in STATED_SOURCES:
+        raise InvalidInput.of("Evenhand-Source", f"must be one of {', '.join(sorted(STATED_SOURCES))}, found {name[:20]!a}")
+    return RecordSource(name)
 
 
 def _read_options(query: bytes, known: Mapping[str, bool]) -> dict[str, Any]:

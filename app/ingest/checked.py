@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from ..domain.arrivals import RecordSource
 from ..domain.records import Rejection
 from .cells import CellRefused, Check, Json
 
@@ -30,10 +31,11 @@ class Checked(Struct, kw_only=True):
     """Checked records; position i of every list is the same record, `indexes[i]` its position in the request.
 
     An id of None is to be generated; a time of None is that of the receipt. Feedback without features is a label for the
-    payload record of its id.
+    payload record of its id. `source` is counted with them.
     """
 
     sent: int
+    source: RecordSource = RecordSource.REST
     indexes: list[int] = []
     ids: list[str | None] = []
     times: list[datetime | None] = []

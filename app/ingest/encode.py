@@ -60,6 +60,7 @@ def payload_batch(
         # Their hours may have been counted already.
         hours=sorted({hour_of(time or moments.now) for time in checked.times}) if moments.historical else (),
         minutes=_count_minutes(checked.times, moments.now) if moments.historical else {},
+        source=checked.source,
     )
 
 
@@ -82,7 +83,12 @@ def feedback_batch(
         )
     ]
     return FeedbackBatch(
-        deployment_no=no, row_version=target.row_version, numbers=numbers, lines="".join(lines).encode(), historical=moments.historical
+        deployment_no=no,
+        row_version=target.row_version,
+        numbers=numbers,
+        lines="".join(lines).encode(),
+        historical=moments.historical,
+        source=checked.source,
     )
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from ..domain.arrivals import RecordSource
 from ..errors import InvalidInput, TooLarge
 from .bodies import decoded_json, decompressed, require_decodable
 from .checked import CheckedFeedback, CheckedPayload
@@ -33,6 +34,7 @@ class LogRequest(Struct, frozen=True, kw_only=True):
     is_csv: bool = False
     historical: bool = False
     label: str = LABEL
+    source: RecordSource = RecordSource.REST
 
 
 def read_payload(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -> CheckedPayload:

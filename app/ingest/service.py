@@ -2,11 +2,13 @@
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Generic, TypeVar, cast
 
+from ..domain.arrivals import LogKind, RecordSource, RejectionReason
 from ..domain.records import Receipt, RecordConflict
 from ..errors import InvalidInput, NotFound, Unavailable
 from ..store.database.engine import Database
@@ -20,6 +22,7 @@ from ..store.writing import (
     RecordNumbers,
     RowsRefused,
     StaleTarget,
+    Target,
     WriteOutcome,
     read_target,
 )
@@ -29,6 +32,7 @@ from .checked import Checked, CheckedFeedback, CheckedPayload
 from .encode import feedback_batch, payload_batch
 from .limits import StatedTimes
 from .plan import IngestPlan, plan_for
+from .rejections import RejectionLog, field_of, kind_of_reason
 from .requests import LogRequest, read_feedback, read_payload
 from .sizes import find_large, reject
 
@@ -51,20 +55,20 @@ _C = TypeVar("_C", bound=Checked)
 class _Kind(Generic[_C]):
     """The differences between payload and feedback."""
 
-    name: str
+    name: LogKind
     read: Callable[[LogRequest, IngestPlan, StatedTimes], _C]
     encode: Callable[[_C, IngestPlan, StatedTimes, list[str], "list[int] | range"], Batch]
     conflict: str
 
 
 _PAYLOAD = _Kind[CheckedPayload](
-    name="payload",
+    name=LogKind.PAYLOAD,
     read=read_payload,
     encode=lambda checked, plan, moments, ids, numbers: payload_batch(checked, plan, moments, ids=ids, numbers=numbers),
     conflict="a record of this id is stored already, with other content",
 )
 _FEEDBACK = _Kind[CheckedFeedback](
-    name="feedback",
+    name=LogKind.FEEDBACK,
     read=read_feedback,
     encode=lambda checked, plan, moments, ids, numbers: feedback_batch(checked, plan, moments, ids=ids, numbers=numbers),
     conflict="feedback of this id is stored already, with another label",
@@ -78,6 +82,7 @@ class Ingestion:
         self._database = database
         self._commits = commits or GroupCommit(database.url)
         self._numbers = RecordNumbers(database)
+        self.rejections = RejectionLog(database)
         self._plans: dict[str, IngestPlan] = {}
         self._months: set[tuple[int, int]] = set()
         self._large = Turns(_LARGE_AT_ONCE, busy="Too many large bodies are waiting to be read. Send the records again in a moment.")
@@ -90,6 +95,7 @@ class Ingestion:
         """Writes what was taken, then closes the connections."""
         await self._commits.stop()
         await self._numbers.stop()
+        await self.rejections.stop()
 
     async def plan(self, deployment_id: str) -> IngestPlan:
         """Returns the plan by which the deployment's records are checked.
@@ -181,7 +187,11 @@ class Ingestion:
                     checked = await asyncio.to_thread(kind.read, request, plan, moments)
         except InvalidInput:
             await self._require_current(plan)
+            self.rejections.note(
+                plan.target.no, RejectionReason.UNREADABLE, source=request.source, kind=kind.name, now=moments.now, field="body"
+            )
             raise
+        checked.source = request.source
         outcome = NOTHING_SPECIAL
         batch = await self._batch(kind, checked, plan, moments) if checked.indexes else None
         if batch is not None:
@@ -190,7 +200,16 @@ class Ingestion:
             await self._require_current(plan)  # nothing is written, so no write would notice
         receipt = _receipt(kind, checked, outcome)
         _count(kind, receipt)
+        if receipt.rejected:
+            self._note_rejections(kind, receipt, plan.target, checked.source, moments.now)
         return receipt
+
+    def _note_rejections(self, kind: _Kind[_C], receipt: Receipt, target: Target, source: RecordSource, now: datetime) -> None:
+        reasons = Counter((kind_of_reason(one.reason), field_of(one.field, target)) for one in receipt.rejections)
+        if receipt.conflicts:
+            reasons[RejectionReason.CONFLICT, "id"] += len(receipt.conflicts)
+        for (reason, field), records in reasons.items():
+            self.rejections.note(target.no, reason, source=source, kind=kind.name, now=now, field=field, records=records)
 
     async def _batch(self, kind: _Kind[_C], checked: _C, plan: IngestPlan, moments: StatedTimes) -> Batch | None:
         """Returns the batch to write; None where all of its records turn out to be too large."""
@@ -266,10 +285,7 @@ def _receipt(kind: _Kind[_C], checked: _C, outcome: WriteOutcome) -> Receipt:
     )
 
 
-_counters = {
-    kind: {outcome: ingest_records.labels(kind, outcome) for outcome in ("accepted", "duplicate", "rejected")}
-    for kind in (_PAYLOAD.name, _FEEDBACK.name)
-}
+_counters = {kind: {outcome: ingest_records.labels(kind, outcome) for outcome in ("accepted", "duplicate", "rejected")} for kind in LogKind}
 
 
 def _count(kind: _Kind[_C], receipt: Receipt) -> None:

@@ -14,6 +14,7 @@ from ..store.alerts.notifications import forget_old
 from ..store.checks.checks import current_time
 from ..store.database.engine import Database
 from ..store.database.partitions import ensure_coming_months
+from ..store.records.arrivals import fold_arrivals
 from ..store.records.counts import fold_counts
 from . import alerting, evidence, subgroups
 from .due import queue_due_attributions, queue_due_checks
@@ -58,6 +59,8 @@ def tick(database: Database) -> None:
             forget_old(session, kept=KEPT)
         with database.transaction() as session:
             fold_counts(session)
+        with database.transaction() as session:
+            fold_arrivals(session)
     except (Unavailable, SQLAlchemyError) as error:
         log.warning("tick_failed", error=str(error))
         return

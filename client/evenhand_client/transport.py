@@ -46,6 +46,7 @@ class Transport:
         self._parts = urlsplit(url)
         self._path = f"{self._parts.path.rstrip('/')}/v1/deployments/{quote(deployment, safe='')}"
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", "User-Agent": "evenhand-client"}
+        self._headers["Evenhand-Source"] = "client"
         self._timeout = timeout
         self._http = http
         self._connection: HTTPConnection | None = None

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from app.domain.arrivals import RecordSource
 from app.domain.definitions import Definition
 from app.domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType
 from app.ingest import Ingestion, LogRequest
@@ -39,7 +40,9 @@ def make_target(database: Database, deployment_id: str = "d") -> Target:
     return target
 
 
-def batch(target: Target, *ids: str, features: str = "[1]", row_version: str | None = None) -> PayloadBatch:
+def batch(
+    target: Target, *ids: str, features: str = "[1]", row_version: str | None = None, source: RecordSource = RecordSource.REST
+) -> PayloadBatch:
     """Records of those ids, ready to be written."""
     numbers = [next(_numbers) for _ in ids]
     return PayloadBatch(
@@ -52,6 +55,7 @@ def batch(target: Target, *ids: str, features: str = "[1]", row_version: str | N
             for number, record_id in zip(numbers, ids, strict=True)
         ).encode(),
         scored_at_sent=[False] * len(ids),
+        source=source,
     )
 
 

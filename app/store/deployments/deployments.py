@@ -29,6 +29,7 @@ from ..alerts.alert_rules import add_default_rule
 from ..database.resealing import begin_sealing
 from ..database.sealer import Sealer
 from ..tables import (
+    ArrivalRow,
     AttributionRow,
     ChangedHourRow,
     CheckRow,
@@ -189,7 +190,7 @@ class Deployments:
         self._session.execute(select(DeploymentRow.no).where(DeploymentRow.no == no).with_for_update())
         targets = select(CopyTargetRow.no).where(CopyTargetRow.deployment_no == no)
         self._session.execute(delete(CounterfactualRow).where(CounterfactualRow.target_no.in_(targets)))
-        for table in (FeedbackRecordRow, PayloadRecordRow, PayloadKeyRow, RecordCountRow, ChangedHourRow):
+        for table in (FeedbackRecordRow, PayloadRecordRow, PayloadKeyRow, RecordCountRow, ArrivalRow, ChangedHourRow):
             self._session.execute(delete(table).where(table.deployment_no == no))
         self._session.execute(delete(DeploymentRow).where(DeploymentRow.no == no))
 

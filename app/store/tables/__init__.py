@@ -2,6 +2,7 @@
 
 from .alerts import AlertChannelRow, AlertRow, AlertRuleChannelRow, AlertRuleRow, NotificationRow
 from .api_keys import ApiKeyRow
+from .arrivals import ArrivalRow, RejectionCountRow
 from .attributions import AttributionRow
 from .base import Row
 from .checks import CheckRow, CheckTableRow, MeasurementRow
@@ -40,6 +41,7 @@ __all__ = [
     "AlertRuleChannelRow",
     "AlertRuleRow",
     "ApiKeyRow",
+    "ArrivalRow",
     "AttributionRow",
     "BiasDetectorRow",
     "ChangedHourRow",
@@ -73,6 +75,7 @@ __all__ = [
     "PayloadKeyRow",
     "PayloadRecordRow",
     "RecordCountRow",
+    "RejectionCountRow",
     "Row",
     "SessionRow",
     "SubgroupCandidateRow",

@@ -10,6 +10,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from ...domain.arrivals import RecordSource
+
 
 class PayloadBatch(Struct, frozen=True, kw_only=True, eq=False):
     """Checked payload records of one deployment.
@@ -17,7 +19,7 @@ class PayloadBatch(Struct, frozen=True, kw_only=True, eq=False):
     `keys` and `records` are COPY lines in the columns of `payload_writer`, one per record and in the same order; `numbers` are
     their record numbers, ascending. `scored_at_sent[i]` says that the client stated when record i was scored.
     `row_version` is that of the deployment's row under which the records were checked. `hours` are those that historical records lie in,
-    and `minutes` how many of them each minute has, of the minutes whose records are counted.
+    and `minutes` how many of them each minute has, of the minutes whose records are counted; `source` is counted with all of them.
     """
 
     deployment_no: int
@@ -29,6 +31,7 @@ class PayloadBatch(Struct, frozen=True, kw_only=True, eq=False):
     historical: bool = False
     hours: Sequence[datetime] = ()
     minutes: Mapping[datetime, int] = {}
+    source: RecordSource = RecordSource.REST
 
 
 class FeedbackBatch(Struct, frozen=True, kw_only=True, eq=False):
@@ -39,6 +42,7 @@ class FeedbackBatch(Struct, frozen=True, kw_only=True, eq=False):
     numbers: Sequence[int]
     lines: bytes
     historical: bool = False
+    source: RecordSource = RecordSource.REST
 
 
 Batch: TypeAlias = PayloadBatch | FeedbackBatch

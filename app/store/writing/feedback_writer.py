@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from . import freshness
+from ...domain.arrivals import LogKind
+from . import arrivals, freshness
 from .batches import FeedbackBatch, WriteOutcome, outcome_of
 from .link import Link
 
@@ -15,13 +16,15 @@ _ALL_COLUMNS = ", ".join((*COLUMNS, "logged_at"))
 
 # A number that is stored already is ours, from an attempt whose commit was not confirmed.
 _MERGE = f"""
-INSERT INTO feedback_records ({_ALL_COLUMNS}, record_no, record_logged_at, usable_at)
+WITH added AS (INSERT INTO feedback_records ({_ALL_COLUMNS}, record_no, record_logged_at, usable_at)
 SELECT {", ".join(f"s.{column}" for column in _ALL_COLUMNS.split(", "))}, k.record_no, k.logged_at,
        CASE WHEN k.record_no IS NOT NULL THEN greatest(s.logged_at, k.logged_at) WHEN s.features IS NOT NULL THEN s.logged_at END
 FROM (SELECT DISTINCT ON (deployment_no, feedback_id) * FROM feedback_staged ORDER BY deployment_no, feedback_id, feedback_no) s
 LEFT JOIN payload_keys k ON (k.deployment_no, k.record_id) = (s.deployment_no, s.feedback_id)
 ORDER BY s.deployment_no, s.feedback_id
-ON CONFLICT DO NOTHING;
+ON CONFLICT DO NOTHING
+RETURNING deployment_no, feedback_no)
+{arrivals.COUNT_ADDED.format(kind=LogKind.FEEDBACK, number="feedback_no")}
 SELECT s.feedback_no, f.label = s.label
 FROM feedback_staged s JOIN feedback_records f USING (deployment_no, feedback_id)
 WHERE f.feedback_no <> s.feedback_no;
@@ -47,7 +50,8 @@ async def write_feedback(link: Link, batches: Sequence[FeedbackBatch]) -> list[W
     """
     columns = (*COLUMNS, "logged_at") if batches[0].historical else COLUMNS
     await link.run(_STAGE)
-    script = freshness.begin(batches) + f"COPY feedback_staged ({', '.join(columns)}) FROM STDIN;".encode() + _MERGE
+    script = freshness.begin(batches) + f"COPY feedback_staged ({', '.join(columns)}) FROM STDIN;".encode()
+    script += arrivals.with_sources(_MERGE, batches)
     script += _NOTE_HOURS if batches[0].historical else b""
     lines = b"".join([batch.lines for batch in batches])
     found = await link.run(script, (lines,), veto=freshness.veto_stale(batches))

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
+from ...domain.arrivals import LogKind
 from ..records.counts import KEPT
-from . import freshness
+from . import arrivals, freshness
 from .batches import NOTHING_SPECIAL, PayloadBatch, WriteOutcome, outcome_of
 from .link import Link, StatementFailed
 
@@ -52,10 +53,11 @@ SELECT {", ".join(f"s.{column}" for column in _ALL_COLUMNS.split(", "))}
 FROM payload_staged s JOIN payload_keys k USING (deployment_no, record_id)
 WHERE k.record_no = s.record_no AND k.logged_at = s.logged_at
 ON CONFLICT DO NOTHING
-RETURNING deployment_no, logged_at)
-INSERT INTO record_counts (minute, deployment_no, records)
+RETURNING deployment_no, logged_at, record_no),
+minutes AS (INSERT INTO record_counts (minute, deployment_no, records)
 SELECT date_trunc('minute', logged_at), deployment_no, count(*) FROM added
-WHERE logged_at >= date_trunc('minute', now()) - interval '{int(KEPT.total_seconds())} seconds' GROUP BY 1, 2;
+WHERE logged_at >= date_trunc('minute', now()) - interval '{int(KEPT.total_seconds())} seconds' GROUP BY 1, 2)
+{arrivals.COUNT_ADDED.format(kind=LogKind.PAYLOAD, number="record_no")}
 SELECT s.deployment_no, s.record_no, r.record_no IS NULL OR ({_SAME}), r.record_no IS NULL OR r.scored_at = s.scored_at
 FROM payload_staged s
 JOIN payload_keys k USING (deployment_no, record_id)
@@ -75,7 +77,8 @@ async def write_payload(link: Link, batches: Sequence[PayloadBatch]) -> list[Wri
     extra = ("logged_at",) if batches[0].historical else ()
     keys, records = b"".join([batch.keys for batch in batches]), b"".join([batch.records for batch in batches])
     copies = _copy("payload_keys", KEY_COLUMNS + extra) + _copy("payload_records", RECORD_COLUMNS + extra)
-    script = freshness.begin(batches) + copies + _note_hours(batches) + _count_minutes(batches) + b"COMMIT"
+    script = freshness.begin(batches) + copies + _note_hours(batches) + _count_minutes(batches)
+    script += arrivals.count_all(batches, LogKind.PAYLOAD) + b"COMMIT"
     try:
         await link.run(script, (keys, records), veto=freshness.veto_stale(batches))
     except StatementFailed as failure:
@@ -85,7 +88,8 @@ async def write_payload(link: Link, batches: Sequence[PayloadBatch]) -> list[Wri
         return [NOTHING_SPECIAL] * len(batches)
 
     await link.run(_STAGE)
-    script = freshness.begin(batches) + _copy("payload_staged", RECORD_COLUMNS + extra) + _note_hours(batches) + _MERGE
+    script = freshness.begin(batches) + _copy("payload_staged", RECORD_COLUMNS + extra) + _note_hours(batches)
+    script += arrivals.with_sources(_MERGE, batches)
     found = await link.run(script, (records,), veto=freshness.veto_stale(batches))
     await link.commit()
 

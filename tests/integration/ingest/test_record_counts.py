@@ -209,7 +209,7 @@ def test_a_migration_counts_what_was_logged_before_it(service: RunningService, a
     log_payload(service, record(id="a"), record(id="b"))
     age(database, by=ago)
     with database.transaction() as session:
-        session.execute(text("DROP TABLE record_counts"))
+        session.execute(text("DROP TABLE record_counts, arrivals, rejection_counts"))
         session.execute(text("UPDATE alembic_version SET version_num = '0016'"))
 
     upgrade(database)

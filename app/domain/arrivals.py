@@ -1,0 +1,71 @@
+"""Ways by which records come in, and the kinds of reasons for which some are not stored."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+KEPT: Final = timedelta(days=31)
+"""Age up to which the numbers of arrived and of rejected records are kept, by hour."""
+
+
+class LogKind(StrEnum):
+    """Payload records, or feedback records."""
+
+    PAYLOAD = "payload"
+    FEEDBACK = "feedback"
+
+
+class RecordSource(StrEnum):
+    """The way by which a record came in. Senders of the REST API name theirs; `rest` is one that names none."""
+
+    REST = "rest"
+    CLIENT = "client"
+    IMPORT = "import"
+    GATEWAY = "gateway"
+    EVENT = "event"
+
+
+STATED_SOURCES: Final = frozenset({RecordSource.REST, RecordSource.CLIENT, RecordSource.IMPORT})
+"""Sources that a caller of the REST API may name; the others are ways of our own."""
+
+
+class RejectionReason(StrEnum):
+    """Kinds of reasons for which a record is not stored. None holds a value, so that counts hold no personal data."""
+
+    MISSING = "missing"
+    UNKNOWN_FIELD = "unknown_field"
+    WRONG_TYPE = "wrong_type"
+    OUT_OF_RANGE = "out_of_range"
+    UNUSABLE_TEXT = "unusable_text"
+    UNUSABLE_TIME = "unusable_time"
+    WRONG_SHAPE = "wrong_shape"
+    TOO_LARGE = "too_large"
+    CONFLICT = "conflict"
+    ORPHAN = "orphan"
+    UNREADABLE = "unreadable"
+    """A request that could not be read as a whole; it counts as one, whatever it held."""
+
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrivals:
+    """Records that were stored in one hour, by the service's clock, from one source."""
+
+    hour: datetime
+    source: RecordSource
+    kind: LogKind
+    records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectionCount:
+    """Records of one hour that were not stored. `field` is empty where it is not one that the service knows."""
+
+    hour: datetime
+    source: RecordSource
+    kind: LogKind
+    reason: RejectionReason
+    field: str
+    records: int

@@ -1,0 +1,127 @@
+"""Counts records that were not stored, by reason and hour: gathered in memory, stored every second. Holds no value of a record."""
+
+import asyncio
+import re
+from collections import Counter, defaultdict
+from datetime import datetime
+from typing import Final
+
+import structlog
+from msgspec import Struct
+from sqlalchemy.exc import SQLAlchemyError
+
+from ..clock import hour_of
+from ..domain.arrivals import LogKind, RecordSource, RejectionCount, RejectionReason
+from ..errors import Unavailable
+from ..store.database.engine import Database
+from ..store.records.arrivals import add_rejections
+from ..store.writing import Target
+
+MAX_COUNTS: Final = 20_000
+"""Max counts in memory while the database is away; further ones are added to those without a field, or else lost."""
+
+SECONDS_BETWEEN_WRITES: Final = 1.0
+"""Seconds for which counts are gathered: a sender whose every record is refused costs one small write a second."""
+
+_MEMBERS: Final = frozenset(
+    {"id", "scored_at", "features", "meta", "prediction", "probability", "label", "labelled_at", "record", "records", "line", "values"}
+    | {"scoring_id", "scoring_timestamp", "body", "request", "response"}
+)
+"""Fields of a record that are named as they are, in addition to the columns of the schema: any other could be a value of a sender."""
+
+_WORDS: Final = (
+    (RejectionReason.UNKNOWN_FIELD, re.compile("is not a (column|meta field|member)")),
+    (RejectionReason.MISSING, re.compile("is missing")),
+    (RejectionReason.TOO_LARGE, re.compile("has [0-9,]+ bytes as JSON")),
+    (RejectionReason.WRONG_SHAPE, re.compile("has [^ ]+ values|must be an (array|object)")),
+    (RejectionReason.UNUSABLE_TIME, re.compile("must (be a time|state its offset|lie between)")),
+    (RejectionReason.UNUSABLE_TEXT, re.compile("must (not contain|have)")),
+    (RejectionReason.OUT_OF_RANGE, re.compile("must (lie within|be a finite|be a whole number of|be a number that)")),
+    (RejectionReason.WRONG_TYPE, re.compile("must be ")),
+)
+"""The kind of each reason, by the words that it begins with; the first that fits counts. A value comes after these words."""
+
+log = structlog.get_logger(__name__)
+
+
+class _Key(Struct, frozen=True):
+    deployment_no: int
+    hour: datetime
+    source: RecordSource
+    kind: LogKind
+    reason: RejectionReason
+    field: str
+
+
+def kind_of_reason(reason: str) -> RejectionReason:
+    """Returns the kind of a reason that a receipt gives in words."""
+    return next((kind for kind, words in _WORDS if words.match(reason)), RejectionReason.OTHER)
+
+
+def field_of(where: str, target: Target) -> str:
+    """Returns the field of a rejection as it is counted: a column of the schema or a member of a record; empty for any other."""
+    name = where.removeprefix("features.").removeprefix("meta.")
+    schema, outputs = target.schema, target.outputs
+    known = {column.name for column in (*schema.features, *schema.meta)} | {outputs.prediction, outputs.probability, outputs.label}
+    return name if name in known or name in _MEMBERS else ""
+
+
+class RejectionLog:
+    """Counts of one process. Belongs to one event loop; what a killed process had not yet stored, at most a second's, is lost."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._counts: Counter[_Key] = Counter()
+        self._task: asyncio.Task[None] | None = None
+
+    def note(
+        self,
+        deployment_no: int,
+        reason: RejectionReason,
+        *,
+        source: RecordSource,
+        kind: LogKind,
+        now: datetime,
+        field: str = "",
+        records: int = 1,
+    ) -> None:
+        """Adds records that were not stored. The caller makes sure that `field` is a name that we know, not a value of the sender."""
+        key = _Key(deployment_no, hour_of(now), source, kind, reason, field)
+        if key not in self._counts and len(self._counts) >= MAX_COUNTS:
+            key = _Key(deployment_no, hour_of(now), source, kind, reason, "")
+            if key not in self._counts and len(self._counts) >= 2 * MAX_COUNTS:
+                return
+        self._counts[key] += records
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._store_soon())
+
+    async def store(self) -> None:
+        """Stores what was counted so far. If the database is away, it stays counted and is stored later."""
+        taken, self._counts = self._counts, Counter()
+        if not taken:
+            return
+        rows = defaultdict[int, list[RejectionCount]](list)
+        for key, records in taken.items():
+            rows[key.deployment_no].append(
+                RejectionCount(hour=key.hour, source=key.source, kind=key.kind, reason=key.reason, field=key.field, records=records)
+            )
+        try:
+            await asyncio.to_thread(self._add, rows)
+        except (Unavailable, SQLAlchemyError) as error:
+            log.warning("rejections_not_stored", error=str(error))
+            self._counts.update(taken)
+
+    def _add(self, rows: dict[int, list[RejectionCount]]) -> None:
+        with self._database.transaction() as session:
+            add_rejections(session, rows)
+
+    async def _store_soon(self) -> None:
+        while self._counts:
+            await asyncio.sleep(SECONDS_BETWEEN_WRITES)
+            await self.store()
+
+    async def stop(self) -> None:
+        """Stores what was counted."""
+        if self._task is not None:
+            self._task.cancel()
+        await self.store()

@@ -1,0 +1,137 @@
+"""Numbers of arrived and of rejected records by hour: added up, read, and forgotten after some weeks."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import func, select, text
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from ...domain.arrivals import KEPT, Arrivals, LogKind, RecordSource, RejectionCount, RejectionReason
+from ...domain.checks import Span
+from ..tables import ArrivalRow, DeploymentRow, FeedbackRecordRow, RejectionCountRow
+
+MOST_WAITING: Final = 1000
+"""Max labels without their payload record that are counted; more are shown as "more than"."""
+
+MOST_REASONS: Final = 10_000
+"""Max rows of rejections of one deployment that are read: those of the newest hours."""
+
+_IS_ALONE = text("SELECT pg_try_advisory_xact_lock(4540261129)")
+
+# A deployment that is being deleted is skipped, not waited for. Its rows go with it.
+_LOCK = text("""
+    SELECT no FROM deployments WHERE no IN (SELECT deployment_no FROM arrivals) ORDER BY no FOR KEY SHARE SKIP LOCKED
+""")
+
+_FORGET = tuple(
+    text(f"DELETE FROM {table} WHERE hour < now() - CAST(:kept AS interval) AND deployment_no = ANY (:nos)")  # noqa: S608 - our names
+    for table in ("arrivals", "rejection_counts")
+)
+
+# The present hour as well: rows that are committed later are added by a later call.
+_FOLD = text("""
+    WITH several AS (
+        SELECT deployment_no, hour, source, kind FROM arrivals
+        WHERE hour >= now() - interval '1 day' AND deployment_no = ANY (:nos)
+        GROUP BY 1, 2, 3, 4 HAVING count(*) > 1
+    ), taken AS (
+        DELETE FROM arrivals a USING several s
+        WHERE (a.deployment_no, a.hour, a.source, a.kind) = (s.deployment_no, s.hour, s.source, s.kind)
+        RETURNING a.deployment_no, a.hour, a.source, a.kind, a.records
+    )
+    INSERT INTO arrivals (deployment_no, hour, source, kind, records)
+    SELECT deployment_no, hour, source, kind, sum(records) FROM taken GROUP BY 1, 2, 3, 4
+""")
+
+
+def fold_arrivals(session: Session) -> None:
+    """Replaces the rows of each hour, source and kind by their sum, and deletes those of hours that are kept no longer.
+
+    Sums do not change, so readers see the same numbers before and after. Does nothing while another process does it.
+    """
+    if not session.scalar(_IS_ALONE):
+        return
+    nos = list(session.scalars(_LOCK))
+    for statement in _FORGET:
+        session.execute(statement, {"kept": KEPT, "nos": nos})
+    session.execute(_FOLD, {"nos": nos})
+
+
+def arrivals_in(session: Session, deployment_no: int, hours: Span) -> Sequence[Arrivals]:
+    """Returns the numbers of records that arrived in the hours that begin in the span, oldest first."""
+    row = ArrivalRow
+    statement = (
+        select(row.hour, row.source, row.kind, func.sum(row.records).label("records"))
+        .where(row.deployment_no == deployment_no, row.hour >= hours.start, row.hour < hours.end)
+        .group_by(row.hour, row.source, row.kind)
+        .order_by(row.hour, row.source, row.kind)
+    )
+    return [
+        Arrivals(hour=hour, source=RecordSource(source), kind=LogKind(kind), records=int(records))
+        for hour, source, kind, records in session.execute(statement)
+    ]
+
+
+def rejections_in(session: Session, deployment_no: int, hours: Span) -> Sequence[RejectionCount]:
+    """Returns the numbers of records that were not stored in the hours that begin in the span, newest hour first."""
+    row = RejectionCountRow
+    statement = (
+        select(row)
+        .where(row.deployment_no == deployment_no, row.hour >= hours.start, row.hour < hours.end)
+        .order_by(row.hour.desc(), row.records.desc())
+        .limit(MOST_REASONS)
+    )
+    return [
+        RejectionCount(
+            hour=one.hour,
+            source=RecordSource(one.source),
+            kind=LogKind(one.kind),
+            reason=RejectionReason(one.reason),
+            field=one.field,
+            records=one.records,
+        )
+        for one in session.scalars(statement)
+    ]
+
+
+def add_rejections(session: Session, counts: Mapping[int, Sequence[RejectionCount]]) -> None:
+    """Adds numbers of rejected records, by the number of their deployment; those of deployments that are gone are dropped."""
+    # The lock keeps a deployment from being deleted between this statement and the next, which would refuse all of the rows.
+    there = select(DeploymentRow.no).where(DeploymentRow.no.in_(counts)).order_by(DeploymentRow.no)
+    found = session.scalars(there.with_for_update(read=True, key_share=True, skip_locked=True)).all()
+    rows = [
+        {
+            "deployment_no": no,
+            "hour": one.hour,
+            "source": one.source.value,
+            "kind": one.kind.value,
+            "reason": one.reason.value,
+            "field": one.field,
+            "records": one.records,
+        }
+        for no in found
+        for one in counts[no]
+    ]
+    # Two processes lock the rows in the same order.
+    rows.sort(key=lambda row: tuple(map(str, row.values())))
+    if rows:
+        insertion = insert(RejectionCountRow)
+        added = RejectionCountRow.records + insertion.excluded.records
+        key = ["deployment_no", "hour", "source", "kind", "reason", "field"]
+        session.execute(insertion.on_conflict_do_update(index_elements=key, set_={"records": added}), rows)
+
+
+def waiting_labels(session: Session, deployment_no: int) -> int:
+    """Returns the number of labels whose payload record has not arrived; one more than `MOST_WAITING` means "more than"."""
+    row = FeedbackRecordRow
+    # A partial index holds these labels alone, so at most so many of its entries are read.
+    some = select(row.feedback_no).where(row.deployment_no == deployment_no, row.usable_at.is_(None)).limit(MOST_WAITING + 1)
+    return session.scalar(select(func.count()).select_from(some.subquery())) or 0
+
+
+def newest_arrival(session: Session, deployment_no: int, before: datetime) -> datetime | None:
+    """Returns the newest hour before a moment in which any record arrived."""
+    row = ArrivalRow
+    return session.scalar(select(func.max(row.hour)).where(row.deployment_no == deployment_no, row.hour < before))
