@@ -27,6 +27,7 @@ def pages(client: httpx.Client) -> Mapping[str, str]:
         "checks": f"{DEPLOYMENT}/checks",
         **views,
         "transactions": f"{DEPLOYMENT}/transactions",
+        "ingestion": f"{DEPLOYMENT}/ingestion",
         "record": f"{DEPLOYMENT}/transactions/{record}",
         "deployment-alerts": f"{DEPLOYMENT}/alerts",
         "configure": f"{DEPLOYMENT}/configure",

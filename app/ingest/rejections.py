@@ -8,7 +8,6 @@ from typing import Final
 
 import structlog
 from msgspec import Struct
-from sqlalchemy.exc import SQLAlchemyError
 
 from ..clock import hour_of
 from ..domain.arrivals import LogKind, RecordSource, RejectionCount, RejectionReason
@@ -107,7 +106,7 @@ class RejectionLog:
             )
         try:
             await asyncio.to_thread(self._add, rows)
-        except (Unavailable, SQLAlchemyError) as error:
+        except Unavailable as error:
             log.warning("rejections_not_stored", error=str(error))
             self._counts.update(taken)
 

@@ -85,6 +85,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("readDeployment", "readFairnessMonitor", "listRecommendedMonitors", "listLoggingSnippets", "listDeploymentActivities"),
         *(
             "listMissingRecords",
+            "readIngestion",
             "listPayloadRecords",
             "readPayloadRecord",
             "readTrainingData",

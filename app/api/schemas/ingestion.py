@@ -1,0 +1,107 @@
+"""The ingestion of a deployment as a body."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from ...domain.arrivals import LogKind, RecordSource, RejectionReason
+from ...views.ingestion import REMEDIES, IngestionHour, IngestionView, RejectionLine
+from .base import Out, example
+
+
+class ArrivedOut(Out):
+    """Records that were stored."""
+
+    source: RecordSource
+    kind: LogKind
+    records: int
+
+
+class IngestionHourOut(Out):
+    """Numbers of one hour."""
+
+    hour: datetime = Field(description="The beginning of the hour (UTC).")
+    arrived: list[ArrivedOut] = Field(description="Records stored then, whichever hour they lie in. Sources with none are left out.")
+    rejected: int = Field(description="Records that were not stored.")
+    unreadable_requests: int = Field(description="Requests that could not be read as a whole, whatever they held.")
+    not_received: int = Field(description="Records of this hour that their senders dropped, by the senders' clocks.")
+    left_out: int = Field(description="Records of this hour that are not in a sample, by the senders' clocks.")
+
+    @classmethod
+    def of(cls, hour: IngestionHour) -> "IngestionHourOut":
+        """Returns the body of one hour."""
+        arrived = [
+            ArrivedOut(source=source, kind=kind, records=records)
+            for kind, counts in ((LogKind.PAYLOAD, hour.payload), (LogKind.FEEDBACK, hour.feedback))
+            for source, records in counts.items()
+        ]
+        return cls.from_object(hour, arrived=arrived)
+
+
+class RejectedOut(Out):
+    """Records that were not stored, of one source, for one reason."""
+
+    source: RecordSource
+    kind: LogKind
+    reason: RejectionReason
+    field: str = Field(description="The column or member; empty for one that the schema does not have, whose name is not kept.")
+    records: int = Field(description="Records; for the reason `unreadable`, requests.")
+    newest_hour: datetime = Field(description="The last hour with any.")
+    sentence: str = Field(description="The reason in words.")
+    remedy: str = Field(description="What to do about it.")
+
+    @classmethod
+    def of(cls, line: RejectionLine) -> "RejectedOut":
+        """Returns the body of one reason."""
+        return cls.from_object(line, sentence=line.sentence, remedy=REMEDIES[line.reason])
+
+
+class IngestionOut(Out):
+    """Records as they come in, by hour and source."""
+
+    model_config = example(
+        {
+            "hours": [
+                {
+                    "hour": "2026-03-01T09:00:00Z",
+                    "arrived": [{"source": "client", "kind": "payload", "records": 4180}],
+                    "rejected": 12,
+                    "unreadable_requests": 0,
+                    "not_received": 0,
+                    "left_out": 0,
+                }
+            ],
+            "rejections": [
+                {
+                    "source": "client",
+                    "kind": "payload",
+                    "reason": "wrong_type",
+                    "field": "Age",
+                    "records": 12,
+                    "newest_hour": "2026-03-01T09:00:00Z",
+                    "sentence": "Age is of another type",
+                    "remedy": "Send the type that the schema says, or change the schema.",
+                }
+            ],
+            "waiting_labels": 3,
+            "has_more_waiting_labels": False,
+            "signs": ["12 of 4,192 records of the last hour were rejected and are in no figure."],
+        }
+    )
+
+    hours: list[IngestionHourOut] = Field(description="Newest first, the present hour included; hours without records are there.")
+    rejections: list[RejectedOut] = Field(description="The most frequent reason first.")
+    waiting_labels: int = Field(description="Labels whose payload record has not arrived: at most 1,000 are counted.")
+    has_more_waiting_labels: bool = Field(description="Whether there are more than that.")
+    signs: list[str] = Field(description="Sentences about what a person should look at; empty where nothing seems wrong.")
+
+    @classmethod
+    def of(cls, view: IngestionView) -> "IngestionOut":
+        """Returns the body of a deployment's ingestion."""
+        return cls(
+            hours=[IngestionHourOut.of(hour) for hour in view.hours],
+            rejections=[RejectedOut.of(line) for line in view.rejections],
+            waiting_labels=view.waiting_labels,
+            has_more_waiting_labels=view.is_more,
+            signs=list(view.signs),
+        )

@@ -1,0 +1,207 @@
+"""Records of a deployment as they come in, by hour and source, and the signs that something is wrong with them."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from typing import Final
+
+from sqlalchemy.orm import Session
+
+from ..clock import HOUR, hour_of
+from ..domain.arrivals import Arrivals, LogKind, RecordSource, RejectionCount, RejectionReason
+from ..domain.checks import Span
+from ..domain.missing_records import MissingHour
+from ..store.records.arrivals import MOST_WAITING, arrivals_in, rejections_in, waiting_labels
+from ..store.records.missing_records import missing_hours
+
+SOURCE_WORDS: Final[Mapping[RecordSource, str]] = MappingProxyType(
+    {
+        RecordSource.REST: "REST API",
+        RecordSource.CLIENT: "Python client",
+        RecordSource.IMPORT: "import",
+        RecordSource.GATEWAY: "gateway",
+        RecordSource.EVENT: "events",
+    }
+)
+"""The sources in words of people."""
+
+REASON_WORDS: Final[Mapping[RejectionReason, str]] = MappingProxyType(
+    {
+        RejectionReason.MISSING: "is missing",
+        RejectionReason.UNKNOWN_FIELD: "is not in the schema",
+        RejectionReason.WRONG_TYPE: "is of another type",
+        RejectionReason.OUT_OF_RANGE: "is out of range",
+        RejectionReason.UNUSABLE_TEXT: "is text that cannot be stored",
+        RejectionReason.UNUSABLE_TIME: "is not a usable time",
+        RejectionReason.WRONG_SHAPE: "has another shape",
+        RejectionReason.TOO_LARGE: "is too large",
+        RejectionReason.CONFLICT: "is the id of another record",
+        RejectionReason.ORPHAN: "has only a request or only an answer",
+        RejectionReason.UNREADABLE: "could not be read as a whole",
+        RejectionReason.OTHER: "was refused for another reason",
+    }
+)
+
+REMEDIES: Final[Mapping[RejectionReason, str]] = MappingProxyType(
+    {
+        RejectionReason.MISSING: "Send the field with every record; a feature without a value is sent as null.",
+        RejectionReason.UNKNOWN_FIELD: "Leave the field out, or add it to the schema of the deployment.",
+        RejectionReason.WRONG_TYPE: "Send the type that the schema says, or change the schema.",
+        RejectionReason.OUT_OF_RANGE: "Send probabilities within [0, 1] and numbers that 64 bits can hold.",
+        RejectionReason.UNUSABLE_TEXT: "Shorten the text, and remove control characters.",
+        RejectionReason.UNUSABLE_TIME: "Send ISO 8601 with its offset from UTC, and look at the sender's clock.",
+        RejectionReason.WRONG_SHAPE: "Compare what is sent with the examples of the API's description.",
+        RejectionReason.TOO_LARGE: "Send fewer or shorter fields; a record may have 256 KiB.",
+        RejectionReason.CONFLICT: "Give each record an id of its own. The record that came first stays.",
+        RejectionReason.ORPHAN: "Look at the part of your platform that sends requests and answers.",
+        RejectionReason.UNREADABLE: "The answer to the request says why. Everything in these requests is missing here.",
+        RejectionReason.OTHER: "The receipt of the request says why.",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestionHour:
+    """Numbers of one hour. Arrivals are by the service's clock, missing records by the clocks of the senders that counted them."""
+
+    hour: datetime
+    payload: Mapping[RecordSource, int]
+    feedback: Mapping[RecordSource, int]
+    rejected: int
+    unreadable_requests: int
+    not_received: int
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectionLine:
+    """Records that were not stored for one reason; `newest_hour` is the last hour with any."""
+
+    source: RecordSource
+    kind: LogKind
+    reason: RejectionReason
+    field: str
+    records: int
+    newest_hour: datetime
+
+    @property
+    def sentence(self) -> str:
+        """The reason in words: `Age is of another type`."""
+        subject = {RejectionReason.ORPHAN: "a record", RejectionReason.UNREADABLE: "a request"}.get(self.reason)
+        return f"{subject or self.field or 'a field'} {REASON_WORDS[self.reason]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestionView:
+    """Hours of ingestion, newest first, of which none is left out; rejections with the most frequent reason first.
+
+    `waiting_labels` are labels whose payload record has not arrived, at most `MOST_WAITING`; `is_more` says that there are more.
+    """
+
+    hours: Sequence[IngestionHour]
+    rejections: Sequence[RejectionLine]
+    waiting_labels: int
+    is_more: bool
+    signs: Sequence[str]
+
+    @property
+    def sources(self) -> Sequence[RecordSource]:
+        """The sources of which any record arrived."""
+        return [one for one in RecordSource if any(one in hour.payload or one in hour.feedback for hour in self.hours)]
+
+
+def ingestion_of(session: Session, deployment_no: int, now: datetime, *, hours: int) -> IngestionView:
+    """Returns the ingestion of the present hour and those before it, `hours` in all. Four statements, none of which reads records."""
+    until = hour_of(now) + HOUR
+    span = Span(start=until - hours * HOUR, end=until)
+    arrivals = arrivals_in(session, deployment_no, span)
+    rejections = rejections_in(session, deployment_no, span)
+    missing = missing_hours(session, deployment_no, since=span.start, until=span.end, limit=hours)
+    waiting = waiting_labels(session, deployment_no)
+    found = _by_hour(span, arrivals, rejections, missing)
+    lines = _by_reason(rejections)
+    return IngestionView(
+        hours=found,
+        rejections=lines,
+        waiting_labels=min(waiting, MOST_WAITING),
+        is_more=waiting > MOST_WAITING,
+        signs=_find_signs(found, rejections),
+    )
+
+
+def _by_hour(
+    span: Span, arrivals: Sequence[Arrivals], rejections: Sequence[RejectionCount], missing: Sequence[MissingHour]
+) -> list[IngestionHour]:
+    arrived = defaultdict[datetime, dict[LogKind, dict[RecordSource, int]]](lambda: {kind: {} for kind in LogKind})
+    for each in arrivals:
+        arrived[each.hour][each.kind][each.source] = each.records
+    rejected, unreadable = Counter[datetime](), Counter[datetime]()
+    for one in rejections:
+        (unreadable if one.reason is RejectionReason.UNREADABLE else rejected)[one.hour] += one.records
+    lost = {one.hour: one for one in missing}
+    hours = []
+    hour = span.end - HOUR
+    while hour >= span.start:
+        gone = lost.get(hour)
+        hours.append(
+            IngestionHour(
+                hour=hour,
+                payload=arrived[hour][LogKind.PAYLOAD],
+                feedback=arrived[hour][LogKind.FEEDBACK],
+                rejected=rejected[hour],
+                unreadable_requests=unreadable[hour],
+                not_received=0 if gone is None else gone.not_received,
+                left_out=0 if gone is None else gone.left_out,
+            )
+        )
+        hour -= HOUR
+    return hours
+
+
+def _by_reason(rejections: Sequence[RejectionCount]) -> list[RejectionLine]:
+    found: dict[tuple[RecordSource, LogKind, RejectionReason, str], RejectionLine] = {}
+    for one in rejections:
+        key = (one.source, one.kind, one.reason, one.field)
+        known = found.get(key)
+        # Newest first, so the first of each has its newest hour.
+        found[key] = RejectionLine(
+            source=one.source,
+            kind=one.kind,
+            reason=one.reason,
+            field=one.field,
+            records=one.records + (known.records if known else 0),
+            newest_hour=known.newest_hour if known else one.hour,
+        )
+    return sorted(found.values(), key=lambda line: (-line.records, line.sentence))
+
+
+def _find_signs(hours: Sequence[IngestionHour], rejections: Sequence[RejectionCount]) -> list[str]:
+    """Returns a sentence for each thing that a person should look at: those of the newest 24 hours, and a silence."""
+    newest = hours[:24]
+    span = "hour" if len(newest) == 1 else f"{len(newest)} hours"
+    signs = []
+    silent_since = next((one.hour + HOUR for one in hours if one.payload), None)
+    # The present hour may have just begun, so one whole hour without a record comes first.
+    if silent_since is not None and silent_since < hours[0].hour:
+        signs.append(f"No payload record has arrived since {silent_since:%Y-%m-%d %H:%M} UTC. Look whether the model is still called.")
+    rejected = sum(one.rejected for one in newest)
+    if rejected:
+        sent = rejected + sum(sum(one.payload.values()) + sum(one.feedback.values()) for one in newest)
+        since = newest[-1].hour
+        lines = _by_reason([one for one in rejections if one.hour >= since and one.reason is not RejectionReason.UNREADABLE])
+        share = f"{rejected:,} of {sent:,}" if sent > rejected else f"All {rejected:,}"
+        signs.append(
+            f"{share} records of the last {span} were rejected and are in no figure. The most frequent reason: "
+            f"{lines[0].sentence} ({lines[0].records:,})."
+        )
+    unreadable = sum(one.unreadable_requests for one in newest)
+    if unreadable:
+        requests = "1 request" if unreadable == 1 else f"{unreadable:,} requests"
+        signs.append(f"{requests} of the last {span} could not be read. Each may have held many records.")
+    lost = sum(one.not_received for one in newest)
+    if lost:
+        records, were = ("1 record", "was") if lost == 1 else (f"{lost:,} records", "were")
+        signs.append(f"{records} of the last {span} {were} dropped by the programs that log before they reached Evenhand.")
+    return signs

@@ -1,0 +1,55 @@
+"""The page of ingestion says what came in, what did not, and what to do about it."""
+
+import re
+
+import httpx
+import pytest
+
+from tests.builders.bodies import deployment
+from tests.builders.queries import rows
+from tests.progress import wait_until
+from tests.service import RunningService
+
+PAGE = "/deployments/credit-risk/ingestion"
+PAYLOAD = "/v1/deployments/credit-risk/payload-records"
+
+
+@pytest.fixture(autouse=True)
+def _registered(service: RunningService) -> None:
+    service.client.post("/v1/deployments", json=deployment()).raise_for_status()
+
+
+def words(page: httpx.Response) -> str:
+    main = page.raise_for_status().text.partition("<main")[2]
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", main))
+
+
+def test_before_the_first_record_the_page_says_how_to_log(reader: httpx.Client) -> None:
+    found = words(reader.get(PAGE))
+
+    assert "No record arrived in these hours." in found
+    assert "No record was rejected." in found
+    assert "Nothing in these hours" not in found
+
+
+def test_sources_rejections_and_waiting_labels_are_shown(service: RunningService, reader: httpx.Client) -> None:
+    good = {"features": {"Age": 33, "Sex": "female", "Owner": True}, "prediction": 1}
+    bad = {"features": {"Age": "<b>Anna</b>", "Sex": "female", "Owner": True}, "prediction": 1}
+    service.client.post(PAYLOAD, json={"records": [good, good, bad]}, headers={"Evenhand-Source": "client"})
+    service.client.post("/v1/deployments/credit-risk/feedback-records", json={"records": [{"id": "a", "label": "Risk"}]})
+    wait_until(lambda: rows(service.database, "SELECT 1 FROM rejection_counts") != [], "the rejection is stored")
+
+    page = reader.get(PAGE, params={"hours": "24"})
+    found = words(page)
+
+    assert "Payload: Python client" in found
+    assert "1 of 4 records of the last 24 hours were rejected and are in no figure." in found
+    assert "Age is of another type" in found
+    assert "Send the type that the schema says" in found
+    assert "1 label waits for its payload record" in found
+    assert "Anna" not in page.text
+
+
+@pytest.mark.parametrize("query", ["hours=1", "hours=x", "more=1"])
+def test_a_time_that_is_not_offered_is_refused(reader: httpx.Client, query: str) -> None:
+    assert reader.get(f"{PAGE}?{query}").status_code == 422

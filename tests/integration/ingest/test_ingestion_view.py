@@ -1,0 +1,143 @@
+"""The view of ingestion: true sentences about what came in and what did not, at a cost that does not depend on the traffic."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from app.clock import hour_of, utc_now
+from app.domain.arrivals import LogKind, RecordSource, RejectionCount, RejectionReason
+from app.store.database.engine import Database
+from app.store.records.arrivals import add_rejections
+from app.views.ingestion import REASON_WORDS, REMEDIES, SOURCE_WORDS
+from tests.builders.queries import rows
+from tests.builders.statements import counted
+from tests.service import RunningService
+
+PATH = "/v1/deployments/credit-risk/ingestion"
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def no(service: RunningService) -> int:
+    ((found,),) = rows(service.database, "SELECT no FROM deployments")
+    return int(found)
+
+
+def arrive(database: Database, no: int, ago: int, records: int, source: str = "client", kind: str = "payload") -> None:
+    insertion = text("INSERT INTO arrivals (deployment_no, hour, source, kind, records) VALUES (:no, :hour, :source, :kind, :records)")
+    with database.transaction() as session:
+        hour = hour_of(utc_now()) - ago * HOUR
+        session.execute(insertion, {"no": no, "hour": hour, "source": source, "kind": kind, "records": records})
+
+
+def reject(database: Database, no: int, ago: int, records: int, reason: RejectionReason, field: str = "Age") -> None:
+    count = RejectionCount(
+        hour=hour_of(utc_now()) - ago * HOUR,
+        source=RecordSource.REST,
+        kind=LogKind.PAYLOAD,
+        reason=reason,
+        field=field,
+        records=records,
+    )
+    with database.transaction() as session:
+        add_rejections(session, {no: [count]})
+
+
+def ingestion(service: RunningService, **query: object) -> dict[str, Any]:
+    answer: dict[str, Any] = service.client.get(PATH, params=query).raise_for_status().json()
+    return answer
+
+
+def test_every_hour_is_there_and_sources_are_apart(service: RunningService, no: int) -> None:
+    arrive(service.database, no, 0, 5)
+    arrive(service.database, no, 0, 7, "gateway")
+    arrive(service.database, no, 2, 11, "import", "feedback")
+    arrive(service.database, no, 9, 100)
+
+    found = ingestion(service, hours=4)["hours"]
+
+    assert [one["arrived"] for one in found] == [
+        [
+            {"source": "client", "kind": "payload", "records": 5},
+            {"source": "gateway", "kind": "payload", "records": 7},
+        ],
+        [],
+        [{"source": "import", "kind": "feedback", "records": 11}],
+        [],
+    ]
+
+
+def test_rejections_of_one_reason_are_added_up_over_the_hours_and_the_worst_is_named(service: RunningService, no: int) -> None:
+    arrive(service.database, no, 0, 90)
+    reject(service.database, no, 0, 4, RejectionReason.WRONG_TYPE)
+    reject(service.database, no, 1, 5, RejectionReason.WRONG_TYPE)
+    reject(service.database, no, 1, 1, RejectionReason.UNKNOWN_FIELD, "")
+    reject(service.database, no, 2, 3, RejectionReason.UNREADABLE, "body")
+
+    found = ingestion(service)
+
+    assert [(one["sentence"], one["records"]) for one in found["rejections"]] == [
+        ("Age is of another type", 9),
+        ("a request could not be read as a whole", 3),
+        ("a field is not in the schema", 1),
+    ]
+    assert [one["rejected"] for one in found["hours"][:3]] == [4, 6, 0]
+    assert found["signs"] == [
+        "10 of 100 records of the last 24 hours were rejected and are in no figure. The most frequent reason: Age is of another type (9).",
+        "3 requests of the last 24 hours could not be read. Each may have held many records.",
+    ]
+
+
+def test_a_silence_is_said_after_a_whole_hour_without_a_record(service: RunningService, no: int) -> None:
+    arrive(service.database, no, 1, 5)
+    assert ingestion(service)["signs"] == []
+
+    with service.database.transaction() as session:
+        session.execute(text("UPDATE arrivals SET hour = hour - interval '1 hour'"))
+
+    since = hour_of(utc_now()) - HOUR
+    assert ingestion(service)["signs"] == [
+        f"No payload record has arrived since {since:%Y-%m-%d %H:%M} UTC. Look whether the model is still called."
+    ]
+
+
+def test_dropped_and_left_out_records_are_in_the_hour_that_their_sender_says(service: RunningService, no: int) -> None:
+    arrive(service.database, no, 0, 5)
+    hour = (hour_of(utc_now()) - HOUR).isoformat()
+    body = {"sample_rate": 0.5, "hours": [{"hour": hour, "not_received": 1, "left_out": 40}]}
+    sender = "0b9d6c1e-5f43-4d1a-9c55-3c8f5f0f9a71"
+    service.client.put(f"/v1/deployments/credit-risk/missing-records/{sender}", json=body).raise_for_status()
+
+    found = ingestion(service)
+
+    assert [(one["not_received"], one["left_out"]) for one in found["hours"][:3]] == [(0, 0), (1, 40), (0, 0)]
+    assert found["signs"] == ["1 record of the last 24 hours was dropped by the programs that log before they reached Evenhand."]
+
+
+def test_the_number_of_statements_is_the_same_for_any_traffic(service: RunningService, no: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    ingestion(service)
+    with counted(monkeypatch) as few:
+        ingestion(service)
+    for ago in range(30):
+        arrive(service.database, no, ago, 5)
+        reject(service.database, no, ago, 4, RejectionReason.WRONG_TYPE)
+
+    with counted(monkeypatch) as many:
+        ingestion(service, hours=100)
+
+    assert len(many) == len(few)
+    assert not any("payload_records" in statement for statement in many)
+
+
+@pytest.mark.parametrize("hours", ["0", "745", "x", "1.5"])
+def test_hours_that_are_not_kept_are_refused(service: RunningService, hours: str) -> None:
+    answer = service.client.get(PATH, params={"hours": hours})
+
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "hours")
+
+
+def test_every_source_and_reason_has_its_words() -> None:
+    assert set(SOURCE_WORDS) == set(RecordSource)
+    assert set(REASON_WORDS) == set(REMEDIES) == set(RejectionReason)
