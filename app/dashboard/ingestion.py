@@ -1,11 +1,14 @@
 """Page of a deployment's ingestion: records by hour and source, rejections, missing records."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from ..views.ingestion import REMEDIES, SOURCE_WORDS, ingestion_of
+from ..views.ingestion import REMEDIES, SOURCE_WORDS, IngestionHour, ingestion_of
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from .rendering import page
 
@@ -14,16 +17,25 @@ router = APIRouter(prefix="/deployments/{deployment_id}/ingestion", include_in_s
 SPANS: Final = {24: "24 hours", 48: "2 days", 168: "7 days"}
 """Time spans that the page offers, in hours."""
 
+@dataclass(frozen=True, slots=True)
+class ShownHours:
+    """Hours that are one line: a single one, or neighbours in which nothing came in. The newest is first."""
+
+    hours: Sequence[IngestionHour]
+    is_empty: bool
+
+
 Span = Annotated[Literal["24", "48", "168"], Query()]
 
 
 @router.get("")
-def ingestion_page(request: Request, deployment: ReadableDeployment, session: SessionIn, *, now: NowIn, hours: Span = "48") -> Response:
+def ingestion_page(request: Request, deployment: ReadableDeployment, session: SessionIn, *, now: NowIn, hours: Span = "24") -> Response:
     """Returns the page."""
     found = ingestion_of(session, deployment.no, now, hours=int(hours))
     values = {
         "deployment": deployment,
         "found": found,
+        "lines": join_empty_hours(found.hours),
         "hours": int(hours),
         "spans": SPANS,
         "sources": SOURCE_WORDS,
@@ -31,3 +43,12 @@ def ingestion_page(request: Request, deployment: ReadableDeployment, session: Se
         "as_json": f"/v1/deployments/{deployment.id}/ingestion?hours={hours}",
     }
     return page(request, "ingestion.html", values)
+
+
+def join_empty_hours(hours: Sequence[IngestionHour]) -> list[ShownHours]:
+    """Returns the hours as lines: a night without a record must not push what matters off a phone's screen."""
+    lines: list[ShownHours] = []
+    for is_empty, neighbours in groupby(hours, key=lambda hour: hour.is_empty):
+        run = list(neighbours)
+        lines += [ShownHours(run, is_empty)] if is_empty else [ShownHours([hour], is_empty) for hour in run]
+    return lines

@@ -74,6 +74,12 @@ class IngestionHour:
     not_received: int
     left_out: int
 
+    @property
+    def is_empty(self) -> bool:
+        """Returns whether nothing came in, and nothing is known to be missing."""
+        numbers = (self.rejected, self.unreadable_requests, self.not_received, self.left_out)
+        return not (self.payload or self.feedback or any(numbers))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectionLine:

@@ -29,7 +29,7 @@ def test_before_the_first_record_the_page_says_how_to_log(reader: httpx.Client) 
 
     assert "No record arrived in these hours." in found
     assert "No record was rejected." in found
-    assert "Nothing in these hours" not in found
+    assert "Nothing asks for attention" not in found
 
 
 def test_sources_rejections_and_waiting_labels_are_shown(service: RunningService, reader: httpx.Client) -> None:
@@ -53,3 +53,12 @@ def test_sources_rejections_and_waiting_labels_are_shown(service: RunningService
 @pytest.mark.parametrize("query", ["hours=1", "hours=x", "more=1"])
 def test_a_time_that_is_not_offered_is_refused(reader: httpx.Client, query: str) -> None:
     assert reader.get(f"{PAGE}?{query}").status_code == 422
+
+
+def test_hours_in_which_nothing_came_in_are_one_line(service: RunningService, reader: httpx.Client) -> None:
+    service.client.post(PAYLOAD, json={"records": [{"features": {"Age": 33, "Sex": "female", "Owner": True}, "prediction": 1}]})
+
+    found = words(reader.get(PAGE))
+
+    assert "nothing, in 23 hours" in found
+    assert "Nothing asks for attention" in found
