@@ -19,6 +19,7 @@ COMMANDS = (
     "evidence",
     "groups",
     "plan",
+    "import",
     "report",
     "keys",
     "users",
@@ -37,7 +38,9 @@ class _Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - as above
         if cmd_name not in COMMANDS:
             return None
-        found = typer.main.get_command(importlib.import_module(f".{cmd_name.replace('-', '_')}", __package__).command)
+        # No module can be called by a word of the language.
+        module = "imports" if cmd_name == "import" else cmd_name.replace("-", "_")
+        found = typer.main.get_command(importlib.import_module(f".{module}", __package__).command)
         found.name = cmd_name  # a group of commands has none of its own, and the help shows it
         return found
 

@@ -17,6 +17,7 @@ router = APIRouter(prefix="/deployments/{deployment_id}/ingestion", include_in_s
 SPANS: Final = {24: "24 hours", 48: "2 days", 168: "7 days"}
 """Time spans that the page offers, in hours."""
 
+
 @dataclass(frozen=True, slots=True)
 class ShownHours:
     """Hours that are one line: a single one, or neighbours in which nothing came in. The newest is first."""

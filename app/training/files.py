@@ -115,9 +115,11 @@ class ParquetFile:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         try:
-            schema = self._open().schema_arrow
+            opened = self._open()
+            schema = opened.schema_arrow
         except _BROKEN as error:
             raise InvalidInput.of("body", "is not a Parquet file") from error
+        self.rows = opened.metadata.num_rows
         self.names = _require_unique(schema.names)
         self.types: Mapping[str, pa.DataType] = {field.name: field.type for field in schema}
         self._texts = [field.name for field in schema if is_text(field.type)]

@@ -1,0 +1,196 @@
+"""The service as an import on the command line sees it: REST v1 over HTTP, each request repeated until it is answered."""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote
+
+import httpx
+
+from ..domain.arrivals import LogKind, RecordSource
+from ..domain.deployments import Column, FieldKind, FieldType, OutputFields, RecordSchema
+from ..domain.records import Receipt, RecordConflict, Rejection
+from ..errors import FieldProblem, InvalidInput, NotFound, SetupError, Unavailable
+
+TIMEOUT_SECONDS: Final = 60
+PAUSES: Final = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
+"""Seconds between attempts while the service does not answer: long enough for one that restarts."""
+
+_AGAIN: Final = frozenset(
+    {
+        HTTPStatus.REQUEST_TIMEOUT,
+        HTTPStatus.TOO_MANY_REQUESTS,
+        HTTPStatus.BAD_GATEWAY,
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        HTTPStatus.GATEWAY_TIMEOUT,
+    }
+)
+_LONGEST_PAUSE: Final = 30.0
+_HOURS_AT_ONCE: Final = 1000
+_SHOWN: Final = 500
+
+
+class ImportService:
+    """One deployment of a service, with a key that may read it and log its records."""
+
+    def __init__(self, client: httpx.Client, deployment_id: str, kind: LogKind = LogKind.PAYLOAD) -> None:
+        self._client = client
+        self._address = f"/v1/deployments/{quote(deployment_id, safe='')}"
+        self._id = deployment_id
+        self._kind = kind
+
+    def of(self, kind: LogKind) -> "ImportService":
+        """Returns the same for records of another kind."""
+        return ImportService(self._client, self._id, kind)
+
+    @property
+    def identity(self) -> str:
+        """The address of the deployment."""
+        return f"{self._client.base_url}{self._address}"
+
+    def read_schema(self) -> RecordSchema:
+        """Returns the columns of the deployment's records.
+
+        Raises:
+            NotFound: there is no such deployment for this key.
+            SetupError, Unavailable: as `ask`.
+        """
+        found = self._read()
+        columns = {
+            part: tuple(Column(name=one["name"], type=FieldType(one["type"]), kind=FieldKind(one["kind"])) for one in found.get(part) or ())
+            for part in ("features", "meta")
+        }
+        return RecordSchema(version=found.get("schema_version", 1), **columns)
+
+    def read_outputs(self) -> OutputFields:
+        """Returns the names of the columns in the model's answer.
+
+        Raises:
+            NotFound, SetupError, Unavailable: as `read_schema`.
+        """
+        return OutputFields(**self._read()["outputs"])
+
+    def is_registered(self) -> bool:
+        """Returns whether there is such a deployment."""
+        return self._request("GET", self._address).status_code == HTTPStatus.OK
+
+    def send(self, body: bytes) -> Receipt:
+        """Stores a native body of historical records; returns their receipt, after the durable commit.
+
+        Raises:
+            InvalidInput: the body as a whole is refused.
+            SetupError, Unavailable: as `ask`.
+        """
+        headers = {"Content-Type": "application/json", "Evenhand-Source": RecordSource.IMPORT.value}
+        path = f"{self._address}/{self._kind.value}-records?historical=true"
+        response = self._request("POST", path, content=body, headers=headers)
+        members = _members(response)
+        # A body of which everything is refused is a problem document, with the receipt in it.
+        if "accepted" in members:
+            return Receipt(
+                accepted=members["accepted"],
+                duplicate=members["duplicate"],
+                rejected=members["rejected"],
+                rejections=tuple(Rejection(**one) for one in members["rejections"]),
+                conflicts=tuple(RecordConflict(**one) for one in members["conflicts"]),
+            )
+        if response.status_code in (HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
+            problems = [FieldProblem(one["field"], one["message"]) for one in members.get("errors", ())]
+            raise InvalidInput(problems or [FieldProblem("body", _words(response))])
+        raise _unexpected(response)
+
+    def put_left_out(self, sender: str, rate: float, hours: Mapping[datetime, int]) -> None:
+        """Notes how many records a sampled log does not hold, by hour. The service keeps the highest number of each hour and sender.
+
+        Raises:
+            SetupError, Unavailable: as `ask`.
+        """
+        entries = [{"hour": hour.isoformat(), "not_received": 0, "left_out": count} for hour, count in sorted(hours.items())]
+        for start in range(0, len(entries), _HOURS_AT_ONCE):
+            part = {"sample_rate": rate, "hours": entries[start : start + _HOURS_AT_ONCE]}
+            self.ask("PUT", f"/missing-records/{sender}", part)
+
+    def ask(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 - any JSON
+        """Returns the decoded answer to a request below the deployment's address, which must succeed.
+
+        Raises:
+            SetupError: it was refused; the message is that of the answer.
+            Unavailable: there was no answer, in any attempt.
+        """
+        response = self._request(method, self._address + path, json=body, params=query)
+        if response.is_error:
+            raise _unexpected(response)
+        return response.json() if response.content else None
+
+    def register(self, body: Mapping[str, Any]) -> None:
+        """Registers the deployment.
+
+        Raises:
+            SetupError, Unavailable: as `ask`.
+        """
+        response = self._request("POST", "/v1/deployments", json=body)
+        if response.is_error:
+            raise _unexpected(response)
+
+    def _read(self) -> dict[str, Any]:
+        response = self._request("GET", self._address)
+        if response.status_code == HTTPStatus.NOT_FOUND:
+            raise NotFound("deployment", self._id)
+        if response.is_error:
+            raise _unexpected(response)
+        return _members(response)
+
+    def _request(self, method: str, path: str, **options: Any) -> httpx.Response:  # noqa: ANN401 - httpx' own options
+        problem = ""
+        for pause in (0.0, *PAUSES):
+            time.sleep(pause)
+            try:
+                response = self._client.request(method, path, **options)
+            except httpx.TransportError as error:
+                problem = f"{type(error).__name__}: {error}"
+                continue
+            if response.status_code not in _AGAIN:
+                return response
+            problem = _words(response)
+            time.sleep(_retry_after(response))
+        raise Unavailable(
+            f"{self._client.base_url} does not answer ({problem}). What was sent is stored; run the same command again to continue."
+        )
+
+
+def open_client(url: str, key: str) -> httpx.Client:
+    """Returns a connection to the service.
+
+    Raises:
+        SetupError: the address is none.
+    """
+    if not url.startswith(("http://", "https://")):
+        raise SetupError(f"The address of the service must begin with http:// or https://, found {url!r:.100}. Set --url or EVENHAND_URL.")
+    return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=TIMEOUT_SECONDS)
+
+
+def _members(response: httpx.Response) -> dict[str, Any]:
+    try:
+        found = json.loads(response.content)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _words(response: httpx.Response) -> str:
+    members = _members(response)
+    faults: Sequence[Mapping[str, str]] = members.get("errors") or ()
+    listed = "; ".join(f"{one.get('field')}: {one.get('message')}" for one in faults)
+    return f"{response.status_code} {members.get('detail') or response.text[:_SHOWN]}" + (f" ({listed[:_SHOWN]})" if listed else "")
+
+
+def _unexpected(response: httpx.Response) -> SetupError:
+    return SetupError(f"{response.request.method} {response.request.url.path} was answered {_words(response)}")
+
+
+def _retry_after(response: httpx.Response) -> float:
+    stated = response.headers.get("Retry-After", "")
+    return min(float(stated), _LONGEST_PAUSE) if stated.isdigit() else 0.0

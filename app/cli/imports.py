@@ -1,0 +1,216 @@
+"""`evenhand import`: sends files of records to a service, each record once, however often the command is stopped and started."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timezone, tzinfo
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ..domain.arrivals import LogKind
+from ..errors import InvalidInput, SetupError
+from ..imports.bentoml import is_bento_schema, read_bento_schema
+from ..imports.engine import run_import, subject_members
+from ..imports.files import InputFile
+from ..imports.layouts import ImportLayout, find_layout
+from ..imports.progress import CheckpointFile
+from ..imports.report import ImportReport
+from ..imports.subject import ColumnNames, ImportSubject
+from .import_service import ImportService, open_client
+
+command = typer.Typer(no_args_is_help=True, add_completion=False, help="Send files of records to a service, each record once.")
+
+STATE_FOLDER: Final = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "evenhand" / "imports"
+"""Folder of the notes that a stopped import continues from."""
+
+MAX_SHOWN: Final = 10
+"""Max kinds of rejections, and max rejected rows, that the command prints."""
+
+Files = Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files of one layout.", exists=True, dir_okay=False, readable=True)]
+Url = Annotated[str, typer.Option(envvar="EVENHAND_URL", help="Address of the service.")]
+Key = Annotated[str, typer.Option(envvar="EVENHAND_KEY", help="API key with the role manage.", show_default=False)]
+DeploymentId = Annotated[str, typer.Option("--deployment", envvar="EVENHAND_DEPLOYMENT", help="Id of the deployment.")]
+LayoutOption = Annotated[ImportLayout | None, typer.Option(help="Layout of the files; without it, it is found from the first file.")]
+At = Annotated[str | None, typer.Option(help="Time of records that state none, as ISO 8601 with an offset.")]
+Offset = Annotated[str | None, typer.Option(help="Offset from UTC of times that state none, such as +00:00.")]
+IdColumn = Annotated[str | None, typer.Option(help="Column of the ids. Without ids, the file's content and the line make them.")]
+TimeColumn = Annotated[str | None, typer.Option(help="Column of the times.")]
+Rejections = Annotated[Path | None, typer.Option(help="File to write every rejected row to, as JSON lines.", dir_okay=False)]
+State = Annotated[Path, typer.Option(help="Folder of the notes that a stopped import continues from.", show_default=False)]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPlaces:
+    """The files of a run of the command itself: its notes, and the rejected rows."""
+
+    state: Path
+    rejections: Path | None
+
+
+@command.command()
+def payload(  # noqa: PLR0913 - typer's way: one parameter for each option
+    files: Files,
+    *,
+    deployment: DeploymentId,
+    key: Key,
+    url: Url = "http://127.0.0.1:8000",
+    layout: LayoutOption = None,
+    at: At = None,
+    utc_offset: Offset = None,
+    id_column: IdColumn = None,
+    time_column: TimeColumn = None,
+    prediction_column: Annotated[str | None, typer.Option(help="Column of the predictions.")] = None,
+    probability_column: Annotated[str | None, typer.Option(help="Column of the probabilities.")] = None,
+    label_column: Annotated[str | None, typer.Option(help="Column of the decoded predictions.")] = None,
+    register: Annotated[bool, typer.Option(help="Register the deployment from BentoML's schema file, if it is not there yet.")] = False,
+    problem_type: Annotated[str, typer.Option(help="Of a deployment that is registered: binary, multiclass or regression.")] = "binary",
+    rejections: Rejections = None,
+    state: State = STATE_FOLDER,
+) -> None:
+    """Import records of requests and answers. Each counts for the hour of its own time."""
+    with open_client(url, key) as client:
+        service = ImportService(client, deployment)
+        found = [InputFile.at(path) for path in files]
+        data = [file for file in found if file.is_parquet or not is_bento_schema(file)]
+        for schema in [file for file in found if file not in data]:
+            if not service.is_registered():
+                _register(service, schema, deployment, problem_type, wanted=register)
+        columns = ColumnNames(
+            id=id_column, time=time_column, prediction=prediction_column, probability=probability_column, label=label_column
+        )
+        subject = _subject(service, LogKind.PAYLOAD, columns, at, utc_offset)
+        import_into(service, data, layout, subject, ImportPlaces(state, rejections))
+
+
+@command.command()
+def feedback(  # noqa: PLR0913 - as above
+    files: Files,
+    *,
+    deployment: DeploymentId,
+    key: Key,
+    url: Url = "http://127.0.0.1:8000",
+    layout: LayoutOption = None,
+    at: At = None,
+    utc_offset: Offset = None,
+    id_column: IdColumn = None,
+    time_column: TimeColumn = None,
+    label_column: Annotated[str | None, typer.Option(help="Column of the ground-truth labels.")] = None,
+    rejections: Rejections = None,
+    state: State = STATE_FOLDER,
+) -> None:
+    """Import ground-truth labels, by the ids of their records or with the features."""
+    with open_client(url, key) as client:
+        service = ImportService(client, deployment, LogKind.FEEDBACK)
+        columns = ColumnNames(id=id_column, time=time_column, label=label_column)
+        subject = _subject(service, LogKind.FEEDBACK, columns, at, utc_offset)
+        import_into(service, [InputFile.at(path) for path in files], layout, subject, ImportPlaces(state, rejections))
+
+
+def import_into(
+    service: ImportService, files: Sequence[InputFile], given: ImportLayout | None, subject: ImportSubject, places: ImportPlaces
+) -> ImportReport:
+    """Imports files, shows the progress and prints the report.
+
+    Raises:
+        InvalidInput, TooLarge: a file cannot be read.
+        SetupError, Unavailable: the service refuses, or does not answer.
+    """
+    layout = find_layout(files, given, subject.kind)
+    identity = {
+        "files": [file.digest for file in files],
+        "layout": layout.value,
+        "service": service.identity,
+        **subject_members(subject),
+    }
+    checkpoint = CheckpointFile(places.state, identity, rejections=places.rejections)
+    try:
+        with _progress(files) as notice:
+            report = run_import(files, layout, subject, service, checkpoint, notice=notice)
+    finally:
+        checkpoint.close()
+    _print_report(report, places.rejections)
+    return report
+
+
+def parse_offset(text: str | None) -> tzinfo | None:
+    """Returns the zone of an offset such as `+01:00`.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(f"2000-01-01T00:00:00{text}").utcoffset()
+    except ValueError:
+        found = None
+    if found is None:
+        raise InvalidInput.of("utc-offset", f"must be an offset such as +01:00, found {text!r:.50}")
+    return timezone(found)
+
+
+def parse_moment(text: str | None) -> datetime | None:
+    """Returns a moment with its offset.
+
+    Raises:
+        InvalidInput: it is none, or has no offset.
+    """
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise InvalidInput.of("at", f"must be a time as ISO 8601 with its offset, such as 2030-01-31T12:00:00Z, found {text!r:.50}")
+    return found.astimezone(UTC)
+
+
+def _subject(service: ImportService, kind: LogKind, columns: ColumnNames, at: str | None, offset: str | None) -> ImportSubject:
+    return ImportSubject(
+        kind=kind,
+        schema=service.read_schema(),
+        outputs=service.read_outputs(),
+        columns=columns,
+        at=parse_moment(at),
+        zone=parse_offset(offset),
+    )
+
+
+def _register(service: ImportService, schema: InputFile, deployment_id: str, problem_type: str, *, wanted: bool) -> None:
+    if not wanted:
+        raise SetupError(
+            f"There is no deployment {deployment_id}. Register it first, or import with --register to take it from {schema.name}."
+        )
+    service.register(read_bento_schema(schema).registration(deployment_id, problem_type))
+    typer.echo(f"Registered {deployment_id} from {schema.name}.")
+
+
+@contextmanager
+def _progress(files: Sequence[InputFile]) -> Iterator[Callable[[ImportReport], None]]:
+    """Yields a function that shows how far the import is; where nobody watches it shows nothing."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("Importing", total=sum(file.size for file in files))
+
+        def notice(report: ImportReport) -> None:
+            bar.update(task, completed=sum(file.bytes_read for file in files), description=f"{report.read:,} rows")
+
+        yield notice
+
+
+def _print_report(report: ImportReport, rejections: Path | None) -> None:
+    typer.echo(f"{report.read:,} rows: {report.accepted:,} stored, {report.duplicate:,} stored before, {report.rejected:,} rejected.")
+    for reason, rows in report.reasons.most_common(MAX_SHOWN):
+        typer.echo(f"  {rows:,} × {reason}")
+    for row in report.rejections[:MAX_SHOWN]:
+        typer.echo(f"{row.file} line {row.line}, {row.field}: {row.reason}")
+    if report.rejected > MAX_SHOWN:
+        where = "Import with --rejections FILE to get all of them." if rejections is None else f"All of them are in {rejections}."
+        typer.echo(f"… {where}")

@@ -1,0 +1,65 @@
+"""Blobs of Azure's model data collector: JSON lines of CloudEvents, inputs and outputs in folders of their own, joined by their id."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .exchanges import ExchangeReader, rows_as_exchange
+from .files import InputFile
+from .halves import Half, open_halves
+from .subject import ImportRow, ImportSubject, RowRefused
+from .times import usual_time, write_time
+
+_INPUTS, _OUTPUTS = ("model_inputs", "inputs"), ("model_outputs", "outputs")
+
+
+def read_azure(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
+    """Yields the records of events of which both halves are there, and then a refusal for each half without the other.
+
+    Raises:
+        InvalidInput: a line is too long.
+    """
+    reader = ExchangeReader(subject)
+    with open_halves() as halves:
+        for file in files:
+            for number, found in file.json_lines():
+                try:
+                    if isinstance(found, RowRefused):
+                        raise found
+                    half = _read_half(found, file, number, subject)
+                    other = halves.match(half)
+                    records = [] if other is None else _join(half, other, reader, subject)
+                except RowRefused as refused:
+                    yield ImportRow(file=file.name, line=number, field=refused.field, reason=refused.reason)
+                else:
+                    for record in records:
+                        yield ImportRow(file=file.name, line=number, record=record)
+        yield from halves.orphans()
+
+
+def _read_half(event: dict[str, Any], file: InputFile, line: int, subject: ImportSubject) -> Half:
+    kind = str(event.get("collectdatatype") or event.get("type") or "").rpartition(".")[2]
+    if kind not in (*_INPUTS, *_OUTPUTS):
+        raise RowRefused("collectdatatype", "must be model_inputs or model_outputs")
+    call = event.get("correlationid") or event.get("xrequestid")
+    if not isinstance(call, str):
+        raise RowRefused("correlationid", "is missing")
+    rows = event.get("data")
+    if not isinstance(rows, list):
+        # The collector writes a pointer in place of more than 256 kB.
+        raise RowRefused("data", "is missing, or is a pointer to data that was stored elsewhere")
+    return Half(
+        call=call,
+        is_request=kind in _INPUTS,
+        body=json.dumps(rows).encode(),
+        file=file.name,
+        line=line,
+        time=write_time(event.get("time"), "time", subject) or usual_time(file, subject),
+    )
+
+
+def _join(half: Half, other: Half, reader: ExchangeReader, subject: ImportSubject) -> list[dict[str, Any]]:
+    asked, answered = (half, other) if half.is_request else (other, half)
+    rows, answers = json.loads(asked.body), json.loads(answered.body)
+    exchange = rows_as_exchange(half.call, asked.time or answered.time, rows=rows, answers=answers, outputs=subject.outputs)
+    return reader.records(exchange)

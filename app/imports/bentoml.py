@@ -1,0 +1,116 @@
+"""BentoML's monitor: a schema file that says what each column is, enough to register a deployment, and a JSON line a record."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..domain.arrivals import LogKind
+from ..errors import InvalidInput
+from .files import InputFile
+from .subject import ImportRow, ImportSubject, RowRefused
+from .times import usual_time, write_time
+
+_TYPES: Final = {"numerical": "number", "categorical": "string"}
+_ABSENT: Final = (None, "", "None", "0")
+"""Ids that the monitor writes for a record that came with no request."""
+
+
+@dataclass(frozen=True, slots=True)
+class BentoSchema:
+    """The columns of a monitor by their role."""
+
+    bento: str
+    version: str
+    features: tuple[tuple[str, str], ...]
+    prediction: str
+    prediction_type: str
+    target: str | None
+
+    def registration(self, deployment_id: str, problem_type: str) -> dict[str, Any]:
+        """Returns the body that registers the deployment."""
+        return {
+            "id": deployment_id,
+            "name": self.bento or deployment_id,
+            "problem_type": problem_type,
+            "features": [{"name": name, "type": kind} for name, kind in self.features],
+            "outputs": {"prediction": self.prediction},
+            "model_revision": self.version or "1",
+        }
+
+
+def read_bento_schema(file: InputFile) -> BentoSchema:
+    """Returns the last schema of a schema file.
+
+    Raises:
+        InvalidInput: it has none, or one with columns that Evenhand cannot store.
+    """
+    lines = [found for _, found in file.json_lines() if not isinstance(found, RowRefused)]
+    columns = lines[-1].get("columns") if lines else None
+    if not isinstance(columns, list) or not all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in columns):
+        raise InvalidInput.of(file.name, "is not a schema file of BentoML's monitor: it has no columns")
+    by_role: dict[str, list[dict[str, Any]]] = {role: [one for one in columns if one.get("role") == role] for role in ("feature", "target")}
+    predictions = [one for one in columns if one.get("role") == "prediction"]
+    if len(predictions) != 1:
+        raise InvalidInput.of(file.name, f"must have one column of the role prediction, found {len(predictions)}")
+    for one in (*by_role["feature"], *predictions):
+        if one.get("type") not in _TYPES:
+            raise InvalidInput.of(f"{file.name} {one['name']:.50}", f"must be {' or '.join(_TYPES)}, found {one.get('type')!r:.50}")
+    about = lines[-1].get("meta_data")
+    about = about if isinstance(about, dict) else {}
+    return BentoSchema(
+        bento=str(about.get("bento_name") or ""),
+        version=str(about.get("bento_version") or ""),
+        features=tuple((one["name"], _TYPES[one["type"]]) for one in by_role["feature"]),
+        prediction=predictions[0]["name"],
+        prediction_type=predictions[0]["type"],
+        target=by_role["target"][0]["name"] if by_role["target"] else None,
+    )
+
+
+def read_bentoml(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
+    """Yields the records of data files; the rows of one request, which follow each other, are numbered after the first.
+
+    BentoML writes times without an offset, by the clock of its server: without another zone they are taken as UTC.
+
+    Raises:
+        InvalidInput: a line is too long.
+    """
+    for file in files:
+        last, repeated = "", 0
+        for number, row in file.json_lines():
+            if isinstance(row, RowRefused):
+                yield ImportRow(file=file.name, line=number, field=row.field, reason=row.reason)
+                continue
+            request = row.get("request_id")
+            repeated = repeated + 1 if request == last else 1
+            last = str(request)
+            call = None if request in _ABSENT else last if repeated == 1 else f"{last}-{repeated}"
+            try:
+                yield ImportRow(file=file.name, line=number, record=_record_of(row, call, file, subject))
+            except RowRefused as refused:
+                yield ImportRow(file=file.name, line=number, field=refused.field, reason=refused.reason)
+
+
+def _record_of(row: dict[str, Any], call: str | None, file: InputFile, subject: ImportSubject) -> dict[str, Any]:
+    stated = row.get("timestamp")
+    if isinstance(stated, str) and subject.zone is None and "+" not in stated and not stated.endswith("Z"):
+        stated += "Z"
+    time = write_time(stated, "timestamp", subject) or usual_time(file, subject)
+    if subject.kind is LogKind.FEEDBACK:
+        name = subject.columns.label or "label"
+        return {"id": call, "label": row.get(name), "labelled_at": time}
+    features = {column.name: row[column.name] for column in subject.schema.features if column.name in row}
+    prediction = row.get(subject.outputs.prediction)
+    return {"id": call, "scored_at": time, "features": features, "prediction": prediction}
+
+
+def is_bento_schema(file: InputFile) -> bool:
+    """Returns whether a file is the schema of a monitor and not its data."""
+    for _, line in file.lines():
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            return False
+        return isinstance(found, dict) and "columns" in found and "meta_data" in found
+    return False

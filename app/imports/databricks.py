@@ -1,0 +1,54 @@
+"""Databricks' inference tables, exported as Parquet or JSON lines: a request and its answer a row, in MLflow's formats."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from .exchanges import Exchange, ExchangeReader, read_bytes
+from .files import InputFile, shown
+from .subject import ImportRow, ImportSubject, RowRefused
+from .times import time_from_milliseconds, usual_time, write_time
+
+_OK: Final = 200
+
+
+def read_databricks(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
+    """Yields the records of calls that were answered. Ids are those of the client where it gave one.
+
+    Raises:
+        InvalidInput, TooLarge: as `InputFile.rows`.
+    """
+    reader = ExchangeReader(subject)
+    for file in files:
+        for number, row in file.rows():
+            try:
+                if isinstance(row, RowRefused):
+                    raise row
+                records, fraction = _read_row(row, reader, file, subject), _read_fraction(row.get("sampling_fraction"))
+            except RowRefused as refused:
+                yield ImportRow(file=file.name, line=number, field=refused.field, reason=refused.reason)
+            else:
+                for record in records:
+                    yield ImportRow(file=file.name, line=number, record=record, fraction=fraction)
+
+
+def _read_row(row: dict[str, Any], reader: ExchangeReader, file: InputFile, subject: ImportSubject) -> list[dict[str, Any]]:
+    status = row.get("status_code")
+    if status not in (None, _OK):
+        raise RowRefused("status_code", f"is {shown(status)}: the model gave no prediction")
+    call = row.get("client_request_id") or row.get("databricks_request_id")
+    if not isinstance(call, str):
+        raise RowRefused("databricks_request_id", "is missing")
+    milliseconds = row.get("timestamp_ms")
+    stated = write_time(row.get("request_time"), "request_time", subject)
+    if stated is None and milliseconds is not None:
+        stated = time_from_milliseconds(milliseconds, "timestamp_ms")
+    bodies = {name: read_bytes(row.get(name), name, encoding="TEXT") for name in ("request", "response")}
+    return reader.records(Exchange(id=call, time=stated or usual_time(file, subject), **bodies))
+
+
+def _read_fraction(value: Any) -> float:  # noqa: ANN401 - any cell
+    if value is None:
+        return 1.0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+        raise RowRefused("sampling_fraction", f"must lie within (0, 1], found {shown(value)}")
+    return float(value)

@@ -1,0 +1,168 @@
+"""The story of an import: rows are read, sent in batches, and noted as done; whatever is sent twice is stored once."""
+
+import json
+import math
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+from ..clock import hour_of
+from ..domain.arrivals import LogKind
+from ..domain.records import Receipt
+from ..errors import InvalidInput
+from .files import InputFile
+from .layouts import ImportLayout
+from .progress import Checkpoint
+from .report import ImportReport, RejectedRow
+from .subject import ImportRow, ImportSubject
+
+BATCH_ROWS: Final = 1000
+"""Max records of one request."""
+
+BATCH_BYTES: Final = 2**20
+"""Bytes of one request after which it is sent: a few milliseconds of the service."""
+
+_DIGEST_CHARACTERS: Final = 32
+
+
+class ImportSink(Protocol):
+    """The service that an import sends records to."""
+
+    def send(self, body: bytes) -> Receipt:
+        """Stores a native body of historical records; returns their receipt after the durable commit.
+
+        Raises:
+            InvalidInput: the body as a whole is refused.
+        """
+
+    def put_left_out(self, sender: str, rate: float, hours: Mapping[datetime, int]) -> None:
+        """Notes how many records a sampled log does not hold, by hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    row: ImportRow
+    text: bytes
+
+
+def run_import(
+    files: Sequence[InputFile],
+    layout: ImportLayout,
+    subject: ImportSubject,
+    sink: ImportSink,
+    checkpoint: Checkpoint,
+    *,
+    notice: Callable[[ImportReport], None] = lambda _: None,
+) -> ImportReport:
+    """Returns the report of an import; `notice` is called after each batch with the report so far.
+
+    Continues where `checkpoint` says that an earlier attempt was stopped: files are read from their beginning, and the rows that are done
+    are not sent again.
+
+    Raises:
+        InvalidInput, TooLarge: a file cannot be read; what was read before is stored.
+    """
+    report, done = checkpoint.resume()
+    digests = {file.name: file.digest for file in files}
+    sampled = _Sampled()
+    waiting: list[_Line] = []
+    size = position = 0
+    for row in layout.read(files, subject):
+        sampled.add(row)
+        position += 1
+        if position <= done:
+            continue
+        report.read += 1
+        if row.record is None:
+            _reject(RejectedRow(row.file, row.line, row.field, row.reason), report, checkpoint)
+            continue
+        line = _Line(row, _encode(row, digests[row.file], subject.kind))
+        waiting.append(line)
+        size += len(line.text)
+        if len(waiting) >= BATCH_ROWS or size >= BATCH_BYTES:
+            _send(waiting, sink, report, checkpoint)
+            waiting, size = [], 0
+            checkpoint.note(report, position)
+            notice(report)
+    if waiting:
+        _send(waiting, sink, report, checkpoint)
+    for rate, hours in sampled.left_out():
+        sender = uuid.uuid5(uuid.NAMESPACE_OID, f"{sorted(digests.values())} {rate!r}")
+        sink.put_left_out(str(sender), rate, hours)
+    checkpoint.finish()
+    notice(report)
+    return report
+
+
+def _encode(row: ImportRow, digest: str, kind: LogKind) -> bytes:
+    record = dict(row.record or {})
+    # A label without features is joined by its id: a made-up one would wait for its record permanently.
+    if record.get("id") is None and (kind is LogKind.PAYLOAD or record.get("features")):
+        # By content and place: the same file again, under any name, gives the same ids.
+        record["id"] = f"{digest[:_DIGEST_CHARACTERS]}-{row.line}"
+    # Python's writer, because it also writes NaN and half surrogate pairs, which the service refuses by record and field.
+    return json.dumps(record, separators=(",", ":")).encode()
+
+
+def _send(lines: Sequence[_Line], sink: ImportSink, report: ImportReport, checkpoint: Checkpoint) -> None:
+    body = b'{"records":[' + b",".join(line.text for line in lines) + b"]}"
+    try:
+        receipt = sink.send(body)
+    except InvalidInput as error:
+        if len(lines) > 1:
+            # One record spoils the whole body: the halves say which one.
+            middle = len(lines) // 2
+            _send(lines[:middle], sink, report, checkpoint)
+            _send(lines[middle:], sink, report, checkpoint)
+            return
+        problem, row = error.problems[0], lines[0].row
+        _reject(RejectedRow(row.file, row.line, problem.field, problem.message), report, checkpoint)
+        return
+    report.accepted += receipt.accepted
+    report.duplicate += receipt.duplicate
+    faults = [(one.index, one.field, one.reason) for one in receipt.rejections]
+    faults += [(one.index, "id", one.reason) for one in receipt.conflicts]
+    for index, field, reason in sorted(faults):
+        row = lines[index].row
+        _reject(RejectedRow(row.file, row.line, field, reason), report, checkpoint)
+
+
+def _reject(row: RejectedRow, report: ImportReport, checkpoint: Checkpoint) -> None:
+    report.reject(row)
+    checkpoint.write_rejection(row)
+
+
+class _Sampled:
+    """Numbers of records that a sampled log stands for without holding them, by its fraction and hour."""
+
+    def __init__(self) -> None:
+        self._records: dict[float, Counter[datetime]] = defaultdict(Counter)
+
+    def add(self, row: ImportRow) -> None:
+        """Counts a row of a log that holds a fraction of the traffic."""
+        if row.fraction < 1 and row.record is not None:
+            # The service refuses a time that is none, and the row with it.
+            with suppress(KeyError, TypeError, ValueError):
+                self._records[row.fraction][hour_of(datetime.fromisoformat(row.record["scored_at"]))] += 1
+
+    def left_out(self) -> Iterator[tuple[float, dict[datetime, int]]]:
+        """Yields each fraction, and by hour the number of records that were left out, as expected from those that were not."""
+        for rate, records in self._records.items():
+            yield rate, {hour: math.floor(count / rate - count + 0.5) for hour, count in records.items()}
+
+
+def subject_members(subject: ImportSubject) -> dict[str, Any]:
+    """Returns the choices that decide which records a file gives, for the identity of an import."""
+    columns = subject.columns
+    return {
+        "kind": subject.kind.value,
+        "columns": [columns.id, columns.time, columns.prediction, columns.probability, columns.label],
+        "at": None if subject.at is None else subject.at.isoformat(),
+        "zone": None if subject.zone is None else str(subject.zone),
+        "schema": [[column.name, column.type.value] for column in (*subject.schema.features, *subject.schema.meta)],
+        "outputs": [subject.outputs.prediction, subject.outputs.probability, subject.outputs.label, subject.outputs.classes],
+    }

@@ -1,0 +1,154 @@
+"""Files to import: their identity, and their lines or rows, read piece by piece."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ..domain.strict_json import vanishes
+from ..domain.texts import printable
+from ..errors import InvalidInput
+from ..training.files import ParquetFile
+from .subject import RowRefused
+
+MAX_LINE_BYTES = 8 * 2**20
+"""Max bytes of one line: memory must not depend on a file in which no line ends."""
+
+PARQUET_START = b"PAR1"
+
+_HASHED_BYTES = 2**20
+_PATH_HOUR = re.compile(r"(?<!\d)(\d{4})/(\d{2})/(\d{2})/(\d{2})(?!\d)")
+_SHOWN = 60
+_ROWS_AT_ONCE = 4096
+
+
+class InputFile:
+    """One file. `digest` identifies its content, whatever its name; `bytes_read` grows while it is read."""
+
+    def __init__(self, name: str, open_file: Callable[[], BinaryIO], size: int) -> None:
+        self.name = name
+        self.size = size
+        self.bytes_read = 0
+        self._open = open_file
+        with open_file() as file:
+            digest = hashlib.sha256()
+            while part := file.read(_HASHED_BYTES):
+                digest.update(part)
+            file.seek(0)
+            self.is_parquet = file.read(len(PARQUET_START)) == PARQUET_START
+        self.digest = digest.hexdigest()
+
+    @classmethod
+    def at(cls, path: Path) -> "InputFile":
+        """Returns the file at a path.
+
+        Raises:
+            InvalidInput: it cannot be read.
+        """
+        try:
+            return cls(str(path), lambda: path.open("rb"), path.stat().st_size)
+        except OSError as error:
+            raise InvalidInput.of(str(path), f"cannot be read ({error.strerror})") from error
+
+    @property
+    def hour_of_path(self) -> datetime | None:
+        """Returns the hour that the path states as yyyy/mm/dd/hh, as the vendors' object stores name it; None if it states none."""
+        found = _PATH_HOUR.findall(self.name.replace("\\", "/"))
+        if not found:
+            return None
+        year, month, day, hour = map(int, found[-1])
+        try:
+            return datetime(year, month, day, hour, tzinfo=UTC)
+        except ValueError:
+            return None
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Yields the lines as they are and their numbers, from 1.
+
+        Raises:
+            InvalidInput: a line is longer than `MAX_LINE_BYTES`.
+        """
+        self.bytes_read = 0
+        with self._open() as file:
+            number = 0
+            while line := file.readline(MAX_LINE_BYTES + 1):
+                number += 1
+                self.bytes_read += len(line)
+                if len(line) > MAX_LINE_BYTES:
+                    raise InvalidInput.of(f"{self.name} line {number}", f"is longer than {MAX_LINE_BYTES // 2**20} MiB")
+                # Only of the first line: a byte order mark elsewhere is part of a value.
+                yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+
+    def json_lines(self) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
+        """Yields the object of each line that is not empty, or the reason for which the line is none.
+
+        Raises:
+            InvalidInput: as `lines`.
+        """
+        for number, line in self.lines():
+            if not line.strip():
+                continue
+            try:
+                found = json.loads(line, object_pairs_hook=_require_unique, parse_float=_read_float)
+            except RowRefused as refused:
+                yield number, refused
+                continue
+            # The decoder raises ValueError for text that is no JSON or no UTF-8, and for whole numbers of too many digits.
+            except (ValueError, RecursionError) as error:
+                yield number, RowRefused("line", f"must be JSON ({str(error)[:_SHOWN]})")
+                continue
+            yield number, found if isinstance(found, dict) else RowRefused("line", "must be a JSON object")
+
+    def parquet_rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yields the rows of a Parquet file and their numbers, from 1.
+
+        Raises:
+            InvalidInput: the file is damaged, or not Parquet.
+            TooLarge: a row group is too large to be read.
+        """
+        self.bytes_read = 0
+        with self._open() as file:
+            try:
+                table = ParquetFile(file)
+                number, total = 0, max(table.rows, 1)
+                for batch in table.batches(table.names):
+                    # A few at a time: as Python objects a batch takes many times its size.
+                    for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
+                        for row in batch.slice(start, _ROWS_AT_ONCE).to_pylist():
+                            number += 1
+                            yield number, row
+                        self.bytes_read = self.size * number // total
+            except InvalidInput as error:
+                raise InvalidInput.of(self.name, error.problems[0].message) from error
+
+    def rows(self) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
+        """Yields the rows of Parquet, or the objects of JSON lines.
+
+        Raises:
+            InvalidInput, TooLarge: as `parquet_rows` and `lines`.
+        """
+        return self.parquet_rows() if self.is_parquet else self.json_lines()
+
+
+def shown(value: object) -> str:
+    """Returns a value for a message: short and printable."""
+    text = printable(str(value))
+    return f"'{text}'" if len(text) <= _SHOWN else f"'{text[:_SHOWN]}…'"
+
+
+def _require_unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(members)
+    if len(found) < len(members):
+        names = [name for name, _ in members]
+        twice = next(name for position, name in enumerate(names) if name in names[:position])
+        raise RowRefused(printable(twice)[:_SHOWN], "is there twice")
+    return found
+
+
+def _read_float(text: str) -> float:
+    if vanishes(text):
+        raise RowRefused("line", f"holds a number that is too small, {shown(text)}")
+    return float(text)

@@ -1,0 +1,218 @@
+"""Tables with a column for each field, as CSV, Parquet or JSON lines; JSON lines may also hold native records."""
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+from ..domain.arrivals import LogKind
+from ..domain.deployments import Column
+from ..domain.texts import printable
+from ..errors import InvalidInput
+from ..ingest.cells import parse_label, parse_text
+from .files import InputFile
+from .subject import ImportRow, ImportSubject, RowRefused
+from .times import usual_time, write_time
+
+_LISTED = 10
+_IDS = ("id", "record_id")
+_TIMES = {LogKind.PAYLOAD: ("scored_at", "timestamp"), LogKind.FEEDBACK: ("labelled_at", "timestamp")}
+_MEMBERS = {
+    LogKind.PAYLOAD: frozenset({"id", "scored_at", "features", "meta", "prediction", "probability", "label"}),
+    LogKind.FEEDBACK: frozenset({"id", "labelled_at", "features", "meta", "label"}),
+}
+
+Cell = Callable[[Any, Column], Any]
+"""Returns the value of a column's cell."""
+
+
+class FlatTable:
+    """The columns of one table, found once.
+
+    Raises:
+        InvalidInput: the table lacks a column that every record needs.
+    """
+
+    def __init__(self, names: Sequence[str], subject: ImportSubject, file: InputFile) -> None:
+        self._subject, self._file = subject, file
+        schema, outputs, given = subject.schema, subject.outputs, subject.columns
+        columns = {column.name for column in (*schema.features, *schema.meta)}
+        self._names = frozenset(names)
+        self._features = [column for column in schema.features if column.name in self._names]
+        self._meta = [column for column in schema.meta if column.name in self._names]
+        # A column of the schema may have one of the usual names; only a name that was given is taken from it.
+        free = [name for name in names if name not in columns]
+        self._id = self._pick(given.id, _IDS, free)
+        self._time = self._pick(given.time, _TIMES[subject.kind], free)
+        if subject.kind is LogKind.FEEDBACK:
+            self.label = self._pick(given.label, ("label",), free)
+            self._require("label", self.label)
+        else:
+            self._prediction = self._pick(given.prediction, (outputs.prediction, "prediction"), free)
+            self._probability = self._pick(given.probability, (outputs.probability or "probability", "probability"), free)
+            self.label = self._pick(given.label, () if outputs.label is None else (outputs.label,), free)
+            self._require("prediction", self._prediction)
+            missing = [column.name for column in schema.features if column.name not in self._names]
+            if missing:
+                raise InvalidInput.of(file.name, f"has no column {missing[0]!r:.200}, which is a feature; it has {_listed(names)}")
+
+    def record(self, row: Mapping[str, Any], cell: Cell, scalar: Callable[[Any], Any]) -> dict[str, Any]:
+        """Returns the native record of a row; `scalar` reads labels, `cell` the other columns.
+
+        Raises:
+            RowRefused: its time cannot be read.
+        """
+        features = {column.name: cell(row[column.name], column) for column in self._features}
+        found: dict[str, Any] = {"features": features or None}
+        if self._meta:
+            found["meta"] = {column.name: cell(row[column.name], column) for column in self._meta}
+        if self._id is not None:
+            found["id"] = _read_id(row[self._id])
+        stated = None if self._time is None else write_time(row[self._time], self._time, self._subject)
+        name = "labelled_at" if self._subject.kind is LogKind.FEEDBACK else "scored_at"
+        found[name] = stated or usual_time(self._file, self._subject)
+        if self.label is not None:
+            found["label"] = scalar(row[self.label])
+        if self._subject.kind is LogKind.PAYLOAD and self._prediction is not None:
+            found["prediction"] = scalar(row[self._prediction])
+            if self._probability is not None:
+                found["probability"] = _read_probability(row[self._probability])
+        return found
+
+    def _pick(self, given: str | None, usual: Sequence[str], free: Sequence[str]) -> str | None:
+        if given is not None:
+            if given not in self._names:
+                raise InvalidInput.of(self._file.name, f"has no column {given!r:.200}; it has {_listed(sorted(self._names))}")
+            return given
+        return next((name for name in usual if name in free), None)
+
+    def _require(self, what: str, found: str | None) -> None:
+        if found is None:
+            columns = _listed(sorted(self._names))
+            raise InvalidInput.of(self._file.name, f"has no column of the {what}; name it with --{what}-column. It has {columns}")
+
+
+def read_csv(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
+    """Yields the rows under the headers.
+
+    Raises:
+        InvalidInput: a file is not CSV, or lacks a column; the field names the file and the line.
+    """
+    for file in files:
+        reader = _Numbered(file)
+        lines = csv.reader(reader, strict=True)
+        try:
+            header = next(lines, [])
+            if len(set(header)) < len(header):
+                raise InvalidInput.of(file.name, "names a column twice in its header")
+            table = FlatTable(header, subject, file)
+            for cells in lines:
+                if not cells:
+                    continue
+                yield _read_line(file, reader.number, header, cells, table)
+        except csv.Error as error:
+            raise InvalidInput.of(f"{file.name} line {reader.number}", f"is not CSV ({error})") from error
+
+
+def read_parquet(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
+    """Yields the rows.
+
+    Raises:
+        InvalidInput, TooLarge: as `InputFile.parquet_rows`, or a column is missing.
+    """
+    for file in files:
+        table: FlatTable | None = None
+        for number, row in file.parquet_rows():
+            table = table or FlatTable(list(row), subject, file)
+            yield _row_of(file, number, partial(table.record, row, lambda value, _: plain(value), plain))
+
+
+def read_json_lines(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
+    """Yields the objects: native records, or an object of columns a line.
+
+    Raises:
+        InvalidInput: a line is too long.
+    """
+    for file in files:
+        for number, found in file.json_lines():
+            yield _row_of(file, number, partial(_record_of, found, subject, file))
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - any cell of Parquet
+    """Returns a cell as JSON can carry it; a number that is none (NaN) is missing, as pandas writes it."""
+    if isinstance(value, float) and value != value:  # noqa: PLR0124 - the test for NaN
+        return None
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    return value.isoformat() if isinstance(value, datetime | date | time) else value
+
+
+def _record_of(found: dict[str, Any] | RowRefused, subject: ImportSubject, file: InputFile) -> dict[str, Any]:
+    if isinstance(found, RowRefused):
+        raise found
+    if isinstance(found.get("features"), dict) or (subject.kind is LogKind.FEEDBACK and found.keys() <= _MEMBERS[subject.kind]):
+        name = "labelled_at" if subject.kind is LogKind.FEEDBACK else "scored_at"
+        # Unknown members stay: the service refuses them, by name.
+        return {**found, name: write_time(found.get(name), name, subject) or usual_time(file, subject)}
+    try:
+        table = FlatTable(list(found), subject, file)
+    except InvalidInput as error:
+        raise RowRefused("line", error.problems[0].message) from error
+    return table.record(found, lambda value, _: value, lambda value: value)
+
+
+def _row_of(file: InputFile, number: int, record: Callable[[], dict[str, Any]]) -> ImportRow:
+    try:
+        return ImportRow(file=file.name, line=number, record=record())
+    except RowRefused as refused:
+        return ImportRow(file=file.name, line=number, field=refused.field, reason=refused.reason)
+
+
+def _read_line(file: InputFile, number: int, header: Sequence[str], cells: Sequence[str], table: FlatTable) -> ImportRow:
+    if len(cells) != len(header):
+        return ImportRow(file=file.name, line=number, field="line", reason=f"has {len(cells)} values under {len(header)} columns")
+    row = dict(zip(header, cells, strict=True))
+    return _row_of(file, number, lambda: table.record(row, lambda text, column: parse_text(text, column.type), parse_label))
+
+
+class _Numbered:
+    """The lines of a file as text for the CSV reader, which joins those of one row; `number` is that of the last one."""
+
+    def __init__(self, file: InputFile) -> None:
+        self._lines = file.lines()
+        self.number = 0
+
+    def __iter__(self) -> "_Numbered":
+        return self
+
+    def __next__(self) -> str:
+        self.number, line = next(self._lines)
+        # What is not UTF-8 becomes half surrogate pairs, which the service refuses in the record and field that hold them.
+        return line.decode("utf-8", "surrogateescape")
+
+
+def _read_id(value: Any) -> Any:  # noqa: ANN401 - any cell
+    if value is None or value == "":
+        return None
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _read_probability(value: Any) -> Any:  # noqa: ANN401 - any cell
+    if not isinstance(value, str):
+        return [plain(one) for one in value] if isinstance(value, list) else plain(value)
+    if not value.strip():
+        return None
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(printable(name)[:50] for name in names[:_LISTED])
+    return (shown + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")) or "none"

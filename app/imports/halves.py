@@ -1,0 +1,61 @@
+"""Joins the two halves of a call, which logs hold in any order: waiting halves are on the disk, so that memory stays flat."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from tempfile import TemporaryDirectory
+
+from .subject import ImportRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Half:
+    """A request or an answer, and its place in the files. `time` is that of the call, if the half states it."""
+
+    call: str
+    is_request: bool
+    body: bytes
+    file: str
+    line: int
+    time: str | None
+
+
+class Halves:
+    """Halves whose partner has not come yet."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+        database.execute("PRAGMA journal_mode = OFF")
+        database.execute("PRAGMA synchronous = OFF")
+        database.execute(
+            "CREATE TABLE halves (call TEXT, is_request INTEGER, body BLOB, file TEXT, line INTEGER, time TEXT,"
+            " no INTEGER PRIMARY KEY AUTOINCREMENT, UNIQUE (call, is_request))"
+        )
+
+    def match(self, half: Half) -> Half | None:
+        """Returns the other half of the call, which waits no longer; None if this one has to wait. A repeated half is dropped."""
+        key = (half.call, not half.is_request)
+        found = self._database.execute("SELECT body, file, line, time FROM halves WHERE call = ? AND is_request = ?", key).fetchone()
+        if found is not None:
+            self._database.execute("DELETE FROM halves WHERE call = ? AND is_request = ?", key)
+            body, file, line, time = found
+            return Half(call=half.call, is_request=not half.is_request, body=body, file=file, line=line, time=time)
+        self._database.execute(
+            "INSERT OR IGNORE INTO halves (call, is_request, body, file, line, time) VALUES (?, ?, ?, ?, ?, ?)",
+            (half.call, half.is_request, half.body, half.file, half.line, half.time),
+        )
+        return None
+
+    def orphans(self) -> Iterator[ImportRow]:
+        """Yields a refused row for each half that is still alone, in the order in which they came."""
+        for is_request, file, line in self._database.execute("SELECT is_request, file, line FROM halves ORDER BY no"):
+            found, other = ("request", "answer") if is_request else ("answer", "request")
+            yield ImportRow(file=file, line=line, field="id", reason=f"is of a {found} whose {other} is in none of the files")
+
+
+@contextmanager
+def open_halves() -> Iterator[Halves]:
+    """Yields an empty store of halves, which is gone after the block."""
+    with TemporaryDirectory(prefix="evenhand-import-") as folder, closing(sqlite3.connect(f"{folder}/halves", isolation_level=None)) as one:
+        yield Halves(one)

@@ -1,0 +1,60 @@
+"""Files of KServe's logger, in both of its layouts: a request or an answer a row, joined by the id of the call."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .exchanges import Exchange, ExchangeReader, read_bytes
+from .files import InputFile
+from .halves import Half, open_halves
+from .subject import ImportRow, ImportSubject, RowRefused
+from .times import usual_time
+
+
+def read_kserve(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
+    """Yields the records of calls of which both halves are there, and then a refusal for each half without the other.
+
+    The rows have no time: it is that of the file's path, or the one that was given.
+
+    Raises:
+        InvalidInput, TooLarge: as `InputFile.rows`.
+    """
+    reader = ExchangeReader(subject)
+    with open_halves() as halves:
+        for file in files:
+            for number, row in file.rows():
+                try:
+                    if isinstance(row, RowRefused):
+                        raise row
+                    half = _read_half(row, file, number, subject)
+                    other = halves.match(half)
+                    records = [] if other is None else reader.records(_join(half, other))
+                except RowRefused as refused:
+                    yield ImportRow(file=file.name, line=number, field=refused.field, reason=refused.reason)
+                else:
+                    for record in records:
+                        yield ImportRow(file=file.name, line=number, record=record)
+        yield from halves.orphans()
+
+
+def _read_half(row: dict[str, Any], file: InputFile, line: int, subject: ImportSubject) -> Half:
+    # The older layout is in camel case and has base64; the newer one in snake case and has bytes.
+    name = "req_type" if "req_type" in row else "reqType"
+    kind = str(row.get(name) or "").rpartition(".")[2]
+    if kind not in ("request", "response"):
+        raise RowRefused(name, "must end in .request or .response")
+    call = row.get("id")
+    if not isinstance(call, str) or not call:
+        raise RowRefused("id", "is missing")
+    return Half(
+        call=call,
+        is_request=kind == "request",
+        body=read_bytes(row.get("bytes"), "bytes", encoding="BASE64"),
+        file=file.name,
+        line=line,
+        time=usual_time(file, subject),
+    )
+
+
+def _join(half: Half, other: Half) -> Exchange:
+    asked, answered = (half, other) if half.is_request else (other, half)
+    return Exchange(id=half.call, time=asked.time, request=asked.body, response=answered.body)

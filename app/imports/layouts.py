@@ -1,0 +1,104 @@
+"""The layouts of files that can be imported: a row each."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Final, Self, TypeAlias
+
+from ..domain.arrivals import LogKind
+from ..errors import InvalidInput
+from .azure import read_azure
+from .bentoml import read_bentoml
+from .databricks import read_databricks
+from .files import InputFile
+from .flat import read_csv, read_json_lines, read_parquet
+from .kserve import read_kserve
+from .sagemaker import read_sagemaker
+from .subject import ImportRow, ImportSubject
+
+Reader: TypeAlias = Callable[[Sequence[InputFile], ImportSubject], Iterator[ImportRow]]
+"""Returns the rows of files of one layout."""
+
+
+class ImportLayout(StrEnum):
+    """The layout of a file."""
+
+    CSV = "csv", read_csv, "CSV with a header"
+    PARQUET = "parquet", read_parquet, "Parquet with a column for each field"
+    JSON_LINES = "json_lines", read_json_lines, "JSON lines: native records, or an object of columns"
+    SAGEMAKER = "sagemaker", read_sagemaker, "SageMaker's data capture, or its ground truth"
+    AZURE = "azure", read_azure, "blobs of Azure's model data collector"
+    DATABRICKS = "databricks", read_databricks, "Databricks' inference tables"
+    KSERVE = "kserve", read_kserve, "files of KServe's logger"
+    BENTOML = "bentoml", read_bentoml, "data files of BentoML's monitor"
+
+    read: Reader
+    words: str
+
+    def __new__(cls, name: str, read: Reader, words: str) -> Self:
+        """Makes a row: its name, its reader, and its words for people."""
+        row = str.__new__(cls, name)
+        row._value_ = name
+        row.read = read
+        row.words = words
+        return row
+
+
+_OF_MEMBER: Final[Mapping[str, ImportLayout]] = MappingProxyType(
+    {
+        "captureData": ImportLayout.SAGEMAKER,
+        "groundTruthData": ImportLayout.SAGEMAKER,
+        "collectdatatype": ImportLayout.AZURE,
+        "databricks_request_id": ImportLayout.DATABRICKS,
+        "reqType": ImportLayout.KSERVE,
+        "req_type": ImportLayout.KSERVE,
+        "trace_id": ImportLayout.BENTOML,
+    }
+)
+_OF_FEEDBACK: Final = frozenset(
+    {ImportLayout.CSV, ImportLayout.PARQUET, ImportLayout.JSON_LINES, ImportLayout.SAGEMAKER, ImportLayout.BENTOML}
+)
+
+
+def find_layout(files: Sequence[InputFile], given: ImportLayout | None, kind: LogKind) -> ImportLayout:
+    """Returns the layout that was given, else that of the first file by its beginning; the others must have the same.
+
+    Raises:
+        InvalidInput: the files are of different layouts, or the layout has no labels.
+    """
+    if not files:
+        raise InvalidInput.of("files", "must be at least one")
+    found = given or _layout_of(files[0])
+    for file in files[1:] if given is None else ():
+        other = _layout_of(file)
+        if other is not found:
+            raise InvalidInput.of(file.name, f"is {other.words}, unlike {files[0].name}, which is {found.words}; import them apart")
+    if kind is LogKind.FEEDBACK and found not in _OF_FEEDBACK:
+        raise InvalidInput.of("layout", f"{found.value} holds no labels; import it as payload")
+    return found
+
+
+def _layout_of(file: InputFile) -> ImportLayout:
+    first = _first_row(file)
+    if first is None:
+        return ImportLayout.CSV
+    usual = ImportLayout.PARQUET if file.is_parquet else ImportLayout.JSON_LINES
+    return next((layout for member, layout in _OF_MEMBER.items() if member in first), usual)
+
+
+def _first_row(file: InputFile) -> Mapping[str, Any] | None:
+    """Returns the first row of Parquet, or the first line of JSON lines; None for other text."""
+    if file.is_parquet:
+        return next((row for _, row in file.parquet_rows()), {})
+    for _, line in file.lines():
+        if line.strip():
+            # A broken first line of JSON lines is refused as a line; read as CSV it would be refused as a header.
+            if line.lstrip()[:1] not in (b"{", b"["):
+                return None
+            try:
+                found = json.loads(line)
+            except (ValueError, RecursionError):
+                return {}
+            return found if isinstance(found, dict) else {}
+    return None

@@ -1,0 +1,79 @@
+"""Where an import is, on the disk: after a kill it continues there, and its report stays complete."""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from .report import ImportReport, RejectedRow
+
+
+class Checkpoint:
+    """Notes nothing: for imports that are not continued."""
+
+    def resume(self) -> tuple[ImportReport, int]:
+        """Returns the report of an earlier attempt, and the number of rows that it is done with."""
+        return ImportReport(), 0
+
+    def write_rejection(self, row: RejectedRow) -> None:
+        """Writes a rejected row where a person can find it."""
+
+    def note(self, report: ImportReport, done: int) -> None:
+        """Notes that so many rows are done: stored durably, or rejected."""
+
+    def finish(self) -> None:
+        """Forgets the import: another one of the same files begins at their beginning."""
+
+
+class CheckpointFile(Checkpoint):
+    """A file that names the import, and the file of its rejected rows if there is one. To be closed."""
+
+    def __init__(self, folder: Path, identity: Mapping[str, Any], *, rejections: Path | None = None) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._key = hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()
+        self._path = folder / f"{self._key[:32]}.json"
+        self._rejections = rejections
+        self._file: BinaryIO | None = None
+
+    def resume(self) -> tuple[ImportReport, int]:
+        """Returns where the earlier attempt was; rejected rows that it wrote after its last note are removed, to be written again."""
+        report, done, written = ImportReport(), 0, 0
+        # Without a readable note the import begins again; nothing is stored twice by that.
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            found = json.loads(self._path.read_bytes())
+            if found["key"] == self._key:
+                report, done, written = ImportReport.of(found["report"]), int(found["done"]), int(found["rejections_bytes"])
+        if self._rejections is not None:
+            self._file = self._rejections.open("r+b" if done and self._rejections.exists() else "wb")
+            self._file.truncate(written)
+            self._file.seek(0, os.SEEK_END)
+        return report, done
+
+    def write_rejection(self, row: RejectedRow) -> None:
+        """Writes a line of JSON."""
+        if self._file is not None:
+            self._file.write(json.dumps(asdict(row)).encode() + b"\n")
+
+    def note(self, report: ImportReport, done: int) -> None:
+        """Replaces the note as a whole: a kill leaves the old one or the new one."""
+        written = 0
+        if self._file is not None:
+            self._file.flush()
+            written = self._file.tell()
+        note = {"key": self._key, "done": done, "rejections_bytes": written, "report": report.members()}
+        new = self._path.with_suffix(".new")
+        new.write_text(json.dumps(note))
+        new.replace(self._path)
+
+    def finish(self) -> None:
+        """Removes the note."""
+        self._path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Closes the file of rejected rows."""
+        if self._file is not None:
+            self._file.close()

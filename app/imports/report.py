@@ -1,0 +1,66 @@
+"""The report of an import: what was stored, and what was rejected and why."""
+
+import re
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+MAX_LISTED: Final = 1000
+"""Max rejections that a report lists one by one; all of them are counted, and can be written to a file."""
+
+MAX_REASONS: Final = 200
+"""Max kinds of rejections that a report counts apart; further ones are added to `other`."""
+
+_VALUE = re.compile(r"(, found .*|; .*|:? '.*)$", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedRow:
+    """One row that was not stored. `line` is counted from 1."""
+
+    file: str
+    line: int
+    field: str
+    reason: str
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """Numbers of rows: read = accepted + duplicate + rejected.
+
+    A duplicate was stored before, by an earlier import of the same file or by the model's own logging. `rejections` are the first ones.
+    """
+
+    read: int = 0
+    accepted: int = 0
+    duplicate: int = 0
+    rejected: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    rejections: list[RejectedRow] = field(default_factory=list)
+
+    def reject(self, row: RejectedRow) -> None:
+        """Adds a row that was not stored."""
+        self.rejected += 1
+        if len(self.rejections) < MAX_LISTED:
+            self.rejections.append(row)
+        # Without the value that was found, so that equal faults of a million rows are one line.
+        reason = f"{row.field}: {_VALUE.sub('', row.reason)}"
+        self.reasons[reason if reason in self.reasons or len(self.reasons) < MAX_REASONS else "other"] += 1
+
+    def members(self) -> dict[str, Any]:
+        """Returns the report as a JSON object."""
+        return {
+            "read": self.read,
+            "accepted": self.accepted,
+            "duplicate": self.duplicate,
+            "rejected": self.rejected,
+            "reasons": dict(self.reasons.most_common()),
+            "rejections": [asdict(row) for row in self.rejections],
+        }
+
+    @classmethod
+    def of(cls, members: dict[str, Any]) -> "ImportReport":
+        """Returns the report that `members` wrote."""
+        numbers = {name: int(members[name]) for name in ("read", "accepted", "duplicate", "rejected")}
+        rejections = [RejectedRow(**row) for row in members["rejections"]]
+        return cls(**numbers, reasons=Counter(members["reasons"]), rejections=rejections)

@@ -1,0 +1,82 @@
+"""SageMaker's data capture and ground truth: JSON lines, joined by `inferenceId` if there is one, else by `eventId`."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..domain.arrivals import LogKind
+from .exchanges import Exchange, ExchangeReader, id_of_row, read_bytes, read_labels
+from .files import InputFile
+from .subject import ImportRow, ImportSubject, RowRefused
+from .times import usual_time, write_time
+
+_CAPTURE, _TRUTH = "captureData", "groundTruthData"
+
+
+def read_sagemaker(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
+    """Yields the records of captures, or the labels of ground truth.
+
+    Raises:
+        InvalidInput: a line is too long.
+    """
+    reader = ExchangeReader(subject)
+    for file in files:
+        for number, found in file.json_lines():
+            try:
+                if isinstance(found, RowRefused):
+                    raise found
+                is_payload = subject.kind is LogKind.PAYLOAD
+                records = _read_capture(found, reader, file, subject) if is_payload else _read_truth(found, file, subject)
+            except RowRefused as refused:
+                yield ImportRow(file=file.name, line=number, field=refused.field, reason=refused.reason)
+            else:
+                for record in records:
+                    yield ImportRow(file=file.name, line=number, record=record)
+
+
+def _read_capture(line: dict[str, Any], reader: ExchangeReader, file: InputFile, subject: ImportSubject) -> list[dict[str, Any]]:
+    capture = _member(line, _CAPTURE, "")
+    exchange = Exchange(
+        id=_read_id(line),
+        time=write_time(_member(line, "eventMetadata", "").get("inferenceTime"), "eventMetadata.inferenceTime", subject)
+        or usual_time(file, subject),
+        request=_read_body(capture, "endpointInput"),
+        response=_read_body(capture, "endpointOutput"),
+    )
+    return reader.records(exchange)
+
+
+def _read_truth(line: dict[str, Any], file: InputFile, subject: ImportSubject) -> list[dict[str, Any]]:
+    truth = _member(line, _TRUTH, "")
+    body = read_bytes(truth.get("data"), f"{_TRUTH}.data", encoding=_encoding_of(truth))
+    labels, call = read_labels(body, f"{_TRUTH}.data"), _read_id(line)
+    time = usual_time(file, subject)
+    return [
+        {"id": id_of_row(call, number, len(labels)), "label": label, "labelled_at": time} for number, label in enumerate(labels, start=1)
+    ]
+
+
+def _read_id(line: dict[str, Any]) -> str:
+    metadata = _member(line, "eventMetadata", "")
+    found = metadata.get("inferenceId") or metadata.get("eventId")
+    if not isinstance(found, str):
+        raise RowRefused("eventMetadata.eventId", "is missing")
+    return found
+
+
+def _read_body(capture: dict[str, Any], name: str) -> bytes:
+    where = f"{_CAPTURE}.{name}"
+    part = _member(capture, name, f"{_CAPTURE}.")
+    return read_bytes(part.get("data"), f"{where}.data", encoding=_encoding_of(part))
+
+
+def _encoding_of(part: dict[str, Any]) -> str:
+    return str(part.get("encoding", "")).upper()
+
+
+def _member(part: dict[str, Any], name: str, path: str) -> dict[str, Any]:
+    found = part.get(name)
+    if found is None:
+        raise RowRefused(path + name, "is missing")
+    if not isinstance(found, dict):
+        raise RowRefused(path + name, "must be an object")
+    return found
