@@ -26,12 +26,13 @@ SILENCE_SECONDS = 30
 UTF_8 = frozenset({"utf-8", "utf8"})
 TEXTS = frozenset({"text/csv", "application/json"})
 
-_UPLOADS = re.compile(r"/v1/deployments/[^/]+/training-data")
+_UPLOADS = {"PUT": re.compile(r"/v1/deployments/[^/]+/training-data"), "POST": re.compile(r"/v1/deployments/[^/]+/imports")}
 
 
 def is_upload(scope: Scope) -> bool:
     """Returns whether the request's body is read by `spooled`, with a limit of its own."""
-    return scope["method"] == "PUT" and _UPLOADS.fullmatch(scope["path"]) is not None
+    path = _UPLOADS.get(scope["method"])
+    return path is not None and path.fullmatch(scope["path"]) is not None
 
 
 def media_type_of(request: Request) -> str:

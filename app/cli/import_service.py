@@ -14,6 +14,7 @@ from ..domain.arrivals import LogKind, RecordSource
 from ..domain.deployments import Column, FieldKind, FieldType, OutputFields, RecordSchema
 from ..domain.records import Receipt, RecordConflict, Rejection
 from ..errors import FieldProblem, InvalidInput, NotFound, SetupError, Unavailable
+from ..imports.report import RejectedRow
 
 TIMEOUT_SECONDS: Final = 60
 PAUSES: Final = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
@@ -101,6 +102,9 @@ class ImportService:
             problems = [FieldProblem(one["field"], one["message"]) for one in members.get("errors", ())]
             raise InvalidInput(problems or [FieldProblem("body", _words(response))])
         raise _unexpected(response)
+
+    def note_unread(self, row: RejectedRow) -> None:
+        """Does nothing: the report of the command has the row, and the service counts what it was sent."""
 
     def put_left_out(self, sender: str, rate: float, hours: Mapping[datetime, int]) -> None:
         """Notes how many records a sampled log does not hold, by hour. The service keeps the highest number of each hour and sender.

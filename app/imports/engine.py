@@ -39,6 +39,9 @@ class ImportSink(Protocol):
             InvalidInput: the body as a whole is refused.
         """
 
+    def note_unread(self, row: RejectedRow) -> None:
+        """Notes a row of a file that is no record, so that it cannot be sent."""
+
     def put_left_out(self, sender: str, rate: float, hours: Mapping[datetime, int]) -> None:
         """Notes how many records a sampled log does not hold, by hour."""
 
@@ -78,7 +81,9 @@ def run_import(
             continue
         report.read += 1
         if row.record is None:
-            _reject(RejectedRow(row.file, row.line, row.field, row.reason), report, checkpoint)
+            rejected = RejectedRow(row.file, row.line, row.field, row.reason)
+            _reject(rejected, report, checkpoint)
+            sink.note_unread(rejected)
             continue
         line = _Line(row, _encode(row, digests[row.file], subject.kind))
         waiting.append(line)

@@ -4,11 +4,13 @@ import base64
 import binascii
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ..domain.deployments import OutputFields
 from ..errors import InvalidInput, ScoringFailed
+from ..payloads.answers import Answer
 from ..payloads.codec import Codec
 from ..payloads.registry import FINDABLE, PayloadFormat, codec_for
 from .subject import ImportSubject, RowRefused
@@ -67,10 +69,7 @@ class ExchangeReader:
         if unknown or missing:
             fault = f"has no feature {missing[0]}" if missing else "has a column that is not in the schema"
             raise RowRefused("request", fault)
-        try:
-            answer = codec.read_answer(exchange.response, outputs=subject.outputs, expected_rows=len(table.values))
-        except ScoringFailed as error:
-            raise RowRefused("response", str(error)) from error
+        answer = self._read_answer(codec, exchange.response, len(table.values))
 
         records = []
         for number, (row, prediction) in enumerate(zip(table.values, answer.predictions, strict=True), start=1):
@@ -86,6 +85,20 @@ class ExchangeReader:
             meta = {column.name: cells[column.name] for column in subject.schema.meta if column.name in cells}
             records.append(record | {"meta": meta} if meta else record)
         return records
+
+    def _read_answer(self, codec: Codec, response: bytes, rows: int) -> Answer:
+        outputs = self._subject.outputs
+        try:
+            return codec.read_answer(response, outputs=outputs, expected_rows=rows)
+        except ScoringFailed as error:
+            refused = RowRefused("response", str(error))
+        # A log may hold the prediction alone, though the endpoint answers more. Other columns could be outputs under another name.
+        if outputs.probability is not None or outputs.label is not None:
+            with suppress(ScoringFailed):
+                answer = codec.read_answer(response, outputs=OutputFields(prediction=outputs.prediction), expected_rows=rows)
+                if len(answer.fields) == 1 and not outputs.has_only_probabilities:
+                    return answer
+        raise refused
 
 
 def id_of_row(call: str | None, number: int, rows: int) -> str | None:

@@ -4,13 +4,18 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from ..domain.strict_json import vanishes
 from ..domain.texts import printable
 from ..errors import InvalidInput
+from ..training.columns import is_text
 from ..training.files import ParquetFile
 from .subject import RowRefused
 
@@ -23,12 +28,14 @@ _HASHED_BYTES = 2**20
 _PATH_HOUR = re.compile(r"(?<!\d)(\d{4})/(\d{2})/(\d{2})/(\d{2})(?!\d)")
 _SHOWN = 60
 _ROWS_AT_ONCE = 4096
+_BYTES_AT_ONCE = 64 * 2**20
+_NUMBER_BYTES = 32
 
 
 class InputFile:
     """One file. `digest` identifies its content, whatever its name; `bytes_read` grows while it is read."""
 
-    def __init__(self, name: str, open_file: Callable[[], BinaryIO], size: int) -> None:
+    def __init__(self, name: str, open_file: Callable[[], AbstractContextManager[BinaryIO]], size: int) -> None:
         self.name = name
         self.size = size
         self.bytes_read = 0
@@ -115,14 +122,32 @@ class InputFile:
                 table = ParquetFile(file)
                 number, total = 0, max(table.rows, 1)
                 for batch in table.batches(table.names):
-                    # A few at a time: as Python objects a batch takes many times its size.
-                    for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
-                        for row in batch.slice(start, _ROWS_AT_ONCE).to_pylist():
+                    # A few at a time: as Python objects a batch takes many times its size, and a long text of a dictionary may be in each.
+                    step = min(_ROWS_AT_ONCE, max(1, _BYTES_AT_ONCE // max(self._most_bytes(batch, number), 1)))
+                    for start in range(0, batch.num_rows, step):
+                        for row in batch.slice(start, step).to_pylist():
                             number += 1
                             yield number, row
                         self.bytes_read = self.size * number // total
             except InvalidInput as error:
+                if error.problems[0].field != "body":
+                    raise
                 raise InvalidInput.of(self.name, error.problems[0].message) from error
+
+    def _most_bytes(self, batch: pa.RecordBatch, before: int) -> int:
+        """Returns a number of bytes that no row of the batch exceeds, which begins after row `before`."""
+        most = 0
+        for column in batch.columns:
+            texts = column.dictionary if isinstance(column, pa.DictionaryArray) else column
+            if is_text(texts.type) or pa.types.is_binary(texts.type) or pa.types.is_large_binary(texts.type):
+                longest = pc.max(pc.binary_length(texts)).as_py() or 0
+                if longest > MAX_LINE_BYTES:
+                    place = f"{self.name} rows {before + 1} to {before + batch.num_rows}"
+                    raise InvalidInput.of(place, f"hold a value of more than {MAX_LINE_BYTES // 2**20} MiB")
+                most += longest
+            else:
+                most += column.nbytes if pa.types.is_nested(column.type) else _NUMBER_BYTES
+        return most
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
         """Yields the rows of Parquet, or the objects of JSON lines.

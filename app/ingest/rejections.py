@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
@@ -29,6 +30,8 @@ _MEMBERS: Final = frozenset(
 """Fields of a record that are named as they are, in addition to the columns of the schema: any other could be a value of a sender."""
 
 _WORDS: Final = (
+    (RejectionReason.CONFLICT, re.compile("(a record|feedback) of this id is stored already")),
+    (RejectionReason.ORPHAN, re.compile("is of an? (request|answer) whose")),
     (RejectionReason.UNKNOWN_FIELD, re.compile("is not a (column|meta field|member)")),
     (RejectionReason.MISSING, re.compile("is missing")),
     (RejectionReason.TOO_LARGE, re.compile("has [0-9,]+ bytes as JSON")),
@@ -41,6 +44,13 @@ _WORDS: Final = (
 """The kind of each reason, by the words that it begins with; the first that fits counts. A value comes after these words."""
 
 log = structlog.get_logger(__name__)
+
+
+class RejectedPart(Struct, frozen=True):
+    """The kind of reason for which a record was not stored, and the field as it is counted."""
+
+    reason: RejectionReason
+    field: str
 
 
 class _Key(Struct, frozen=True):
@@ -63,6 +73,11 @@ def field_of(where: str, target: Target) -> str:
     schema, outputs = target.schema, target.outputs
     known = {column.name for column in (*schema.features, *schema.meta)} | {outputs.prediction, outputs.probability, outputs.label}
     return name if name in known or name in _MEMBERS else ""
+
+
+def part_of(where: str, reason: str, target: Target) -> RejectedPart:
+    """Returns what is counted of a rejection that a receipt gives in words."""
+    return RejectedPart(kind_of_reason(reason), field_of(where, target))
 
 
 class RejectionLog:
@@ -93,6 +108,13 @@ class RejectionLog:
         self._counts[key] += records
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._store_soon())
+
+    def note_parts(
+        self, deployment_no: int, parts: Mapping[RejectedPart, int], *, source: RecordSource, kind: LogKind, now: datetime
+    ) -> None:
+        """Adds records that were not stored, by their parts."""
+        for part, records in parts.items():
+            self.note(deployment_no, part.reason, source=source, kind=kind, now=now, field=part.field, records=records)
 
     async def store(self) -> None:
         """Stores what was counted so far. If the database is away, it stays counted and is stored later."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Generic, TypeVar, cast
 
-from ..domain.arrivals import LogKind, RecordSource, RejectionReason
+from ..domain.arrivals import LogKind, RejectionReason
 from ..domain.records import Receipt, RecordConflict
 from ..errors import InvalidInput, NotFound, Unavailable
 from ..store.database.engine import Database
@@ -22,7 +22,6 @@ from ..store.writing import (
     RecordNumbers,
     RowsRefused,
     StaleTarget,
-    Target,
     WriteOutcome,
     read_target,
 )
@@ -32,7 +31,7 @@ from .checked import Checked, CheckedFeedback, CheckedPayload
 from .encode import feedback_batch, payload_batch
 from .limits import StatedTimes
 from .plan import IngestPlan, plan_for
-from .rejections import RejectionLog, field_of, kind_of_reason
+from .rejections import RejectionLog, part_of
 from .requests import LogRequest, read_feedback, read_payload
 from .sizes import find_large, reject
 
@@ -201,15 +200,11 @@ class Ingestion:
         receipt = _receipt(kind, checked, outcome)
         _count(kind, receipt)
         if receipt.rejected:
-            self._note_rejections(kind, receipt, plan.target, checked.source, moments.now)
+            target = plan.target
+            parts = Counter(part_of(one.field, one.reason, target) for one in receipt.rejections)
+            parts.update(part_of("id", one.reason, target) for one in receipt.conflicts)
+            self.rejections.note_parts(target.no, parts, source=checked.source, kind=kind.name, now=moments.now)
         return receipt
-
-    def _note_rejections(self, kind: _Kind[_C], receipt: Receipt, target: Target, source: RecordSource, now: datetime) -> None:
-        reasons = Counter((kind_of_reason(one.reason), field_of(one.field, target)) for one in receipt.rejections)
-        if receipt.conflicts:
-            reasons[RejectionReason.CONFLICT, "id"] += len(receipt.conflicts)
-        for (reason, field), records in reasons.items():
-            self.rejections.note(target.no, reason, source=source, kind=kind.name, now=now, field=field, records=records)
 
     async def _batch(self, kind: _Kind[_C], checked: _C, plan: IngestPlan, moments: StatedTimes) -> Batch | None:
         """Returns the batch to write; None where all of its records turn out to be too large."""

@@ -78,7 +78,13 @@ class Rule:
 _RULES: dict[Rule, tuple[str, ...]] = {
     Rule(Needed.NOTHING, Reach.SEEN): ("live", "ready"),
     Rule(Needed.ANY_KEY, Reach.SEEN): ("readMe", "listMetrics", "readMetric"),
-    Rule(Needed.LOG, Reach.DEPLOYMENT): ("logPayloadRecords", "logFeedbackRecords", "putMissingRecords", "predictDebiased"),
+    Rule(Needed.LOG, Reach.DEPLOYMENT): (
+        "logPayloadRecords",
+        "logFeedbackRecords",
+        "putMissingRecords",
+        "importRecords",
+        "predictDebiased",
+    ),
     Rule(Needed.READ, Reach.SEEN): (*("readOverview", "listDeployments", "listAlerts", "readAlert", "readWorkers"),),
     Rule(Needed.READ, Reach.WHOLE): ("readTelemetry", "listActivities"),
     Rule(Needed.READ, Reach.DEPLOYMENT): (

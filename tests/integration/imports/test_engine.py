@@ -17,7 +17,7 @@ from app.imports.engine import run_import, subject_members
 from app.imports.files import InputFile
 from app.imports.layouts import ImportLayout, find_layout
 from app.imports.progress import Checkpoint, CheckpointFile
-from app.imports.report import ImportReport
+from app.imports.report import ImportReport, RejectedRow
 from tests.builders.queries import rows
 from tests.builders.vendor_files import NAMES, ROWS, SCHEMA, capture_line, inference_row, input_file, json_lines, subject, truth_line
 from tests.service import RunningService
@@ -63,6 +63,9 @@ class Fragile:
         if self._left < 0:
             raise Killed
         return receipt
+
+    def note_unread(self, row: RejectedRow) -> None:
+        self._inner.note_unread(row)
 
     def put_left_out(self, sender: str, rate: float, hours: Mapping[datetime, int]) -> None:
         self._inner.put_left_out(sender, rate, hours)

@@ -122,6 +122,20 @@ def test_a_probability_alone_is_read_as_the_likeliest_class(tmp_path: Path) -> N
     assert found["prediction"] == 0
 
 
+def test_a_log_may_hold_the_prediction_without_the_other_outputs_that_the_model_answers(tmp_path: Path) -> None:
+    outputs = OutputFields(probability="probability", label="decoded")
+    lines = [
+        capture_line('33,"female",true', "Risk", event="e1"),
+        capture_line('33,"female",true', "Risk,0.7,Risk", event="e2"),
+        capture_line('33,"female",true', "Risk,0.7", event="e3"),
+    ]
+
+    found = read([input_file(tmp_path, "capture.jsonl", json_lines(lines))], subject(outputs=outputs))
+
+    assert [(row.record or {}).get("probability") for row in found] == [None, 0.7, None]
+    assert faults(found) == [(3, "response")]
+
+
 def test_azure_halves_are_joined_in_either_order_and_orphans_are_named(tmp_path: Path) -> None:
     answers = [{"prediction": one} for one in PREDICTIONS]
     asked, answered = azure_events("c1", FEATURES, answers)

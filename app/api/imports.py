@@ -1,0 +1,144 @@
+"""The route that takes a file of records as its body, in any layout that the command line imports."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from datetime import datetime
+from io import SEEK_END
+from typing import Annotated, Any, BinaryIO, Final
+
+from fastapi import APIRouter, Query, Request
+from fastapi.concurrency import run_in_threadpool
+
+from ..clock import utc_now
+from ..domain.arrivals import LogKind, RecordSource
+from ..domain.missing_records import MissingTotals
+from ..domain.records import Receipt
+from ..errors import FieldProblem, InvalidInput, NotFound, UnsupportedMediaType
+from ..imports.engine import run_import
+from ..imports.files import InputFile
+from ..imports.layouts import ImportLayout, find_layout
+from ..imports.progress import Checkpoint
+from ..imports.report import ImportReport, RejectedRow
+from ..imports.subject import ColumnNames, ImportSubject
+from ..ingest import LogRequest
+from ..ingest.plan import IngestPlan
+from ..ingest.rejections import RejectedPart, part_of
+from ..services import Services
+from ..store.records.missing_records import put_missing
+from ..web.access import DeploymentId, Logger, NowIn, ServicesIn
+from ..web.media import takes
+from ..web.times import Moment, in_utc
+from .answers import problems_with_body
+from .schemas.imports import ImportReportOut
+from .uploads import media_type_of, spooled
+
+router = APIRouter(prefix="/v1/deployments/{deployment_id}/imports", tags=["records"])
+
+MAX_IMPORT_BYTES: Final = 256 * 1024 * 1024
+"""Max bytes of an uploaded file; `evenhand import` takes files of any size."""
+
+MAX_PROBLEMS: Final = 100
+"""Max rejected rows that the refusal of a file lists."""
+
+MEDIA_TYPES: Final = ("text/csv", "application/jsonlines", "application/x-ndjson", "application/vnd.apache.parquet")
+
+_EXAMPLE = "id,scored_at,Age,Sex,Owner,prediction\na-1,2026-03-01T09:30:00Z,33,female,true,Risk\n"
+_BODY: dict[str, Any] = {
+    "required": True,
+    "content": {
+        "text/csv": {"schema": {"type": "string"}, "example": _EXAMPLE},
+        **{name: {"schema": {"type": "string", "format": "binary"}} for name in MEDIA_TYPES[1:]},
+    },
+}
+
+ColumnName = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00]*$", description="The column of a table.")]
+
+
+@router.post(
+    "",
+    operation_id="importRecords",
+    responses=problems_with_body(NotFound),
+    openapi_extra={"requestBody": _BODY},
+)
+@takes(*MEDIA_TYPES)
+async def import_records(  # noqa: PLR0913 - the columns that a file may name
+    request: Request,
+    principal: Logger,
+    services: ServicesIn,
+    deployment_id: DeploymentId,
+    *,
+    now: NowIn,
+    kind: Annotated[LogKind, Query(description="What the file holds.")] = LogKind.PAYLOAD,
+    layout: Annotated[ImportLayout | None, Query(description="The file's layout; without it, it is found from its beginning.")] = None,
+    at: Moment = None,
+    id_column: ColumnName = None,
+    time_column: ColumnName = None,
+    prediction_column: ColumnName = None,
+    probability_column: ColumnName = None,
+    label_column: ColumnName = None,
+) -> ImportReportOut:
+    """Imports a file of records: the file itself as the body. Each record counts for the hour of its own time.
+
+    The same file may be sent again: what is stored already is reported as `duplicate`. A file of which nothing can be stored is refused,
+    with its rows and fields; of any other one the answer lists the first 1,000 rejected rows. `at` is the time of records that state none.
+    `evenhand import` takes larger files, shows the progress, and continues after an interruption.
+    """
+    plan = await services.ingestion.current_plan(deployment_id)
+    if not principal.sees(plan.target.no):
+        raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
+    media_type = media_type_of(request)
+    if media_type not in MEDIA_TYPES:
+        raise UnsupportedMediaType(f"Send one of the content types {', '.join(MEDIA_TYPES)}; found {media_type or 'none'!r:.100}.")
+    columns = ColumnNames(id=id_column, time=time_column, prediction=prediction_column, probability=probability_column, label=label_column)
+    subject = ImportSubject(kind=kind, schema=plan.target.schema, outputs=plan.target.outputs, columns=columns, at=in_utc("at", at))
+    async with spooled(request, places=services.uploads, actor=principal.actor, max_bytes=MAX_IMPORT_BYTES) as file:
+        sink = _Sink(services, plan, kind, principal.actor, asyncio.get_running_loop())
+        report = await run_in_threadpool(_import, file, layout, subject, sink)
+    services.ingestion.rejections.note_parts(plan.target.no, sink.unread, source=RecordSource.IMPORT, kind=kind, now=now)
+    if report.rejected and not report.accepted + report.duplicate:
+        raise InvalidInput([FieldProblem(f"line {row.line}, {row.field}", row.reason) for row in report.rejections[:MAX_PROBLEMS]])
+    return ImportReportOut.of(report)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sink:
+    """The ingestion of this process, for an import in a thread."""
+
+    services: Services
+    plan: IngestPlan
+    kind: LogKind
+    actor: str
+    loop: asyncio.AbstractEventLoop
+    unread: Counter[RejectedPart] = field(default_factory=Counter)
+
+    def send(self, body: bytes) -> Receipt:
+        """Stores a native body of historical records; returns their receipt."""
+        request = LogRequest(body=body, actor=self.actor, historical=True, source=RecordSource.IMPORT)
+        ingestion = self.services.ingestion
+        log = ingestion.log_feedback if self.kind is LogKind.FEEDBACK else ingestion.log_payload
+        return asyncio.run_coroutine_threadsafe(log(self.plan.target.id, request, now=utc_now()), self.loop).result()
+
+    def note_unread(self, row: RejectedRow) -> None:
+        """Counts a row that is no record: the ingestion counts those that it is sent."""
+        self.unread[part_of(row.field, row.reason, self.plan.target)] += 1
+
+    def put_left_out(self, sender: str, rate: float, hours: Mapping[datetime, int]) -> None:
+        """Notes how many records a sampled log does not hold."""
+        totals = [MissingTotals(hour=hour, not_received=0, left_out=count) for hour, count in hours.items()]
+        with self.services.database.transaction() as session:
+            put_missing(session, self.plan.target.no, sender, rate, totals)
+
+
+def _import(file: BinaryIO, layout: ImportLayout | None, subject: ImportSubject, sink: _Sink) -> ImportReport:
+    size = file.seek(0, SEEK_END)
+
+    def rewind() -> nullcontext[BinaryIO]:
+        # Not closed by a reader, because it is read several times.
+        file.seek(0)
+        return nullcontext(file)
+
+    body = InputFile("body", rewind, size)
+    return run_import([body], find_layout([body], layout, subject.kind), subject, sink, Checkpoint())

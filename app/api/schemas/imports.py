@@ -1,0 +1,44 @@
+"""The report of an import as a body."""
+
+from dataclasses import asdict
+
+from pydantic import Field
+
+from ...imports.report import ImportReport
+from .base import Out, example
+
+
+class RejectedRowOut(Out):
+    """A row that was not stored."""
+
+    line: int = Field(description="Its line, counted from 1; of Parquet the row.")
+    field: str
+    reason: str
+
+
+class ImportReportOut(Out):
+    """Numbers of rows: read = accepted + duplicate + rejected."""
+
+    model_config = example(
+        {
+            "read": 1000,
+            "accepted": 997,
+            "duplicate": 2,
+            "rejected": 1,
+            "reasons": {"features.Age: must be a whole number": 1},
+            "rejections": [{"line": 17, "field": "features.Age", "reason": "must be a whole number, found 'young'"}],
+        }
+    )
+
+    read: int
+    accepted: int = Field(description="Records that are stored now.")
+    duplicate: int = Field(description="Records that were stored before, by an earlier import or by the model's own logging.")
+    rejected: int
+    reasons: dict[str, int] = Field(description="Rejected rows by field and reason, the most frequent first.")
+    rejections: list[RejectedRowOut] = Field(description="The first 1,000 rejected rows.")
+
+    @classmethod
+    def of(cls, report: ImportReport) -> "ImportReportOut":
+        """Returns the body of a report."""
+        rejections = [RejectedRowOut(**{k: v for k, v in asdict(row).items() if k != "file"}) for row in report.rejections]
+        return cls.from_object(report, reasons=dict(report.reasons.most_common()), rejections=rejections)

@@ -1,0 +1,106 @@
+"""The upload route imports what the command line does, within bounds, and a file of nothing but faults is a refusal."""
+
+import io
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from app.api import imports
+from tests.builders.queries import rows
+from tests.builders.vendor_files import ROWS, capture_line, inference_row, json_lines
+from tests.progress import wait_until
+from tests.service import RunningService
+
+PATH = "/v1/deployments/credit-risk/imports"
+CSV = "id,scored_at,Age,Sex,Owner,prediction\na,2026-03-01T09:30:00Z,33,female,true,Risk\nb,2026-03-01T09:30:00Z,young,female,true,Risk\n"
+LINES = {"Content-Type": "application/jsonlines"}
+
+
+def test_a_file_is_imported_and_its_rejected_rows_are_listed_and_counted(service: RunningService) -> None:
+    first = service.client.post(PATH, content=CSV, headers={"Content-Type": "text/csv"})
+    again = service.client.post(PATH, content=CSV, headers={"Content-Type": "text/csv"})
+
+    assert first.json() == {
+        "read": 2,
+        "accepted": 1,
+        "duplicate": 0,
+        "rejected": 1,
+        "reasons": {"features.Age: must be a whole number": 1},
+        "rejections": [{"line": 3, "field": "features.Age", "reason": "must be a whole number, found 'young'"}],
+    }
+    assert (again.json()["accepted"], again.json()["duplicate"]) == (0, 1)
+    counted = "SELECT source, reason, field, records FROM rejection_counts"
+    wait_until(lambda: rows(service.database, counted) == [("import", "wrong_type", "Age", 2)], "both are counted")
+
+
+def test_parquet_captures_and_labels_are_taken(service: RunningService) -> None:
+    buffer = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist([inference_row("r1", ROWS[:1], ["Risk"], sampling_fraction=0.5)]), buffer)
+    table = service.client.post(PATH, content=buffer.getvalue(), headers={"Content-Type": "application/vnd.apache.parquet"})
+    capture = service.client.post(PATH, content=json_lines([capture_line('33,"f",true', "Risk", event="e1")]), headers=LINES)
+    label = {"id": "e1", "label": "Risk", "labelled_at": "2026-03-01T10:00:00Z"}
+    labels = service.client.post(PATH, params={"kind": "feedback"}, content=json_lines([label]), headers=LINES)
+
+    assert [one.json()["accepted"] for one in (table, capture, labels)] == [1, 1, 1]
+    missing = service.client.get("/v1/deployments/credit-risk/missing-records").json()["hours"]
+    assert [(one["left_out"], one["lowest_rate"]) for one in missing] == [(1, 0.5)]
+
+
+def test_rows_that_are_no_records_are_counted_too(service: RunningService) -> None:
+    content = json_lines([capture_line('33,"f",true', "Risk", event="e1")]) + "{\n"
+
+    assert service.client.post(PATH, content=content, headers=LINES).json()["rejected"] == 1
+    counted = "SELECT reason, field, records FROM rejection_counts"
+    wait_until(lambda: rows(service.database, counted) == [("wrong_type", "line", 1)], "it is counted")
+
+
+@pytest.mark.parametrize(
+    ("content", "query", "field"),
+    [
+        (CSV.splitlines()[0] + "\nb,x,1,f,true,1\n", {}, "line 2, scored_at"),
+        (CSV, {"id_column": "nothing"}, "body"),
+        ("Age\n1\n", {}, "body"),
+        (CSV, {"layout": "excel"}, "layout"),
+        (CSV, {"kind": "training"}, "kind"),
+        (CSV, {"at": "2026-03-01"}, "at"),
+        (CSV, {"more": "1"}, "query.more"),
+        ('a,"b\n' * 3, {}, "body line 2"),
+        (b"\xff\xfe\x00", {}, "body"),
+    ],
+)
+def test_hostile_uploads_get_a_message_that_names_the_place(
+    service: RunningService, content: bytes | str, query: dict[str, str], field: str
+) -> None:
+    answer = service.client.post(PATH, params=query, content=content, headers={"Content-Type": "text/csv"})
+
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["errors"][0]["field"] == field
+    assert rows(service.database, "SELECT count(*) FROM payload_records") == [(0,)]
+
+
+def test_an_upload_over_the_limit_or_of_another_type_is_refused(service: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(imports, "MAX_IMPORT_BYTES", 10)
+
+    assert service.client.post(PATH, content=CSV, headers={"Content-Type": "text/csv"}).status_code == 413
+    assert service.client.post(PATH, content=b"PK", headers={"Content-Type": "application/zip"}).status_code == 415
+    assert service.client.post(PATH, json={"records": []}).status_code == 415
+
+
+def test_a_text_that_each_row_of_a_dictionary_repeats_is_refused_before_it_fills_the_memory(service: RunningService) -> None:
+    long = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), pa.array(["x" * 9_000_000]))
+    table = pa.table({"Sex": long, "Age": [1] * 1000, "Owner": [True] * 1000, "prediction": ["Risk"] * 1000})
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+
+    answer = service.client.post(PATH, content=buffer.getvalue(), headers={"Content-Type": "application/vnd.apache.parquet"})
+
+    assert answer.status_code == 422
+    assert answer.json()["errors"] == [{"field": "body rows 1 to 1000", "message": "hold a value of more than 8 MiB"}]
+
+
+def test_a_file_of_no_rows_stores_nothing(service: RunningService) -> None:
+    answer = service.client.post(PATH, content=CSV.splitlines()[0] + "\n", headers={"Content-Type": "text/csv"})
+
+    assert json.loads(answer.content)["read"] == 0
