@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..clock import monotonic_seconds, utc_now
-from ..domain.arrivals import STATED_SOURCES, RecordSource
+from ..domain.arrivals import RecordSource, stated_source
 from ..domain.records import Receipt
 from ..errors import Conflict, EvenhandError, InvalidInput, NotFound, UnsupportedMediaType
 from ..ingest import Ingestion, LogRequest
@@ -148,7 +148,8 @@ class IngestionRoutes:
             raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
         is_csv = _is_csv(route, headers)
         options = _read_options(scope["query_string"], route.parameters)
-        source = _read_source(headers)
+        sent_source = headers.get(SOURCE_HEADER)
+        source = RecordSource.REST if sent_source is None else stated_source(sent_source.decode("latin-1"))
         encoding = _read_header(headers, b"content-encoding")
         body = await self._bodies.read(receive, headers.get(b"content-length", b""), principal.actor)
         try:
@@ -208,16 +209,6 @@ def _is_csv(route: _Route, headers: Mapping[bytes, bytes]) -> bool:
         expected = f"application/json{' or text/csv' if route.takes_csv else ''}"
         raise UnsupportedMediaType(f"Send the content type {expected}; found {media_type!r}.")
     return False
-
-
-def _read_source(headers: Mapping[bytes, bytes]) -> RecordSource:
-    sent = headers.get(SOURCE_HEADER)
-    if sent is None:
-        return RecordSource.REST
-    name = sent.decode("latin-1")
-    if name not in STATED_SOURCES:
-        raise InvalidInput.of("Evenhand-Source", f"must be one of {', '.join(sorted(STATED_SOURCES))}, found {name[:20]!a}")
-    return RecordSource(name)
 
 
 def _read_options(query: bytes, known: Mapping[str, bool]) -> dict[str, Any]:

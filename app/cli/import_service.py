@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Final
@@ -11,7 +12,7 @@ from urllib.parse import quote
 import httpx
 
 from ..domain.arrivals import LogKind, RecordSource
-from ..domain.deployments import Column, FieldKind, FieldType, OutputFields, RecordSchema
+from ..domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
 from ..domain.records import Receipt, RecordConflict, Rejection
 from ..errors import FieldProblem, InvalidInput, NotFound, SetupError, Unavailable
 from ..imports.report import RejectedRow
@@ -34,6 +35,15 @@ _HOURS_AT_ONCE: Final = 1000
 _SHOWN: Final = 500
 
 
+@dataclass(frozen=True, slots=True)
+class ImportTarget:
+    """A deployment as an import needs it."""
+
+    schema: RecordSchema
+    outputs: OutputFields
+    problem_type: ProblemType
+
+
 class ImportService:
     """One deployment of a service, with a key that may read it and log its records."""
 
@@ -52,27 +62,28 @@ class ImportService:
         """The address of the deployment."""
         return f"{self._client.base_url}{self._address}"
 
-    def read_schema(self) -> RecordSchema:
-        """Returns the columns of the deployment's records.
+    def read_deployment(self) -> ImportTarget:
+        """Returns the deployment as an import needs it.
 
         Raises:
             NotFound: there is no such deployment for this key.
             SetupError, Unavailable: as `ask`.
         """
-        found = self._read()
-        columns = {
-            part: tuple(Column(name=one["name"], type=FieldType(one["type"]), kind=FieldKind(one["kind"])) for one in found.get(part) or ())
+        response = self._request("GET", self._address)
+        if response.status_code == HTTPStatus.NOT_FOUND:
+            raise NotFound("deployment", self._id)
+        if response.is_error:
+            raise _unexpected(response)
+        found = _members(response)
+        features, meta = (
+            tuple(Column(name=one["name"], type=FieldType(one["type"]), kind=FieldKind(one["kind"])) for one in found[part])
             for part in ("features", "meta")
-        }
-        return RecordSchema(version=found.get("schema_version", 1), **columns)
-
-    def read_outputs(self) -> OutputFields:
-        """Returns the names of the columns in the model's answer.
-
-        Raises:
-            NotFound, SetupError, Unavailable: as `read_schema`.
-        """
-        return OutputFields(**self._read()["outputs"])
+        )
+        return ImportTarget(
+            schema=RecordSchema(version=1, features=features, meta=meta),
+            outputs=OutputFields(**found["outputs"]),
+            problem_type=ProblemType(found["problem_type"]),
+        )
 
     def is_registered(self) -> bool:
         """Returns whether there is such a deployment."""
@@ -139,14 +150,6 @@ class ImportService:
         if response.is_error:
             raise _unexpected(response)
 
-    def _read(self) -> dict[str, Any]:
-        response = self._request("GET", self._address)
-        if response.status_code == HTTPStatus.NOT_FOUND:
-            raise NotFound("deployment", self._id)
-        if response.is_error:
-            raise _unexpected(response)
-        return _members(response)
-
     def _request(self, method: str, path: str, **options: Any) -> httpx.Response:  # noqa: ANN401 - httpx' own options
         problem = ""
         for pause in (0.0, *PAUSES):
@@ -159,7 +162,8 @@ class ImportService:
             if response.status_code not in _AGAIN:
                 return response
             problem = _words(response)
-            time.sleep(_retry_after(response))
+            stated = response.headers.get("Retry-After", "")
+            time.sleep(min(float(stated), _LONGEST_PAUSE) if stated.isdigit() else 0.0)
         raise Unavailable(
             f"{self._client.base_url} does not answer ({problem}). What was sent is stored; run the same command again to continue."
         )
@@ -193,8 +197,3 @@ def _words(response: httpx.Response) -> str:
 
 def _unexpected(response: httpx.Response) -> SetupError:
     return SetupError(f"{response.request.method} {response.request.url.path} was answered {_words(response)}")
-
-
-def _retry_after(response: httpx.Response) -> float:
-    stated = response.headers.get("Retry-After", "")
-    return min(float(stated), _LONGEST_PAUSE) if stated.isdigit() else 0.0

@@ -1,20 +1,25 @@
 """`evenhand import`: sends files of records to a service, each record once, however often the command is stopped and started."""
 
+import json
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timezone, tzinfo
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ..clock import HOUR, hour_of, utc_now
 from ..domain.arrivals import LogKind
+from ..domain.checks import CheckState
 from ..errors import InvalidInput, SetupError
 from ..imports.bentoml import is_bento_schema, read_bento_schema
+from ..imports.clarify import ClarifyChoices, ClarifyConfig, violations_of
 from ..imports.engine import run_import, subject_members
 from ..imports.files import InputFile
 from ..imports.layouts import ImportLayout, find_layout
@@ -27,6 +32,8 @@ command = typer.Typer(no_args_is_help=True, add_completion=False, help="Send fil
 
 STATE_FOLDER: Final = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "evenhand" / "imports"
 """Folder of the notes that a stopped import continues from."""
+
+POLL_SECONDS: Final = 1.0
 
 MAX_SHOWN: Final = 10
 """Max kinds of rejections, and max rejected rows, that the command prints."""
@@ -79,7 +86,12 @@ def payload(  # noqa: PLR0913 - typer's way: one parameter for each option
         data = [file for file in found if file.is_parquet or not is_bento_schema(file)]
         for schema in [file for file in found if file not in data]:
             if not service.is_registered():
-                _register(service, schema, deployment, problem_type, wanted=register)
+                if not register:
+                    raise SetupError(
+                        f"There is no deployment {deployment}. Register it first, or import with --register to take it from {schema.name}."
+                    )
+                service.register(read_bento_schema(schema).registration(deployment, problem_type))
+                typer.echo(f"Registered {deployment} from {schema.name}.")
         columns = ColumnNames(
             id=id_column, time=time_column, prediction=prediction_column, probability=probability_column, label=label_column
         )
@@ -111,6 +123,100 @@ def feedback(  # noqa: PLR0913 - as above
         import_into(service, [InputFile.at(path) for path in files], layout, subject, ImportPlaces(state, rejections))
 
 
+@command.command()
+def sagemaker(  # noqa: PLR0913 - as above
+    *,
+    config: Annotated[Path, typer.Option(help="The bias monitor's analysis_config.json.", exists=True, dir_okay=False, readable=True)],
+    captures: Annotated[list[Path], typer.Option(help="Data capture: a file, or a folder of files. May be given again.", exists=True)],
+    deployment: DeploymentId,
+    key: Key,
+    url: Url = "http://127.0.0.1:8000",
+    ground_truth: Annotated[list[Path] | None, typer.Option(help="Ground truth, in the same way.", exists=True)] = None,
+    constraints: Annotated[Path | None, typer.Option(help="The baseline, whose values become the limits.", exists=True)] = None,
+    threshold: Annotated[list[str] | None, typer.Option(help="Facet of a numeric column whose value is a threshold.")] = None,
+    category: Annotated[list[str] | None, typer.Option(help="Facet of a numeric column whose value is a category.")] = None,
+    unfavourable: Annotated[list[str] | None, typer.Option(help="Label that is not favourable, as JSON or text.")] = None,
+    violations: Annotated[Path | None, typer.Option(help="Check what was imported, and write constraint_violations.json here.")] = None,
+    at: At = None,
+    rejections: Rejections = None,
+    state: State = STATE_FOLDER,
+) -> None:
+    """Take over a bias monitor of SageMaker Model Monitor: its configuration, data capture and ground truth."""
+    analysis = read_json(config)
+    choices = ClarifyChoices(
+        thresholds=frozenset(threshold or ()),
+        categories=frozenset(category or ()),
+        unfavourable=tuple(parse_scalar(text) for text in unfavourable or ()),
+    )
+    with open_client(url, key) as client:
+        service = ImportService(client, deployment)
+        target = service.read_deployment()
+        baseline = None if constraints is None else read_json(constraints)
+        monitor = ClarifyConfig(analysis).monitor(target.schema, target.outputs, target.problem_type, choices, baseline)
+        service.ask("PUT", "/fairness-monitor", monitor.body)
+        typer.echo(f"{deployment} has the fairness monitor of {config.name}.")
+        for note in monitor.notes:
+            typer.echo(f"  {note}")
+        places = ImportPlaces(state, rejections)
+        report = _import_folders(service, captures, LogKind.PAYLOAD, at, places)
+        if ground_truth:
+            # One file of rejected rows cannot be of two imports: a stopped one would cut the other's off.
+            _import_folders(service, ground_truth, LogKind.FEEDBACK, at, ImportPlaces(state, None))
+        if violations is not None and report.earliest is not None and report.latest is not None:
+            found = check_span(service, report.earliest, report.latest)
+            violations.write_text(json.dumps(violations_of(analysis, found), indent=4) + "\n")
+            typer.echo(f"Wrote {violations}.")
+
+
+def check_span(service: ImportService, earliest: str, latest: str) -> list[dict[str, Any]]:
+    """Returns the measurements of a check of the hours from the earliest to the latest record, once it has ended.
+
+    Raises:
+        SetupError: the check ended without figures; the message says why.
+        Unavailable: the service does not answer.
+    """
+    end = hour_of(datetime.fromisoformat(latest)) + HOUR
+    span = {"from": hour_of(datetime.fromisoformat(earliest)).isoformat(), "to": min(end, utc_now()).isoformat()}
+    check = service.ask("POST", "/checks", span)
+    while check["state"] in (CheckState.QUEUED, CheckState.RUNNING):
+        time.sleep(POLL_SECONDS)
+        check = service.ask("GET", f"/checks/{check['id']}")
+    if check["state"] != CheckState.SUCCEEDED:
+        raise SetupError(f"The check of {span['from']} to {span['to']} ended {check['state']}: {check.get('reason') or 'see its page'}.")
+    measurements: list[dict[str, Any]] = check["measurements"]
+    return measurements
+
+
+def read_json(path: Path) -> Any:  # noqa: ANN401 - any JSON
+    """Returns the decoded content of a file.
+
+    Raises:
+        InvalidInput: it is not JSON.
+    """
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput.of(str(path), f"is not JSON ({str(error)[:100]})") from error
+
+
+def parse_scalar(text: str) -> Any:  # noqa: ANN401 - any scalar
+    """Returns the value that a text spells as JSON, or the text."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return found if isinstance(found, str | int | float | bool) else text
+
+
+def _import_folders(service: ImportService, paths: Sequence[Path], kind: LogKind, at: str | None, places: ImportPlaces) -> ImportReport:
+    files = [file for path in paths for file in (sorted(path.rglob("*.jsonl")) if path.is_dir() else [path])]
+    if not files:
+        raise InvalidInput.of("captures" if kind is LogKind.PAYLOAD else "ground-truth", "has no file that ends in .jsonl")
+    of_kind = service.of(kind)
+    subject = _subject(of_kind, kind, ColumnNames(), at, None)
+    return import_into(of_kind, [InputFile.at(file) for file in files], ImportLayout.SAGEMAKER, subject, places)
+
+
 def import_into(
     service: ImportService, files: Sequence[InputFile], given: ImportLayout | None, subject: ImportSubject, places: ImportPlaces
 ) -> ImportReport:
@@ -129,11 +235,11 @@ def import_into(
     }
     checkpoint = CheckpointFile(places.state, identity, rejections=places.rejections)
     try:
-        with _progress(files) as notice:
+        with show_progress(files) as notice:
             report = run_import(files, layout, subject, service, checkpoint, notice=notice)
     finally:
         checkpoint.close()
-    _print_report(report, places.rejections)
+    print_report(report, places.rejections)
     return report
 
 
@@ -172,27 +278,19 @@ def parse_moment(text: str | None) -> datetime | None:
 
 
 def _subject(service: ImportService, kind: LogKind, columns: ColumnNames, at: str | None, offset: str | None) -> ImportSubject:
+    target = service.read_deployment()
     return ImportSubject(
         kind=kind,
-        schema=service.read_schema(),
-        outputs=service.read_outputs(),
+        schema=target.schema,
+        outputs=target.outputs,
         columns=columns,
         at=parse_moment(at),
         zone=parse_offset(offset),
     )
 
 
-def _register(service: ImportService, schema: InputFile, deployment_id: str, problem_type: str, *, wanted: bool) -> None:
-    if not wanted:
-        raise SetupError(
-            f"There is no deployment {deployment_id}. Register it first, or import with --register to take it from {schema.name}."
-        )
-    service.register(read_bento_schema(schema).registration(deployment_id, problem_type))
-    typer.echo(f"Registered {deployment_id} from {schema.name}.")
-
-
 @contextmanager
-def _progress(files: Sequence[InputFile]) -> Iterator[Callable[[ImportReport], None]]:
+def show_progress(files: Sequence[InputFile]) -> Iterator[Callable[[ImportReport], None]]:
     """Yields a function that shows how far the import is; where nobody watches it shows nothing."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
@@ -205,7 +303,8 @@ def _progress(files: Sequence[InputFile]) -> Iterator[Callable[[ImportReport], N
         yield notice
 
 
-def _print_report(report: ImportReport, rejections: Path | None) -> None:
+def print_report(report: ImportReport, rejections: Path | None) -> None:
+    """Prints the numbers of an import, the most frequent reasons of rejections, and the first rejected rows."""
     typer.echo(f"{report.read:,} rows: {report.accepted:,} stored, {report.duplicate:,} stored before, {report.rejected:,} rejected.")
     for reason, rows in report.reasons.most_common(MAX_SHOWN):
         typer.echo(f"  {rows:,} × {reason}")

@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
+from ..errors import InvalidInput
+
 KEPT: Final = timedelta(days=31)
 """Age up to which the numbers of arrived and of rejected records are kept, by hour."""
 
@@ -28,6 +30,17 @@ class RecordSource(StrEnum):
 
 STATED_SOURCES: Final = frozenset({RecordSource.REST, RecordSource.CLIENT, RecordSource.IMPORT})
 """Sources that a caller of the REST API may name; the others are ways of our own."""
+
+
+def stated_source(name: str) -> RecordSource:
+    """Returns the source that a caller names.
+
+    Raises:
+        InvalidInput: it is none that a caller may name.
+    """
+    if name not in STATED_SOURCES:
+        raise InvalidInput.of("Evenhand-Source", f"must be one of {', '.join(sorted(STATED_SOURCES))}, found {name[:20]!a}")
+    return RecordSource(name)
 
 
 class RejectionReason(StrEnum):

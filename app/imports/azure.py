@@ -28,7 +28,11 @@ def read_azure(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[I
                         raise found
                     half = _read_half(found, file, number, subject)
                     other = halves.match(half)
-                    records = [] if other is None else _join(half, other, reader, subject)
+                    records = []
+                    if other is not None:
+                        asked, answered = (half, other) if half.is_request else (other, half)
+                        exchange = rows_as_exchange(asked, answered, subject.outputs)
+                        records = reader.records(exchange)
                 except RowRefused as refused:
                     yield ImportRow(file=file.name, line=number, field=refused.field, reason=refused.reason)
                 else:
@@ -56,10 +60,3 @@ def _read_half(event: dict[str, Any], file: InputFile, line: int, subject: Impor
         line=line,
         time=write_time(event.get("time"), "time", subject) or usual_time(file, subject),
     )
-
-
-def _join(half: Half, other: Half, reader: ExchangeReader, subject: ImportSubject) -> list[dict[str, Any]]:
-    asked, answered = (half, other) if half.is_request else (other, half)
-    rows, answers = json.loads(asked.body), json.loads(answered.body)
-    exchange = rows_as_exchange(half.call, asked.time or answered.time, rows=rows, answers=answers, outputs=subject.outputs)
-    return reader.records(exchange)

@@ -23,7 +23,10 @@ def read_databricks(files: Sequence[InputFile], subject: ImportSubject) -> Itera
             try:
                 if isinstance(row, RowRefused):
                     raise row
-                records, fraction = _read_row(row, reader, file, subject), _read_fraction(row.get("sampling_fraction"))
+                fraction = 1.0 if row.get("sampling_fraction") is None else row["sampling_fraction"]
+                if isinstance(fraction, bool) or not isinstance(fraction, int | float) or not 0 < fraction <= 1:
+                    raise RowRefused("sampling_fraction", f"must lie within (0, 1], found {shown(fraction)}")  # noqa: TRY301 - one place writes refusals
+                records = _read_row(row, reader, file, subject)
             except RowRefused as refused:
                 yield ImportRow(file=file.name, line=number, field=refused.field, reason=refused.reason)
             else:
@@ -44,11 +47,3 @@ def _read_row(row: dict[str, Any], reader: ExchangeReader, file: InputFile, subj
         stated = time_from_milliseconds(milliseconds, "timestamp_ms")
     bodies = {name: read_bytes(row.get(name), name, encoding="TEXT") for name in ("request", "response")}
     return reader.records(Exchange(id=call, time=stated or usual_time(file, subject), **bodies))
-
-
-def _read_fraction(value: Any) -> float:  # noqa: ANN401 - any cell
-    if value is None:
-        return 1.0
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-        raise RowRefused("sampling_fraction", f"must lie within (0, 1], found {shown(value)}")
-    return float(value)

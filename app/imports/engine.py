@@ -75,7 +75,7 @@ def run_import(
     waiting: list[_Line] = []
     size = position = 0
     for row in layout.read(files, subject):
-        sampled.add(row)
+        sampled.add(row, report)
         position += 1
         if position <= done:
             continue
@@ -85,7 +85,7 @@ def run_import(
             _reject(rejected, report, checkpoint)
             sink.note_unread(rejected)
             continue
-        line = _Line(row, _encode(row, digests[row.file], subject.kind))
+        line = _Line(row, encode_record(row, digests[row.file], subject.kind))
         waiting.append(line)
         size += len(line.text)
         if len(waiting) >= BATCH_ROWS or size >= BATCH_BYTES:
@@ -103,7 +103,8 @@ def run_import(
     return report
 
 
-def _encode(row: ImportRow, digest: str, kind: LogKind) -> bytes:
+def encode_record(row: ImportRow, digest: str, kind: LogKind) -> bytes:
+    """Returns the native record of a row as JSON; one without an id gets that of its place in the file, whose digest is given."""
     record = dict(row.record or {})
     # A label without features is joined by its id: a made-up one would wait for its record permanently.
     if record.get("id") is None and (kind is LogKind.PAYLOAD or record.get("features")):
@@ -142,17 +143,20 @@ def _reject(row: RejectedRow, report: ImportReport, checkpoint: Checkpoint) -> N
 
 
 class _Sampled:
-    """Numbers of records that a sampled log stands for without holding them, by its fraction and hour."""
+    """Numbers of records that a sampled log represents without holding them, by its fraction and hour."""
 
     def __init__(self) -> None:
         self._records: dict[float, Counter[datetime]] = defaultdict(Counter)
 
-    def add(self, row: ImportRow) -> None:
-        """Counts a row of a log that holds a fraction of the traffic."""
-        if row.fraction < 1 and row.record is not None:
-            # The service refuses a time that is none, and the row with it.
-            with suppress(KeyError, TypeError, ValueError):
-                self._records[row.fraction][hour_of(datetime.fromisoformat(row.record["scored_at"]))] += 1
+    def add(self, row: ImportRow, report: ImportReport) -> None:
+        """Counts a row of a log that holds a fraction of the traffic, and notes its time."""
+        record = row.record or {}
+        # The service refuses a time that is none, and the row with it.
+        with suppress(KeyError, TypeError, ValueError):
+            time = datetime.fromisoformat(record["scored_at" if "scored_at" in record else "labelled_at"])
+            report.note_time(time)
+            if row.fraction < 1:
+                self._records[row.fraction][hour_of(time)] += 1
 
     def left_out(self) -> Iterator[tuple[float, dict[datetime, int]]]:
         """Yields each fraction, and by hour the number of records that were left out, as expected from those that were not."""

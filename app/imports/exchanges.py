@@ -3,7 +3,6 @@
 import base64
 import binascii
 import json
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,10 +11,11 @@ from ..domain.deployments import OutputFields
 from ..errors import InvalidInput, ScoringFailed
 from ..payloads.answers import Answer
 from ..payloads.codec import Codec
-from ..payloads.registry import FINDABLE, PayloadFormat, codec_for
+from ..payloads.registry import FINDABLE, codec_for
+from .halves import Half
 from .subject import ImportSubject, RowRefused
 
-_CSV: Final = frozenset({PayloadFormat.SAGEMAKER_CSV.value, PayloadFormat.MLFLOW_CSV.value})
+_CSV: Final = "text/csv"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class ExchangeReader:
 
     def __init__(self, subject: ImportSubject) -> None:
         self._subject = subject
-        self._codecs: list[tuple[str, Codec]] = [(name, codec_for(name)) for name in FINDABLE]
+        self._codecs: list[Codec] = [codec_for(name) for name in FINDABLE]
 
     def records(self, exchange: Exchange) -> list[dict[str, Any]]:
         """Returns the records of an exchange. A call of one row gives its id to the record, others `{id}-{n}`.
@@ -42,8 +42,8 @@ class ExchangeReader:
             RowRefused: no format fits; the reason is that of the format that came closest.
         """
         closest: RowRefused | None = None
-        for position, (name, codec) in enumerate(self._codecs):
-            if name in _CSV and exchange.request.lstrip()[:1] in (b"{", b"["):
+        for position, codec in enumerate(self._codecs):
+            if codec.content_type == _CSV and exchange.request.lstrip()[:1] in (b"{", b"["):
                 continue  # of one column any text would be CSV
             try:
                 found = self._read(codec, exchange)
@@ -143,9 +143,10 @@ def read_labels(body: bytes, where: str) -> list[Any]:
     return found
 
 
-def rows_as_exchange(call: str | None, time: str | None, *, rows: Sequence[Any], answers: Sequence[Any], outputs: OutputFields) -> Exchange:
-    """Returns rows of inputs and of outputs, as collectors of columns write them; an output of one column is the prediction."""
+def rows_as_exchange(asked: Half, answered: Half, outputs: OutputFields) -> Exchange:
+    """Returns halves of rows of columns, as collectors write them, as an exchange; an output of one column is the prediction."""
     named = [
-        {outputs.prediction: next(iter(answer.values()))} if isinstance(answer, dict) and len(answer) == 1 else answer for answer in answers
+        {outputs.prediction: next(iter(answer.values()))} if isinstance(answer, dict) and len(answer) == 1 else answer
+        for answer in json.loads(answered.body)
     ]
-    return Exchange(id=call, time=time, request=json.dumps(list(rows)).encode(), response=json.dumps(named).encode())
+    return Exchange(id=asked.call, time=asked.time or answered.time, request=asked.body, response=json.dumps(named).encode())

@@ -1,7 +1,6 @@
 """Files to import: their identity, and their lines or rows, read piece by piece."""
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -12,9 +11,9 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..domain.strict_json import vanishes
 from ..domain.texts import printable
-from ..errors import InvalidInput
+from ..errors import InvalidInput, TooLarge
+from ..ingest.bodies import decoded_json, require_decodable
 from ..training.columns import is_text
 from ..training.files import ParquetFile
 from .subject import RowRefused
@@ -99,13 +98,14 @@ class InputFile:
             if not line.strip():
                 continue
             try:
-                found = json.loads(line, object_pairs_hook=_require_unique, parse_float=_read_float)
-            except RowRefused as refused:
-                yield number, refused
+                require_decodable(line)
+                found = decoded_json(line).value
+            except InvalidInput as error:
+                problem = error.problems[0]
+                yield number, RowRefused("line" if problem.field == "body" else problem.field[:_SHOWN], problem.message)
                 continue
-            # The decoder raises ValueError for text that is no JSON or no UTF-8, and for whole numbers of too many digits.
-            except (ValueError, RecursionError) as error:
-                yield number, RowRefused("line", f"must be JSON ({str(error)[:_SHOWN]})")
+            except TooLarge as error:
+                yield number, RowRefused("line", str(error))
                 continue
             yield number, found if isinstance(found, dict) else RowRefused("line", "must be a JSON object")
 
@@ -162,18 +162,3 @@ def shown(value: object) -> str:
     """Returns a value for a message: short and printable."""
     text = printable(str(value))
     return f"'{text}'" if len(text) <= _SHOWN else f"'{text[:_SHOWN]}…'"
-
-
-def _require_unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(members)
-    if len(found) < len(members):
-        names = [name for name, _ in members]
-        twice = next(name for position, name in enumerate(names) if name in names[:position])
-        raise RowRefused(printable(twice)[:_SHOWN], "is there twice")
-    return found
-
-
-def _read_float(text: str) -> float:
-    if vanishes(text):
-        raise RowRefused("line", f"holds a number that is too small, {shown(text)}")
-    return float(text)

@@ -70,7 +70,9 @@ class FlatTable:
         if self._meta:
             found["meta"] = {column.name: cell(row[column.name], column) for column in self._meta}
         if self._id is not None:
-            found["id"] = _read_id(row[self._id])
+            value = row[self._id]
+            # Ids of databases are numbers.
+            found["id"] = str(value) if isinstance(value, int) and not isinstance(value, bool) else value or None
         stated = None if self._time is None else write_time(row[self._time], self._time, self._subject)
         name = "labelled_at" if self._subject.kind is LogKind.FEEDBACK else "scored_at"
         found[name] = stated or usual_time(self._file, self._subject)
@@ -194,12 +196,6 @@ class _Numbered:
         self.number, line = next(self._lines)
         # What is not UTF-8 becomes half surrogate pairs, which the service refuses in the record and field that hold them.
         return line.decode("utf-8", "surrogateescape")
-
-
-def _read_id(value: Any) -> Any:  # noqa: ANN401 - any cell
-    if value is None or value == "":
-        return None
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _read_probability(value: Any) -> Any:  # noqa: ANN401 - any cell

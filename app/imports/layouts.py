@@ -10,11 +10,11 @@ from ..domain.arrivals import LogKind
 from ..errors import InvalidInput
 from .azure import read_azure
 from .bentoml import read_bentoml
+from .captures import read_sagemaker
 from .databricks import read_databricks
 from .files import InputFile
 from .flat import read_csv, read_json_lines, read_parquet
-from .kserve import read_kserve
-from .sagemaker import read_sagemaker
+from .kserve_logs import read_kserve
 from .subject import ImportRow, ImportSubject
 
 Reader: TypeAlias = Callable[[Sequence[InputFile], ImportSubject], Iterator[ImportRow]]

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final
 
 MAX_LISTED: Final = 1000
@@ -29,12 +30,15 @@ class ImportReport:
     """Numbers of rows: read = accepted + duplicate + rejected.
 
     A duplicate was stored before, by an earlier import of the same file or by the model's own logging. `rejections` are the first ones.
+    `earliest` and `latest` are the times of the records that were sent, as ISO 8601 in UTC.
     """
 
     read: int = 0
     accepted: int = 0
     duplicate: int = 0
     rejected: int = 0
+    earliest: str | None = None
+    latest: str | None = None
     reasons: Counter[str] = field(default_factory=Counter)
     rejections: list[RejectedRow] = field(default_factory=list)
 
@@ -47,6 +51,12 @@ class ImportReport:
         reason = f"{row.field}: {_VALUE.sub('', row.reason)}"
         self.reasons[reason if reason in self.reasons or len(self.reasons) < MAX_REASONS else "other"] += 1
 
+    def note_time(self, time: datetime) -> None:
+        """Adds the time of a record."""
+        text = time.astimezone(UTC).isoformat(timespec="microseconds")
+        self.earliest = min(self.earliest or text, text)
+        self.latest = max(self.latest or text, text)
+
     def members(self) -> dict[str, Any]:
         """Returns the report as a JSON object."""
         return {
@@ -54,6 +64,8 @@ class ImportReport:
             "accepted": self.accepted,
             "duplicate": self.duplicate,
             "rejected": self.rejected,
+            "earliest": self.earliest,
+            "latest": self.latest,
             "reasons": dict(self.reasons.most_common()),
             "rejections": [asdict(row) for row in self.rejections],
         }
@@ -61,6 +73,13 @@ class ImportReport:
     @classmethod
     def of(cls, members: dict[str, Any]) -> "ImportReport":
         """Returns the report that `members` wrote."""
-        numbers = {name: int(members[name]) for name in ("read", "accepted", "duplicate", "rejected")}
-        rejections = [RejectedRow(**row) for row in members["rejections"]]
-        return cls(**numbers, reasons=Counter(members["reasons"]), rejections=rejections)
+        return cls(
+            read=int(members["read"]),
+            accepted=int(members["accepted"]),
+            duplicate=int(members["duplicate"]),
+            rejected=int(members["rejected"]),
+            earliest=members["earliest"],
+            latest=members["latest"],
+            reasons=Counter(members["reasons"]),
+            rejections=[RejectedRow(**row) for row in members["rejections"]],
+        )

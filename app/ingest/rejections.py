@@ -35,7 +35,10 @@ _WORDS: Final = (
     (RejectionReason.UNKNOWN_FIELD, re.compile("is not a (column|meta field|member)")),
     (RejectionReason.MISSING, re.compile("is missing")),
     (RejectionReason.TOO_LARGE, re.compile("has [0-9,]+ bytes as JSON")),
-    (RejectionReason.WRONG_SHAPE, re.compile("has [^ ]+ values|must be an (array|object)")),
+    (
+        RejectionReason.WRONG_SHAPE,
+        re.compile("has [^ ]+ values|must be an (array|object)|must be a JSON object|is not (JSON|text in UTF-8)|names a member"),
+    ),
     (RejectionReason.UNUSABLE_TIME, re.compile("must (be a time|state its offset|lie between)")),
     (RejectionReason.UNUSABLE_TEXT, re.compile("must (not contain|have)")),
     (RejectionReason.OUT_OF_RANGE, re.compile("must (lie within|be a finite|be a whole number of|be a number that)")),

@@ -1,6 +1,7 @@
 """The report of an import as a body."""
 
 from dataclasses import asdict
+from datetime import datetime
 
 from pydantic import Field
 
@@ -25,6 +26,8 @@ class ImportReportOut(Out):
             "accepted": 997,
             "duplicate": 2,
             "rejected": 1,
+            "earliest": "2026-03-01T09:00:12Z",
+            "latest": "2026-03-01T09:59:48Z",
             "reasons": {"features.Age: must be a whole number": 1},
             "rejections": [{"line": 17, "field": "features.Age", "reason": "must be a whole number, found 'young'"}],
         }
@@ -34,6 +37,8 @@ class ImportReportOut(Out):
     accepted: int = Field(description="Records that are stored now.")
     duplicate: int = Field(description="Records that were stored before, by an earlier import or by the model's own logging.")
     rejected: int
+    earliest: datetime | None = Field(description="The earliest time of a record that was sent.")
+    latest: datetime | None
     reasons: dict[str, int] = Field(description="Rejected rows by field and reason, the most frequent first.")
     rejections: list[RejectedRowOut] = Field(description="The first 1,000 rejected rows.")
 

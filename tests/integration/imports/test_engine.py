@@ -191,7 +191,7 @@ def test_each_hour_of_the_past_gets_its_own_records(service: RunningService, tmp
 
 
 def test_the_schema_and_outputs_are_those_of_the_service(service: RunningService) -> None:
-    to = ImportService(service.client, "credit-risk")
+    found = ImportService(service.client, "credit-risk").read_deployment()
 
-    assert to.read_schema() == SCHEMA
-    assert to.read_outputs().label == "predictedLabel"
+    assert found.schema == SCHEMA
+    assert (found.outputs.label, found.problem_type) == ("predictedLabel", "binary")

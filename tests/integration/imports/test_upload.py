@@ -27,6 +27,8 @@ def test_a_file_is_imported_and_its_rejected_rows_are_listed_and_counted(service
         "accepted": 1,
         "duplicate": 0,
         "rejected": 1,
+        "earliest": "2026-03-01T09:30:00Z",
+        "latest": "2026-03-01T09:30:00Z",
         "reasons": {"features.Age: must be a whole number": 1},
         "rejections": [{"line": 3, "field": "features.Age", "reason": "must be a whole number, found 'young'"}],
     }
@@ -53,7 +55,7 @@ def test_rows_that_are_no_records_are_counted_too(service: RunningService) -> No
 
     assert service.client.post(PATH, content=content, headers=LINES).json()["rejected"] == 1
     counted = "SELECT reason, field, records FROM rejection_counts"
-    wait_until(lambda: rows(service.database, counted) == [("wrong_type", "line", 1)], "it is counted")
+    wait_until(lambda: rows(service.database, counted) == [("wrong_shape", "line", 1)], "it is counted")
 
 
 @pytest.mark.parametrize(

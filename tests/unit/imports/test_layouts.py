@@ -246,7 +246,7 @@ CAPTURE = capture_line('33,"female",true', "Risk", event="e1")
     [
         ("{", 1, "line"),
         ("[1]", 1, "line"),
-        ('{"features":{},"features":{}}', 1, "features"),
+        ('{"features":{},"features":{}}', 1, "line"),
         ("[" * 100_000, 1, "line"),
         ('{"a":1e-400}', 1, "line"),
         ('{"captureData":{}}', 1, "eventMetadata"),
@@ -262,7 +262,7 @@ CAPTURE = capture_line('33,"female",true', "Risk", event="e1")
         (json.dumps(GOOD | {"features": 5}), 1, "line"),
         ('{"databricks_request_id":"a"}', 1, "request"),
         ('{"databricks_request_id":"a","request":"{}","response":"{}"}', 1, "request"),
-        ('{"databricks_request_id":"a","sampling_fraction":0,"request":"{}","response":"{}"}', 1, "request"),
+        ('{"databricks_request_id":"a","sampling_fraction":0,"request":"{}","response":"{}"}', 1, "sampling_fraction"),
         ('{"reqType":"a.request","bytes":"%%%","id":"x"}', 1, "bytes"),
         ('{"reqType":"a.other","bytes":"","id":"x"}', 1, "reqType"),
         ('{"collectdatatype":"model_inputs","data":[]}', 1, "correlationid"),

@@ -27,7 +27,10 @@ def read_kserve(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[
                         raise row
                     half = _read_half(row, file, number, subject)
                     other = halves.match(half)
-                    records = [] if other is None else reader.records(_join(half, other))
+                    records = []
+                    if other is not None:
+                        asked, answered = (half, other) if half.is_request else (other, half)
+                        records = reader.records(Exchange(id=half.call, time=asked.time, request=asked.body, response=answered.body))
                 except RowRefused as refused:
                     yield ImportRow(file=file.name, line=number, field=refused.field, reason=refused.reason)
                 else:
@@ -53,8 +56,3 @@ def _read_half(row: dict[str, Any], file: InputFile, line: int, subject: ImportS
         line=line,
         time=usual_time(file, subject),
     )
-
-
-def _join(half: Half, other: Half) -> Exchange:
-    asked, answered = (half, other) if half.is_request else (other, half)
-    return Exchange(id=half.call, time=asked.time, request=asked.body, response=answered.body)

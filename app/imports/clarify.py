@@ -1,0 +1,199 @@
+"""The files of SageMaker's bias monitor: its analysis configuration as a fairness monitor, and a check as its file of violations."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ..domain.checks import DataSet, Scope
+from ..domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
+from ..domain.values import Scalar
+from ..errors import InvalidInput
+from ..metrics.verdicts import Verdict
+from .clarify_baseline import CLARIFY_KEYS, IMPACT, limits_of_baseline
+
+OPEN_END: Final = 1e9
+"""End of a range that Clarify leaves open, because a monitor's ranges have two ends."""
+
+_METHODS: Final = ("pre_training_bias", "post_training_bias")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClarifyChoices:
+    """Answers to what an analysis configuration leaves open.
+
+    `thresholds` and `categories` are facets of numeric columns whose one value is a threshold, or a category: Clarify decides that by
+    the number of different values in the data. `unfavourable` are the labels that are not favourable.
+    """
+
+    thresholds: frozenset[str] = frozenset()
+    categories: frozenset[str] = frozenset()
+    unfavourable: tuple[Scalar, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TranslatedMonitor:
+    """The body of a fairness monitor, and sentences about what differs from the configuration."""
+
+    body: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+
+
+class ClarifyConfig:
+    """An analysis configuration.
+
+    Raises:
+        InvalidInput: it is not an object with a label and a facet.
+    """
+
+    def __init__(self, config: object) -> None:
+        if not isinstance(config, dict):
+            raise InvalidInput.of("analysis_config", "must be a JSON object")
+        self._config: dict[str, Any] = config
+        headers = config.get("headers")
+        self._headers: Sequence[Any] = headers if isinstance(headers, list) else ()
+        facets = config.get("facet")
+        if not isinstance(facets, list) or not facets or not all(isinstance(one, dict) for one in facets):
+            raise InvalidInput.of("analysis_config.facet", "must be an array of at least one facet")
+        self._facets: list[dict[str, Any]] = facets
+
+    def monitor(
+        self, schema: RecordSchema, outputs: OutputFields, problem_type: ProblemType, choices: ClarifyChoices, constraints: object = None
+    ) -> TranslatedMonitor:
+        """Returns the monitor of a deployment. `constraints` is the baseline, whose values become the limits.
+
+        Raises:
+            InvalidInput: a facet is no column of the deployment, or what the configuration leaves open is not answered.
+        """
+        notes: list[str] = []
+        favourable, unfavourable = self._outcomes(outputs, problem_type, choices)
+        limits = {} if constraints is None else limits_of_baseline(constraints)
+        attributes = []
+        for position, facet in enumerate(self._facets):
+            name = self._name(facet.get("name_or_index"), f"facet[{position}].name_or_index")
+            column = schema.column(name)
+            if column is None:
+                raise InvalidInput.of(f"analysis_config.facet[{position}]", f"names {name!r:.100}, which is no column of the deployment")
+            attribute = monitored_attribute(column, facet.get("value_or_threshold"), choices, f"analysis_config.facet[{position}]", notes)
+            if name in limits:
+                attribute["metric_limits"] = limits[name]
+            attributes.append(attribute)
+        body: dict[str, Any] = {"favourable": favourable, "unfavourable": unfavourable, "attributes": attributes}
+        if self._config.get("group_variable") is not None:
+            body["strata"] = self._name(self._config["group_variable"], "group_variable")
+        metrics = self._metrics(notes)
+        if metrics is not None:
+            body["metrics"] = metrics
+        if not limits:
+            notes.append(
+                "No baseline was given: the disparate impact is judged by the four-fifths rule, other metrics by their usual limits."
+            )
+        return TranslatedMonitor(body, notes)
+
+    def _name(self, name_or_index: object, where: str) -> str:
+        if isinstance(name_or_index, str):
+            return name_or_index
+        if isinstance(name_or_index, int) and not isinstance(name_or_index, bool) and 0 <= name_or_index < len(self._headers):
+            return str(self._headers[name_or_index])
+        raise InvalidInput.of(f"analysis_config.{where}", "must be a name, or a position among the headers")
+
+    def _outcomes(self, outputs: OutputFields, problem_type: ProblemType, choices: ClarifyChoices) -> tuple[list[Any], list[Any]]:
+        where = "analysis_config.label_values_or_threshold"
+        values = self._config.get("label_values_or_threshold")
+        if not isinstance(values, list) or not values or not all(isinstance(one, str | int | float | bool) for one in values):
+            raise InvalidInput.of(where, "must be an array of at least one value")
+        if problem_type is ProblemType.REGRESSION:
+            threshold = _number(values, where)
+            return [[math.nextafter(threshold, math.inf), OPEN_END]], [[-OPEN_END, threshold]]
+        if choices.unfavourable:
+            return values, list(choices.unfavourable)
+        others = [one for one in outputs.classes or () if one not in values]
+        # Clarify's own default: labels are 0 and 1.
+        if not others and values in ([1], [0]):
+            others = [1 - values[0]]
+        if not others:
+            raise InvalidInput.of("unfavourable", "must be given: the configuration names the favourable labels only")
+        return values, others
+
+    def _metrics(self, notes: list[str]) -> list[str] | None:
+        """Returns our keys of the metrics that are asked for; None where that is all of them."""
+        methods = self._config.get("methods")
+        asked: list[str] = []
+        for name in _METHODS:
+            found = methods.get(name) if isinstance(methods, dict) else None
+            wanted = found.get("methods") if isinstance(found, dict) else None
+            if wanted == "all":
+                return None
+            asked += [str(one) for one in wanted] if isinstance(wanted, list) else []
+        unknown = [one for one in asked if one not in CLARIFY_KEYS]
+        if unknown:
+            notes.append(f"Not measured, because Evenhand has no such metric: {', '.join(unknown)}.")
+        known = [CLARIFY_KEYS[one] for one in asked if one in CLARIFY_KEYS]
+        # The overview and the verdicts are about it.
+        return list(dict.fromkeys([IMPACT, *known])) if known else None
+
+
+def violations_of(config: object, measurements: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns the measurements of a check with the verdict *unfair* in the form of `constraint_violations.json`.
+
+    Raises:
+        InvalidInput: as `ClarifyConfig`.
+    """
+    ClarifyConfig(config)
+    # Of two names the first is that of the bias monitor.
+    names = {key: name for name, key in reversed(list(CLARIFY_KEYS.items()))}
+    data = {DataSet.PAYLOAD.value, DataSet.FEEDBACK.value, DataSet.TRAINING.value}
+    return {
+        "version": "1.0",
+        "violations": [
+            {
+                "facet": one["attribute"],
+                "facet_value": one["group"],
+                "metric_name": names[one["metric"]],
+                "constraint_check_type": "bias_drift_check",
+                "description": f"Value {one['value']} does not meet the constraint requirement",
+            }
+            for one in measurements
+            if one["verdict"] == Verdict.UNFAIR and one["scope"] == Scope.GROUP and one["data"] in data and one["metric"] in names
+        ],
+    }
+
+
+def monitored_attribute(column: Column, values: object, choices: ClarifyChoices, where: str, notes: list[str]) -> dict[str, Any]:
+    """Returns the attribute of a monitor that compares a facet's groups; adds a sentence about a threshold to the notes.
+
+    Raises:
+        InvalidInput: the facet has no usable values, or may mean two things.
+    """
+    if values is None:
+        raise InvalidInput.of(f"{where}.value_or_threshold", "is missing: name the values of the monitored groups")
+    if not isinstance(values, list) or not values or not all(isinstance(one, str | int | float | bool) for one in values):
+        raise InvalidInput.of(f"{where}.value_or_threshold", "must be an array of at least one value")
+    name = column.name
+    if column.kind is FieldKind.CATEGORICAL or len(values) > 1 or name in choices.categories:
+        # Some versions of the SDK write every value as text.
+        read: Callable[[Any], Any] = {FieldType.STRING: str, FieldType.INTEGER: int, FieldType.NUMBER: float}.get(
+            column.type, lambda one: one
+        )
+        try:
+            return {"feature": name, "monitored": list(map(read, values))}
+        except ValueError as error:
+            raise InvalidInput.of(f"{where}.value_or_threshold", f"must be of the type {column.type.value}, like the column") from error
+    if name not in choices.thresholds:
+        raise InvalidInput.of(
+            f"{where}.value_or_threshold",
+            f"may be a threshold or a category of the numeric column {name!r:.100}, which Clarify decides by the data: import with"
+            f" --threshold {name} if values above {values[0]} are monitored, with --category {name} if {values[0]} itself is",
+        )
+    threshold = _number(values, f"{where}.value_or_threshold")
+    least: float = math.floor(threshold) + 1 if column.type is FieldType.INTEGER else math.nextafter(threshold, math.inf)
+    notes.append(f"{name}: values above {threshold:g} are monitored, {threshold:g} and below are the reference.")
+    return {"feature": name, "monitored": [[least, OPEN_END]], "reference": [[-OPEN_END, threshold]]}
+
+
+def _number(values: Sequence[Any], where: str) -> float:
+    try:
+        (found,) = map(float, values)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput.of(where, "must be one number") from error
+    return found

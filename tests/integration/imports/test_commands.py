@@ -1,0 +1,154 @@
+"""The commands, as a person types them, against a service."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from app.cli import evenhand, import_service
+from tests.builders.queries import rows
+from tests.builders.vendor_files import BENTO_SCHEMA, bento_line, capture_line, json_lines, truth_line
+from tests.builders.workers import working
+from tests.service import RunningService
+
+Run = Callable[..., Result]
+
+CONFIG = {
+    "dataset_type": "text/csv",
+    "headers": ["Age", "Sex", "Owner", "Risk"],
+    "label": "Risk",
+    "label_values_or_threshold": ["No Risk"],
+    "facet": [{"name_or_index": "Sex", "value_or_threshold": ["female"]}],
+    "methods": {"post_training_bias": {"methods": ["DPPL", "DI", "DAR"]}},
+}
+
+
+@pytest.fixture
+def run(service: RunningService, tmp_path: Path) -> Run:
+    """Runs `evenhand import` with the address and the key of the service in its environment."""
+
+    def run(*arguments: object, deployment: str = "credit-risk", key: str = service.admin_key) -> Result:
+        environment = {"EVENHAND_URL": service.base_url, "EVENHAND_KEY": key, "EVENHAND_DEPLOYMENT": deployment, "TERM": "dumb"}
+        state = ["--state", str(tmp_path / "state")]
+        return CliRunner().invoke(evenhand, ["import", *map(str, arguments), *state], env=environment)
+
+    return run
+
+
+def write(path: Path, content: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    return path
+
+
+def test_a_file_is_imported_and_the_report_names_line_field_and_reason(run: Run, tmp_path: Path) -> None:
+    rejected = tmp_path / "rejected.jsonl"
+    file = write(tmp_path / "log.csv", "Age,Sex,Owner,prediction\n33,female,true,Risk\nyoung,female,true,Risk\n")
+
+    ended = run("payload", file, "--at", "2026-03-01T09:30:00Z", "--rejections", rejected)
+
+    assert ended.exit_code == 0, ended.output
+    # The service runs in this process, and logs to the same output.
+    assert [line for line in ended.output.splitlines() if "[info" not in line] == [
+        "2 rows: 1 stored, 0 stored before, 1 rejected.",
+        "  1 × features.Age: must be a whole number",
+        f"{file} line 3, features.Age: must be a whole number, found 'young'",
+    ]
+    assert json.loads(rejected.read_text()) == {
+        "file": str(file),
+        "line": 3,
+        "field": "features.Age",
+        "reason": "must be a whole number, found 'young'",
+    }
+
+
+def test_labels_are_imported_by_their_ids(run: Run, service: RunningService, tmp_path: Path) -> None:
+    file = write(tmp_path / "labels.csv", "case,outcome,known\na,Risk,2026-03-01 09:30:00\n")
+
+    ended = run(*("feedback", file, "--id-column", "case", "--label-column", "outcome", "--time-column", "known", "--utc-offset", "+01:00"))
+
+    assert ended.exit_code == 0, ended.output
+    found = "SELECT feedback_id, label, (logged_at AT TIME ZONE 'UTC')::text FROM feedback_records"
+    assert rows(service.database, found) == [("a", "Risk", "2026-03-01 08:30:00")]
+
+
+def test_bentoml_logs_register_their_deployment(run: Run, service: RunningService, tmp_path: Path) -> None:
+    schema = write(tmp_path / "schema" / "schema.1.log", json_lines([BENTO_SCHEMA]))
+    data = write(tmp_path / "data" / "data.1.log", json_lines([bento_line("female", 25, "refused", "7")]))
+
+    refused = run("payload", schema, data, deployment="bento")
+    first = run("payload", schema, data, "--register", deployment="bento")
+    again = run("payload", schema, data, "--register", deployment="bento")
+
+    assert "Register it first, or import with --register" in str(refused.exception)
+    assert "Registered bento from" in first.output
+    assert "1 rows: 1 stored" in first.output
+    assert "1 rows: 0 stored, 1 stored before" in again.output
+    found = service.client.get("/v1/deployments/bento").json()
+    assert [(one["name"], one["type"]) for one in found["features"]] == [("sex", "string"), ("age", "number")]
+    assert (found["outputs"]["prediction"], found["model_revision"]) == ("pred", "v7")
+
+
+def test_a_bias_monitor_of_sagemaker_is_taken_over_with_its_data(run: Run, service: RunningService, tmp_path: Path) -> None:
+    service.client.post(
+        "/v1/deployments",
+        json={
+            "id": "taken-over",
+            "name": "Taken over",
+            "problem_type": "binary",
+            "features": [{"name": "Age", "type": "integer"}, {"name": "Sex", "type": "string"}, {"name": "Owner", "type": "boolean"}],
+        },
+    ).raise_for_status()
+    config = write(tmp_path / "analysis_config.json", json.dumps(CONFIG))
+    # Of 120 men half get the favourable outcome, of 120 women a tenth.
+    lines = [
+        capture_line(f'40,"{sex}",true', "No Risk" if no % every == 0 else "Risk", event=f"{sex}-{no}")
+        for sex, every in (("male", 2), ("female", 10))
+        for no in range(120)
+    ]
+    write(tmp_path / "captures" / "2026" / "03" / "01" / "09" / "a.jsonl", json_lines(lines))
+    write(tmp_path / "truth" / "2026" / "03" / "01" / "10" / "a.jsonl", json_lines([truth_line("Risk", f"male-{no}") for no in range(50)]))
+    arguments = ("sagemaker", "--config", config, "--captures", tmp_path / "captures", "--ground-truth", tmp_path / "truth")
+    violations = tmp_path / "constraint_violations.json"
+
+    with working(service.database):
+        ended = run(*arguments, "--unfavourable", "Risk", "--violations", violations, deployment="taken-over")
+
+    assert ended.exit_code == 0, (ended.output, ended.exception)
+    assert "240 rows: 240 stored" in ended.output
+    assert "50 rows: 50 stored" in ended.output
+    monitor = service.client.get("/v1/deployments/taken-over/fairness-monitor").json()
+    assert (monitor["favourable"], monitor["unfavourable"]) == (["No Risk"], ["Risk"])
+    found = json.loads(violations.read_text())
+    assert [(one["facet"], one["facet_value"], one["metric_name"]) for one in found["violations"]] == [
+        ("Sex", "female", "DI"),
+        ("Sex", "female", "DPPL"),
+    ]
+    assert found["violations"][0]["description"].startswith("Value 0.2")
+    assert found["violations"][1]["description"].startswith("Value 0.4")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--at", "yesterday"), "must be a time as ISO 8601 with its offset"),
+        (("--utc-offset", "east"), "must be an offset such as"),
+        (("--id-column", "nothing"), "has no column 'nothing'"),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_refused(run: Run, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    file = write(tmp_path / "log.csv", "Age,Sex,Owner,prediction\n33,female,true,Risk\n")
+
+    assert message in str(run("payload", file, *arguments).exception)
+
+
+def test_a_service_that_refuses_or_does_not_answer_is_named(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_service, "PAUSES", ())
+    file = write(tmp_path / "log.csv", "Age,Sex,Owner,prediction\n33,female,true,Risk\n")
+
+    assert "There is no deployment nobody" in str(run("payload", file, deployment="nobody").exception)
+    assert "was answered 401" in str(run("payload", file, key="wrong").exception)
+    assert "does not answer" in str(run("payload", file, "--url", "http://127.0.0.1:9").exception)
+    assert "must begin with http" in str(run("payload", file, "--url", "127.0.0.1").exception)
