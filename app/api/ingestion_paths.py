@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..domain.arrivals import STATED_SOURCES
 from ..domain.deployments import OutputFields
 from ..domain.texts import MAX_TEXT
 from ..errors import Conflict, TooLarge, UnsupportedMediaType
@@ -124,6 +125,8 @@ def _describe_operation(
     operation_id: str, summary: str, description: str, query: list[dict[str, Any]], content: dict[str, Any]
 ) -> dict[str, Any]:
     deployment = {"name": "deployment_id", "in": "path", "required": True, "schema": {"type": "string", "pattern": ID_PATTERN}}
+    source = {"name": "Evenhand-Source", "in": "header", "schema": {"type": "string", "enum": sorted(STATED_SOURCES)}}
+    source["description"] = "The kind of program that sends the records, for the counts of the ingestion page; without it `rest`."
     encoding = {"name": "Content-Encoding", "in": "header", "schema": {"type": "string", "enum": ["gzip", "identity", ""]}}
     answers: dict[str, Any] = {
         str(status): answer for status, answer in problems_of_deployment(TooLarge, UnsupportedMediaType, Conflict).items()
@@ -141,7 +144,7 @@ def _describe_operation(
         "operationId": operation_id,
         "summary": summary,
         "description": description,
-        "parameters": [deployment, *query, encoding],
+        "parameters": [deployment, *query, encoding, source],
         "requestBody": {"required": True, "content": content},
         "responses": dict(sorted(answers.items())),
     }
