@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .exchanges import ExchangeReader, rows_as_exchange
 from .files import InputFile
 from .halves import Half, open_halves
+from .logged_calls import LoggedCallReader, rows_as_call
 from .subject import ImportRow, ImportSubject, RowRefused
 from .times import usual_time, write_time
 
@@ -19,7 +19,7 @@ def read_azure(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[I
     Raises:
         InvalidInput: a line is too long.
     """
-    reader = ExchangeReader(subject)
+    reader = LoggedCallReader(subject)
     with open_halves() as halves:
         for file in files:
             for number, found in file.json_lines():
@@ -31,8 +31,8 @@ def read_azure(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[I
                     records = []
                     if other is not None:
                         asked, answered = (half, other) if half.is_request else (other, half)
-                        exchange = rows_as_exchange(asked, answered, subject.outputs)
-                        records = reader.records(exchange)
+                        call = rows_as_call(asked, answered, subject.outputs)
+                        records = reader.records(call)
                 except RowRefused as refused:
                     yield ImportRow(file=file.name, line=number, field=refused.field, reason=refused.reason)
                 else:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..domain.arrivals import LogKind
-from .exchanges import Exchange, ExchangeReader, id_of_row, read_bytes, read_labels
 from .files import InputFile
+from .logged_calls import LoggedCall, LoggedCallReader, id_of_row, read_bytes, read_labels
 from .subject import ImportRow, ImportSubject, RowRefused
 from .times import usual_time, write_time
 
@@ -18,7 +18,7 @@ def read_sagemaker(files: Sequence[InputFile], subject: ImportSubject) -> Iterat
     Raises:
         InvalidInput: a line is too long.
     """
-    reader = ExchangeReader(subject)
+    reader = LoggedCallReader(subject)
     for file in files:
         for number, found in file.json_lines():
             try:
@@ -33,16 +33,16 @@ def read_sagemaker(files: Sequence[InputFile], subject: ImportSubject) -> Iterat
                     yield ImportRow(file=file.name, line=number, record=record)
 
 
-def _read_capture(line: dict[str, Any], reader: ExchangeReader, file: InputFile, subject: ImportSubject) -> list[dict[str, Any]]:
+def _read_capture(line: dict[str, Any], reader: LoggedCallReader, file: InputFile, subject: ImportSubject) -> list[dict[str, Any]]:
     capture = _member(line, _CAPTURE, "")
-    exchange = Exchange(
+    call = LoggedCall(
         id=_read_id(line),
         time=write_time(_member(line, "eventMetadata", "").get("inferenceTime"), "eventMetadata.inferenceTime", subject)
         or usual_time(file, subject),
         request=_read_body(capture, "endpointInput"),
         response=_read_body(capture, "endpointOutput"),
     )
-    return reader.records(exchange)
+    return reader.records(call)
 
 
 def _read_truth(line: dict[str, Any], file: InputFile, subject: ImportSubject) -> list[dict[str, Any]]:

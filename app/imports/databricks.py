@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from .exchanges import Exchange, ExchangeReader, read_bytes
 from .files import InputFile, shown
+from .logged_calls import LoggedCall, LoggedCallReader, read_bytes
 from .subject import ImportRow, ImportSubject, RowRefused
 from .times import time_from_milliseconds, usual_time, write_time
 
@@ -17,7 +17,7 @@ def read_databricks(files: Sequence[InputFile], subject: ImportSubject) -> Itera
     Raises:
         InvalidInput, TooLarge: as `InputFile.rows`.
     """
-    reader = ExchangeReader(subject)
+    reader = LoggedCallReader(subject)
     for file in files:
         for number, row in file.rows():
             try:
@@ -34,7 +34,7 @@ def read_databricks(files: Sequence[InputFile], subject: ImportSubject) -> Itera
                     yield ImportRow(file=file.name, line=number, record=record, fraction=fraction)
 
 
-def _read_row(row: dict[str, Any], reader: ExchangeReader, file: InputFile, subject: ImportSubject) -> list[dict[str, Any]]:
+def _read_row(row: dict[str, Any], reader: LoggedCallReader, file: InputFile, subject: ImportSubject) -> list[dict[str, Any]]:
     status = row.get("status_code")
     if status not in (None, _OK):
         raise RowRefused("status_code", f"is {shown(status)}: the model gave no prediction")
@@ -46,4 +46,4 @@ def _read_row(row: dict[str, Any], reader: ExchangeReader, file: InputFile, subj
     if stated is None and milliseconds is not None:
         stated = time_from_milliseconds(milliseconds, "timestamp_ms")
     bodies = {name: read_bytes(row.get(name), name, encoding="TEXT") for name in ("request", "response")}
-    return reader.records(Exchange(id=call, time=stated or usual_time(file, subject), **bodies))
+    return reader.records(LoggedCall(id=call, time=stated or usual_time(file, subject), **bodies))

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .exchanges import Exchange, ExchangeReader, read_bytes
 from .files import InputFile
 from .halves import Half, open_halves
+from .logged_calls import LoggedCall, LoggedCallReader, read_bytes
 from .subject import ImportRow, ImportSubject, RowRefused
 from .times import usual_time
 
@@ -18,7 +18,7 @@ def read_kserve(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[
     Raises:
         InvalidInput, TooLarge: as `InputFile.rows`.
     """
-    reader = ExchangeReader(subject)
+    reader = LoggedCallReader(subject)
     with open_halves() as halves:
         for file in files:
             for number, row in file.rows():
@@ -30,7 +30,7 @@ def read_kserve(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[
                     records = []
                     if other is not None:
                         asked, answered = (half, other) if half.is_request else (other, half)
-                        records = reader.records(Exchange(id=half.call, time=asked.time, request=asked.body, response=answered.body))
+                        records = reader.records(LoggedCall(id=half.call, time=asked.time, request=asked.body, response=answered.body))
                 except RowRefused as refused:
                     yield ImportRow(file=file.name, line=number, field=refused.field, reason=refused.reason)
                 else:

@@ -19,7 +19,7 @@ _CSV: Final = "text/csv"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
+class LoggedCall:
     """One request and its answer, as bytes. `id` names the call, `time` is when it was answered (ISO 8601)."""
 
     id: str | None
@@ -28,25 +28,25 @@ class Exchange:
     response: bytes
 
 
-class ExchangeReader:
-    """Reads exchanges of one deployment. Their format is found by trying; the one that fitted last is tried first."""
+class LoggedCallReader:
+    """Reads calls of one deployment. Their format is found by trying; the one that fitted last is tried first."""
 
     def __init__(self, subject: ImportSubject) -> None:
         self._subject = subject
         self._codecs: list[Codec] = [codec_for(name) for name in FINDABLE]
 
-    def records(self, exchange: Exchange) -> list[dict[str, Any]]:
-        """Returns the records of an exchange. A call of one row gives its id to the record, others `{id}-{n}`.
+    def records(self, call: LoggedCall) -> list[dict[str, Any]]:
+        """Returns the records of a call. A call of one row gives its id to the record, others `{id}-{n}`.
 
         Raises:
             RowRefused: no format fits; the reason is that of the format that came closest.
         """
         closest: RowRefused | None = None
         for position, codec in enumerate(self._codecs):
-            if codec.content_type == _CSV and exchange.request.lstrip()[:1] in (b"{", b"["):
+            if codec.content_type == _CSV and call.request.lstrip()[:1] in (b"{", b"["):
                 continue  # of one column any text would be CSV
             try:
-                found = self._read(codec, exchange)
+                found = self._read(codec, call)
             except RowRefused as refused:
                 # A request that was read, and an answer that was not, says more than a request of another format.
                 if closest is None or (refused.field == "response" and closest.field != "response"):
@@ -56,10 +56,10 @@ class ExchangeReader:
                 return found
         raise closest or RowRefused("request", "is of no format that is known")
 
-    def _read(self, codec: Codec, exchange: Exchange) -> list[dict[str, Any]]:
+    def _read(self, codec: Codec, call: LoggedCall) -> list[dict[str, Any]]:
         features, subject = self._subject.feature_names, self._subject
         try:
-            table = codec.read_request(exchange.request, features)
+            table = codec.read_request(call.request, features)
         except InvalidInput as error:
             problem = error.problems[0]
             raise RowRefused("request", f"{problem.field} {problem.message}") from error
@@ -69,14 +69,14 @@ class ExchangeReader:
         if unknown or missing:
             fault = f"has no feature {missing[0]}" if missing else "has a column that is not in the schema"
             raise RowRefused("request", fault)
-        answer = self._read_answer(codec, exchange.response, len(table.values))
+        answer = self._read_answer(codec, call.response, len(table.values))
 
         records = []
         for number, (row, prediction) in enumerate(zip(table.values, answer.predictions, strict=True), start=1):
             cells = dict(zip(table.fields, row, strict=True))
             record: dict[str, Any] = {
-                "id": id_of_row(exchange.id, number, len(table.values)),
-                "scored_at": exchange.time,
+                "id": id_of_row(call.id, number, len(table.values)),
+                "scored_at": call.time,
                 "features": {name: cells[name] for name in features},
                 "prediction": prediction.prediction,
                 "probability": prediction.probability,
@@ -143,10 +143,10 @@ def read_labels(body: bytes, where: str) -> list[Any]:
     return found
 
 
-def rows_as_exchange(asked: Half, answered: Half, outputs: OutputFields) -> Exchange:
-    """Returns halves of rows of columns, as collectors write them, as an exchange; an output of one column is the prediction."""
+def rows_as_call(asked: Half, answered: Half, outputs: OutputFields) -> LoggedCall:
+    """Returns halves of rows of columns, as collectors write them, as a call; an output of one column is the prediction."""
     named = [
         {outputs.prediction: next(iter(answer.values()))} if isinstance(answer, dict) and len(answer) == 1 else answer
         for answer in json.loads(answered.body)
     ]
-    return Exchange(id=asked.call, time=asked.time or answered.time, request=asked.body, response=json.dumps(named).encode())
+    return LoggedCall(id=asked.call, time=asked.time or answered.time, request=asked.body, response=json.dumps(named).encode())
