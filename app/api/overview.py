@@ -49,10 +49,13 @@ def wanted_overview(
     *,
     sort: Sort = OverviewSort.SEVERITY,
     state: Annotated[list[DeploymentState] | None, Query(description="Only deployments in one of these states.", max_length=8)] = None,
-    text: Annotated[str, Query(max_length=200, description="Only deployments whose name or id contains it.")] = "",
+    text: Annotated[str, Query(max_length=200, description="Only deployments whose name, id or owner contains it.")] = "",
+    owner: Annotated[str | None, Query(max_length=200, description="Only deployments of this owner.")] = None,
 ) -> OverviewWanted:
     """Returns the part of the overview that an address asks for, of the deployments the caller may see."""
-    return OverviewWanted(sort=sort, states=frozenset(state or ()), text=text, only_no=principal.deployment_no, after=after)
+    return OverviewWanted(
+        sort=sort, states=frozenset(state or ()), text=text, owner=owner, only_no=principal.deployment_no, after=after
+    )
 
 
 @router.get("", operation_id="readOverview", responses=problems())

@@ -9,16 +9,18 @@ from starlette.responses import Response
 
 from ..clock import minute_of
 from ..security.principals import Permission
+from ..store.evidence.summaries import EvidenceCounts
 from ..store.overviews.overview import LAST_HOUR
 from ..views.needs import lasting, needs_of
 from ..views.overview import DeploymentState, OverviewSort, OverviewWanted, overview
+from ..views.workers import notice_of
 from ..web.access import NowIn, Reader, SessionIn
 from .glyphs import AXIS, CHECKS, glyph, strip
 from .rendering import page
 
 router = APIRouter(include_in_schema=False)
 
-SHOWN = 100
+SHOWN = 50
 """Deployments that are shown first."""
 
 MOST_SHOWN = 1000
@@ -41,11 +43,12 @@ STATES = {
 
 
 class ChosenOrder(BaseModel):
-    """Sort and filters that a person chose, and how many deployments are shown."""
+    """Sort and filters that a person chose, and how many deployments are shown. An empty owner allows all."""
 
     sort: OverviewSort = OverviewSort.SEVERITY
     state: list[DeploymentState] = Field(default_factory=list, max_length=len(DeploymentState))
     text: str = Field(default="", max_length=200)
+    owner: str = Field(default="", max_length=200)
     shown: int = Field(default=SHOWN, ge=1, le=MOST_SHOWN)
 
 
@@ -56,15 +59,17 @@ def overview_page(request: Request, principal: Reader, session: SessionIn, now: 
         sort=chosen.sort,
         states=frozenset(chosen.state),
         text=chosen.text,
+        owner=chosen.owner or None,
         only_no=principal.deployment_no,
         limit=chosen.shown + 1,
         points=CHECKS,
     )
     found = overview(session, wanted, now=now)
     listed = found.deployments[: chosen.shown]
-    kept = {"sort": chosen.sort.value, "text": chosen.text}
+    kept = {"sort": chosen.sort.value, "text": chosen.text} | ({"owner": chosen.owner} if chosen.owner else {})
     more = kept | {"state": [state.value for state in chosen.state], "shown": min(chosen.shown + SHOWN, MOST_SHOWN)}
     values = {
+        "worker_notice": notice_of(found.workers),
         "found": found,
         "listed": listed,
         "needs": needs_of(found, now=now, may_manage=Permission.MANAGE in principal.role.permissions),
@@ -75,6 +80,9 @@ def overview_page(request: Request, principal: Reader, session: SessionIn, now: 
         "state_links": [
             (state, STATES[state], count, "/?" + urlencode(kept | {"state": state.value})) for state, count in found.counts.items() if count
         ],
+        "owners": sorted({one.owner for one in found.every if one.owner} | ({chosen.owner} - {""}), key=str.casefold),
+        "every_state": "/?" + urlencode(kept),
+        "evidence_words": evidence_words,
         "total": sum(found.counts.values()),
         "more": f"/?{urlencode(more, doseq=True)}" if len(found.deployments) > len(listed) and chosen.shown < MOST_SHOWN else None,
         "states": STATES,
@@ -84,3 +92,18 @@ def overview_page(request: Request, principal: Reader, session: SessionIn, now: 
         "lasting": lasting,
     }
     return page(request, "overview.html", values)
+
+
+def evidence_words(counts: EvidenceCounts | None) -> str:
+    """Returns the evidence of a deployment in a few words; nothing before any comparison has records.
+
+    It is shown fair only if every comparison is.
+    """
+    known = 0 if counts is None else counts.unfair + counts.shown_fair + counts.undecided
+    if counts is None or not known:
+        return ""
+    if counts.unfair and counts.unfair_since is not None:
+        return f"unfair since {counts.unfair_since.day} {counts.unfair_since:%b %Y}"
+    if counts.unfair:
+        return "unfair"
+    return "shown fair" if counts.shown_fair == known else "undecided"

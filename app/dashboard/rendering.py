@@ -37,15 +37,17 @@ def page(request: Request, template: str, values: Mapping[str, Any], *, status: 
     """Returns the page of that template. `principal` is known in every template; None on pages that are open to everybody."""
     principal = request.scope.get("state", {}).get("principal")
     may = frozenset[str]() if principal is None else frozenset(one.value for one in principal.role.permissions)
-    notice = None if principal is None or status == HTTPStatus.SERVICE_UNAVAILABLE else _read_worker_notice(request)
     context = {
         "principal": principal,
-        "worker_notice": notice,
         "may": may,
         "MANAGE": Permission.MANAGE.value,
         "path": request.url.path,
         **values,
     }
+    # A page that has read the workers itself passes the notice along.
+    if "worker_notice" not in context:
+        is_unread = principal is None or status == HTTPStatus.SERVICE_UNAVAILABLE
+        context["worker_notice"] = None if is_unread else _read_worker_notice(request)
     content = _ENVIRONMENT.get_template(template).render(context)
     return HTMLResponse(content, status, headers={"Content-Security-Policy": CONTENT_POLICY, "Referrer-Policy": REFERRER_POLICY})
 

@@ -16,6 +16,7 @@ class Definition:
     outputs: OutputFields
     model_revision: str
     endpoint: Endpoint | None
+    owner: str | None = None
 
 
 def definition_of(deployment: Deployment) -> Definition:
@@ -28,4 +29,5 @@ def definition_of(deployment: Deployment) -> Definition:
         outputs=deployment.outputs,
         model_revision=deployment.model_revision,
         endpoint=deployment.endpoint,
+        owner=deployment.owner,
     )

@@ -150,7 +150,10 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """A watched model. `no` is the store's number, `id` the public name in addresses, `health` that of its endpoint."""
+    """A watched model. `no` is the store's number, `id` the public name in addresses, `health` that of its endpoint.
+
+    `owner` is the person or team that answers for it; None: nobody is named.
+    """
 
     no: int
     id: str
@@ -162,4 +165,5 @@ class Deployment:
     endpoint: Endpoint | None
     created_at: datetime
     updated_at: datetime
+    owner: str | None = None
     health: EndpointHealth = HEALTHY

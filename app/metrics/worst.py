@@ -48,15 +48,16 @@ def how_far_out(value: float, metric: Metric, limits: Limits) -> float:
 
     Inside the limits that are set, those and the mirror image of a lone one count. Without limits it is the distance from equality.
     """
-    is_watched = not is_inside(value, limits)
+    of_ratio = is_ratio(metric)
+    number = _scale(value, is_ratio=of_ratio)
+    lower, upper = both_sides(metric, limits) if is_inside(value, limits) else limits
+    beyond = []
     # A limit of zero limits no ratio.
-    lower, upper = (
-        None if limit is None or (is_ratio(metric) and limit <= 0) else _scale(limit, is_ratio=is_ratio(metric))
-        for limit in (limits if is_watched else both_sides(metric, limits))
-    )
-    number = _scale(value, is_ratio=is_ratio(metric))
-    beyond = [*([] if upper is None else [number - upper]), *([] if lower is None else [lower - number])]
-    return max(beyond, default=abs(number) if is_ratio(metric) else abs(value - (metric.ideal or 0.0)))
+    if upper is not None and (upper > 0 or not of_ratio):
+        beyond.append(number - _scale(upper, is_ratio=of_ratio))
+    if lower is not None and (lower > 0 or not of_ratio):
+        beyond.append(_scale(lower, is_ratio=of_ratio) - number)
+    return max(beyond, default=abs(number) if of_ratio else abs(value - (metric.ideal or 0.0)))
 
 
 def rank(value: float, metric: Metric, limits: Limits) -> tuple[bool, float]:

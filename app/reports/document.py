@@ -89,7 +89,7 @@ class GroupRow:
 class FirstPage:
     """The first page: `headline` in one sentence, the groups, since when, the verdict. `axis` is SVG, and empty without pictures.
 
-    `about` says which check the headline is about.
+    `about` says which check the headline is about. `owner` is that of the deployment when the report is made; None: nobody is named.
     """
 
     about: str
@@ -101,6 +101,7 @@ class FirstPage:
     axis: str
     groups: tuple[GroupRow, ...]
     since: tuple[str, ...]
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,6 +40,7 @@ def first_page(source: ReportSource) -> FirstPage:
         facts=tuple(list_facts(source)),
         axis=axis_svg() if has_pictures else "",
         groups=tuple(group_row(row, has_picture=has_pictures) for row in forest.rows),
+        owner=source.deployment.owner,
         since=tuple(say_since(source.evidence)),
     )
 

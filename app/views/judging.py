@@ -150,17 +150,18 @@ def judge(session: Session, found: Iterable[OverviewEntry]) -> dict[int, JudgedB
         if figure.data in _JUDGED_ON[of_check[figure.check_no][1]]:
             figures.setdefault(figure.check_no, []).append(figure)
 
-    # Many figures are ranked; the details of one per deployment are read.
-    worst = {
-        no: min(ranked, key=lambda one: (_GRAVITY[one.verdict], -_beyond(one, of_check[one.check_no][1]))) for no, ranked in figures.items()
-    }
+    # Many figures are ranked, and only those of the gravest verdict by their distance; the details of one per deployment are read.
+    worst = {}
+    for no, ranked in figures.items():
+        gravity = min(_GRAVITY[one.verdict] for one in ranked)
+        gravest = [one for one in ranked if _GRAVITY[one.verdict] == gravity]
+        worst[no] = max(gravest, key=lambda one: _beyond(one, of_check[one.check_no][1])) if len(gravest) > 1 else gravest[0]
     details = {figure.no: figure for figure in group_figures(session, [one.no for one in worst.values()])}
     judged_by = {}
     for no, ranked in figures.items():
         success, metric = of_check[no]
-        described = WorstGroup.of(details[worst[no].no], metric, success)
         judged_by[no] = JudgedBy(
-            worst=described.allow_for_choice(len(ranked)) if len(ranked) > 1 else described,
+            worst=WorstGroup.of(details[worst[no].no], metric, success),
             groups=len(ranked),
             judged=sum(one.verdict in _ON_FAIRNESS for one in ranked),
         )

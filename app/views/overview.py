@@ -86,6 +86,7 @@ class DeploymentOverview:
     last_check: EndedCheck | None
     records: int
     open_alerts: int
+    owner: str | None = None
     unacknowledged: Unacknowledged | None = None
     newest_record_at: datetime | None = None
     trend: tuple[TrendPoint, ...] = ()
@@ -104,11 +105,15 @@ class OverviewPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverviewWanted:
-    """Request for an overview: the sort, and which deployments; an absent member allows all. The caller may see only `only_no`, if set."""
+    """Request for an overview: the sort, and which deployments; an absent member allows all. The caller may see only `only_no`, if set.
+
+    `text` is part of a name or owner, or of an id; `owner` is a whole one.
+    """
 
     sort: OverviewSort = OverviewSort.SEVERITY
     states: frozenset[DeploymentState] = frozenset()
     text: str = ""
+    owner: str | None = None
     only_no: int | None = None
     after: OverviewPlace | None = None
     limit: int | None = None
@@ -120,7 +125,7 @@ class Overview:
     """Deployments asked for, in order, and how many deployments that the caller may see are in each state.
 
     `next_step` is set only if no deployment is registered, or none fits the filter. `every` has all that the caller may see, whatever the
-    filter, in no order and without trends.
+    filter, in no order, without trends, evidence and intervals that allow for the choice.
     """
 
     deployments: tuple[DeploymentOverview, ...]
@@ -142,7 +147,13 @@ def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Over
         seen.append(_describe(one, by, outlook, now))
 
     text = wanted.text.strip().casefold()
-    chosen = [one for one in seen if (not wanted.states or one.state in wanted.states) and (text in one.name.casefold() or text in one.id)]
+    chosen = [
+        one
+        for one in seen
+        if (not wanted.states or one.state in wanted.states)
+        and (wanted.owner is None or one.owner == wanted.owner)
+        and (text in one.name.casefold() or text in one.id or text in (one.owner or "").casefold())
+    ]
     chosen.sort(key=lambda one: place_of(one, wanted.sort))
     listed = [one for one in chosen if wanted.after is None or place_of(one, wanted.sort) > wanted.after][: wanted.limit]
 
@@ -159,9 +170,18 @@ def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Over
     if not seen:
         next_step = "No deployment is registered yet. Register one, set its fairness monitor, and log payload records."
     elif not chosen:
-        next_step = "No deployment fits the filter. Leave the text or the state out."
+        next_step = "No deployment fits the filter. Leave the text, the owner or the state out."
     return Overview(
-        deployments=tuple(replace(one, trend=tuple(of_deployment.get(one.no, ())), evidence=evidence.get(one.no)) for one in listed),
+        deployments=tuple(
+            replace(
+                one,
+                # The interval that allows for the choice takes time to compute, and only a listed deployment shows it.
+                worst=one.worst.allow_for_choice(one.groups) if one.worst is not None and one.groups > 1 else one.worst,
+                trend=tuple(of_deployment.get(one.no, ())),
+                evidence=evidence.get(one.no),
+            )
+            for one in listed
+        ),
         every=tuple(seen),
         workers=workers,
         counts={state: sum(one.state is state for one in seen) for state in DeploymentState},
@@ -222,6 +242,7 @@ def _describe(one: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetime)
         no=one.no,
         id=one.id,
         name=one.name,
+        owner=one.owner,
         state=state,
         cause=advice.cause,
         reason=advice.reason,

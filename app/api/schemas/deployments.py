@@ -50,6 +50,7 @@ _ENDPOINT = {
 _EXAMPLE: dict[str, Any] = {
     "id": "credit-risk",
     "name": "Credit risk",
+    "owner": "Retail credit, Ada Brandt",
     "problem_type": "binary",
     "features": _COLUMNS,
     "meta": [{"name": "Postcode", "type": "string"}],
@@ -191,6 +192,9 @@ class EndpointIn(In):
         return Endpoint(**self.model_dump(exclude={"credentials", "mapping", "tls"}), credentials=credentials, mapping=mapping, tls=tls)
 
 
+_OWNER = "The person or team that answers for the model, as pages and reports name them."
+
+
 class DeploymentIn(In):
     """A new deployment."""
 
@@ -198,6 +202,7 @@ class DeploymentIn(In):
 
     id: str | None = Field(default=None, pattern=ID_PATTERN, description="Chosen by you, or made from the name.")
     name: str = Field(max_length=200, json_schema_extra=_FILLED)
+    owner: str | None = Field(default=None, max_length=200, description=_OWNER, json_schema_extra={"pattern": NOT_BLANK})
     problem_type: Annotated[ProblemType, Field(strict=False)]
     features: list[ColumnIn] = Field(json_schema_extra=_SOME, description="The columns that are sent to the model, in this order.")
     meta: list[ColumnIn] = Field(default_factory=list, description="Logged along with the features, never sent to the model.")
@@ -211,6 +216,7 @@ class DeploymentIn(In):
         """Returns the definition, not yet checked."""
         return Definition(
             name=self.name,
+            owner=self.owner,
             problem_type=self.problem_type,
             features=tuple(column.to_domain() for column in self.features),
             meta=tuple(column.to_domain() for column in self.meta),
@@ -251,6 +257,7 @@ class DeploymentPatch(Patch):
     """
 
     name: str = Field(default="", max_length=200, json_schema_extra=_FILLED)
+    owner: str | None = Field(default=None, max_length=200, description=f"{_OWNER} Null: nobody is named any more.")
     features: list[ColumnIn] = Field(default_factory=list, json_schema_extra=_SOME)
     meta: list[ColumnIn] = Field(default_factory=list)
     outputs: OutputsPatch = OutputsPatch()
@@ -330,6 +337,7 @@ class DeploymentOut(Out):
 
     id: str
     name: str
+    owner: str | None = Field(description=_OWNER)
     problem_type: ProblemType
     schema_version: int = Field(description="Grows with every change of features or meta.")
     features: list[ColumnOut]

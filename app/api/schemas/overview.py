@@ -17,6 +17,7 @@ from .verdicts import DISADVANTAGED, DISADVANTAGED_GROUP, VERDICT
 _ENTRY: dict[str, Any] = {
     "id": "credit-risk",
     "name": "Credit risk",
+    "owner": "Retail credit, Ada Brandt",
     "state": "unfair",
     "cause": "measured",
     "reason": None,
@@ -141,6 +142,7 @@ class OverviewEntryOut(Out):
 
     id: str
     name: str
+    owner: str | None = Field(description="The person or team that answers for the model; null: nobody is named.")
     state: DeploymentState = Field(
         description="`unfair`, `suspected`, `unwatched`, `fair`: the gravest verdict on a group; `unwatched` is beyond a side that has no"
         " limit. `undecided`: no group can be judged. `failing`: the last check failed. `stale`: nothing new was measured for a day."

@@ -95,6 +95,7 @@ function isPaused() {
 /** Shows what the form and the chosen state say, with an address of its own. */
 function choose(state = new URLSearchParams(location.search).getAll("state")) {
   const wanted = new URLSearchParams({ text: filter.elements.text.value, sort: filter.elements.sort.value });
+  if (filter.elements.owner?.value) wanted.set("owner", filter.elements.owner.value);
   state.forEach((one) => wanted.append("state", one));
   history.replaceState(null, "", `/?${wanted}`);
   filter.querySelectorAll("input[name=state]").forEach((one) => one.remove());
@@ -117,6 +118,7 @@ if (filter) {
 
   filter.addEventListener("submit", (event) => { event.preventDefault(); choose(); });
   filter.elements.sort.addEventListener("change", () => choose());
+  filter.elements.owner?.addEventListener("change", () => choose());
   filter.elements.text.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(choose, TYPING); });
   document.addEventListener("click", (event) => {
     const target = /** @type {HTMLElement} */ (event.target).closest(".states a, a[data-more]");

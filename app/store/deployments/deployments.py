@@ -238,6 +238,7 @@ class Deployments:
             }
         return {
             "name": definition.name,
+            "owner": definition.owner,
             "outputs": asdict(definition.outputs),
             "model_revision": definition.model_revision,
             "endpoint": stored_endpoint,
@@ -282,6 +283,7 @@ class Deployments:
             endpoint=endpoint,
             created_at=row.created_at,
             updated_at=row.updated_at,
+            owner=row.owner,
             health=health,
         )
 

@@ -75,6 +75,7 @@ class OverviewEntry:
     newest_record_at: datetime | None
     records: int
     open_alerts: int
+    owner: str | None = None
     unacknowledged: Unacknowledged | None = None
 
 
@@ -135,8 +136,7 @@ class GroupKey:
     group: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrendPoint:
+class TrendPoint(NamedTuple):
     """One point of a trend with the limits that applied to it; `value` None is a hole in it."""
 
     at: datetime
@@ -163,7 +163,7 @@ _ENTRIES = text(f"""
         WHERE minute >= date_trunc('minute', CAST(:since AS timestamptz)) AND minute <= :now
         GROUP BY deployment_no
     )
-    SELECT d.no, d.id, d.name, m.version AS monitor_version, m.schedule = 'hourly' AS hourly, m.config->'metrics' AS picked,
+    SELECT d.no, d.id, d.name, d.owner, m.version AS monitor_version, m.schedule = 'hourly' AS hourly, m.config->'metrics' AS picked,
            l.id AS last_id, l.state AS last_state, l.span_end AS last_at, l.finished_at AS last_finished_at, l.reason AS last_reason,
            l.failure AS last_failure, l.claimable_at AS last_claimable_at, {_counts_of('l."window"')} AS last_counts,
            s.no AS success_no, s.id AS success_id, s.span_end AS success_at, s.monitor_version AS success_version,
@@ -226,7 +226,7 @@ _FIGURES = text("""
 """)
 
 _TRENDS = text(f"""
-    SELECT wanted.place, t.at, t.value, t.verdict, t.lower_limit, t.upper_limit, t.definition
+    SELECT wanted.place, t.definition, t.at, t.value, t.verdict, t.lower_limit, t.upper_limit
     FROM unnest(CAST(:deployment_nos AS int[]), CAST(:metrics AS text[]), CAST(:data AS text[]), CAST(:attributes AS text[]),
                 CAST(:groups AS text[])) WITH ORDINALITY AS wanted(deployment_no, metric, data, attribute, "group", place)
     CROSS JOIN LATERAL (
@@ -242,12 +242,14 @@ _TRENDS = text(f"""
 
 def overview_entries(session: Session, *, now: datetime, only_no: int | None) -> list[OverviewEntry]:
     """Returns every deployment, or that one, oldest first."""
-    rows = session.execute(_ENTRIES, {"now": now, "since": now - LAST_HOUR, "only_no": only_no})
+    # Fetched at once: iterating over a result asks the driver for each row, which takes longer than reading it.
+    rows = session.execute(_ENTRIES, {"now": now, "since": now - LAST_HOUR, "only_no": only_no}).all()
     return [
         OverviewEntry(
             no=row.no,
             id=row.id,
             name=row.name,
+            owner=row.owner,
             monitor_version=row.monitor_version,
             hourly=bool(row.hourly),
             picked=None if row.picked is None else tuple(row.picked),
@@ -298,7 +300,7 @@ def _read_success(row: Any) -> Success | None:  # noqa: ANN401 - as above
 def ranked_figures(session: Session, metric_of_check: dict[int, str]) -> list[RankedFigure]:
     """Returns for each check the given metric of every group on every data set, in the order measured."""
     wanted = {"check_nos": list(metric_of_check), "metrics": list(metric_of_check.values())}
-    return [RankedFigure(*row) for row in session.execute(_RANKED, wanted)]
+    return [RankedFigure._make(row) for row in session.execute(_RANKED, wanted).all()]
 
 
 def group_figures(session: Session, nos: Sequence[int]) -> list[GroupFigure]:
@@ -325,7 +327,7 @@ def group_figures(session: Session, nos: Sequence[int]) -> list[GroupFigure]:
                 monitored_favourable=row.monitored_favourable,
             ),
         )
-        for row in session.execute(_FIGURES, {"nos": list(nos)})
+        for row in session.execute(_FIGURES, {"nos": list(nos)}).all()
     ]
 
 
@@ -344,11 +346,9 @@ def trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> list[l
     }
     rows = session.execute(_TRENDS, wanted).all()
     # Oldest first, so the last of each place stays.
-    newest = {row.place: row.definition for row in rows}
+    newest = {place: definition for place, definition, *_ in rows}
     found: list[list[TrendPoint]] = [[] for _ in keys]
-    for row in rows:
-        if row.definition == newest[row.place]:
-            found[row.place - 1].append(
-                TrendPoint(at=row.at, value=row.value, verdict=row.verdict, lower_limit=row.lower_limit, upper_limit=row.upper_limit)
-            )
+    for place, definition, *point in rows:
+        if definition == newest[place]:
+            found[place - 1].append(TrendPoint._make(point))
     return found

@@ -23,6 +23,7 @@ class DeploymentRow(Row):
     model_revision: Mapped[str]
     endpoint: Mapped[dict[str, Any] | None]
     credentials: Mapped[bytes | None]
+    owner: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
 

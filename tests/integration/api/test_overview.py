@@ -41,6 +41,7 @@ def test_every_deployment_stands_there_with_what_to_do_next(three: RunningServic
     assert answer["deployments"][0] == {
         "id": "model-1",
         "name": "Größe 1",
+        "owner": None,
         "state": "waiting",
         "cause": "no_records",
         "reason": "No check has ended yet: no payload record was ever logged.",

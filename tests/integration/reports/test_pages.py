@@ -69,7 +69,8 @@ def test_the_hash_in_a_report_is_that_of_its_data_in_every_form_with_and_without
 
 def test_the_data_change_with_an_alert_that_is_acknowledged_and_hold_no_secret(reported: Reported) -> None:
     before = reported.text("/report.json", **PERIOD)
-    reported.service.client.patch("/v1/deployments/a-model", json={"name": "Another name"}).raise_for_status()
+    reported.service.client.patch("/v1/deployments/a-model", json={"name": "Another name", "owner": "Loans & <b>co</b>"}).raise_for_status()
+    assert "Owner of the model: Loans &amp; &lt;b&gt;co&lt;/b&gt;<" in reported.text("/report.html", **PERIOD)
     after = reported.text("/report.json", **PERIOD)
 
     assert before != after

@@ -282,7 +282,7 @@ def test_filters_leave_what_they_say_and_counts_stay(several: Scene) -> None:
     assert names(look(several, states=states)) == ["waiting", "a-model"]
     assert names(look(several, text=" UNFAIR ")) == ["unfair-2", "unfair-1"]
     assert names(look(several, text="a MODEL", states=states)) == ["waiting", "a-model"]
-    assert look(several, text="%").next_step == "No deployment fits the filter. Leave the text or the state out."
+    assert look(several, text="%").next_step == "No deployment fits the filter. Leave the text, the owner or the state out."
     assert look(several, states=states).counts[DeploymentState.UNFAIR] == 1
     assert names(look(several, only_no=several.deployment.no)) == ["a-model"]
 
