@@ -115,7 +115,8 @@ class Application(httpx.BaseTransport):
 
     async def _answer(self, request: httpx.Request) -> tuple[httpx.Response, bytes]:
         answer = await self._asgi.handle_async_request(request)
-        return answer, await answer.aread()
+        # As it was sent: the caller's answer decodes a compressed body by its headers.
+        return answer, b"".join([part async for part in answer.aiter_raw()])
 
     async def _start(self) -> LifespanOn:
         lifespan = LifespanOn(uvicorn.Config(self._app, log_config=None, lifespan="on"))

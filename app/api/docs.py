@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 
 from ..errors import NotFound
 from ..web.access import AnyKey
+from ..web.compressing import file_response
 
 router = APIRouter(include_in_schema=False)
 
@@ -22,18 +23,29 @@ _PAGE = """<!doctype html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Evenhand API</title>
+<meta name="color-scheme" content="light dark">
+<title>API · Evenhand</title>
 <link rel="stylesheet" href="docs/swagger-ui.css">
+<link rel="stylesheet" href="docs/docs.css">
 </head>
 <body>
-<div id="swagger-ui"></div>
+<header class="top">
+<a class="brand" href="/">Evenhand</a>
+<h1>API</h1>
+<nav aria-label="Main"><a href="/">Back to the overview</a></nav>
+</header>
+<main id="swagger-ui"><noscript><p>This page needs JavaScript. The same as a file: <a href="openapi.json">openapi.json</a></p></noscript></main>
 <script src="docs/swagger-ui-bundle.js"></script>
 <script src="docs/start.js"></script>
 </body>
 </html>
 """
 
-_START = b"""SwaggerUIBundle({
+_START = b"""const dark = matchMedia("(prefers-color-scheme: dark)");
+const paint = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+dark.addEventListener("change", paint);
+paint();
+SwaggerUIBundle({
   url: "openapi.json",
   dom_id: "#swagger-ui",
   deepLinking: true,
@@ -53,6 +65,7 @@ _ASSETS: Mapping[str, tuple[bytes, str]] = MappingProxyType(
         "start.js": (_START, "text/javascript"),
         "swagger-ui-bundle.js": ((_STATIC / "swagger-ui-bundle.js").read_bytes(), "text/javascript"),
         "swagger-ui.css": ((_STATIC / "swagger-ui.css").read_bytes(), "text/css"),
+        "docs.css": ((files(__package__) / "docs.css").read_bytes(), "text/css"),
     }
 )
 
@@ -64,12 +77,12 @@ async def docs(_principal: AnyKey) -> HTMLResponse:
 
 
 @router.get("/docs/{name}")
-async def docs_asset(name: str, _principal: AnyKey) -> Response:
+async def docs_asset(name: str, request: Request, _principal: AnyKey) -> Response:
     """Returns a file of the page."""
     if name not in _ASSETS:
         raise NotFound("file of the documentation", name)
     content, media_type = _ASSETS[name]
-    return Response(content, media_type=media_type, headers={"Cache-Control": "private, max-age=3600"})
+    return file_response(request.scope, content, media_type, cache_control="private, max-age=3600")
 
 
 @router.get("/openapi.json")

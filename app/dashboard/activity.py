@@ -1,6 +1,6 @@
 """Activity page: changes, and who made them."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Request
@@ -18,15 +18,19 @@ router = APIRouter(include_in_schema=False)
 
 SHOWN = 50
 
+CHECK_REQUESTED = "check.requested"
+"""Action that is left out unless a person asks for it: it changes nothing, and programs ask for checks often."""
+
 Text = Annotated[str, Field(max_length=300, pattern=r"^[^\x00]*$")]
 
 
 class ChosenActivities(BaseModel):
-    """Filter of a person; an empty member allows all."""
+    """Filter of a person; an empty member allows all, except that check requests are shown only if `checks` or `action` says so."""
 
     deployment: Text = ""
     actor: Text = ""
     action: Text = ""
+    checks: Literal["shown", ""] = ""
 
 
 @router.get("/activity")
@@ -44,6 +48,7 @@ def activity_page(
         deployment_id=chosen.deployment or None,
         actor=chosen.actor or None,
         action=chosen.action or None,
+        without_action=None if chosen.checks or chosen.action else CHECK_REQUESTED,
     )
     found = activities.page(session, wanted, limit=SHOWN + 1, before_no=before_no or None)
     shown, cursor = cut(found, SHOWN, lambda one: one.no)

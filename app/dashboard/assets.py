@@ -11,10 +11,11 @@ from importlib.metadata import version
 from importlib.resources import files
 
 import vl_convert
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from ..charts.rendering import VEGA_LITE
 from ..errors import NotFound
+from ..web.compressing import file_response
 from ..web.gate import ASSETS
 
 router = APIRouter(include_in_schema=False)
@@ -33,7 +34,7 @@ def asset_url(name: str) -> str:
 
 
 @router.get(ASSETS + "{release}/{name}")
-def asset(release: str, name: str) -> Response:
+def asset(release: str, name: str, request: Request) -> Response:
     """Returns a file of the pages."""
     if name not in _names() or release != _release():
         raise NotFound("file of the pages", name)
@@ -44,7 +45,7 @@ def asset(release: str, name: str) -> Response:
             content = _chart_library()
     else:
         content = _file(name)
-    return Response(content, media_type=_TYPES[kind], headers={"Cache-Control": "public, max-age=31536000, immutable"})
+    return file_response(request.scope, content, _TYPES[kind], cache_control="public, max-age=31536000, immutable")
 
 
 @cache

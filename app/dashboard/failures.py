@@ -1,6 +1,8 @@
 """Errors as pages: what happened, to what, what to do."""
 
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -8,10 +10,27 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..errors import EvenhandError, InvalidInput
+from ..errors import EvenhandError, FieldProblem, InvalidInput
 from ..web.gate import is_read_by_a_person
 from ..web.problems import KINDS, ProblemKind, field_problems, kind_of, problem_response, response_of, unexpected_response
 from .rendering import page
+
+_WORDS = {
+    "enum": "is none of {expected}",
+    "literal_error": "is none of {expected}",
+    "greater_than_equal": "must be {ge} or more",
+    "less_than_equal": "must be {le} or less",
+    "greater_than": "must be more than {gt}",
+    "less_than": "must be less than {lt}",
+    "int_parsing": "must be a whole number",
+    "float_parsing": "must be a number",
+    "bool_parsing": "must be true or false",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_too_short": "must have at least {min_length} characters",
+    "string_pattern_mismatch": "is not of the form that is expected here",
+    "too_long": "may be given at most {max_length} times",
+}
+"""Words for findings in an address, by Pydantic's type."""
 
 
 def install(pages: FastAPI) -> None:
@@ -24,12 +43,12 @@ def install(pages: FastAPI) -> None:
 
 def _answer_own(request: Request, error: Exception) -> Response:
     if isinstance(error, RequestValidationError):
-        error = InvalidInput(field_problems(error.errors()))
+        error = InvalidInput(field_problems([{**one, "msg": _put_in_words(one)} for one in error.errors()]))
     if not isinstance(error, EvenhandError):
         return _answer_unexpected(request, error)
     if not is_read_by_a_person(request.scope):
         return problem_response(error, _request_id(request))
-    return _page(request, kind_of(error), str(error))
+    return _page(request, kind_of(error), str(error), error.problems if isinstance(error, InvalidInput) else ())
 
 
 def _answer_http(request: Request, error: Exception) -> Response:
@@ -51,8 +70,21 @@ def _answer_unexpected(request: Request, _error: Exception) -> Response:
     return _page(request, kind, "This is our fault, not yours. The log has the details under the request id below.")
 
 
-def _page(request: Request, kind: ProblemKind, detail: str) -> Response:
-    values = {"title": kind.title, "status": kind.status, "detail": detail, "request_id": _request_id(request)}
+def _put_in_words(found: Mapping[str, Any]) -> str:
+    """Returns a finding of Pydantic as a person reads it; findings that no address can cause keep Pydantic's words."""
+    words = _WORDS.get(found["type"])
+    return str(found["msg"]) if words is None else words.format(**{"pattern": "", **found.get("ctx", {})})
+
+
+def _page(request: Request, kind: ProblemKind, detail: str, problems: Sequence[FieldProblem] = ()) -> Response:
+    values = {
+        "title": kind.title,
+        "status": kind.status,
+        "detail": detail,
+        "problems": problems,
+        "method": request.method,
+        "request_id": _request_id(request),
+    }
     return page(request, "failure.html", values, status=kind.status)
 
 

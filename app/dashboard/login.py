@@ -26,9 +26,9 @@ Field = Annotated[str, Form(max_length=_LONGEST)]
 
 
 @router.get(LOG_IN)
-def log_in_page(request: Request, next: str = "/") -> Response:  # noqa: A002 - the name in the address
-    """Returns the form."""
-    return page(request, "login.html", {"next": _own_path(next), "name": "", "problem": None})
+def log_in_page(request: Request, next: str = "/", *, ended: bool = False) -> Response:  # noqa: A002 - the name in the address
+    """Returns the form; it says so where a session has `ended`."""
+    return page(request, "login.html", {"next": _own_path(next), "name": "", "problem": None, "ended": ended})
 
 
 @router.post(LOG_IN)
@@ -52,7 +52,7 @@ async def log_in(
         else:
             token = await log_in_with_password(services, name.strip(), password, address=address, client=client_of(address))
     except EvenhandError as error:
-        values = {"next": _own_path(next), "name": name, "problem": str(error)}
+        values = {"next": _own_path(next), "name": name, "problem": str(error), "ended": False}
         return page(request, "login.html", values, status=kind_of(error).status)
     response = RedirectResponse(_own_path(next), status_code=HTTPStatus.SEE_OTHER)
     response.set_cookie(

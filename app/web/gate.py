@@ -56,7 +56,8 @@ class KeyGate:
                 # As it was sent: a record's id may hold an encoded question mark.
                 path, query = (scope[part].decode("latin-1") for part in ("raw_path", "query_string"))
                 wanted = quote(f"{path}?{query}" if query else path, safe="")
-                await RedirectResponse(f"{LOG_IN}?next={wanted}", status_code=303)(scope, receive, send)
+                ended = "" if session_token(scope) is None else "&ended=true"
+                await RedirectResponse(f"{LOG_IN}?next={wanted}{ended}", status_code=303)(scope, receive, send)
                 return
             response = problem_response(error, scope["state"]["request_id"])
             if isinstance(error, Unauthenticated) and scope["path"].startswith(_BROWSED):

@@ -34,7 +34,7 @@ export async function exchange(method, path, body, type = "application/json") {
     throw new Problem({ detail: "The service does not answer. Check the connection and try again." }, 0);
   }
   if (answer.ok) return text;
-  if (answer.status === 401 && method === "GET") location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+  if (answer.status === 401 && method === "GET") location.assign(logInAddress());
   throw new Problem(answer.status === 401 ? LOGGED_OUT : documentOf(text), answer.status);
 }
 
@@ -46,6 +46,11 @@ function documentOf(text) {
   }
 }
 
+/** The log-in page that returns to this page. */
+export function logInAddress() {
+  return `/login?next=${encodeURIComponent(location.pathname + location.search)}&ended=true`;
+}
+
 /** Says something to people who listen instead of look. */
 export function say(text) {
   document.getElementById("said").textContent = text;
@@ -54,6 +59,6 @@ export function say(text) {
 /** Shows `problem` in `place` as an alert, or takes the one there away. */
 export function showProblem(place, problem) {
   place.textContent = problem ? problem.message + (problem.requestId && problem.status >= 500 ? ` (request ${problem.requestId})` : "") : "";
-  if (problem?.status === 401) place.append(" ", Object.assign(document.createElement("a"), { href: "/login", target: "_blank", textContent: "Log in (opens a new tab)" }));
+  if (problem?.status === 401) place.append(" ", Object.assign(document.createElement("a"), { href: logInAddress(), target: "_blank", textContent: "Log in (opens a new tab)" }));
   place.hidden = !problem;
 }

@@ -1,6 +1,6 @@
 /* The overview: filters that act at once, the keys j and k, and the same page read again every 30 seconds. What is read again takes the
    place of the lines and rows that are there; the focus, open rows and the scrolled place stay, and only changes of a verdict are said. */
-import { say } from "./api.js";
+import { logInAddress, say } from "./api.js";
 
 const EVERY = 30_000; // milliseconds between two reads
 const TYPING = 200; // milliseconds after the last letter until the filter acts
@@ -27,7 +27,7 @@ async function read(address, { isFilter = false } = {}) {
     else announce(before, states(document));
     if (!isPaused()) updated.textContent = `Read at ${new Date().toLocaleTimeString([], { hour12: false })}, again every 30 seconds.`;
   } else if (answer?.redirected || answer?.status === 401) {
-    updated.replaceChildren("You are no longer logged in, so this is not read again. ", link(`/login?next=${encodeURIComponent(here())}`, "Log in"));
+    updated.replaceChildren("You are no longer logged in, so this is not read again. ", link(logInAddress(), "Log in"));
     return;
   } else {
     updated.textContent = "The service does not answer. What is shown may be old; it is asked again in 30 seconds.";

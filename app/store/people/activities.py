@@ -29,13 +29,14 @@ class Activity:
 class ActivityFilter:
     """Filter of changes; an absent member lets all through.
 
-    `deployment_no` is of one deployment, `deployment_id` of every one that ever had that id.
+    `deployment_no` is of one deployment, `deployment_id` of every one that ever had that id. `without_action` is left out.
     """
 
     deployment_no: int | None = None
     deployment_id: str | None = None
     actor: str | None = None
     action: str | None = None
+    without_action: str | None = None
 
 
 def record_activity(
@@ -69,6 +70,8 @@ def page(session: Session, wanted: ActivityFilter, *, limit: int, before_no: int
         ActivityRow.action: wanted.action,
     }
     statement = statement.where(*(column == value for column, value in columns.items() if value is not None))
+    if wanted.without_action is not None:
+        statement = statement.where(ActivityRow.action != wanted.without_action)
     if before_no is not None:
         statement = statement.where(ActivityRow.no < before_no)
     return [

@@ -2,6 +2,7 @@ import httpx
 import pytest
 
 from app.security.principals import Role
+from tests.builders.bodies import deployment, monitor
 from tests.service import RunningService
 
 
@@ -17,6 +18,16 @@ def test_activity_shows_who_changed_what_and_filters(service: RunningService, re
     assert "&lt;b&gt;scoring" in all_of_it.replace("\\u003cb\\u003e", "&lt;b&gt;")
     assert "<b>scoring" not in all_of_it
     assert "api_key.created" not in filtered
+
+
+def test_requests_for_checks_are_left_out_until_they_are_asked_for(service: RunningService, reader: httpx.Client) -> None:
+    service.client.post("/v1/deployments", json=deployment(id="asked")).raise_for_status()
+    service.client.put("/v1/deployments/asked/fairness-monitor", json=monitor()).raise_for_status()
+    service.client.post("/v1/deployments/asked/checks", json={}).raise_for_status()
+
+    assert "check.requested" not in reader.get("/activity").text
+    assert "check.requested" in reader.get("/activity?checks=shown").text
+    assert "check.requested" in reader.get("/activity?action=check.requested").text
 
 
 def test_activity_goes_on_to_older_changes(service: RunningService, reader: httpx.Client) -> None:
@@ -38,6 +49,7 @@ def test_a_filter_that_cannot_be_is_told_on_a_page(reader: httpx.Client, query: 
 
     assert answer.status_code == 422
     assert "The request breaks a rule" in answer.text
+    assert '<a href="/activity">Show the page without these parts of its address</a>' in answer.text
 
 
 def test_settings_shows_users_and_keys_to_admins_only(service: RunningService, browser: httpx.Client) -> None:

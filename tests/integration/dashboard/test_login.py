@@ -30,6 +30,18 @@ def test_a_person_who_is_not_logged_in_is_led_to_the_form_and_back(service: Runn
     assert (done.status_code, done.headers["location"]) == (303, "/alerts?state=open")
 
 
+def test_whose_session_has_ended_is_told_so_and_led_back(service: RunningService, browser: httpx.Client) -> None:
+    browser.post("/login", data={"key": service.admin_key})
+    with service.database.transaction() as session:
+        session.execute(update(SessionRow).values(expires_at=datetime(2020, 1, 1, tzinfo=UTC)))
+    led = browser.get("/activity?actor=x")
+    form = browser.get(led.headers["location"])
+
+    assert led.headers["location"] == "/login?next=%2Factivity%3Factor%3Dx&ended=true"
+    assert "Your session has ended." in form.text
+    assert 'value="/activity?actor=x"' in form.text
+
+
 def test_a_program_is_told_in_its_own_words_that_it_needs_a_key(service: RunningService) -> None:
     answer = httpx.get(service.base_url + "/alerts")
 
@@ -81,11 +93,31 @@ def test_a_key_for_logging_cannot_log_in(service: RunningService, browser: httpx
     assert "for logging records only" in answer.text
 
 
-@pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example/", "/\\evil.example", "javascript:alert(1)", ""])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "https://evil.example/",
+        "//evil.example/",
+        "///evil.example/",
+        "/\\evil.example",
+        "\\\\evil.example",
+        "/\t/evil.example",
+        "/\n/evil.example",
+        " //evil.example",
+        "\u00a0//evil.example",
+        "https:/evil.example",
+        "evil.example",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "/" + "x" * 4_000,
+        "",
+    ],
+)
 def test_the_log_in_never_leads_to_another_host(service: RunningService, browser: httpx.Client, target: str) -> None:
     answer = browser.post("/login", data={"key": service.admin_key, "next": target})
 
     assert answer.headers["location"] == "/"
+    assert 'name="next" value="/"' in browser.get("/login", params={"next": target}).text
 
 
 def test_too_many_failures_make_the_next_try_wait_even_with_the_right_password(service: RunningService, browser: httpx.Client) -> None:

@@ -104,7 +104,11 @@ def test_a_part_of_many_deployments_is_shown_with_a_way_to_more(service: Running
     assert (some.count("<tr data-id"), every.count("<tr data-id")) == (2, 4)
     assert 'href="/?sort=severity&amp;text=&amp;shown=52"' in some
     assert "Show more" not in every
-    assert reader.get("/?shown=0").status_code == 422
+    refused = reader.get("/?shown=0&sort=sideways")
+    assert refused.status_code == 422
+    assert "<code>shown</code> must be 1 or more" in refused.text
+    assert "<code>sort</code> is none of" in refused.text
+    assert "Input should" not in refused.text
 
 
 @pytest.mark.usefixtures("checked")
