@@ -5,10 +5,11 @@ from dataclasses import asdict
 from fastapi import APIRouter, Request
 
 from ..store.deployments.monitors import monitor_of
+from ..store.records.newest import newest_record
 from ..web.access import ReadableDeployment, SessionIn
 from .answers import problems_of_deployment
 from .schemas.logging_snippets import SnippetOut, SnippetsOut
-from .snippets import KEY, snippets_of
+from .snippets import KEY, example_body, snippets_of
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/logging-snippets", tags=["deployments"])
 
@@ -17,7 +18,11 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}/logging-snippets", ta
 def list_logging_snippets(deployment: ReadableDeployment, session: SessionIn, request: Request) -> SnippetsOut:
     """Returns code to log payload and feedback of this deployment, with its id and columns and the address that this request was sent to.
 
-    The values are made up, of the right types. Records logged with them count in the next check, so put in your own values first.
+    The values are those of the newest record, or made up, of the right types, where there is none of the present columns. Records logged
+    with them count in the next check, so put in your own values first.
     """
-    found = snippets_of(deployment, monitor_of(session, deployment.no), base_url=str(request.base_url))
-    return SnippetsOut(snippets=[SnippetOut(**asdict(one)) for one in found], key_variable=KEY)
+    monitor, newest = monitor_of(session, deployment.no), newest_record(session, deployment.no)
+    found = snippets_of(deployment, monitor, newest, base_url=str(request.base_url))
+    return SnippetsOut(
+        snippets=[SnippetOut(**asdict(one)) for one in found], key_variable=KEY, example=example_body(deployment, monitor, newest)
+    )

@@ -15,9 +15,14 @@ from ..domain.monitors import Monitor
 from ..domain.values import GroupValue, Range, Scalar
 from ..payloads.pairs import LoggedTable
 from ..payloads.registry import LOGGED
+from ..store.records.newest import NewestRecord
+from .asking_snippets import SnippetRow, write_asking
 
 RECORDS = "records"
 """The name of the native form; the others are payload formats."""
+
+CLIENT = "client"
+"""The form of code that logs with the Python client, which needs no body."""
 
 KEY = "EVENHAND_KEY"
 """The environment variable that holds the key."""
@@ -38,12 +43,24 @@ class Snippet:
     code: str
 
 
-def snippets_of(deployment: Deployment, monitor: Monitor | None, *, base_url: str) -> list[Snippet]:
-    """Returns the code for every language. Each logs an id of its own, so that all of them can be tried one after the other."""
+def example_body(deployment: Deployment, monitor: Monitor | None, newest: NewestRecord | None) -> dict[str, Any]:
+    """Returns the body that the first snippet sends."""
+    return _Example(deployment, monitor, newest).records("example-1")
+
+
+def snippets_of(deployment: Deployment, monitor: Monitor | None, newest: NewestRecord | None, *, base_url: str) -> list[Snippet]:
+    """Returns the code for every language. Each logs an id of its own, so that all of them can be tried one after the other.
+
+    The values are those of `newest`, if it has the present columns. A deployment with an endpoint also gets the code that asks its
+    model in its own payload format and logs the answer.
+    """
     root = f"{base_url.rstrip('/')}/v1/deployments/{deployment.id}"
     payload, feedback = f"{root}/payload-records", f"{root}/feedback-records"
-    example = _Example(deployment, monitor)
+    example = _Example(deployment, monitor, newest)
+    asking = write_asking(deployment, example.row("example-asked-1"), base_url=base_url.rstrip("/"), key=KEY, write=_write_python_value)
     return [
+        Snippet(logs="payload", form=CLIENT, language="python", code=_write_client(base_url, deployment.id, example.row("example-client-1"))),
+        *([] if asking is None else [Snippet(logs="payload", form=asking.form, language="python", code=asking.code)]),
         Snippet(logs="payload", form=RECORDS, language="sh", code=_write_curl(payload, example.records("example-curl-1"))),
         *(Snippet(logs="payload", form=name, language="sh", code=_write_curl(payload, example.pair(name, "call"))) for name in LOGGED),
         Snippet(logs="payload", form=RECORDS, language="python", code=_write_python(payload, example.records("example-python-1"))),
@@ -59,9 +76,14 @@ def snippets_of(deployment: Deployment, monitor: Monitor | None, *, base_url: st
 class _Example:
     """Bodies as a client would send them, with values that the deployment and its monitor know."""
 
-    def __init__(self, deployment: Deployment, monitor: Monitor | None) -> None:
+    def __init__(self, deployment: Deployment, monitor: Monitor | None, newest: NewestRecord | None) -> None:
         self._outputs = deployment.outputs
+        self._real = newest if newest is not None and newest.schema_version == deployment.schema.version else None
         self._features = _choose_cells(deployment.schema.features, monitor)
+        if self._real is not None:
+            names = (column.name for column in deployment.schema.features)
+            real = dict(zip(names, self._real.features, strict=True))
+            self._features |= {name: value for name, value in real.items() if value is not None}
         self._meta = _choose_cells(deployment.schema.meta, monitor)
         self._outcome = _choose_outcome(deployment, monitor)
         self._is_regression = deployment.problem_type is ProblemType.REGRESSION
@@ -72,6 +94,10 @@ class _Example:
         if self._meta:
             record["meta"] = self._meta
         return {"records": [record | self._answer()]}
+
+    def row(self, record_id: str) -> SnippetRow:
+        """Returns the same record for code that asks the model, or logs with the client."""
+        return SnippetRow(id=record_id, features=self._features, meta=self._meta, answer=self._answer())
 
     def pair(self, name: str, call: str) -> dict[str, Any]:
         """Returns the model's request and answer in the payload format of that name."""
@@ -94,6 +120,10 @@ class _Example:
         return {"records": [{"id": record_id, "label": self._outcome}]}
 
     def _answer(self) -> dict[str, Any]:
+        if self._real is not None:
+            answer = self._real.answer
+            members = {"prediction": answer.prediction, "probability": answer.probability, "label": answer.label}
+            return {name: value for name, value in members.items() if value is not None}
         decoded = self._outputs.label is not None
         found: dict[str, Any] = {"prediction": 1 if decoded and not self._is_regression else self._outcome}
         if self._outputs.probability is not None:
@@ -153,6 +183,21 @@ def _write_python(address: str, body: Mapping[str, Any]) -> str:
         "answer.raise_for_status()\n"
         "print(answer.text)\n"
     )
+
+
+def _write_client(base_url: str, deployment_id: str, row: SnippetRow) -> str:
+    named = [*row.answer.items(), *([("meta", row.meta)] if row.meta else []), ("id", row.id)]
+    options = "".join(f"    {name}={_write_python_value(value)},\n" for name, value in named)
+    return (
+        "import os\n\nfrom evenhand_client import Evenhand\n\n"
+        f"evenhand = Evenhand({base_url.rstrip('/')!r}, os.environ[{KEY!r}], {deployment_id!r})\n"
+        f"evenhand.log(\n    {_write_python_value(row.features)},\n{options})\n"
+        "print(evenhand.flush())\n"
+    )
+
+
+def _write_python_value(value: Any) -> str:  # noqa: ANN401 - any value of JSON
+    return _write_value(value, repr, "    ")
 
 
 def _spell_json(scalar: Scalar) -> str:

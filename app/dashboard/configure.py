@@ -3,7 +3,8 @@
 The page says what is stored. A person who may change it gets forms, which scripts fill from REST v1 and send there.
 """
 
-from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
@@ -16,11 +17,12 @@ from ..domain.mitigation import DetectorUse, Mode
 from ..domain.mitigation_rules import attributes_without_goal, mitigated_attributes, notes_of, unused_attributes
 from ..domain.monitors import MAX_NIGHTLY_ROWS, Monitor, Schedule
 from ..domain.outcomes import outcome_label
-from ..domain.training_data import TrainingSummary
 from ..domain.values import GroupValue, Range, canonical
+from ..errors import NotFound
 from ..metrics.catalogue import CATALOGUE, DEFAULT_METRICS
 from ..outbound.certificates import CertificateFacts, describe_certificates
 from ..scan.cells import MAX_FEATURES
+from ..store.checks.checks import under_way
 from ..store.deployments.monitors import monitor_of
 from ..store.mitigation.mitigation import settings_of
 from ..store.records.newest import newest_record
@@ -33,6 +35,7 @@ from ..views.monitor_warnings import monitor_warnings
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from .registering import form_values
 from .rendering import page
+from .setting_up import Part, StepName, next_step, steps_of
 
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False)
 
@@ -55,21 +58,30 @@ BREAKERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One thing that a deployment needs, its place on the page, and whether it is done."""
-
-    place: str
-    name: str
-    why: str
-    done: bool
-
-
 @router.get("/configure")
-def configure_page(request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn) -> Response:
-    """Returns the whole configuration of one deployment."""
+def configure_page(
+    request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, step: StepName | None = None
+) -> Response:
+    """Returns the step of setting up that comes next, or the chosen one; after the first check, the list of parts."""
+    values = _read_values(session, deployment, now)
+    chosen = next((one for one in values["steps"] if one.name is step), None) or next_step(values["steps"])
+    shown = () if chosen is None else chosen.parts
+    return page(request, "configure.html", values | {"step": chosen, "part": None, "shown": [one.value for one in shown]})
+
+
+@router.get("/configure/{part}")
+def configure_part_page(request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, part: str) -> Response:
+    """Returns one part of the configuration."""
+    if part not in set(Part) - {Part.CHECK}:
+        raise NotFound("part of Configure", part)
+    values = _read_values(session, deployment, now)
+    return page(request, "configure.html", values | {"step": None, "part": Part(part), "shown": [part]})
+
+
+def _read_values(session: Session, deployment: Deployment, now: datetime) -> dict[str, Any]:
     monitor, training = monitor_of(session, deployment.no), training_summary_of(session, deployment.no)
-    settings = settings_of(session, deployment.no)
+    settings, newest = settings_of(session, deployment.no), newest_record(session, deployment.no)
+    busy = under_way(session, deployment.no)
     values = {
         "deployment": deployment,
         "monitor": monitor,
@@ -77,7 +89,10 @@ def configure_page(request: Request, deployment: ReadableDeployment, session: Se
         "missing": missing_sides(monitor),
         "training": training,
         "unclassified": None if training is None or monitor is None else find_unclassified(training.labels, monitor.outcomes),
-        "steps": _list_steps(session, deployment, monitor, training),
+        "steps": steps_of(session, deployment, monitor, newest),
+        "parts_of_page": [one for one in Part if one is not Part.CHECK],
+        "newest": newest,
+        "busy": busy,
         "text": group_text,
         "outcome_text": outcome_text,
         "titles": {key: metric.title for key, metric in CATALOGUE.items()},
@@ -99,7 +114,7 @@ def configure_page(request: Request, deployment: ReadableDeployment, session: Se
         "detectors": DETECTORS,
         "now": now,
     }
-    return page(request, "configure.html", values | form_values())
+    return values | form_values()
 
 
 def _read_scans(session: Session, deployment: Deployment, monitor: Monitor | None) -> dict[str, object]:
@@ -131,26 +146,3 @@ def group_text(value: GroupValue | None) -> str:
     if value is None:
         return "missing"
     return f"{canonical(value.lo)} to {canonical(value.hi)}" if isinstance(value, Range) else canonical(value)
-
-
-def _list_steps(session: Session, deployment: Deployment, monitor: Monitor | None, training: TrainingSummary | None) -> list[Step]:
-    """Returns the steps in the order in which they are best done."""
-    is_logged = newest_record(session, deployment.no) is not None
-    return [
-        Step(
-            "monitor", "Set the fairness monitor", "It says which groups are compared. Without it nothing is checked.", monitor is not None
-        ),
-        Step("log", "Log records", "The code is filled in with this deployment's id. Checks read what is logged.", is_logged),
-        Step(
-            "training",
-            "Upload training data",
-            "Optional. Recommendations are based on them, and each check is compared with them.",
-            training is not None,
-        ),
-        Step(
-            "model",
-            "Give the model's endpoint",
-            "Optional. With it checks also ask the model about copies of records in which one attribute is changed.",
-            deployment.endpoint is not None,
-        ),
-    ]

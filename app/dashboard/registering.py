@@ -8,8 +8,9 @@ from starlette.responses import Response
 from ..domain.deployments import CredentialsKind, FieldType, ProblemType
 from ..payloads.registry import LOGGED, PayloadFormat
 from ..security.principals import Permission
-from ..web.access import Manager
+from ..web.access import Manager, SessionIn
 from .rendering import page
+from .setting_up import steps_of
 
 router = APIRouter(include_in_schema=False)
 
@@ -28,7 +29,7 @@ FIELD_TYPES = {
 
 FORMATS = {payload_format: payload_format.codec.label for payload_format in PayloadFormat}
 
-LOGGED_FORMS = {name: codec.snippet_title for name, codec in LOGGED.items()}
+LOGGED_FORMS = {row.value: row.codec.label for row in PayloadFormat} | {name: codec.snippet_title for name, codec in LOGGED.items()}
 
 CREDENTIALS = {
     CredentialsKind.BASIC: "user and password (basic)",
@@ -39,10 +40,10 @@ CREDENTIALS = {
 
 
 @router.get("/register")
-def new_deployment_page(request: Request, principal: Manager) -> Response:
+def new_deployment_page(request: Request, principal: Manager, session: SessionIn) -> Response:
     """Returns the form, for people who may register deployments."""
     principal.require(Permission.MANAGE)
-    return page(request, "new_deployment.html", form_values())
+    return page(request, "new_deployment.html", form_values() | {"steps": steps_of(session, None, None, None)})
 
 
 def form_values() -> dict[str, Any]:

@@ -125,6 +125,20 @@ class Ingestion:
         """
         return await self._log(_FEEDBACK, deployment_id, request, now)
 
+    async def try_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
+        """Returns the receipt that payload records would get, and stores nothing. Stored records of the same ids are not looked for.
+
+        Raises:
+            InvalidInput, TooLarge, UnsupportedMediaType, NotFound, Unavailable: as `log_payload`.
+        """
+        plan, moments = await self._fresh_plan(deployment_id), StatedTimes(now, historical=False)
+        checked = read_payload(request, plan, moments)
+        if checked.indexes:
+            numbers = range(len(checked.indexes))
+            batch = payload_batch(checked, plan, moments, ids=_with_fresh_ids(checked.ids, now), numbers=numbers)
+            reject(checked, find_large(checked, batch.records))
+        return _receipt(_PAYLOAD, checked, NOTHING_SPECIAL)
+
     async def current_plan(self, deployment_id: str) -> IngestPlan:
         """Returns the plan by which the deployment's records are checked, as it is now.
 

@@ -47,23 +47,23 @@ class Needs:
 
 
 STEPS: Mapping[Cause, NextStep] = {
-    Cause.SCORING_FAILED: NextStep("Test endpoint", "/configure#model"),
-    Cause.INVALID_INPUT: NextStep("Change monitor", "/configure#monitor"),
+    Cause.SCORING_FAILED: NextStep("Test endpoint", "/configure/model"),
+    Cause.INVALID_INPUT: NextStep("Change monitor", "/configure/monitor"),
     Cause.INTERRUPTED: NextStep("Show check", "/checks/{check}"),
     Cause.TIMED_OUT: NextStep("Show check", "/checks/{check}"),
     Cause.CHECK_FAILED: NextStep("Show check", "/checks/{check}"),
     Cause.NOT_COMPUTABLE: NextStep("Show check", "/checks/{check}"),
-    Cause.RECORDS_STOPPED: NextStep("Check logging", "/configure#log"),
-    Cause.NO_RECORDS: NextStep("Log records", "/configure#log"),
-    Cause.TOO_FEW_RECORDS: NextStep("Log records", "/configure#log"),
-    Cause.GROUP_TOO_SMALL: NextStep("Log records", "/configure#log"),
-    Cause.NOT_SCHEDULED: NextStep("Schedule checks", "/configure#monitor"),
-    Cause.NO_MONITOR: NextStep("Set monitor", "/configure#monitor"),
-    Cause.ALL_UNCLASSIFIED: NextStep("Change monitor", "/configure#monitor"),
-    Cause.GROUP_WITHOUT_RECORDS: NextStep("Change monitor", "/configure#monitor"),
-    Cause.REFERENCE_NEVER_FAVOURABLE: NextStep("Change monitor", "/configure#monitor"),
-    Cause.NO_LIMITS: NextStep("Change monitor", "/configure#monitor"),
-    Cause.SIDE_UNWATCHED: NextStep("Watch both sides", "/configure#monitor"),
+    Cause.RECORDS_STOPPED: NextStep("Check logging", "/configure/log"),
+    Cause.NO_RECORDS: NextStep("Log records", "/configure/log"),
+    Cause.TOO_FEW_RECORDS: NextStep("Log records", "/configure/log"),
+    Cause.GROUP_TOO_SMALL: NextStep("Log records", "/configure/log"),
+    Cause.NOT_SCHEDULED: NextStep("Schedule checks", "/configure/monitor"),
+    Cause.NO_MONITOR: NextStep("Set monitor", "/configure/monitor"),
+    Cause.ALL_UNCLASSIFIED: NextStep("Change monitor", "/configure/monitor"),
+    Cause.GROUP_WITHOUT_RECORDS: NextStep("Change monitor", "/configure/monitor"),
+    Cause.REFERENCE_NEVER_FAVOURABLE: NextStep("Change monitor", "/configure/monitor"),
+    Cause.NO_LIMITS: NextStep("Change monitor", "/configure/monitor"),
+    Cause.SIDE_UNWATCHED: NextStep("Watch both sides", "/configure/monitor"),
 }
 """Step of a person for each cause. A cause that is absent passes by itself, or is that of all deployments: no worker answers."""
 

@@ -1,11 +1,11 @@
 """Code that logs records, as a body."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from ...payloads.registry import LOGGED
-from ..snippets import RECORDS
+from ...payloads.registry import PayloadFormat
+from ..snippets import CLIENT, RECORDS
 from .base import Out, example
 
 _CODE = "curl --silent --fail-with-body http://127.0.0.1:8000/v1/deployments/credit-risk/payload-records …"
@@ -15,20 +15,26 @@ class SnippetOut(Out):
     """One piece of code that can be run as it is."""
 
     logs: Literal["payload", "feedback"]
-    form: str = Field(description="The form of the body.", json_schema_extra={"enum": [RECORDS, *LOGGED]})
-    language: Literal["sh", "python"] = Field(description="`sh` needs curl, `python` needs httpx.")
+    form: str = Field(
+        description="The form of the body. `client`: the Python client logs. With the endpoint's own format and the language `python`, the"
+        " code asks the model first.",
+        json_schema_extra={"enum": [CLIENT, RECORDS, *PayloadFormat]},
+    )
+    language: Literal["sh", "python"] = Field(description="`sh` needs curl, `python` needs httpx or `evenhand-client`.")
     code: str
 
 
 class SnippetsOut(Out):
-    """Code that logs records of one deployment, filled in with its id and its columns, and with made-up values."""
+    """Code that logs records of one deployment, filled in with its id and its columns."""
 
     model_config = example(
         {
             "snippets": [{"logs": "payload", "form": "records", "language": "sh", "code": _CODE}],
             "key_variable": "EVENHAND_KEY",
+            "example": {"records": [{"id": "example-1", "features": {"Age": 31}, "prediction": 1}]},
         }
     )
 
     snippets: list[SnippetOut]
+    example: dict[str, Any] = Field(description="The body of one such record, for a try that stores nothing.")
     key_variable: str = Field(description="The variable of the environment from which the code takes the API key. The code holds none.")

@@ -1,6 +1,7 @@
 /* Configure: each part of the page brings itself to life if it is there. */
 import { startRecommended } from "./recommended.js";
 import { startSnippets } from "./snippets.js";
+import { startDryRun, startWaiting } from "./first_record.js";
 import { startUpload } from "./upload.js";
 import { startMitigation } from "./mitigation.js";
 import { checkAsTyped } from "./checking.js";
@@ -73,9 +74,12 @@ for (const [id, start] of Object.entries({
   "recommended-monitors": startRecommended,
   "training-form": startUpload,
   "mitigation-form": startMitigation,
+  "first-record": startWaiting,
+  "dry-run": startDryRun,
 })) {
   const place = document.getElementById(id);
   if (place) start(place);
 }
-startSnippets(document.querySelector("[data-snippets]"));
+const snippets = document.querySelector("[data-snippets]");
+if (snippets) startSnippets(snippets);
 saySaved();

@@ -2,6 +2,7 @@
 import { bodyOf } from "./forms.js";
 import { say } from "./api.js";
 import { readExample } from "./examples.js";
+import { isLabel, outputOf } from "./label_names.js";
 import { writeExact } from "./exact.js";
 import { Rows } from "./rows.js";
 import { writeValues } from "./values.js";
@@ -27,7 +28,8 @@ export class DeploymentForm {
 
   /** What REST takes; `records` to test the endpoint with are given apart. Throws a `Problem`. */
   read() {
-    const { records, ...body } = bodyOf(this.form);
+    // Columns that are used as labels stay here.
+    const { records, label: _label, ...body } = bodyOf(this.form);
     body.features ??= [];
     body.meta ??= [];
     body.endpoint ??= null;
@@ -114,13 +116,24 @@ export class DeploymentForm {
     }
     const there = this.columns.items.filter((row) => row.querySelector("[data-name=name]").value.trim() !== "").map(columnOf);
     const names = new Set(there.map((column) => column.name));
-    this.columns.replace([...there, ...found.columns.filter((column) => !names.has(column.name))]);
+    this.columns.replace([...there, ...found.columns.filter((column) => !names.has(column.name)).map((column) => (isLabel(column.name) ? { ...column, use: "label" } : column))]);
+    this.#takeOutputs(found.columns.filter((column) => !names.has(column.name)).map((column) => column.name));
     this.form.elements.namedItem("records").value = writeExact(found.record, 2);
+    const labels = found.columns.filter((column) => !names.has(column.name) && isLabel(column.name)).map((column) => column.name);
+    const left = labels.length ? ` ${labels.join(", ")}: named like a label or an answer, so it is not a feature. If it is one, change its use.` : "";
     const over = found.passedOver.length ? ` Left out, because they are not single values: ${found.passedOver.join(", ")}.` : "";
     say(`${found.columns.length} columns were read from the example.${over}`);
-    this.form.querySelector("[data-proposed]").textContent = `Read ${found.columns.length} columns. Look at each type, and at whether it is a feature or only logged.${over}`;
+    this.form.querySelector("[data-proposed]").textContent = `Read ${found.columns.length} columns. Look at each type, and at whether it is a feature or only logged.${left}${over}`;
     this.columns.items[0].querySelector("input").focus();
     this.form.dispatchEvent(new Event("change"));
+  }
+
+  /** A column of the model's answer names an output, where none is named yet or only the usual name is there. */
+  #takeOutputs(names) {
+    for (const name of names) {
+      const output = outputOf(name);
+      if (output === "prediction" || (output && !this.form.elements.namedItem(`outputs.${output}`).value)) this.form.elements.namedItem(`outputs.${output}`).value = name;
+    }
   }
 
   #onlyFeatures(records, body) {

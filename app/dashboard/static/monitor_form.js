@@ -4,6 +4,7 @@ import { checkAsTyped } from "./checking.js";
 import { show } from "./deployment_form.js";
 import { writeExact, isExact, digitsOf } from "./exact.js";
 import { askExactly, attempt, bodyOf, warnFields, warningWords } from "./forms.js";
+import { startSearch } from "./filtered_list.js";
 import { showNightlyCost } from "./nightly_cost.js";
 import { Rows } from "./rows.js";
 import { forgetEdits, keepEdits, reloadSaying } from "./saved.js";
@@ -26,6 +27,8 @@ export class MonitorForm {
       changed: () => this.#renamed(),
     });
     this.ownMetrics = form.querySelector("[data-own-metrics]");
+    const list = form.querySelector("[data-metrics]");
+    this.searchMetrics = startSearch(form.querySelector("#m-metric-search"), list.querySelector(".choices"), form.querySelector("#m-metric-found"));
     this.ownMetrics.addEventListener("change", () => this.#arrangeMetrics());
     form.addEventListener("change", (event) => event.target.matches("[data-name=feature]") && this.#chosen(event.target.closest("[data-items] > *")));
     keepEdits(form);
@@ -158,6 +161,7 @@ export class MonitorForm {
     const boxes = [...this.form.querySelectorAll("[name=metrics]")];
     if (this.ownMetrics.checked && !boxes.some((box) => box.checked)) boxes.forEach((box) => { box.checked = "usual" in box.dataset; });
     show(this.form.querySelector("[data-metrics]"), this.ownMetrics.checked);
+    this.searchMetrics();
   }
 
   async #strengths(row) {

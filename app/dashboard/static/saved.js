@@ -29,7 +29,8 @@ export function saySaved() {
   history.scrollRestoration = "auto";
   const { place, text } = JSON.parse(stored);
   const line = Object.assign(document.createElement("p"), { className: "good", textContent: text, tabIndex: -1 });
-  document.getElementById(place)?.querySelector("h2").after(line);
+  // The part may be on another page by now: after a step is done, the next one is shown.
+  (document.getElementById(place)?.querySelector("h2") ?? document.querySelector("h1")).after(line);
   line.focus();
 }
 

@@ -1,4 +1,5 @@
 /* Code that logs records, each piece with a button that copies it. */
+import { offerExample } from "./first_record.js";
 import { Problem, ask, say, showProblem } from "./api.js";
 
 const NAMES = { payload: "Log scored records", feedback: "Log labels", records: "records", sh: "shell with curl", python: "Python with httpx" };
@@ -9,6 +10,7 @@ export async function startSnippets(place) {
     document.querySelector("[data-key-variable]").textContent = found.key_variable;
     const forms = JSON.parse(place.dataset.forms);
     found.snippets.forEach((one, no) => place.append(piece(one, forms, no)));
+    offerExample(found.example);
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
     showProblem(document.querySelector("[data-snippets-problem]"), problem);
@@ -17,7 +19,7 @@ export async function startSnippets(place) {
 }
 
 function piece({ logs, form, language, code }, forms, no) {
-  const name = `${NAMES[logs]} as ${forms[form] ?? NAMES[form]}: ${NAMES[language]}`;
+  const name = form === "client" ? `${NAMES[logs]}: Python with evenhand-client` : `${NAMES[logs]} as ${forms[form] ?? NAMES[form]}: ${NAMES[language]}`;
   const details = made("details", { open: no === 0 });
   const block = made("pre", { tabIndex: 0 });
   block.setAttribute("role", "region");

@@ -28,7 +28,7 @@ def test_the_form_of_the_monitor_says_what_a_night_costs_and_keeps_what_it_does_
     own = {"person": None, "label_horizon_hours": 200, "false_alarm_hours": before["evidence"]["false_alarm_hours"]}
     sent = {name: value for name, value in before.items() if name not in {"version", "warnings"}}
     stored = example.client.put(f"{API}/fairness-monitor", json=sent | {"evidence": before["evidence"] | own}).raise_for_status().json()
-    page = visit.go("/deployments/credit-risk/configure")
+    page = visit.go("/deployments/credit-risk/configure/monitor")
     page.get_by_text("Edit the monitor").click()
     cost = page.locator("#m-night-cost")
     expect(cost).to_have_text(re.compile(r"By the records of .* a night asks the model about [\d,]+ rows? in|no record of"))
@@ -49,7 +49,7 @@ def test_the_form_of_the_monitor_says_what_a_night_costs_and_keeps_what_it_does_
 
 
 def test_nightly_scans_are_set_by_the_page(visit: Visit, example: Example) -> None:
-    page = visit.go("/deployments/credit-risk/configure")
+    page = visit.go("/deployments/credit-risk/configure/monitor")
     page.get_by_text("Edit the scans").click()
     form = page.locator("#scans-form")
     form.get_by_label("Scan every night").check()

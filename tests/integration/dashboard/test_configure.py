@@ -14,6 +14,8 @@ from tests.service import RunningService
 
 HOSTILE = "<script>alert(1)</script>"
 ADDRESS = "/deployments/loans/configure"
+PARTS = ("model", "recommended", "monitor", "nobody-listed", "training", "mitigation", "log", "danger")
+STEPS = ("data", "groups", "endpoint", "log", "check")
 SECRET = "correct horse battery staple"  # noqa: S105 - of an endpoint that the tests make up
 
 DEPLOYMENT = {
@@ -48,6 +50,11 @@ def _as(service: RunningService, browser: httpx.Client, role: Role, deployment_n
     return browser
 
 
+def configured(client: httpx.Client) -> str:
+    """All parts of Configure, one after the other."""
+    return "".join(client.get(f"{ADDRESS}/{part}").raise_for_status().text for part in PARTS)
+
+
 def _told(page: str) -> str:
     """What a page says, but for the id of the request."""
     return re.sub(r"[0-9a-f]{32}", "", page.partition("<main")[2])
@@ -55,13 +62,12 @@ def _told(page: str) -> str:
 
 @pytest.mark.usefixtures("no")
 def test_a_fresh_deployment_says_what_comes_next(reader: httpx.Client) -> None:
-    page = reader.get(ADDRESS).text
+    page, everything = reader.get(ADDRESS).text, configured(reader)
 
-    assert "Next steps" in page
-    assert '<a href="#monitor">Set the fairness monitor</a>' in page
-    assert '<a href="#log">Log records</a>' in page
-    assert "No training data yet" in page
-    assert "Set the fairness monitor first: it says whose outcomes are mitigated." in page
+    assert [step for step in STEPS if f'?step={step}" aria-current="step"' in page] == ["groups"]
+    assert page.count('<li class="done">') == 2  # the columns, and the endpoint
+    assert "No training data yet" in reader.get(f"{ADDRESS}?step=data").text
+    assert "Set the fairness monitor first: it says whose outcomes are mitigated." in everything
 
 
 @pytest.mark.usefixtures("no")
@@ -71,7 +77,7 @@ def test_what_is_stored_is_shown_without_the_secret_and_with_hostile_names_as_te
     upload = {"content": b"sex,age,label\nfemale,20,yes\nmale,40,no\n", "headers": {"Content-Type": "text/csv"}}
     service.client.put("/v1/deployments/loans/training-data", **upload).raise_for_status()  # type: ignore[arg-type]
 
-    page = reader.get(ADDRESS).text
+    page = configured(reader)
 
     assert "<script>alert" not in page
     assert f"<code>female {HOSTILE}</code>".replace("<script>", "&lt;script&gt;").replace("</script>", "&lt;/script&gt;") in page
@@ -91,8 +97,8 @@ def test_who_may_only_read_sees_everything_and_no_form(service: RunningService, 
     service.client.put("/v1/deployments/loans/fairness-monitor", json=MONITOR).raise_for_status()
 
     for bound in (None, no):
-        page = _as(service, browser, Role.READ, bound).get(ADDRESS).text
-        inside = page.partition("<main")[2]
+        page = configured(_as(service, browser, Role.READ, bound))
+        inside = re.sub(r"<!doctype.*?<main", "", page, flags=re.DOTALL)
 
         assert "Your role may only read" in page
         assert "18 to 25.5" in page
@@ -102,7 +108,7 @@ def test_who_may_only_read_sees_everything_and_no_form(service: RunningService, 
 
 
 def test_who_may_change_gets_forms_that_go_to_rest(service: RunningService, browser: httpx.Client, no: int) -> None:
-    page = _as(service, browser, Role.MANAGE, no).get(ADDRESS).text
+    page = configured(_as(service, browser, Role.MANAGE, no))
 
     for form in ("deployment-form", "monitor-form", "endpoint-test", "recommended-form", "training-form"):
         assert f'id="{form}"' in page
@@ -124,10 +130,10 @@ def test_another_deployment_does_not_exist_for_a_bound_key(service: RunningServi
 def test_training_data_of_other_columns_are_said_to_be_old(service: RunningService, reader: httpx.Client, no: int) -> None:
     upload = {"content": b"sex,age,label\nfemale,20,yes\nmale,40,no\n", "headers": {"Content-Type": "text/csv"}}
     service.client.put("/v1/deployments/loans/training-data", **upload).raise_for_status()  # type: ignore[arg-type]
-    before = reader.get(ADDRESS).text
+    before = reader.get(f"{ADDRESS}/training").text
     service.client.patch("/v1/deployments/loans", json={"meta": []}).raise_for_status()
 
-    after = reader.get(ADDRESS).text
+    after = reader.get(f"{ADDRESS}/training").text
 
     assert no
     assert "Upload the training data again" not in before
@@ -156,7 +162,7 @@ def test_an_endpoint_that_gave_checks_no_answer_is_shown_with_the_reason(service
             record_no_answer(session, no, reason, opens_after=OPENS_AFTER, open_for=OPEN_FOR)
 
     health = service.client.get("/v1/deployments/loans").json()["endpoint_health"]
-    page = reader.get(ADDRESS).text
+    page = reader.get(f"{ADDRESS}/model").text
 
     assert (health["state"], health["failures"]) == ("open", OPENS_AFTER)
     assert health["tried_again_at"] is not None
@@ -167,10 +173,34 @@ def test_an_endpoint_that_gave_checks_no_answer_is_shown_with_the_reason(service
 def test_under_the_limits_it_says_how_soon_an_unfairness_would_be_found(service: RunningService, browser: httpx.Client, no: int) -> None:
     service.client.put("/v1/deployments/loans/fairness-monitor", json=MONITOR).raise_for_status()
     page = _as(service, browser, Role.READ, no)
-    assert "How soon a disparate impact of 0.7" not in page.get(ADDRESS).text
+    assert "How soon a disparate impact of 0.7" not in page.get(f"{ADDRESS}/monitor").text
 
     update_evidence(service.database, grace=timedelta(seconds=0))
-    shown = page.get(ADDRESS).text
+    shown = page.get(f"{ADDRESS}/monitor").text
     assert "How soon a disparate impact of 0.7 would be found" in shown
     assert "No record of a monitored group was logged in the last 168 hours, so no time can be given." in shown
     assert "the false-alarm budget is shared by 0 comparisons" in shown
+
+
+def test_the_steps_lead_from_nothing_to_the_first_check(service: RunningService, reader: httpx.Client, no: int) -> None:
+    def current() -> list[str]:
+        page = reader.get(ADDRESS).text
+        return [step for step in STEPS if f'?step={step}" aria-current="step"' in page]
+
+    seen = [current()]
+    service.client.put("/v1/deployments/loans/fairness-monitor", json=MONITOR).raise_for_status()
+    seen.append(current())
+    waiting = reader.get(ADDRESS).text
+    record = {"features": {"sex": "female", "age": 20}, "prediction": "yes"}
+    service.client.post("/v1/deployments/loans/payload-records", json={"records": [record]}).raise_for_status()
+    seen.append(current())
+    ready = reader.get(ADDRESS).text
+
+    assert no
+    assert seen == [["groups"], ["log"], ["check"]]
+    assert "No record has come yet." in waiting
+    assert '<noscript><p><a href="">Look again</a></p></noscript>' in waiting
+    assert 'id="check-now"' in ready
+    assert "First record received ✓" in reader.get(f"{ADDRESS}?step=log").text
+    assert reader.get(f"{ADDRESS}?step=none").status_code == 422
+    assert reader.get(f"{ADDRESS}/check").status_code == reader.get(f"{ADDRESS}/none").status_code == 404

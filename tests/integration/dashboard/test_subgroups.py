@@ -57,7 +57,7 @@ def test_without_a_monitor_the_page_says_what_a_scan_needs(service: RunningServi
 
     assert stage.deployment.id == "a-model"
     assert f"{NO_MONITOR} {NO_SCAN}" in words(said)
-    assert 'href="/deployments/a-model/configure#monitor"' in said
+    assert 'href="/deployments/a-model/configure/monitor"' in said
     assert "Scan now" not in said
 
 
@@ -196,13 +196,15 @@ def test_without_counts_nothing_could_be_flagged(stage: Scene, reader: httpx.Cli
 
 @pytest.mark.usefixtures("counted")
 def test_configure_shows_and_offers_what_happens_every_night(service: RunningService, reader: httpx.Client) -> None:
-    path = f"{PAGE}/configure"
-    before = words(reader.get(path).text)
+    def read() -> str:
+        return "".join(reader.get(f"{PAGE}/configure/{part}").text for part in ("monitor", "nobody-listed"))
+
+    before = words(read())
     monitor = service.client.get(f"/v1{PAGE}/fairness-monitor").json()
     sent = {name: value for name, value in monitor.items() if name not in {"version", "warnings"}}
     service.client.put(f"/v1{PAGE}/fairness-monitor", json=sent | {"attribution": {"nightly": True, "max_rows": 1234}}).raise_for_status()
     service.client.put(SETTINGS, json={"nightly": True, "features": ["place"], "limit": 0.7}).raise_for_status()
-    text_after = reader.get(path).text
+    text_after = read()
     after = words(text_after)
 
     assert "gaps are attributed only on request" in before
@@ -220,7 +222,7 @@ def test_configure_offers_no_form_to_readers_and_no_column_that_names_people(dat
     stage = watched(database, evidence=EvidenceSettings(person="person"))
     service.client.put(SETTINGS, json={"nightly": True}).raise_for_status()
     keys = (service.as_(Role.ADMIN), service.as_(Role.READ))
-    of_admin, of_reader = (service.client.get(f"{PAGE}/configure", headers={**key, "Accept": "text/html"}).text for key in keys)
+    of_admin, of_reader = (service.client.get(f"{PAGE}/configure/nobody-listed", headers={**key, "Accept": "text/html"}).text for key in keys)
 
     assert stage.deployment.id == "a-model"
     assert 'id="scans-form"' in of_admin

@@ -65,9 +65,9 @@ def test_through_real_proxies_there_is_no_warning(world: Scene, reader: httpx.Cl
 
 def test_the_configuration_warns_of_a_picked_column_of_chance(world: Scene, reader: httpx.Client) -> None:
     world.watch(watched_through("priors", "charge"))
-    warned = words(reader.get(f"{PAGE}/configure").text)
+    warned = words(reader.get(f"{PAGE}/configure/monitor").text)
     world.watch(watched_through("priors"))
 
     said = "charge goes together with group no more strongly than shuffled values do (strength 0.006, level of chance 0.082)"
     assert said in warned
-    assert said not in words(reader.get(f"{PAGE}/configure").text)
+    assert said not in words(reader.get(f"{PAGE}/configure/monitor").text)

@@ -111,7 +111,7 @@ def test_a_failed_check_says_why_and_leads_to_what_fixes_it() -> None:
     (line,) = needs(FAILING).lines
 
     assert (line.sentence, line.verb) == ("The last check failed. The endpoint answered 500.", "Test endpoint")
-    assert line.address == "/deployments/m-2/configure#model"
+    assert line.address == "/deployments/m-2/configure/model"
 
 
 def test_without_a_worker_that_comes_first_and_leads_to_the_runbook() -> None:

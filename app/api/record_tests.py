@@ -1,0 +1,36 @@
+"""The route that tries payload records: they are checked as if they were logged, and nothing is stored."""
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body
+
+from ..errors import NotFound
+from ..ingest.requests import LogRequest
+from ..web.access import DeploymentId, Logger, NowIn, ServicesIn
+from .answers import problems_of_deployment, problems_with_body
+from .schemas.record_tests import RecordTestOut
+
+router = APIRouter(prefix="/v1/deployments/{deployment_id}/record-tests", tags=["records"])
+
+_EXAMPLE = {"records": [{"features": {"Age": 31, "LoanAmount": 4200.5, "Sex": "female"}, "prediction": 1}]}
+_AS_LOGGED = "Records, or a request with its answer, as `POST …/payload-records` takes them."
+
+
+@router.post("", operation_id="testRecords", responses=problems_with_body() | problems_of_deployment())
+async def test_records(
+    principal: Logger,
+    services: ServicesIn,
+    deployment_id: DeploymentId,
+    now: NowIn,
+    body: Annotated[dict[str, Any], Body(description=_AS_LOGGED, examples=[_EXAMPLE])],
+) -> RecordTestOut:
+    """Checks payload records by the deployment's columns and returns the reason for each refusal. Nothing is stored, and nothing counts.
+
+    Ids that are stored already are not looked for.
+    """
+    plan = await services.ingestion.current_plan(deployment_id)
+    if not principal.sees(plan.target.no):
+        raise NotFound("deployment", deployment_id)
+    request = LogRequest(body=json.dumps(body).encode("ascii"), actor=principal.actor)
+    return RecordTestOut.of(await services.ingestion.try_payload(deployment_id, request, now=now))

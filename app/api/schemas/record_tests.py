@@ -1,0 +1,37 @@
+"""The result of a try of payload records, as a body."""
+
+from pydantic import Field
+
+from ...domain.records import Receipt
+from .base import Out, example
+
+
+class RefusedRecordOut(Out):
+    """One record that would be refused: its place in the request, the field, and the reason."""
+
+    index: int
+    field: str
+    reason: str
+
+
+class RecordTestOut(Out):
+    """Numbers of records that would be accepted and refused. Nothing was stored."""
+
+    model_config = example(
+        {
+            "sent": 2,
+            "accepted": 1,
+            "rejected": 1,
+            "rejections": [{"index": 1, "field": "features.Age", "reason": "must be a whole number"}],
+        }
+    )
+
+    sent: int
+    accepted: int
+    rejected: int
+    rejections: list[RefusedRecordOut] = Field(description="A reason for each record that would be refused.")
+
+    @classmethod
+    def of(cls, receipt: Receipt) -> "RecordTestOut":
+        """Returns the body of a receipt of which nothing was stored."""
+        return cls.from_object(receipt, sent=receipt.accepted + receipt.rejected)

@@ -1,0 +1,109 @@
+"""Steps in which a new deployment is set up, from its columns to its first check, and the parts of Configure that each needs."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sqlalchemy.orm import Session
+
+from ..domain.checks import CheckState
+from ..domain.deployments import Deployment
+from ..domain.monitors import Monitor
+from ..store.checks import checks
+from ..store.records.newest import NewestRecord
+
+
+class Part(StrEnum):
+    """Part of Configure: a page of its own, and its title there."""
+
+    MODEL = "model", "Model and endpoint"
+    RECOMMENDED = "recommended", "Recommended monitors"
+    MONITOR = "monitor", "Fairness monitor"
+    NOBODY_LISTED = "nobody-listed", "Groups nobody listed"
+    TRAINING = "training", "Training data"
+    MITIGATION = "mitigation", "Mitigation"
+    LOG = "log", "Log records"
+    CHECK = "check", "First check"
+    DANGER = "danger", "Delete"
+
+    title_of: str
+
+    def __new__(cls, name: str, title: str) -> "Part":
+        """Makes a part: its place in addresses, and its title."""
+        part = str.__new__(cls, name)
+        part._value_ = name
+        part.title_of = title
+        return part
+
+
+class StepName(StrEnum):
+    """Step of setting up, in the order in which they are best done."""
+
+    DATA = "data"
+    GROUPS = "groups"
+    ENDPOINT = "endpoint"
+    LOG = "log"
+    CHECK = "check"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step: why it is needed, the parts of Configure that it shows, and whether it is done."""
+
+    name: StepName
+    title: str
+    why: str
+    parts: tuple[Part, ...]
+    is_done: bool
+    is_optional: bool = False
+
+
+def steps_of(session: Session, deployment: Deployment | None, monitor: Monitor | None, newest: NewestRecord | None) -> tuple[Step, ...]:
+    """Returns the steps of a deployment; of one that is not registered yet, none is done."""
+    is_checked = deployment is not None and bool(checks.page(session, deployment.no, limit=1, state=CheckState.SUCCEEDED))
+    return (
+        Step(
+            name=StepName.DATA,
+            title="Data",
+            why="The columns that the model takes, and the names of its answer. Training data are optional: with them, recommendations know"
+            " the groups, and each check is compared with the data that the model was trained on.",
+            parts=(Part.TRAINING,),
+            is_done=deployment is not None,
+        ),
+        Step(
+            name=StepName.GROUPS,
+            title="Groups",
+            why="The fairness monitor says which outcome is favourable and which groups are compared. Without it nothing is checked.",
+            parts=(Part.RECOMMENDED, Part.MONITOR),
+            is_done=monitor is not None,
+        ),
+        Step(
+            name=StepName.ENDPOINT,
+            title="Endpoint",
+            why="Optional. With it checks also ask the model about copies of records in which one attribute is changed.",
+            parts=(Part.MODEL,),
+            is_done=deployment is not None and deployment.endpoint is not None,
+            is_optional=True,
+        ),
+        Step(
+            name=StepName.LOG,
+            title="Log",
+            why="Your program logs what the model is asked and what it answers. Checks read what is logged.",
+            parts=(Part.LOG,),
+            is_done=newest is not None,
+        ),
+        Step(
+            name=StepName.CHECK,
+            title="First check",
+            why="A check compares the groups in the records of an hour. From then on one runs every hour.",
+            parts=(Part.CHECK,),
+            is_done=is_checked,
+        ),
+    )
+
+
+def next_step(steps: tuple[Step, ...]) -> Step | None:
+    """Returns the first step that is not done; None after the first check. An optional one is passed over once a later one is done."""
+    for place, step in enumerate(steps):
+        if not step.is_done and not (step.is_optional and any(later.is_done for later in steps[place + 1 :])):
+            return step
+    return None
