@@ -15,7 +15,7 @@ from ..domain.deployments import RecordSchema
 from ..domain.spreadsheets import harmless
 from ..domain.values import canonical
 from ..store.records.flagged_records import FlaggedPayload
-from .schemas.flagged_records import known_gap
+from ..views.second_look import known_gap
 
 _FLAG_COLUMNS = (
     *("logged_at", "attribute", "group", "kind", "direction"),

@@ -18,6 +18,7 @@ from . import (
     login,
     overview,
     registering,
+    second_look,
     settings,
     transactions,
 )
@@ -30,6 +31,7 @@ _ROUTERS = (
     fairness.router,
     transactions.router,
     ingestion.router,
+    second_look.router,
     alerts.router,
     activity.router,
     glossary.router,

@@ -11,6 +11,7 @@ from ..store.checks import checks
 from ..store.deployments.monitors import monitor_of
 from ..store.records.transactions import SCANNED, SCANNED_WITH_COPIES
 from ..views.one_record import record_details
+from ..views.second_look import totals_of
 from ..views.transactions import Records, records_of
 from ..web.access import ReadableDeployment, SessionIn
 from ..web.record_places import write_record_cursor
@@ -42,8 +43,11 @@ def transactions_page(
     query = query_of(wanted)
     here = {} if wanted.after is None else {"cursor": write_record_cursor(wanted.after)}
     older = None if found.next_place is None else "?" + urlencode(query | {"cursor": write_record_cursor(found.next_place)})
+    counted, totals = totals_of(session, deployment, monitor, check)
     values = {
         "deployment": deployment,
+        "counted": counted,
+        "totals": totals,
         "check": check,
         "has_read": has_read,
         "found": found,

@@ -8,6 +8,7 @@ from pydantic import AliasPath, Field
 from ...domain.mitigation import ONLY_DIRECT, FlaggedRecord
 from ...domain.values import shown_value
 from ...store.records.flagged_records import FlaggedPayload
+from ...views.second_look import known_gap, why
 from .base import Out, example
 
 Direction = Literal["lifted", "lowered"]
@@ -107,22 +108,3 @@ class FlaggedPage(Out):
     flagged_records: list[FlaggedOut]
     next_cursor: str | None
     notes: list[str] = Field(description="Sentences to show along with these numbers.")
-
-
-def known_gap(flag: FlaggedRecord) -> float | None:
-    """Returns the distance of the two scores; None where one of them is not known."""
-    return None if flag.own_score is None or flag.reference_score is None else flag.gap
-
-
-def why(flag: FlaggedRecord) -> str:
-    """Returns the reason why the record needs a second look, in a sentence."""
-    outcome = "favourable" if flag.direction == "lifted" else "unfavourable"
-    if flag.kind == "likely":
-        score = "" if flag.bias_score is None else f" (bias score {flag.bias_score:.4g})"
-        return (
-            f"The bias detector expects the model to be {outcome} with reference values of {flag.attribute} instead of {flag.group}{score}."
-        )
-    scores = ""
-    if flag.own_score is not None and flag.reference_score is not None:
-        scores = f": the score is {flag.reference_score:.4g} instead of {flag.own_score:.4g}"
-    return f"Asked again with reference values of {flag.attribute} instead of {flag.group}, the model is {outcome}{scores}."

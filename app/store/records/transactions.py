@@ -177,6 +177,13 @@ def feedback_of(session: Session, deployment_no: int, record_id: str) -> tuple[A
     return None if row is None else (row.label, row.logged_at)
 
 
+def labels_of(session: Session, deployment_no: int, record_ids: Sequence[str]) -> dict[str, Any]:
+    """Returns the ground-truth labels of these records, by id; records without one are left out."""
+    statement = text("SELECT feedback_id, label FROM feedback_records WHERE deployment_no = :no AND feedback_id = ANY(CAST(:ids AS text[]))")
+    rows = session.execute(statement, {"no": deployment_no, "ids": list(record_ids)})
+    return {row.feedback_id: row.label for row in rows}
+
+
 def _place(session: Session, statement: Statement, count: int) -> RecordPlace | None:
     query = f"SELECT r.logged_at, r.record_no FROM payload_records r WHERE {statement.where} {_NEWEST_FIRST} OFFSET :passed LIMIT 1"  # noqa: S608
     row = session.execute(text(query), statement.values | {"passed": count - 1}).one_or_none()

@@ -30,9 +30,9 @@ def test_a_deployment_is_registered_watched_and_deleted_by_its_pages(visit: Visi
     _upload_and_accept(visit, _training_file(tmp_path))
     _change_the_monitor(visit)
 
-    page = visit.page
-    page.get_by_role("button", name="Copy").first.press("Enter")
-    expect(page.get_by_text("Copied: Log scored records")).to_be_attached()
+    _log_and_check(visit, example)
+
+    page = visit.go("/deployments/by-page/configure/danger")
     page.locator("#x-deployment").fill("by-page")
     page.get_by_role("button", name="Delete the deployment").press("Enter")
     page.wait_for_url(example.base_url + "/")
@@ -41,7 +41,7 @@ def test_a_deployment_is_registered_watched_and_deleted_by_its_pages(visit: Visi
 def test_the_form_recommends_what_is_above_chance_and_warns_of_what_is_not(visit: Visit, example: Example) -> None:
     path = _watch_a_meta_field(example)
     page = visit.page
-    visit.go("/deployments/proxied/configure")
+    visit.go("/deployments/proxied/configure/monitor")
     page.get_by_text("Edit the monitor").click()
     page.get_by_text("Correlated features").click()
 
@@ -100,8 +100,11 @@ def _register(visit: Visit, model: str) -> None:
     page.get_by_label("Id, used in addresses").fill("By page")
     expect(page.get_by_text("One field needs a correction.")).to_be_visible()
     page.get_by_label("Id, used in addresses").fill("by-page")
-    page.get_by_label("A record as JSON").fill(json.dumps(RECORD))
+    page.get_by_label("A record as JSON").fill(json.dumps({**RECORD, "Credit_Risk": "No Risk"}))
     page.get_by_role("button", name="Propose columns").press("Enter")
+    expect(page.get_by_text("Credit_Risk: named like a label or an answer, so it is not a feature.")).to_be_visible()
+    expect(page.get_by_label("Use of column 10")).to_have_value("label")
+    page.get_by_role("button", name="Remove column 10").press("Enter")
     expect(page.get_by_label("Name of column 1", exact=True)).to_be_focused()
     page.get_by_label("Use of column 9").select_option("meta")
     page.get_by_label("Probability").fill("probability")
@@ -116,7 +119,8 @@ def _register(visit: Visit, model: str) -> None:
     assert visit.serious_findings() == []
     page.get_by_role("button", name="Register the deployment").press("Enter")
     page.wait_for_url("**/deployments/by-page/configure")
-    expect(page.get_by_role("heading", name="Next steps")).to_be_visible()
+    expect(page.get_by_role("heading", name="Groups", exact=True)).to_be_visible()
+    expect(page.get_by_role("navigation", name="Steps of setting up").locator("[aria-current=step]")).to_contain_text("Groups")
 
 
 def _training_file(folder: Path) -> Path:
@@ -130,7 +134,7 @@ def _training_file(folder: Path) -> Path:
 
 
 def _upload_and_accept(visit: Visit, training: Path) -> None:
-    page = visit.page
+    page = visit.go("/deployments/by-page/configure?step=data")
     page.get_by_label("File: CSV").set_input_files(training)
     page.get_by_label("Column of the label").fill("decision")
     page.get_by_role("button", name="Upload").press("Enter")
@@ -139,6 +143,45 @@ def _upload_and_accept(visit: Visit, training: Path) -> None:
     expect(page.get_by_label("Watch sex")).to_be_checked()
     page.get_by_role("button", name="Accept the ticked ones").press("Enter")
     expect(page.get_by_text("into the fairness monitor.")).to_be_focused()
+    expect(page.get_by_role("heading", name="Log", exact=True)).to_be_visible()
+
+
+def _log_and_check(visit: Visit, example: Example) -> None:
+    """The last two steps: a record is tried, the first one is seen to come, and the first check ends."""
+    page = visit.go("/deployments/by-page/configure")
+    page.evaluate("() => { window.isTheSamePage = true; }")
+    page.get_by_role("button", name="Copy").first.press("Enter")
+    expect(page.get_by_text("Copied: Log scored records")).to_be_attached()
+    expect(page.get_by_text("No record has come yet.")).to_be_visible()
+    page.get_by_text("Try a record without storing it").press("Enter")
+    page.get_by_role("button", name="Dry run").press("Enter")
+    expect(page.get_by_text("Nothing was stored. 1 would be accepted, 0 refused.").last).to_be_visible()
+    page.get_by_label("Body, as").fill('{"records": [{"features": {"age": "old"}, "prediction": "No Risk"}]}')
+    page.get_by_role("button", name="Dry run").press("Enter")
+    expect(page.get_by_text("0 would be accepted, 1 refused.").last).to_be_visible()
+    assert (visit.serious_findings(), visit.overflows()) == ([], False)
+
+    features = {name: value for name, value in RECORD.items() if name != "postcode"}
+    records = [
+        {
+            "features": {**features, "sex": "female" if no % 2 else "male", "age": 20 + no % 45},
+            "meta": {"postcode": "01234"},
+            "prediction": int(no % 3 == 0),
+            "probability": 0.5,
+            "label": "Risk" if no % 3 == 0 else "No Risk",
+        }
+        for no in range(400)
+    ]
+    example.client.post("/v1/deployments/by-page/payload-records", json={"records": records}).raise_for_status()
+    expect(page.get_by_text("First record received ✓")).to_be_visible()
+    assert page.evaluate("() => window.isTheSamePage === true")
+    page.get_by_role("link", name="Go on to the first check").press("Enter")
+    page.get_by_role("button", name="Check fairness now").press("Enter")
+    page.wait_for_url("**/deployments/by-page/checks/*")
+    visit.go("/deployments/by-page/configure")
+    expect(page.get_by_role("navigation", name="Parts of Configure").get_by_role("link")).to_have_count(8)
+    expect(page.locator(".stepper .done")).to_have_count(5)
+    assert (visit.serious_findings(), visit.overflows()) == ([], False)
 
 
 def _watch_one_side_and_then_both(visit: Visit) -> None:
@@ -156,7 +199,7 @@ def _watch_one_side_and_then_both(visit: Visit) -> None:
 
 
 def _change_the_monitor(visit: Visit) -> None:
-    page = visit.page
+    page = visit.go("/deployments/by-page/configure/monitor")
     visit.settle()
     page.get_by_text("Edit the monitor").click()
     visit.settle()

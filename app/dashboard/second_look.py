@@ -1,0 +1,82 @@
+"""Page of the records that need a second look: the largest gap first, with buttons that store a person's label."""
+
+import json
+from typing import Annotated, Final, Literal
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from ..domain.mitigation import ONLY_DIRECT
+from ..domain.outcomes import outcome_label
+from ..store.deployments.monitors import monitor_of
+from ..store.records.flagged_records import FlaggedFilter, FlagPlace, flagged_page
+from ..store.records.transactions import labels_of
+from ..views.second_look import known_gap, pick_labels, totals_of, why
+from ..web.access import ReadableDeployment, SessionIn
+from . import record_words
+from .rendering import page
+
+router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False)
+
+SHOWN: Final = 50
+MAX_LABELS: Final = 6
+"""Max buttons of a record; a label of more classes is sent as a file."""
+
+Text = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")]
+
+DIRECTIONS = {"lifted": "would be favourable", "lowered": "would be unfavourable"}
+KINDS = {"changed": "the model was asked again", "likely": "the bias detector expects it"}
+
+
+class ChosenFlags(BaseModel):
+    """Filter of a person, an empty member allows all; and the place of the flag after which the page begins."""
+
+    attribute: Text = ""
+    direction: Literal["lifted", "lowered", ""] = ""
+    kind: Literal["changed", "likely", ""] = ""
+    gap: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    record_no: int = Field(default=0, ge=0, le=2**63 - 1)
+    at: Text = ""
+
+
+@router.get("/second-look")
+def second_look_page(
+    request: Request, deployment: ReadableDeployment, session: SessionIn, chosen: Annotated[ChosenFlags, Query()]
+) -> Response:
+    """Returns the records whose outcome would, or would probably, differ with a reference value."""
+    monitor = monitor_of(session, deployment.no)
+    wanted = FlaggedFilter(
+        model_revision=deployment.model_revision,
+        attribute=chosen.attribute or None,
+        direction=chosen.direction or None,
+        kind=chosen.kind or None,
+    )
+    after = None if chosen.gap is None else FlagPlace(chosen.gap, chosen.record_no, chosen.at)
+    found = flagged_page(session, deployment.no, wanted, after=after, limit=SHOWN + 1)
+    shown = found.items[:SHOWN]
+    query = {name: value for name in ("attribute", "direction", "kind") if (value := getattr(chosen, name))}
+    last = shown[-1].place if shown and (found.is_cut or len(found.items) > SHOWN) else None
+    check, totals = totals_of(session, deployment, monitor, None)
+    labels = labels_of(session, deployment.no, [one.record_id for one in shown])
+    values = {
+        "deployment": deployment,
+        "monitor": monitor,
+        "flags": shown,
+        "labels": {record_id: outcome_label(label) for record_id, label in labels.items()},
+        "choices": [(json.dumps(value), outcome_label(value)) for value in pick_labels(monitor, MAX_LABELS)],
+        "attributes": sorted({one.feature for one in monitor.attributes} | {chosen.attribute} - {""}) if monitor else [],
+        "chosen": chosen,
+        "query": query,
+        "further": None if last is None else query | {"gap": repr(last.gap), "record_no": last.record_no, "at": last.attribute},
+        "check": check,
+        "totals": totals,
+        "directions": DIRECTIONS,
+        "kinds": KINDS,
+        "known_gap": known_gap,
+        "why": why,
+        "encode": json.dumps,
+        "words": record_words,
+        "only_direct": ONLY_DIRECT,
+    }
+    return page(request, "second_look.html", values)

@@ -1,0 +1,86 @@
+"""Records that need a second look, in words: how many records of each group would be decided otherwise, and the reason for each flag."""
+
+from collections.abc import Sequence
+
+from sqlalchemy.orm import Session
+
+from ..domain.checks import CheckRun, CheckState, DataSet, Scope
+from ..domain.deployments import Deployment
+from ..domain.mitigation import FlaggedRecord
+from ..domain.monitors import Monitor, MonitoredAttribute
+from ..domain.values import Range, label_of
+from ..store.checks import checks
+from ..store.checks.results import measurements_of
+from .check_source import counted_check
+from .naming import GroupWords
+
+GAINED = "flip_rate_gained"
+"""Metric that counts unfavourable records with a favourable copy, among the records with a copy."""
+
+MAX_SENTENCES = 5
+"""Max groups that the totals name; those with most records come first."""
+
+
+def totals_of(session: Session, deployment: Deployment, monitor: Monitor | None, check: CheckRun | None) -> tuple[CheckRun | None, list[str]]:
+    """Returns a check and sentences such as `71 of 222 women would be rated No Risk as men`, from the copies that it asked the model about.
+
+    It is the given check, or else the newest that succeeded. There is no sentence where it asked about no copies, and none about an
+    attribute that the model does not see, whose copies change other columns.
+    """
+    if check is None:
+        check = next(iter(checks.page(session, deployment.no, limit=1, state=CheckState.SUCCEEDED)), None)
+    if check is None or monitor is None or check.state is not CheckState.SUCCEEDED:
+        return check, []
+    words, seen = GroupWords.of(monitor), {column.name for column in deployment.schema.features}
+    attributes = {one.feature: one for one in monitor.attributes if one.feature in seen}
+    found = []
+    for one in measurements_of(session, counted_check(session, check).origin.no, metrics=[GAINED]):
+        attribute = None if one.attribute is None else attributes.get(one.attribute)
+        if one.data is not DataSet.BALANCED or one.scope is not Scope.GROUP or one.group is None or attribute is None:
+            continue
+        gained, records = one.details.counts.get("flipped"), one.details.counts.get("n")
+        if gained is not None and records and one.group in {label_of(value) for value in attribute.monitored}:
+            found.append((int(gained), _word_total(attribute, one.group, int(gained), int(records), words)))
+    found.sort(key=lambda total: -total[0])
+    return check, [sentence for _, sentence in found[:MAX_SENTENCES]]
+
+
+def _word_total(attribute: MonitoredAttribute, group: str, gained: int, records: int, words: GroupWords) -> str:
+    favourable = "get the favourable outcome" if words.names.favourable is None else f"be {words.names.favourable}"
+    many = f"{gained:,} of {records:,}" if gained else f"None of {records:,}"
+    return f"{many} {words.subject(attribute.feature, group)} would {favourable} {_word_change(attribute, words)}."
+
+
+def _word_change(attribute: MonitoredAttribute, words: GroupWords) -> str:
+    """Returns what the copies change: `as men`, if there is only one reference value, else `with a reference value of age`."""
+    reference = attribute.reference
+    if reference is not None and len(reference) == 1 and not isinstance(reference[0], Range):
+        return f"as {words.subject(attribute.feature, label_of(reference[0]))}"
+    return f"with a reference value of {attribute.feature}"
+
+
+def pick_labels(monitor: Monitor | None, most: int) -> Sequence[object]:
+    """Returns the outcomes that a person can choose as a label: those that the monitor lists one by one, at most so many."""
+    if monitor is None:
+        return ()
+    listed = (*monitor.outcomes.favourable, *monitor.outcomes.unfavourable)
+    return tuple(value for value in listed if not isinstance(value, Range))[:most]
+
+
+def known_gap(flag: FlaggedRecord) -> float | None:
+    """Returns the distance of the two scores; None where one of them is not known."""
+    return None if flag.own_score is None or flag.reference_score is None else flag.gap
+
+
+def why(flag: FlaggedRecord) -> str:
+    """Returns the reason why the record needs a second look, in a sentence."""
+    outcome = "favourable" if flag.direction == "lifted" else "unfavourable"
+    if flag.kind == "likely":
+        score = "" if flag.bias_score is None else f" (bias score {flag.bias_score:.4g})"
+        return (
+            f"The bias detector expects the model to be {outcome} with reference values of {flag.attribute} instead of {flag.group}{score}."
+        )
+    scores = ""
+    if flag.own_score is not None and flag.reference_score is not None:
+        scores = f": the score is {flag.reference_score:.4g} instead of {flag.own_score:.4g}"
+    return f"Asked again with reference values of {flag.attribute} instead of {flag.group}, the model is {outcome}{scores}."

@@ -1,0 +1,107 @@
+"""The totals in a sentence, compared with worlds whose truth is known, and the list of records to look at again."""
+
+import html
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.domain.deployments import Endpoint
+from app.domain.display_names import DisplayNames, GroupName
+from app.domain.monitors import MonitoredAttribute
+from app.domain.values import Range
+from app.security.principals import Role
+from app.store.database.engine import Database
+from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.statements import counted
+from tests.models.rules import RuleScorer
+from tests.models.serving import serve
+from tests.scenes import HOUR, NOON, scene
+from tests.service import RunningService
+
+PAGE = "/deployments/a-model"
+NAMED = DisplayNames(
+    favourable="rated No Risk", groups=(GroupName(feature="sex", group="female", name="women"), GroupName(feature="sex", group="male", name="men"))
+)
+AGE = MonitoredAttribute(feature="age", monitored=(Range(30, 39),), reference=(Range(40, 49),))
+
+
+def words(page: str) -> str:
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", page)))
+
+
+def statements(page: str) -> list[str]:
+    return [html.unescape(one) for one in re.findall(r"<strong data-statement>(.*?)</strong>", page)]
+
+
+def test_the_totals_are_those_of_the_world_in_every_hour(database: Database, reader: httpx.Client, tmp_path: Path) -> None:
+    # The model approves every man, and a woman only if she is rich: as a man, each woman who is not would be approved.
+    with serve(RuleScorer()) as server:
+        stage = scene(database, APPLICANT, replace(monitor_of(SEX, AGE), names=NAMED), endpoint=Endpoint(url=server.url))
+        said, truth = [], []
+        for place, (men, women, rich) in enumerate(((10, 10, 2), (30, 41, 17), (25, 12, 12))):
+            stage.log(applicants(men, women, rich, prefix=f"{place}-"), NOON + place * HOUR)
+            stage.check(NOON + place * HOUR)
+            said.append(statements(reader.get(f"{PAGE}/transactions").text))
+            refused = women - rich
+            truth.append(f"{refused} of {women} women would be rated No Risk as men." if refused else f"None of {women} women would be rated No Risk as men.")
+    of_check = [statements(reader.get(f"{PAGE}/transactions", params={"check": one["id"]}).text) for one in checks_of(reader)]
+
+    assert tmp_path
+    assert [one[0] for one in said[:2]] == truth[:2]
+    assert truth[2] in said[2]
+    # No age changes an outcome.
+    assert all(any(re.fullmatch(r"None of \d+ records with age 30-39 would be rated No Risk with a reference value of age\.", one) for one in each) for each in said)
+    assert [sorted(one) for one in reversed(of_check)] == [sorted(one) for one in said]
+
+
+def checks_of(reader: httpx.Client) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = reader.get("/v1/deployments/a-model/checks").json()["checks"]
+    return found
+
+
+def test_without_an_endpoint_or_a_check_no_total_is_said(database: Database, reader: httpx.Client) -> None:
+    stage = scene(database, APPLICANT, monitor_of(SEX), endpoint=None)
+    before = reader.get(f"{PAGE}/transactions")
+    stage.log(applicants(20, 20, 4), NOON)
+    stage.check(NOON)
+    after = [reader.get(f"{PAGE}/{page}") for page in ("transactions", "second-look")]
+
+    assert [statements(page.text) for page in (before, *after)] == [[], [], []]
+    assert "No record is flagged." in after[1].text
+
+
+def test_the_list_has_every_flag_largest_gap_first_with_buttons_for_those_who_may_label(
+    database: Database, service: RunningService, reader: httpx.Client, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve(RuleScorer()) as server:
+        stage = scene(database, APPLICANT, monitor_of(SEX, AGE), endpoint=Endpoint(url=server.url))
+        stage.log(applicants(20, 20, 5), NOON)
+        stage.check(NOON)
+    listed = service.client.get("/v1/deployments/a-model/flagged-records").json()["flagged_records"]
+    with counted(monkeypatch) as sent:
+        page = service.client.get(f"{PAGE}/second-look", headers={"Accept": "text/html"}).text
+    first = listed[0]["record"]["id"]
+    label = {"records": [{"id": first, "label": listed[0]["record"]["prediction"]}]}
+    service.client.post("/v1/deployments/a-model/feedback-records", json=label).raise_for_status()
+    with counted(monkeypatch) as sent_after:
+        labelled = service.client.get(f"{PAGE}/second-look", headers={"Accept": "text/html"}).text
+    browser.post("/login", data={"key": service.key(Role.READ)})
+    of_reader = browser.get(f"{PAGE}/second-look").text
+    filtered = service.client.get(f"{PAGE}/second-look?attribute=age", headers={"Accept": "text/html"}).text
+
+    assert len(listed) == 15
+    assert re.findall(r"<code><bdi>(.*?)</bdi></code>", page) == [one["record"]["id"] for one in listed]
+    assert all(one["why"] in words(page) for one in listed)
+    assert page.count("data-label-form") == 15
+    assert f'value="{html.escape(json.dumps(first), quote=True)}"'.replace("&quot;", "&#34;") in page
+    assert labelled.count("data-label-form") == 14
+    assert "labelled" in words(labelled)
+    assert "data-label-value" not in of_reader
+    assert "No flagged record fits this filter." in filtered
+    # A connection that was idle is tried before it is used.
+    assert [one for one in sent if one != ";"] == [one for one in sent_after if one != ";"]
+    assert reader.get(f"{PAGE}/second-look?gap=nan").status_code == 422
