@@ -36,9 +36,7 @@ class AskingSnippet:
     code: str
 
 
-def write_asking(
-    deployment: Deployment, row: SnippetRow, *, base_url: str, key: str, write: Callable[[Any], str]
-) -> AskingSnippet | None:
+def write_asking(deployment: Deployment, row: SnippetRow, *, base_url: str, key: str, write: Callable[[Any], str]) -> AskingSnippet | None:
     """Returns the code; None without an endpoint, and for formats whose bodies are not JSON or cannot carry the row.
 
     `write` spells a value in Python; `key` is the variable that holds the API key.

@@ -34,7 +34,9 @@ _PAGE = """<!doctype html>
 <h1>API</h1>
 <nav aria-label="Main"><a href="/">Back to the overview</a></nav>
 </header>
-<main id="swagger-ui"><noscript><p>This page needs JavaScript. The same as a file: <a href="openapi.json">openapi.json</a></p></noscript></main>
+<main id="swagger-ui">
+<noscript><p>This page needs JavaScript. The same as a file: <a href="openapi.json">openapi.json</a></p></noscript>
+</main>
 <script src="docs/swagger-ui-bundle.js"></script>
 <script src="docs/start.js"></script>
 </body>

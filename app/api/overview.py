@@ -53,9 +53,7 @@ def wanted_overview(
     owner: Annotated[str | None, Query(max_length=200, description="Only deployments of this owner.")] = None,
 ) -> OverviewWanted:
     """Returns the part of the overview that an address asks for, of the deployments the caller may see."""
-    return OverviewWanted(
-        sort=sort, states=frozenset(state or ()), text=text, owner=owner, only_no=principal.deployment_no, after=after
-    )
+    return OverviewWanted(sort=sort, states=frozenset(state or ()), text=text, owner=owner, only_no=principal.deployment_no, after=after)
 
 
 @router.get("", operation_id="readOverview", responses=problems())

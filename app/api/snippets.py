@@ -59,7 +59,9 @@ def snippets_of(deployment: Deployment, monitor: Monitor | None, newest: NewestR
     example = _Example(deployment, monitor, newest)
     asking = write_asking(deployment, example.row("example-asked-1"), base_url=base_url.rstrip("/"), key=KEY, write=_write_python_value)
     return [
-        Snippet(logs="payload", form=CLIENT, language="python", code=_write_client(base_url, deployment.id, example.row("example-client-1"))),
+        Snippet(
+            logs="payload", form=CLIENT, language="python", code=_write_client(base_url, deployment.id, example.row("example-client-1"))
+        ),
         *([] if asking is None else [Snippet(logs="payload", form=asking.form, language="python", code=asking.code)]),
         Snippet(logs="payload", form=RECORDS, language="sh", code=_write_curl(payload, example.records("example-curl-1"))),
         *(Snippet(logs="payload", form=name, language="sh", code=_write_curl(payload, example.pair(name, "call"))) for name in LOGGED),

@@ -72,10 +72,11 @@ def configure_page(
 @router.get("/configure/{part}")
 def configure_part_page(request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, part: str) -> Response:
     """Returns one part of the configuration."""
-    if part not in set(Part) - {Part.CHECK}:
+    chosen = next((one for one in Part if one.value == part and one is not Part.CHECK), None)
+    if chosen is None:
         raise NotFound("part of Configure", part)
     values = _read_values(session, deployment, now)
-    return page(request, "configure.html", values | {"step": None, "part": Part(part), "shown": [part]})
+    return page(request, "configure.html", values | {"step": None, "part": chosen, "shown": [chosen.value]})
 
 
 def _read_values(session: Session, deployment: Deployment, now: datetime) -> dict[str, Any]:

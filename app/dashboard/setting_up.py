@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 from sqlalchemy.orm import Session
 
@@ -27,7 +28,7 @@ class Part(StrEnum):
 
     title_of: str
 
-    def __new__(cls, name: str, title: str) -> "Part":
+    def __new__(cls, name: str, title: str) -> Self:
         """Makes a part: its place in addresses, and its title."""
         part = str.__new__(cls, name)
         part._value_ = name

@@ -39,9 +39,8 @@ _CATEGORIES_ONLY = {FieldType.STRING, FieldType.BOOLEAN}
 
 def definition_problems(definition: Definition) -> list[FieldProblem]:
     """Returns every problem of the definition, in the order of its fields; empty if it may be stored."""
-    found = [*_check_name("name", definition.name), *_check_name("model_revision", definition.model_revision)]
-    if definition.owner is not None:
-        found += _check_name("owner", definition.owner)
+    texts: dict[str, str | None] = {"name": definition.name, "model_revision": definition.model_revision, "owner": definition.owner}
+    found = [problem for field, text in texts.items() if text is not None for problem in _check_name(field, text)]
     if not definition.features:
         found.append(FieldProblem("features", "must list at least one column"))
     names = {column.name for column in (*definition.features, *definition.meta)}

@@ -8,7 +8,7 @@ from ..domain.checks import CheckRun, CheckState, DataSet, Scope
 from ..domain.deployments import Deployment
 from ..domain.mitigation import FlaggedRecord
 from ..domain.monitors import Monitor, MonitoredAttribute
-from ..domain.values import Range, label_of
+from ..domain.values import Range, Scalar, label_of
 from ..store.checks import checks
 from ..store.checks.results import measurements_of
 from .check_source import counted_check
@@ -21,7 +21,9 @@ MAX_SENTENCES = 5
 """Max groups that the totals name; those with most records come first."""
 
 
-def totals_of(session: Session, deployment: Deployment, monitor: Monitor | None, check: CheckRun | None) -> tuple[CheckRun | None, list[str]]:
+def totals_of(
+    session: Session, deployment: Deployment, monitor: Monitor | None, check: CheckRun | None
+) -> tuple[CheckRun | None, list[str]]:
     """Returns a check and sentences such as `71 of 222 women would be rated No Risk as men`, from the copies that it asked the model about.
 
     It is the given check, or else the newest that succeeded. There is no sentence where it asked about no copies, and none about an
@@ -59,7 +61,7 @@ def _word_change(attribute: MonitoredAttribute, words: GroupWords) -> str:
     return f"with a reference value of {attribute.feature}"
 
 
-def pick_labels(monitor: Monitor | None, most: int) -> Sequence[object]:
+def pick_labels(monitor: Monitor | None, most: int) -> Sequence[Scalar]:
     """Returns the outcomes that a person can choose as a label: those that the monitor lists one by one, at most so many."""
     if monitor is None:
         return ()

@@ -179,7 +179,9 @@ def feedback_of(session: Session, deployment_no: int, record_id: str) -> tuple[A
 
 def labels_of(session: Session, deployment_no: int, record_ids: Sequence[str]) -> dict[str, Any]:
     """Returns the ground-truth labels of these records, by id; records without one are left out."""
-    statement = text("SELECT feedback_id, label FROM feedback_records WHERE deployment_no = :no AND feedback_id = ANY(CAST(:ids AS text[]))")
+    statement = text(
+        "SELECT feedback_id, label FROM feedback_records WHERE deployment_no = :no AND feedback_id = ANY(CAST(:ids AS text[]))"
+    )
     rows = session.execute(statement, {"no": deployment_no, "ids": list(record_ids)})
     return {row.feedback_id: row.label for row in rows}
 

@@ -34,7 +34,9 @@ def test_every_format_of_json_has_code_that_asks_in_it_and_others_have_the_clien
     for payload_format in PayloadFormat:
         found = registered(service, "http://127.0.0.1:9/score", payload_format)
         assert found[0]["form"] == "client"
-        own = [one for one in found if one["form"] == payload_format and "answer = httpx.post(" in one["code"] and "Evenhand(" in one["code"]]
+        own = [
+            one for one in found if one["form"] == payload_format and "answer = httpx.post(" in one["code"] and "Evenhand(" in one["code"]
+        ]
         (asked if own else client_alone).add(payload_format)
         for one in own:
             compile(one["code"], "snippet", "exec")
@@ -61,7 +63,7 @@ def test_the_code_logs_what_the_model_answers(service: RunningService, monkeypat
 
 def test_values_are_those_of_the_newest_record_of_the_present_columns(service: RunningService) -> None:
     registered(service, "http://127.0.0.1:9/score", PayloadFormat.FIELDS_VALUES)
-    record = {"features": {"sex": "it\'s \"her\"", "income": 41234}, "prediction": 0, "probability": 0.25}
+    record = {"features": {"sex": 'it\'s "her"', "income": 41234}, "prediction": 0, "probability": 0.25}
     service.client.post("/v1/deployments/own/payload-records", json={"records": [record]}).raise_for_status()
     real = service.client.get("/v1/deployments/own/logging-snippets").json()
     service.client.patch("/v1/deployments/own", json={"features": [*COLUMNS, {"name": "age", "type": "integer"}]}).raise_for_status()

@@ -24,7 +24,8 @@ from tests.service import RunningService
 
 PAGE = "/deployments/a-model"
 NAMED = DisplayNames(
-    favourable="rated No Risk", groups=(GroupName(feature="sex", group="female", name="women"), GroupName(feature="sex", group="male", name="men"))
+    favourable="rated No Risk",
+    groups=(GroupName(feature="sex", group="female", name="women"), GroupName(feature="sex", group="male", name="men")),
 )
 AGE = MonitoredAttribute(feature="age", monitored=(Range(30, 39),), reference=(Range(40, 49),))
 
@@ -47,14 +48,21 @@ def test_the_totals_are_those_of_the_world_in_every_hour(database: Database, rea
             stage.check(NOON + place * HOUR)
             said.append(statements(reader.get(f"{PAGE}/transactions").text))
             refused = women - rich
-            truth.append(f"{refused} of {women} women would be rated No Risk as men." if refused else f"None of {women} women would be rated No Risk as men.")
+            truth.append(
+                f"{refused} of {women} women would be rated No Risk as men."
+                if refused
+                else f"None of {women} women would be rated No Risk as men."
+            )
     of_check = [statements(reader.get(f"{PAGE}/transactions", params={"check": one["id"]}).text) for one in checks_of(reader)]
 
     assert tmp_path
     assert [one[0] for one in said[:2]] == truth[:2]
     assert truth[2] in said[2]
     # No age changes an outcome.
-    assert all(any(re.fullmatch(r"None of \d+ records with age 30-39 would be rated No Risk with a reference value of age\.", one) for one in each) for each in said)
+    assert all(
+        any(re.fullmatch(r"None of \d+ records with age 30-39 would be rated No Risk with a reference value of age\.", one) for one in each)
+        for each in said
+    )
     assert [sorted(one) for one in reversed(of_check)] == [sorted(one) for one in said]
 
 

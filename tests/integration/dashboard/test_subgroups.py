@@ -222,7 +222,9 @@ def test_configure_offers_no_form_to_readers_and_no_column_that_names_people(dat
     stage = watched(database, evidence=EvidenceSettings(person="person"))
     service.client.put(SETTINGS, json={"nightly": True}).raise_for_status()
     keys = (service.as_(Role.ADMIN), service.as_(Role.READ))
-    of_admin, of_reader = (service.client.get(f"{PAGE}/configure/nobody-listed", headers={**key, "Accept": "text/html"}).text for key in keys)
+    of_admin, of_reader = (
+        service.client.get(f"{PAGE}/configure/nobody-listed", headers={**key, "Accept": "text/html"}).text for key in keys
+    )
 
     assert stage.deployment.id == "a-model"
     assert 'id="scans-form"' in of_admin
