@@ -15,7 +15,7 @@ from ..payloads.codec import JSON, Asking
 from ..payloads.registry import codec_of
 
 _MARKS: Mapping[str, float] = {"prediction": 0.8125390625, "probability": 0.1875390625}
-"""Values by output that stand for it in a written answer. They are exact in binary, so that no format changes them."""
+"""Values by output that represent it in a written answer. They are exact in binary, so that no format changes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

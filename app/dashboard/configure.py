@@ -35,7 +35,7 @@ from ..views.monitor_warnings import monitor_warnings
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from .registering import form_values
 from .rendering import page
-from .setting_up import Part, StepName, next_step, steps_of
+from .setting_up import ConfigurePart, StepName, next_step, steps_of
 
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False)
 
@@ -72,7 +72,7 @@ def configure_page(
 @router.get("/configure/{part}")
 def configure_part_page(request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, part: str) -> Response:
     """Returns one part of the configuration."""
-    chosen = next((one for one in Part if one.value == part and one is not Part.CHECK), None)
+    chosen = next((one for one in ConfigurePart if one.value == part and one is not ConfigurePart.CHECK), None)
     if chosen is None:
         raise NotFound("part of Configure", part)
     values = _read_values(session, deployment, now)
@@ -91,7 +91,7 @@ def _read_values(session: Session, deployment: Deployment, now: datetime) -> dic
         "training": training,
         "unclassified": None if training is None or monitor is None else find_unclassified(training.labels, monitor.outcomes),
         "steps": steps_of(session, deployment, monitor, newest),
-        "parts_of_page": [one for one in Part if one is not Part.CHECK],
+        "parts_of_page": [one for one in ConfigurePart if one is not ConfigurePart.CHECK],
         "newest": newest,
         "busy": busy,
         "text": group_text,

@@ -13,7 +13,7 @@ from ..store.checks import checks
 from ..store.records.newest import NewestRecord
 
 
-class Part(StrEnum):
+class ConfigurePart(StrEnum):
     """Part of Configure: a page of its own, and its title there."""
 
     MODEL = "model", "Model and endpoint"
@@ -53,7 +53,7 @@ class Step:
     name: StepName
     title: str
     why: str
-    parts: tuple[Part, ...]
+    parts: tuple[ConfigurePart, ...]
     is_done: bool
     is_optional: bool = False
 
@@ -67,21 +67,21 @@ def steps_of(session: Session, deployment: Deployment | None, monitor: Monitor |
             title="Data",
             why="The columns that the model takes, and the names of its answer. Training data are optional: with them, recommendations know"
             " the groups, and each check is compared with the data that the model was trained on.",
-            parts=(Part.TRAINING,),
+            parts=(ConfigurePart.TRAINING,),
             is_done=deployment is not None,
         ),
         Step(
             name=StepName.GROUPS,
             title="Groups",
             why="The fairness monitor says which outcome is favourable and which groups are compared. Without it nothing is checked.",
-            parts=(Part.RECOMMENDED, Part.MONITOR),
+            parts=(ConfigurePart.RECOMMENDED, ConfigurePart.MONITOR),
             is_done=monitor is not None,
         ),
         Step(
             name=StepName.ENDPOINT,
             title="Endpoint",
             why="Optional. With it checks also ask the model about copies of records in which one attribute is changed.",
-            parts=(Part.MODEL,),
+            parts=(ConfigurePart.MODEL,),
             is_done=deployment is not None and deployment.endpoint is not None,
             is_optional=True,
         ),
@@ -89,14 +89,14 @@ def steps_of(session: Session, deployment: Deployment | None, monitor: Monitor |
             name=StepName.LOG,
             title="Log",
             why="Your program logs what the model is asked and what it answers. Checks read what is logged.",
-            parts=(Part.LOG,),
+            parts=(ConfigurePart.LOG,),
             is_done=newest is not None,
         ),
         Step(
             name=StepName.CHECK,
             title="First check",
             why="A check compares the groups in the records of an hour. From then on one runs every hour.",
-            parts=(Part.CHECK,),
+            parts=(ConfigurePart.CHECK,),
             is_done=is_checked,
         ),
     )

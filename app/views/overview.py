@@ -1,6 +1,6 @@
 """Overview of the states of all deployments, with the gravest figure of each. Reads in a constant number of statements."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -157,36 +157,37 @@ def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Over
     chosen.sort(key=lambda one: place_of(one, wanted.sort))
     listed = [one for one in chosen if wanted.after is None or place_of(one, wanted.sort) > wanted.after][: wanted.limit]
 
-    # Trends and evidence are read for the listed ones only, each in one statement.
-    keys = [
-        GroupKey(deployment_no=one.no, metric=one.worst.metric, data=one.worst.data, attribute=one.worst.attribute, group=one.worst.group)
-        for one in listed
-        if one.worst is not None
-    ]
-    of_deployment = dict(zip((key.deployment_no for key in keys), trends(session, keys, points=wanted.points), strict=True))
-    evidence = evidence_counts(session, [one.no for one in listed])
-
     next_step = None
     if not seen:
         next_step = "No deployment is registered yet. Register one, set its fairness monitor, and log payload records."
     elif not chosen:
         next_step = "No deployment fits the filter. Leave the text, the owner or the state out."
     return Overview(
-        deployments=tuple(
-            replace(
-                one,
-                # The interval that allows for the choice takes time to compute, and only a listed deployment shows it.
-                worst=one.worst.allow_for_choice(one.groups) if one.worst is not None and one.groups > 1 else one.worst,
-                trend=tuple(of_deployment.get(one.no, ())),
-                evidence=evidence.get(one.no),
-            )
-            for one in listed
-        ),
+        deployments=tuple(_add_details(session, listed, points=wanted.points)),
         every=tuple(seen),
         workers=workers,
         counts={state: sum(one.state is state for one in seen) for state in DeploymentState},
         next_step=next_step,
     )
+
+
+def _add_details(session: Session, listed: Sequence[DeploymentOverview], *, points: int) -> Iterator[DeploymentOverview]:
+    """Yields the listed deployments with what only they show: trends and evidence, each of one statement, and the wider interval."""
+    keys = [
+        GroupKey(deployment_no=one.no, metric=one.worst.metric, data=one.worst.data, attribute=one.worst.attribute, group=one.worst.group)
+        for one in listed
+        if one.worst is not None
+    ]
+    of_deployment = dict(zip((key.deployment_no for key in keys), trends(session, keys, points=points), strict=True))
+    evidence = evidence_counts(session, [one.no for one in listed])
+    for one in listed:
+        yield replace(
+            one,
+            # It takes time to compute for hundreds.
+            worst=one.worst.allow_for_choice(one.groups) if one.worst is not None and one.groups > 1 else one.worst,
+            trend=tuple(of_deployment.get(one.no, ())),
+            evidence=evidence.get(one.no),
+        )
 
 
 def place_of(one: DeploymentOverview, sort: OverviewSort) -> OverviewPlace:
