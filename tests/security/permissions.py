@@ -81,6 +81,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
     Rule(Needed.LOG, Reach.DEPLOYMENT): (
         "logPayloadRecords",
         "logFeedbackRecords",
+        "testRecords",
         "putMissingRecords",
         "importRecords",
         "predictDebiased",

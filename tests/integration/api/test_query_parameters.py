@@ -136,7 +136,7 @@ def test_a_person_gets_a_page_that_says_what_was_expected(client: httpx.Client) 
 
     assert answer.status_code == 422
     assert answer.headers["content-type"].startswith("text/html")
-    assert "query.stat: is no parameter of this address; did you mean state? It takes" in answer.text
+    assert "<code>stat</code> is no parameter of this address; did you mean state? It takes" in answer.text
 
 
 def test_the_ingestion_routes_document_the_parameters_that_they_take() -> None:
