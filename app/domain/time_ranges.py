@@ -1,0 +1,199 @@
+"""Range of time that the pages of a deployment show: a preset or two moments, in a time zone, compared with an earlier time.
+
+Presets have fixed lengths: 24 hours are 24 hours, also on a day on which the clocks change. Moments without an offset are read on the
+clock of the chosen zone.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from ..clock import HOUR, hour_of
+from ..errors import InvalidInput
+from .checks import Span
+
+
+class Preset(StrEnum):
+    """Time that a range reaches back from now."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    QUARTER = "quarter"
+    YEAR = "year"
+    ALL = "all"
+
+
+class Earlier(StrEnum):
+    """Earlier time that a range is compared with."""
+
+    PERIOD = "period"
+    REVISION = "revision"
+
+
+LENGTHS: Mapping[Preset, timedelta] = MappingProxyType(
+    {
+        Preset.DAY: timedelta(days=1),
+        Preset.WEEK: timedelta(days=7),
+        Preset.MONTH: timedelta(days=30),
+        Preset.QUARTER: timedelta(days=90),
+        Preset.YEAR: timedelta(days=365),
+    }
+)
+"""Lengths of the presets; that of `all` is as long as there are checks."""
+
+USUAL = Preset.WEEK
+"""Preset of a page of figures where none is chosen."""
+
+MAX_ZONE = 64
+"""Max characters of the name of a time zone."""
+
+_Word = TypeVar("_Word", bound=StrEnum)
+_WEEK = timedelta(days=7)
+_FORM = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
+_EXPECTED = "must be a date and time such as 2026-03-01T09:00, with or without an offset such as Z or +01:00"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeChoice:
+    """Choice of a person. Without preset and start nothing is chosen, and the page decides; `end` without a `start` does not occur."""
+
+    preset: Preset | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    earlier: Earlier | None = None
+    zone: ZoneInfo = ZoneInfo("UTC")
+
+    @property
+    def is_chosen(self) -> bool:
+        """Returns whether a range is chosen."""
+        return self.preset is not None or self.start is not None
+
+    def query(self) -> dict[str, str]:
+        """Returns the choice as the query of an address; moments in UTC."""
+        members = {
+            "range": self.preset,
+            "from": None if self.start is None else write_moment(self.start),
+            "to": None if self.end is None else write_moment(self.end),
+            "compare": self.earlier,
+            "zone": None if self.zone.key == "UTC" else self.zone.key,
+        }
+        return {name: str(value) for name, value in members.items() if value is not None}
+
+    def span(self, now: datetime, *, usual: Preset = USUAL, oldest: datetime | None = None) -> Span:
+        """Returns the time from `start` up to `end`; of a preset from the full hour so long ago up to now.
+
+        `oldest` is where `all` begins; without it, or where it lies ahead of now, `all` is as long as the usual preset.
+
+        Raises:
+            InvalidInput: the start is not before the end, which is now if only a start is chosen.
+        """
+        if self.start is not None:
+            end = now if self.end is None else self.end
+            if self.start >= end:
+                raise InvalidInput.of("from", f"must lie before {'to' if self.end else 'now'}, {write_moment(end)}")
+            return Span(start=self.start, end=end)
+        preset = self.preset or usual
+        if preset is Preset.ALL and oldest is not None and oldest < now:
+            return Span(start=hour_of(oldest), end=now)
+        return Span(start=hour_of(now) - LENGTHS.get(preset, LENGTHS[USUAL]), end=now)
+
+
+def read_choice(sent: Mapping[str, str]) -> RangeChoice:
+    """Returns the choice of an address with the members `range`, `from`, `to`, `compare` and `zone`; an empty one is not chosen.
+
+    Raises:
+        InvalidInput: a member is none that it can be, a moment does not exist in the zone, or both a preset and moments are chosen.
+    """
+    zone = read_zone("zone", sent.get("zone", ""))
+    preset = _read_word("range", sent.get("range", ""), Preset)
+    start, end = (read_moment(name, sent[name], zone) if sent.get(name) else None for name in ("from", "to"))
+    if preset is not None and (start is not None or end is not None):
+        raise InvalidInput.of("range", "is given together with from or to; give a range, or from and to")
+    if end is not None and start is None:
+        raise InvalidInput.of("from", "is missing: to needs it; give both")
+    earlier = _read_word("compare", sent.get("compare", ""), Earlier)
+    choice = RangeChoice(preset=preset, start=start, end=end, earlier=earlier, zone=zone)
+    if start is not None and end is not None:
+        choice.span(end)
+    return choice
+
+
+def read_zone(field: str, name: str) -> ZoneInfo:
+    """Returns the time zone of a name of the IANA database, such as `Europe/Berlin`; UTC for an empty name.
+
+    Raises:
+        InvalidInput: there is no such zone.
+    """
+    try:
+        if len(name) > MAX_ZONE:
+            raise ValueError
+        return ZoneInfo(name or "UTC")
+    # A name that is a path, or a folder of the database, raises other errors than a name that is not there.
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise InvalidInput.of(field, "must be a time zone of the IANA database, such as UTC or Europe/Berlin") from error
+
+
+def read_moment(field: str, text: str, zone: ZoneInfo) -> datetime:
+    """Returns the moment in UTC; without an offset it is on the clock of the zone, where an hour that comes twice is the first one.
+
+    Raises:
+        InvalidInput: it is no moment, or the clock of the zone skips it.
+    """
+    try:
+        if not _FORM.fullmatch(text):
+            raise ValueError
+        read = datetime.fromisoformat(text.upper())
+    except ValueError as error:
+        raise InvalidInput.of(field, _EXPECTED) from error
+    try:
+        if read.tzinfo is not None:
+            return read.astimezone(UTC)
+        moment = read.replace(tzinfo=zone).astimezone(UTC)
+        if moment.astimezone(zone).replace(tzinfo=None) != read:
+            raise InvalidInput.of(field, f"does not exist in {zone.key}: its clocks skip this hour")
+    except OverflowError as error:
+        raise InvalidInput.of(field, "lies outside the years 1 to 9999 in UTC") from error
+    return moment
+
+
+def write_moment(moment: datetime) -> str:
+    """Returns the moment in UTC as an address has it: `2026-03-01T09:00Z`."""
+    plain = moment.astimezone(UTC).replace(tzinfo=None)
+    return f"{plain.isoformat(timespec='auto' if plain.second or plain.microsecond else 'minutes')}Z"
+
+
+def period_before(span: Span) -> Span | None:
+    """Returns the time of the same length right before the span; None where the calendar has none."""
+    length = span.end - span.start
+    if span.start - datetime.min.replace(tzinfo=UTC) < length:
+        return None
+    return Span(start=span.start - length, end=span.start)
+
+
+STEPS = (
+    *(timedelta(minutes=one) for one in (1, 5, 15, 30)),
+    *(HOUR * one for one in (1, 2, 3, 4, 6, 8, 12)),
+    *(timedelta(days=one) for one in (1, 2, 7, 28, 364)),
+)
+"""Lengths of time over which a picture joins checks; each after 12 hours is whole days, after 2 days whole weeks."""
+
+
+def step_of_picture(span: Span, most: int) -> timedelta:
+    """Returns the shortest step of which the span has at most `most`; beyond the steps, so many weeks as are needed."""
+    length = span.end - span.start
+    # The first and the last step may be cut by the ends of the span, so one more than fits is needed.
+    found = next((step for step in STEPS if length <= step * (most - 1)), None)
+    return _WEEK * -(-length // (_WEEK * (most - 1))) if found is None else found
+
+
+def _read_word(field: str, text: str, kind: type[_Word]) -> _Word | None:
+    try:
+        return kind(text) if text else None
+    except ValueError as error:
+        raise InvalidInput.of(field, f"must be one of {', '.join(kind)}") from error
