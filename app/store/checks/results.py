@@ -16,6 +16,7 @@ from ...domain.comparisons import Comparison
 from ...domain.records import Prediction
 from ...domain.values import normalised
 from ..tables import CheckRow, CheckTableRow, MeasurementRow
+from .figure_days import join_day
 
 _COLUMNS = "columns_compared"
 """Member of a row's JSON that names the columns, where a column's name holds the sign that joins names in the label."""
@@ -67,7 +68,7 @@ def store_tables(session: Session, check_no: int, tables: Sequence[StoredTable])
 
 
 def store_measurements(session: Session, check_no: int, deployment_no: int, measurements: Sequence[Measurement]) -> None:
-    """Writes a check's measurements."""
+    """Writes a check's measurements, and joins the figures of its day."""
     rows = [
         {
             "check_no": check_no,
@@ -80,6 +81,8 @@ def store_measurements(session: Session, check_no: int, deployment_no: int, meas
     ]
     if rows:
         session.execute(insert(MeasurementRow), rows)
+    for at in {one.at for one in measurements}:
+        join_day(session, deployment_no, at)
 
 
 def store_label_predictions(session: Session, deployment_no: int, predictions: dict[str, Prediction], model_revision: str) -> None:

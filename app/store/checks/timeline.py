@@ -6,7 +6,7 @@ are kept with the checks that they are of.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, cast
 
 import psycopg
@@ -14,29 +14,25 @@ from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet, Scope, Span
 
+ORIGIN = datetime(1970, 1, 5, tzinfo=UTC)
+"""Moment at which a step begins, whatever its length: a Monday."""
+
+DRAWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
+"""Scopes whose figures are joined. The value furthest out, the pooled ones and the two furthest apart are chosen from these."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepsWanted:
-    """Checks whose span ends after the start and up to the end of `span`, joined over `step` from `origin` on, forwards and backwards.
+class FiguresWanted:
+    """One metric on one data set, of every group, or of all records together (`of_all`)."""
 
-    `revision`: only checks of that model revision.
-    """
-
-    span: Span
-    step: timedelta
-    origin: datetime
-    revision: str | None = None
+    metric: str
+    data: DataSet
+    of_all: bool = False
 
     def values(self, deployment_no: int) -> dict[str, object]:
         """Returns the parameters of the statements."""
-        return {
-            "deployment_no": deployment_no,
-            "start": self.span.start,
-            "end": self.span.end,
-            "step": self.step,
-            "origin": self.origin,
-            "revision": self.revision,
-        }
+        scopes = [scope.value for scope in DRAWN_SCOPES]
+        return {"deployment_no": deployment_no, "metric": self.metric, "data": self.data.value, "scopes": scopes}
 
 
 class FigureStep(NamedTuple):
@@ -96,68 +92,81 @@ class VersionChange(NamedTuple):
 
 # Of several checks that end at one moment the one of an hour counts, of these the newest; of each group on its own, as in the series.
 # Almost no check has another of the same moment, so the second look is rare.
-_SUPERSEDED = """
+SUPERSEDED = """
     SELECT array_agg(no) AS nos FROM (
         SELECT no, row_number() OVER (PARTITION BY span_end ORDER BY span_end - span_start <= interval '1 hour' DESC, no DESC) AS place
         FROM checks
-        WHERE deployment_no = %(deployment_no)s AND state = 'succeeded' AND span_end > %(start)s AND span_end <= %(end)s
+        WHERE deployment_no = %(deployment_no)s AND state = 'succeeded' AND span_end > %(first)s AND span_end <= %(last)s
     ) ranked WHERE place > 1
 """
-_FIGURES = """
-    WITH superseded AS MATERIALIZED ({superseded})
-    SELECT attribute, scope, "group", definition, date_bin(%(step)s, at - interval '1 microsecond', %(origin)s) AS bin, max(at),
-           count(*) FILTER (WHERE NOT carried_forward), count(*) FILTER (WHERE carried_forward),
-           count(*) FILTER (WHERE verdict = 'unfair' AND NOT carried_forward),
-           count(*) FILTER (WHERE verdict = 'suspected' AND NOT carried_forward),
-           count(*) FILTER (WHERE verdict = 'unwatched' AND NOT carried_forward),
-           count(*) FILTER (WHERE verdict = 'fair' AND NOT carried_forward),
-           count(*) FILTER (WHERE verdict = 'insufficient_data' AND NOT carried_forward),
-           count(*) FILTER (WHERE value IS NULL AND NOT carried_forward),
-           min(ARRAY[value, check_no]) FILTER (WHERE value IS NOT NULL), max(ARRAY[value, check_no]) FILTER (WHERE value IS NOT NULL),
-           CASE WHEN bool_or(value IS NOT NULL AND lower IS NULL) THEN NULL ELSE min(lower) END,
-           CASE WHEN bool_or(value IS NOT NULL AND upper IS NULL) THEN NULL ELSE max(upper) END,
-           max(n), min(lower_limit), max(upper_limit), min(reason) FILTER (WHERE value IS NULL)
+COUNTS_ITSELF = """
+    (superseded.nos IS NULL OR m.check_no <> ALL(superseded.nos) OR NOT EXISTS (
+        SELECT FROM checks own
+        JOIN checks its ON its.deployment_no = own.deployment_no AND its.span_end = own.span_end
+        JOIN measurements other ON other.check_no = its.no
+        WHERE own.no = m.check_no AND other.metric = m.metric AND other.data = m.data AND other.scope = m.scope
+          AND other.attribute IS NOT DISTINCT FROM m.attribute AND other."group" IS NOT DISTINCT FROM m."group"
+          AND (its.span_end - its.span_start <= interval '1 hour', its.no) > (own.span_end - own.span_start <= interval '1 hour', own.no)))
+"""
+JOINED = """
+    max(m.at), count(*) FILTER (WHERE NOT carried_forward), count(*) FILTER (WHERE carried_forward),
+    count(*) FILTER (WHERE verdict = 'unfair' AND NOT carried_forward),
+    count(*) FILTER (WHERE verdict = 'suspected' AND NOT carried_forward),
+    count(*) FILTER (WHERE verdict = 'unwatched' AND NOT carried_forward),
+    count(*) FILTER (WHERE verdict = 'fair' AND NOT carried_forward),
+    count(*) FILTER (WHERE verdict = 'insufficient_data' AND NOT carried_forward),
+    count(*) FILTER (WHERE value IS NULL AND NOT carried_forward),
+    min(ARRAY[value, check_no]) FILTER (WHERE value IS NOT NULL), max(ARRAY[value, check_no]) FILTER (WHERE value IS NOT NULL),
+    CASE WHEN NOT bool_or(value IS NOT NULL AND lower IS NULL) THEN min(lower) END,
+    CASE WHEN NOT bool_or(value IS NOT NULL AND upper IS NULL) THEN max(upper) END,
+    max(n), min(lower_limit), max(upper_limit), min(reason) FILTER (WHERE value IS NULL)
+"""
+_OF = """
+    deployment_no = %(deployment_no)s AND metric = %(metric)s AND data = %(data)s AND attribute IS {attribute}
+"""
+_FIGURES = f"""
+    WITH superseded AS MATERIALIZED ({SUPERSEDED})
+    SELECT attribute, scope, "group", definition, date_bin(%(step)s, m.at - interval '1 microsecond', %(origin)s), {JOINED}
     FROM measurements m, superseded
-    WHERE deployment_no = %(deployment_no)s AND metric = %(metric)s AND data = %(data)s AND {of_attribute} AND scope = ANY(%(scopes)s)
-      AND at > %(start)s AND at <= %(end)s
-      AND (%(revision)s::text IS NULL OR check_no IN (
-           SELECT no FROM checks WHERE deployment_no = %(deployment_no)s AND model_revision = %(revision)s))
-      AND (superseded.nos IS NULL OR check_no <> ALL(superseded.nos) OR NOT EXISTS (
-           SELECT FROM measurements other JOIN checks its ON its.no = other.check_no JOIN checks own ON own.no = m.check_no
-           WHERE other.deployment_no = m.deployment_no AND other.metric = m.metric AND other.data = m.data AND other.at = m.at
-             AND other.attribute IS NOT DISTINCT FROM m.attribute AND other.scope = m.scope AND other."group" IS NOT DISTINCT FROM m."group"
-             AND (its.span_end - its.span_start <= interval '1 hour', its.no) > (own.span_end - own.span_start <= interval '1 hour', own.no)))
+    WHERE {_OF} AND scope = ANY(%(scopes)s) AND at > %(first)s AND at <= %(last)s AND {COUNTS_ITSELF}
     GROUP BY 1, 2, 3, 4, 5
     ORDER BY 1, 2, 3, 5, 4
 """
+_DAYS = f"""
+    SELECT attribute, scope, "group", definition, day, last_at, figures, carried, unfair, suspected, unwatched, fair, insufficient, absent,
+           lowest, highest, lower, upper, n, lower_limit, upper_limit, reason
+    FROM figure_days
+    WHERE {_OF} AND day >= %(first)s AND day < %(last)s
+    ORDER BY attribute, scope, "group", day, definition
+"""
 
 _ENDED = """
-    SELECT no, state, span_start, span_end, reason, monitor_version, model_revision,
-           ("window"->>'logged_in_span')::bigint AS logged,
-           ("window"->>'additional_records')::bigint > 0 AND NOT ("window" ? 'carried_from') AS topped_up
-    FROM checks
-    WHERE deployment_no = %(deployment_no)s AND state IN ('succeeded', 'insufficient_data', 'failed')
-      AND span_end > %(start)s AND span_end <= %(end)s
+    deployment_no = %(deployment_no)s AND state IN ('succeeded', 'insufficient_data', 'failed')
+    AND span_end > %(start)s AND span_end <= %(end)s
 """
 _CHECKS = f"""
-    WITH ended AS MATERIALIZED ({_ENDED}),
-    -- Of checks that begin at one hour the last one counts its records.
-    counted AS (
-        SELECT span_end, logged FROM (
-            SELECT span_end, logged, row_number() OVER (PARTITION BY span_start ORDER BY span_end DESC, no DESC) AS place
-            FROM ended
-            WHERE logged IS NOT NULL AND span_end <= span_start + interval '1 hour' AND span_start = date_trunc('hour', span_start, 'UTC')
-        ) of_hours WHERE place = 1
+    WITH steps AS (
+        SELECT date_bin(%(step)s, span_end - interval '1 microsecond', %(origin)s) AS bin, count(*) AS checks,
+               count(*) FILTER (WHERE NOT succeeded) AS failed, min(reason) FILTER (WHERE NOT succeeded) AS reason,
+               count(*) FILTER (WHERE topped_up AND succeeded) AS topped_up
+        FROM (
+            -- A check that succeeded replaces those of the same moment that did not.
+            SELECT span_end, bool_or(state = 'succeeded') AS succeeded, min(reason) AS reason,
+                   bool_or("window"->'additional_records' > '0' AND NOT "window" ? 'carried_from') AS topped_up
+            FROM checks WHERE {_ENDED} GROUP BY span_end
+        ) moments GROUP BY 1
     ),
-    logged AS (SELECT date_bin(%(step)s, span_end - interval '1 microsecond', %(origin)s) AS bin, sum(logged)::bigint AS logged
-               FROM counted GROUP BY 1),
-    -- Of a moment the check that succeeded counts: a later one may replace one that failed.
-    moments AS (SELECT span_end, bool_or(state = 'succeeded') AS succeeded, min(reason) AS reason, bool_or(topped_up) AS topped_up
-                FROM ended GROUP BY 1),
-    steps AS (SELECT date_bin(%(step)s, span_end - interval '1 microsecond', %(origin)s) AS bin, count(*) AS checks,
-                     count(*) FILTER (WHERE NOT succeeded) AS failed, min(reason) FILTER (WHERE NOT succeeded) AS reason,
-                     count(*) FILTER (WHERE topped_up AND succeeded) AS topped_up
-              FROM moments GROUP BY 1)
+    logged AS (
+        SELECT date_bin(%(step)s, span_end - interval '1 microsecond', %(origin)s) AS bin, sum(logged)::bigint AS logged
+        FROM (
+            -- Of checks that begin at one hour the last one counts its records. They end in that hour, so the order of ends is theirs, too.
+            SELECT span_end, ("window"->>'logged_in_span')::bigint AS logged,
+                   lead(span_start) OVER (ORDER BY span_end, no) IS NOT DISTINCT FROM span_start AS is_counted_later
+            FROM checks
+            WHERE {_ENDED} AND "window" ? 'logged_in_span' AND span_end <= span_start + interval '1 hour'
+              AND span_start = date_bin('1 hour', span_start, %(origin)s)
+        ) hours WHERE NOT is_counted_later GROUP BY 1
+    )
     SELECT steps.bin, checks, failed, reason, topped_up, logged FROM steps LEFT JOIN logged USING (bin) ORDER BY 1
 """
 
@@ -185,18 +194,22 @@ _REVISION_BEFORE = """
 """
 
 
-def figure_steps(
-    session: Session, deployment_no: int, wanted: StepsWanted, *, metric: str, data: DataSet, scopes: Sequence[Scope], of_all: bool = False
-) -> list[FigureStep]:
-    """Returns the figures of every group in every step, by group and oldest first. `of_all`: those of all records, not of an attribute."""
-    statement = _FIGURES.format(superseded=_SUPERSEDED, of_attribute="attribute IS NULL" if of_all else "attribute IS NOT NULL")
-    values = wanted.values(deployment_no) | {"metric": metric, "data": data.value, "scopes": [scope.value for scope in scopes]}
-    return [FigureStep._make(row) for row in _read(session, statement, values)]
+def figure_steps(session: Session, deployment_no: int, span: Span, step: timedelta, wanted: FiguresWanted) -> list[FigureStep]:
+    """Returns the figures of every group in every step, by group and oldest first; reads every figure of the time."""
+    values = wanted.values(deployment_no) | {"first": span.start, "last": span.end, "step": step, "origin": ORIGIN}
+    return [FigureStep._make(row) for row in _read(session, _attribute_of(_FIGURES, wanted), values)]
 
 
-def check_steps(session: Session, deployment_no: int, wanted: StepsWanted) -> list[CheckStep]:
+def figure_days(session: Session, deployment_no: int, span: Span, wanted: FiguresWanted) -> list[FigureStep]:
+    """Returns the same by day (UTC), of days that begin in the span, half-open; as they were joined when their checks were stored."""
+    values = wanted.values(deployment_no) | {"first": span.start, "last": span.end}
+    return [FigureStep._make(row) for row in _read(session, _attribute_of(_DAYS, wanted), values)]
+
+
+def check_steps(session: Session, deployment_no: int, span: Span, step: timedelta) -> list[CheckStep]:
     """Returns the ended checks of every step that has some, oldest first."""
-    return [CheckStep._make(row) for row in _read(session, _CHECKS, wanted.values(deployment_no))]
+    values = {"deployment_no": deployment_no, "start": span.start, "end": span.end, "step": step, "origin": ORIGIN}
+    return [CheckStep._make(row) for row in _read(session, _CHECKS, values)]
 
 
 def version_changes(session: Session, deployment_no: int, span: Span) -> list[VersionChange]:
@@ -219,6 +232,11 @@ def revision_before(session: Session, deployment_no: int, end: datetime) -> tupl
 def check_ids(session: Session, nos: Sequence[int]) -> dict[int, str]:
     """Returns the ids of checks by their numbers."""
     return dict(cast("Iterator[tuple[int, str]]", _read(session, "SELECT no, id FROM checks WHERE no = ANY(%(nos)s)", {"nos": nos})))
+
+
+def _attribute_of(statement: str, wanted: FiguresWanted) -> str:
+    # Two statements: one with IS NOT DISTINCT FROM could not use the index.
+    return statement.replace("{attribute}", "NULL" if wanted.of_all else "NOT NULL")
 
 
 def _read(session: Session, statement: str, values: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:

@@ -39,6 +39,7 @@ from ..tables import (
     DeploymentSchemaRow,
     EndpointFailureRow,
     FeedbackRecordRow,
+    FigureDayRow,
     PayloadKeyRow,
     PayloadRecordRow,
     RecordCountRow,
@@ -190,7 +191,7 @@ class Deployments:
         self._session.execute(select(DeploymentRow.no).where(DeploymentRow.no == no).with_for_update())
         targets = select(CopyTargetRow.no).where(CopyTargetRow.deployment_no == no)
         self._session.execute(delete(CounterfactualRow).where(CounterfactualRow.target_no.in_(targets)))
-        for table in (FeedbackRecordRow, PayloadRecordRow, PayloadKeyRow, RecordCountRow, ArrivalRow, ChangedHourRow):
+        for table in (FeedbackRecordRow, PayloadRecordRow, PayloadKeyRow, RecordCountRow, ArrivalRow, ChangedHourRow, FigureDayRow):
             self._session.execute(delete(table).where(table.deployment_no == no))
         self._session.execute(delete(DeploymentRow).where(DeploymentRow.no == no))
 

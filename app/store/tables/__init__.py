@@ -5,7 +5,7 @@ from .api_keys import ApiKeyRow
 from .arrivals import ArrivalRow, RejectionCountRow
 from .attributions import AttributionRow
 from .base import Row
-from .checks import CheckRow, CheckTableRow, MeasurementRow
+from .checks import CheckRow, CheckTableRow, FigureDayRow, MeasurementRow
 from .counterfactuals import CopyTargetRow, CounterfactualRow
 from .deployments import DeploymentRow, DeploymentSchemaRow, EndpointFailureRow
 from .evidence import (
@@ -59,6 +59,7 @@ __all__ = [
     "EvidenceLateLabelRow",
     "EvidencePersonRow",
     "FeedbackRecordRow",
+    "FigureDayRow",
     "FlaggedRecordRow",
     "ListenerRow",
     "MeasurementRow",

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Identity, Index, SmallInteger, func, text
+from sqlalchemy import ARRAY, BigInteger, Double, ForeignKey, Identity, Index, SmallInteger, func, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from .base import Json, Row
@@ -103,3 +103,43 @@ class MeasurementRow(Row):
     carried_forward: Mapped[bool]
     definition: Mapped[int] = mapped_column(SmallInteger, server_default="1")
     details: Mapped[Any] = mapped_column(Json)
+
+
+class FigureDayRow(Row):
+    """Figures of one group on one day (UTC), joined: how many, the verdicts, and the lowest and the highest with their checks.
+
+    It repeats what the measurements say, and is written with them.
+    """
+
+    __tablename__ = "figure_days"
+    __table_args__ = (
+        Index("figure_days_series_idx", "deployment_no", "metric", "data", "day"),
+        Index("figure_days_day_idx", "deployment_no", "day"),
+    )
+
+    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    deployment_no: Mapped[int]
+    day: Mapped[datetime]
+    metric: Mapped[str]
+    data: Mapped[str]
+    scope: Mapped[str]
+    attribute: Mapped[str | None]
+    group: Mapped[str | None]
+    definition: Mapped[int] = mapped_column(SmallInteger)
+    last_at: Mapped[datetime]
+    figures: Mapped[int]
+    carried: Mapped[int]
+    unfair: Mapped[int]
+    suspected: Mapped[int]
+    unwatched: Mapped[int]
+    fair: Mapped[int]
+    insufficient: Mapped[int]
+    absent: Mapped[int]
+    lowest: Mapped[list[float] | None] = mapped_column(ARRAY(Double))
+    highest: Mapped[list[float] | None] = mapped_column(ARRAY(Double))
+    lower: Mapped[float | None]
+    upper: Mapped[float | None]
+    n: Mapped[int] = mapped_column(BigInteger)
+    lower_limit: Mapped[float | None]
+    upper_limit: Mapped[float | None]
+    reason: Mapped[str | None]

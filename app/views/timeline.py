@@ -1,0 +1,320 @@
+"""One metric of every group over a chosen time, joined to at most `MAX_STEPS` steps a group; with what happened in that time.
+
+Each step keeps the lowest and the highest figure of its checks and the hull of their intervals. From a day on, steps are read as they
+were joined when the checks were stored; only the ends of the time, which are parts of a day, are read figure by figure.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy.orm import Session
+
+from ..domain.alerts import Alert
+from ..domain.checks import DataSet, Scope, Span
+from ..domain.time_ranges import Earlier, Preset, RangeChoice, period_before, step_of_picture
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.verdicts import GRAVEST, Limits, Verdict
+from ..metrics.worst import rank
+from ..store.alerts.alerts import alerts_between
+from ..store.checks.figure_days import DAY
+from ..store.checks.timeline import (
+    ORIGIN,
+    CheckStep,
+    FiguresWanted,
+    FigureStep,
+    VersionChange,
+    check_ids,
+    check_steps,
+    figure_days,
+    figure_steps,
+    oldest_check_start,
+    revision_before,
+    version_changes,
+)
+from .naming import GroupWords
+
+MAX_STEPS: Final = 400
+"""Max steps that are drawn of a group; a line as wide as a screen shows no more."""
+
+ACCURACY: Final = FiguresWanted(metric="accuracy", data=DataSet.FEEDBACK, of_all=True)
+_COUNTED = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED, Verdict.FAIR, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE)
+_SCOPE_NAMES = {
+    Scope.REFERENCE: "the reference",
+    Scope.ATTRIBUTE: "all groups",
+    Scope.OVERALL: "all records",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeStep:
+    """Figures of a group in one step, from `start` to `end`; `at` is the end of the last check.
+
+    `figures` were measured in it, `carried` were carried forward and count in no verdict. `check_no` is the check of the value furthest
+    out. `value` is that value; without any value it is None and `reason` says why. An end of the hull of intervals that is None is
+    unbounded. The limits are the widest that applied.
+    """
+
+    start: datetime
+    end: datetime
+    at: datetime
+    figures: int
+    carried: int
+    verdicts: Mapping[Verdict | None, int]
+    value: float | None
+    lowest: float | None
+    highest: float | None
+    lower: float | None
+    upper: float | None
+    n: int
+    limits: Limits
+    definition: int
+    reason: str | None
+    check_no: int | None
+
+    @property
+    def gravest(self) -> Verdict | None:
+        """Returns the most serious verdict of the figures; None where no limit is set, or all were carried forward."""
+        return next((one for one in GRAVEST if self.verdicts.get(one)), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimePanel:
+    """One group over the time, oldest step first; `earlier` are the steps that it is compared with, at their own times."""
+
+    attribute: str | None
+    group: str | None
+    scope: Scope
+    name: str
+    steps: tuple[TimeStep, ...]
+    earlier: tuple[TimeStep, ...] = ()
+
+    @property
+    def figures(self) -> int:
+        """Returns the number of figures that were measured in the time."""
+        return sum(one.figures for one in self.steps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierTime:
+    """Time that a range is compared with: `span` is drawn `shift` later. `revision`: the model revision that was in use in it."""
+
+    kind: Earlier
+    span: Span
+    shift: timedelta
+    revision: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """Groups over a time, those outside their limits most often first. `accuracy` is a panel of its own, None if it was not measured.
+
+    `checks` are the ended checks by step. `no_earlier` says why there is no time to compare with where one was asked for.
+    """
+
+    metric: str
+    data: DataSet
+    span: Span
+    step: timedelta
+    panels: tuple[TimePanel, ...]
+    accuracy: TimePanel | None
+    checks: tuple[CheckStep, ...]
+    changes: tuple[VersionChange, ...]
+    alerts: tuple[Alert, ...]
+    earlier: EarlierTime | None
+    no_earlier: str | None
+    check_ids: Mapping[int, str]
+
+    @property
+    def is_single(self) -> bool:
+        """Returns whether no group has more than one figure, which is no picture over time."""
+        return not self.panels or all(len(one.steps) <= 1 and one.figures + _carried(one) <= 1 for one in self.panels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineWanted:
+    """Request for a timeline. `with_accuracy`: the accuracy on labelled records, too."""
+
+    metric: str
+    data: DataSet
+    choice: RangeChoice
+    words: GroupWords
+    with_accuracy: bool = True
+
+
+def span_of(session: Session, deployment_no: int, choice: RangeChoice, *, now: datetime, usual: Preset) -> Span:
+    """Returns the chosen time; one statement where all is chosen, none otherwise.
+
+    Raises:
+        InvalidInput: the start is not before now, which is the end where none is chosen.
+    """
+    preset = choice.preset or usual
+    is_all = choice.start is None and preset is Preset.ALL
+    oldest = oldest_check_start(session, deployment_no) if is_all else None
+    return choice.span(now, usual=usual, oldest=oldest)
+
+
+def read_timeline(session: Session, deployment_no: int, span: Span, wanted: TimelineWanted) -> Timeline:
+    """Returns the timeline; at most 14 statements, however long the time is and however many checks and groups there are."""
+    step = step_of_picture(span, MAX_STEPS)
+    figures = FiguresWanted(metric=wanted.metric, data=wanted.data)
+    earlier, no_earlier = _find_earlier(session, deployment_no, span, wanted.choice.earlier)
+
+    own = _by_group(_read_steps(session, deployment_no, span, step, figures), span, step, wanted.metric)
+    before = {}
+    if earlier is not None:
+        rows = _read_steps(session, deployment_no, earlier.span, step, figures)
+        before = _by_group(rows, earlier.span, step, wanted.metric)
+    panels = [
+        TimePanel(
+            attribute=key.attribute,
+            group=key.group,
+            scope=Scope(key.scope),
+            name=_name(key, wanted.words),
+            steps=steps,
+            earlier=before.get(key, ()),
+        )
+        for key, steps in own.items()
+    ]
+    accuracy = None
+    if wanted.with_accuracy:
+        rows = _read_steps(session, deployment_no, span, step, ACCURACY)
+        of_all = _by_group(rows, span, step, ACCURACY.metric)
+        accuracy = next((_panel_of_all(steps) for steps in of_all.values()), None)
+    shown = [*panels, *([] if accuracy is None else [accuracy])]
+    nos = [one.check_no for panel in shown for one in panel.steps if one.check_no is not None]
+    return Timeline(
+        metric=wanted.metric,
+        data=wanted.data,
+        span=span,
+        step=step,
+        panels=tuple(sorted(panels, key=_order)),
+        accuracy=accuracy,
+        checks=tuple(check_steps(session, deployment_no, span, step)),
+        changes=tuple(version_changes(session, deployment_no, span)),
+        alerts=tuple(one for one in reversed(alerts_between(session, deployment_no, span)) if span.start <= one.opened_at <= span.end),
+        earlier=earlier,
+        no_earlier=no_earlier,
+        check_ids=check_ids(session, list(dict.fromkeys(nos))),
+    )
+
+
+def _find_earlier(session: Session, deployment_no: int, span: Span, kind: Earlier | None) -> tuple[EarlierTime | None, str | None]:
+    """Returns the time to compare with, or why there is none; neither where none is asked for."""
+    match kind:
+        case None:
+            return None, None
+        case Earlier.PERIOD:
+            before = period_before(span)
+            if before is None:
+                return None, "The calendar has no time of this length before this one."
+            return EarlierTime(kind=kind, span=before, shift=span.end - span.start), None
+        case Earlier.REVISION:
+            found = revision_before(session, deployment_no, span.end)
+            if found is None:
+                return None, "No check up to the end of this time was of another model revision."
+            revision, last = found
+            # At most as long as the range, and not before the revision came into use.
+            whole = period_before(Span(start=last, end=last + (span.end - span.start)))
+            start = last if whole is None else whole.start
+            replaced = revision_before(session, deployment_no, last)
+            if replaced is not None:
+                start = max(start, replaced[1])
+            return EarlierTime(kind=kind, span=Span(start=start, end=last), shift=span.end - last, revision=revision), None
+
+
+def _read_steps(session: Session, deployment_no: int, span: Span, step: timedelta, wanted: FiguresWanted) -> Sequence[FigureStep]:
+    """Returns the stored figures of the span: by step, or from a day on by day, of which the ends of the span may be parts."""
+    if step < DAY:
+        return figure_steps(session, deployment_no, span, step, wanted)
+    first = ORIGIN - (ORIGIN - span.start) // DAY * DAY  # midnight at or after the start
+    last = ORIGIN + (span.end - ORIGIN) // DAY * DAY
+    head = figure_steps(session, deployment_no, Span(start=span.start, end=first), DAY, wanted) if span.start < first else []
+    tail = figure_steps(session, deployment_no, Span(start=last, end=span.end), DAY, wanted) if last < span.end else []
+    return [*head, *figure_days(session, deployment_no, Span(start=first, end=last), wanted), *tail]
+
+
+@dataclass(frozen=True, slots=True)
+class _GroupKey:
+    attribute: str | None
+    scope: str
+    group: str | None
+
+
+def _by_group(rows: Iterable[FigureStep], span: Span, step: timedelta, metric: str) -> dict[_GroupKey, tuple[TimeStep, ...]]:
+    """Returns the steps of each group, oldest first; rows of shorter stretches are joined to the step that they lie in."""
+    found: dict[_GroupKey, dict[tuple[datetime, int], list[FigureStep]]] = {}
+    for row in rows:
+        start = row.start if step <= DAY else ORIGIN + (row.start - ORIGIN) // step * step
+        of_group = found.setdefault(_GroupKey(row.attribute, row.scope, row.group), {})
+        of_group.setdefault((start, row.definition), []).append(row)
+    return {
+        key: tuple(_join(members, start, span, step, metric) for (start, _), members in sorted(steps.items(), key=lambda one: one[0]))
+        for key, steps in found.items()
+    }
+
+
+def _join(rows: Sequence[FigureStep], start: datetime, span: Span, step: timedelta, metric: str) -> TimeStep:
+    """Returns rows of one step as one; most steps have a single row."""
+    lowest = min((one.lowest for one in rows if one.lowest is not None), default=None)
+    highest = max((one.highest for one in rows if one.highest is not None), default=None)
+    lowers, uppers = [one.lower for one in rows if one.lowest], [one.upper for one in rows if one.lowest]
+    limits = (
+        min((one.lower_limit for one in rows if one.lower_limit is not None), default=None),
+        max((one.upper_limit for one in rows if one.upper_limit is not None), default=None),
+    )
+    furthest = None
+    if lowest is not None and highest is not None:
+        furthest = lowest if lowest[0] == highest[0] else min(lowest, highest, key=lambda one: rank(one[0], CATALOGUE[metric], limits))
+    figures = sum(one.figures for one in rows)
+    counts = [sum(column) for column in zip(*((*one[8:13], one.absent) for one in rows), strict=True)]
+    verdicts: dict[Verdict | None, int] = {verdict: count for verdict, count in zip(_COUNTED, counts, strict=True) if count}
+    if figures > sum(counts):
+        verdicts[None] = figures - sum(counts)
+    return TimeStep(
+        start=max(start, span.start),
+        end=min(start + step, span.end),
+        at=max(one.last_at for one in rows),
+        figures=figures,
+        carried=sum(one.carried for one in rows),
+        verdicts=verdicts,
+        value=None if furthest is None else furthest[0],
+        lowest=None if lowest is None else lowest[0],
+        highest=None if highest is None else highest[0],
+        lower=None if None in lowers else min((one for one in lowers if one is not None), default=None),
+        upper=None if None in uppers else max((one for one in uppers if one is not None), default=None),
+        n=max(one.n for one in rows),
+        limits=limits,
+        definition=rows[0].definition,
+        reason=next((one.reason for one in rows if one.reason is not None), None),
+        check_no=None if furthest is None else int(furthest[1]),
+    )
+
+
+def _panel_of_all(steps: tuple[TimeStep, ...]) -> TimePanel:
+    return TimePanel(attribute=None, group=None, scope=Scope.OVERALL, name="Accuracy on labelled records", steps=steps)
+
+
+def _name(key: _GroupKey, words: GroupWords) -> str:
+    if key.attribute is None or key.group is None:
+        return f"{_SCOPE_NAMES.get(Scope(key.scope), key.scope)}{'' if key.attribute is None else f' of {key.attribute}'}"
+    return words.label(key.attribute, key.group) or "(blank)"
+
+
+def _order(panel: TimePanel) -> tuple[object, ...]:
+    """Returns the sort key: groups first, of these the ones whose figures were unfair, suspected or unwatched most often."""
+    judged = max(panel.figures, 1)
+    shares = [-sum(one.verdicts.get(verdict, 0) for one in panel.steps) / judged for verdict in _COUNTED[:3]]
+    return (panel.scope is not Scope.GROUP, *shares, panel.attribute or "", panel.name)
+
+
+def _carried(panel: TimePanel) -> int:
+    return sum(one.carried for one in panel.steps)
+
+
+def list_values(panels: Iterable[TimePanel]) -> Iterator[float]:
+    """Yields every value that is drawn."""
+    for panel in panels:
+        for one in (*panel.steps, *panel.earlier):
+            yield from (value for value in (one.lowest, one.highest) if value is not None)

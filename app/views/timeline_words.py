@@ -1,0 +1,71 @@
+"""Sentences about figures over a time, for the page and the report alike."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.catalogue.metric import CountOf, RateOf
+from ..metrics.rounding import digits_apart
+from ..metrics.verdicts import GRAVEST, Limits, Verdict
+from .headlines import VERDICT_WORDS
+from .timeline import TimeStep
+
+_HUNDREDTHS = 2
+
+
+def say_checks(checks: int, verdicts: Mapping[Verdict | None, int] | Mapping[str | None, int]) -> str:
+    """Returns how often each verdict was given: `164 checks: unfair 12, fair 152`."""
+    counts = ", ".join(f"{VERDICT_WORDS[verdict]} {verdicts[verdict]:,}" for verdict in GRAVEST if verdicts.get(verdict))
+    return f"{'1 check' if checks == 1 else f'{checks:,} checks'}: {counts}" if counts else f"{checks:,} checks"
+
+
+def say_range(metric: str, lowest: float | None, highest: float | None, limits: Limits = (None, None)) -> str:
+    """Returns the lowest and the highest value: `0.21 to 0.91`, shares in per cent; empty without a value."""
+    if lowest is None or highest is None:
+        return ""
+    ends = [write_value(metric, one, limits) for one in (lowest, highest)]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def say_steps(metric: str, steps: Iterable[TimeStep]) -> str:
+    """Returns the verdicts and values of some steps: `164 checks: unfair 12, fair 152; 0.21 to 0.91; 4 carried forward`."""
+    each = list(steps)
+    verdicts: Counter[Verdict | None] = Counter()
+    for one in each:
+        verdicts.update(one.verdicts)
+    figures, carried = sum(one.figures for one in each), sum(one.carried for one in each)
+    lowest = min((one.lowest for one in each if one.lowest is not None), default=None)
+    highest = max((one.highest for one in each if one.highest is not None), default=None)
+    limits = each[-1].limits if each else (None, None)
+    parts = [
+        say_checks(figures, verdicts) if figures else "",
+        say_range(metric, lowest, highest, limits),
+        f"{carried:,} carried forward" if carried else "",
+    ]
+    return "; ".join(part for part in parts if part) or "no figure"
+
+
+def write_value(metric: str, value: float, limits: Limits = (None, None)) -> str:
+    """Returns a value with as many digits as show it on its own side of the limits; a share in per cent, a count without digits."""
+    match CATALOGUE[metric].measure:
+        case RateOf():
+            marks = [None if mark is None else 100 * mark for mark in (*limits, CATALOGUE[metric].ideal)]
+            return f"{100 * value:.{digits_apart(100 * value, marks, 1)}f} %"
+        case CountOf():
+            return f"{value:,.0f}"
+        case _:
+            return f"{value + 0.0:.{digits_apart(value, (0.0, *limits, CATALOGUE[metric].ideal), _HUNDREDTHS)}f}"
+
+
+def name_step(step: timedelta) -> str:
+    """Returns the length of a step in words: `hour`, `6 hours`, `day`."""
+    for unit, name in (
+        (timedelta(days=7), "week"),
+        (timedelta(days=1), "day"),
+        (timedelta(hours=1), "hour"),
+        (timedelta(minutes=1), "minute"),
+    ):
+        if step >= unit and not step % unit:
+            return name if step == unit else f"{step // unit} {name}s"
+    return str(step)
