@@ -16,6 +16,7 @@ from ..checks.attributing import sentences as attribution_words
 from ..domain.alerts import Alert, AlertState, RuleKind
 from ..domain.checks import DataSet
 from ..domain.comparisons import comparisons_of
+from ..domain.time_ranges import Preset
 from ..errors import NotFound
 from ..evidence.sentences import SINGLE_CHECKS_ALARM
 from ..metrics.catalogue import CATALOGUE
@@ -31,6 +32,7 @@ from ..store.deployments.monitors import monitor_of
 from ..web.access import NowIn, ReadableDeployment, Reader, SessionIn
 from ..web.paging import cut, read_number_cursor
 from .people import people
+from .ranges import KEEPS_RANGE, build_bar, chosen_span, range_of
 from .rendering import page
 
 router = APIRouter(include_in_schema=False)
@@ -85,7 +87,7 @@ def channels_page(request: Request, principal: Reader, session: SessionIn, now: 
     return page(request, "channels.html", values)
 
 
-@router.get("/alerts/{alert_id}")
+@router.get("/alerts/{alert_id}", dependencies=[KEEPS_RANGE])
 def alert_page(request: Request, principal: Reader, session: SessionIn, now: NowIn, alert_id: str) -> Response:
     """Returns one alert: the facts that it is based on, and the steps that people took."""
     if not _ID.fullmatch(alert_id):
@@ -105,7 +107,7 @@ def alert_page(request: Request, principal: Reader, session: SessionIn, now: Now
     return page(request, "alert.html", values)
 
 
-@router.get("/deployments/{deployment_id}/alerts")
+@router.get("/deployments/{deployment_id}/alerts", dependencies=[KEEPS_RANGE])
 def deployment_alerts_page(
     request: Request,
     principal: Reader,
@@ -116,7 +118,9 @@ def deployment_alerts_page(
     chosen: Annotated[ChosenAlerts, Query()],
 ) -> Response:
     """Returns the alerts of one deployment, and its rules."""
-    wanted = AlertFilter(deployment_no=deployment.no, state=chosen.state)
+    time_range = range_of(request)
+    span = chosen_span(time_range, now)
+    wanted = AlertFilter(deployment_no=deployment.no, state=chosen.state, span=span)
     monitor = monitor_of(session, deployment.no)
     rules = rules_page(session, deployment.no, after_no=0, limit=SHOWN)
 
@@ -133,6 +137,7 @@ def deployment_alerts_page(
 
     values = {
         "deployment": deployment,
+        "bar": build_bar(request, time_range, span, usual=Preset.ALL),
         "listed": _list_alerts(session, wanted, chosen, before_no),
         "rules": rules,
         "not_sent": not_sent,

@@ -14,6 +14,7 @@ from ..checks.sides import missing_sides
 from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope
 from ..domain.deployments import Deployment
 from ..domain.texts import MAX_TEXT
+from ..domain.time_ranges import Preset
 from ..errors import NotFound
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.verdicts import GRAVEST
@@ -32,10 +33,11 @@ from ..web.access import NowIn, ReadableDeployment, SessionIn
 from ..web.paging import cut, read_number_cursor
 from . import check_words
 from .people import people
+from .ranges import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from .rendering import page
 from .shown import number_of, share_of
 
-router = APIRouter(prefix="/deployments/{deployment_id}/checks", include_in_schema=False)
+router = APIRouter(prefix="/deployments/{deployment_id}/checks", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
 SHOWN: Final = 30
 MOST_MEASUREMENTS: Final = 500
@@ -69,10 +71,12 @@ def checks_page(
     session: SessionIn,
     now: NowIn,
     before_no: Annotated[int, Depends(read_number_cursor)],
+    time_range: RangeIn,
     state: State = "",
 ) -> Response:
     """Returns the checks, newest first."""
-    found = checks.page(session, deployment.no, limit=SHOWN + 1, state=CheckState(state) if state else None, before_no=before_no or None)
+    span, only = chosen_span(time_range, now), CheckState(state) if state else None
+    found = checks.page(session, deployment.no, limit=SHOWN + 1, state=only, before_no=before_no or None, ends_in=span)
     shown, cursor = cut(found, SHOWN, lambda one: one.no)
     older = f"?{urlencode({'state': state, 'cursor': cursor})}" if cursor else None
 
@@ -89,6 +93,7 @@ def checks_page(
         "state": state,
         "states": list(CheckState),
         "older": older,
+        "bar": build_bar(request, time_range, span, usual=Preset.ALL),
         "now": now,
     }
     has_monitor = monitor_of(session, deployment.no) is not None

@@ -33,11 +33,12 @@ from ..tracking.subgroups.requests import NIGHTLY_AT
 from ..training.unclassified import find_unclassified
 from ..views.monitor_warnings import monitor_warnings
 from ..web.access import NowIn, ReadableDeployment, SessionIn
+from .ranges import KEEPS_RANGE
 from .registering import form_values
 from .rendering import page
 from .setting_up import ConfigurePart, StepName, next_step, steps_of
 
-router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False)
+router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
 MODES = {
     Mode.LIFT_ONLY: "lift only: a monitored record becomes favourable where it would be with a reference value; nothing is lowered",

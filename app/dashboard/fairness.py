@@ -1,10 +1,9 @@
 """Fairness of one deployment: the forest of the newest check, the drawer of one group, and series of a chosen metric."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from enum import StrEnum
-from typing import Annotated
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated, cast
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
@@ -16,10 +15,9 @@ from ..charts.forest import picture_of, strip_runs
 from ..checks.attributing import sentences as attribution_words
 from ..checks.rollups import Period
 from ..checks.sides import missing_sides
-from ..clock import hour_of
 from ..domain.alerts import Alert
 from ..domain.attributions import AttributionRun, AttributionState
-from ..domain.checks import DataSet, Measurement
+from ..domain.checks import DataSet, Measurement, Span
 from ..evidence.sentences import State
 from ..metrics.catalogue import CATALOGUE
 from ..store.attributions.attributions import newest_of_gaps
@@ -41,8 +39,10 @@ from ..web.access import NowIn, ReadableDeployment, SessionIn
 from . import check_words
 from .forest_drawer import LONGEST, find_row, live_alerts, open_drawer, row_query
 from .glossary import TERMS
+from .over_time import WantedCharts, read_over_time
 from .overview import STATES
 from .people import people
+from .ranges import RangeIn, build_bar
 from .rendering import page
 from .shown import number_of
 from .subgroups import read_subgroups
@@ -51,25 +51,6 @@ from .wording import data_set
 router = APIRouter(include_in_schema=False)
 
 
-class ChartReach(StrEnum):
-    """Time that a chart reaches back."""
-
-    DAY = "day"
-    WEEK = "week"
-    MONTH = "month"
-    QUARTER = "quarter"
-    YEAR = "year"
-    ALL = "all"
-
-
-RANGES = {
-    ChartReach.DAY: ("24 hours", timedelta(days=1)),
-    ChartReach.WEEK: ("7 days", timedelta(days=7)),
-    ChartReach.MONTH: ("30 days", timedelta(days=30)),
-    ChartReach.QUARTER: ("90 days", timedelta(days=90)),
-    ChartReach.YEAR: ("a year", timedelta(days=365)),
-    ChartReach.ALL: ("all there is, by month", None),
-}
 ROLLUPS = {"": "each check", Period.DAY.value: "by day", Period.WEEK.value: "by week", Period.MONTH.value: "by month"}
 
 
@@ -78,7 +59,6 @@ class ChosenCharts(BaseModel):
 
     metric: str = Field(default=HEADLINE, max_length=100)
     data: DataSet = DataSet.PAYLOAD
-    range: ChartReach = ChartReach.WEEK
     rollup: Period | None = None
     attribute: Annotated[str, Field(max_length=LONGEST, pattern=r"^[^\x00]*$")] = ""
     group: Annotated[str, Field(max_length=LONGEST, pattern=r"^[^\x00]*$")] = ""
@@ -115,18 +95,14 @@ _WORDING = {
 """Functions and names that word what the template shows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """A chart: its title, and the address and query of its exports."""
-
-    title: str
-    address: str
-    query: str
-
-
 @router.get("/deployments/{deployment_id}")
 def fairness_page(
-    request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, chosen: Annotated[ChosenCharts, Query()]
+    request: Request,
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    now: NowIn,
+    time_range: RangeIn,
+    chosen: Annotated[ChosenCharts, Query()],
 ) -> Response:
     """Returns the state of the deployment, since when, and how sure that is."""
     state = next(one for one in overview(session, OverviewWanted(only_no=deployment.no), now=now).deployments)
@@ -145,6 +121,15 @@ def fairness_page(
     known = live_alerts(session, deployment.no, most=MOST_ALERTS)
     titles = {one.metric: CATALOGUE[one.metric].title for one in measured if one.attribute is not None and one.metric in CATALOGUE}
     attributions = _read_attributions(session, deployment.no)
+    charts = WantedCharts(
+        deployment_no=deployment.no,
+        deployment_id=deployment.id,
+        monitor=monitor,
+        metric=chosen.metric,
+        data=chosen.data,
+        rollup=chosen.rollup,
+    )
+    over_time = read_over_time(session, charts, time_range, measured, now)
     values = {
         "deployment": deployment,
         "monitor": monitor,
@@ -166,11 +151,11 @@ def fairness_page(
         "attribution_words": attribution_words,
         **read_subgroups(session, deployment.no, evidence),
         "elsewhere": _list_other_data(measured, chosen),
-        "charts": _list_charts(deployment.id, measured, chosen, now),
+        **over_time,
         "metrics": dict(sorted(titles.items(), key=lambda one: one[1])),
         "data_sets": list(dict.fromkeys(one.data for one in measured)),
         "chosen": chosen,
-        "ranges": {one: name for one, (name, _) in RANGES.items()},
+        "bar": build_bar(request, time_range, cast("Span", over_time["span"]), compares=True),
         "now": now,
     }
     return page(request, "fairness.html", values)
@@ -218,26 +203,3 @@ def _list_other_data(measured: Sequence[Measurement], chosen: ChosenCharts) -> l
         return []
     kept = chosen.model_dump(mode="json", exclude_none=True, exclude={"attribute", "group"})
     return [(data_set(data.value), f"?{urlencode(kept | {'data': data.value})}") for data in found]
-
-
-def _list_charts(deployment_id: str, measured: Sequence[Measurement], chosen: ChosenCharts, now: datetime) -> list[Drawn]:
-    """Returns one chart for each attribute that has the metric, then those of all records: volume and accuracy."""
-    about = [one for one in measured if (one.metric, one.data) == (chosen.metric, chosen.data)]
-    name = CATALOGUE[chosen.metric].title if chosen.metric in CATALOGUE else chosen.metric
-    base = f"/v1/deployments/{deployment_id}/charts"
-    # All there is can only be shown rolled up.
-    _, length = RANGES[chosen.range]
-    rollup = chosen.rollup or (Period.MONTH if length is None else None)
-    when = {} if length is None else {"since": (hour_of(now) - length).isoformat()}
-    when |= {} if rollup is None else {"rollup": rollup.value}
-
-    charts = []
-    for attribute in dict.fromkeys(one.attribute for one in about):
-        query = {"metric": chosen.metric, "data": chosen.data.value, **({} if attribute is None else {"attribute": attribute}), **when}
-        title = f"{name} by {attribute}" if attribute else name
-        charts.append(Drawn(f"{title}, {data_set(chosen.data.value)}", f"{base}/series", f"?{urlencode(query)}"))
-    if measured:
-        charts.append(Drawn("Records logged, and earlier records that were added to a check", f"{base}/volume", f"?{urlencode(when)}"))
-        query = {"metric": "accuracy", "data": DataSet.FEEDBACK.value, **when}
-        charts.append(Drawn("Accuracy: how often the prediction was the later label", f"{base}/series", f"?{urlencode(query)}"))
-    return charts

@@ -1,14 +1,17 @@
 """Renders a template and its values: everything is escaped, and an unknown name in a template is an error."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
 from sqlalchemy.exc import SQLAlchemyError
 
+from ..domain.time_ranges import RangeChoice
 from ..errors import Unavailable
 from ..security.principals import Permission
 from ..services import Services
@@ -16,6 +19,7 @@ from ..store.checks.workers import workers_seen
 from ..views.workers import WorkerNotice, notice_of
 from . import wording
 from .assets import asset_url
+from .ranges import keep_range, range_of
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
@@ -33,11 +37,23 @@ _ENVIRONMENT.globals["asset"] = asset_url
 _ENVIRONMENT.filters.update(wording.FILTERS)
 
 
+@pass_context
+def _write_moment(context: Context, at: datetime | None) -> str:
+    """Returns a moment on the clock of the zone that the person chose; each says which clock it is on."""
+    choice: RangeChoice | None = context.get("range_choice")
+    return wording.moment(at) if choice is None else wording.moment_in_zone(at, choice.zone)
+
+
+_ENVIRONMENT.filters["moment"] = _write_moment
+
+
 def page(request: Request, template: str, values: Mapping[str, Any], *, status: int = HTTPStatus.OK) -> HTMLResponse:
     """Returns the page of that template. `principal` is known in every template; None on pages that are open to everybody."""
     principal = request.scope.get("state", {}).get("principal")
     may = frozenset[str]() if principal is None else frozenset(one.value for one in principal.role.permissions)
+    choice = range_of(request)
     context = {
+        "range_choice": choice,
         "principal": principal,
         "may": may,
         "MANAGE": Permission.MANAGE.value,
@@ -49,6 +65,8 @@ def page(request: Request, template: str, values: Mapping[str, Any], *, status: 
         is_unread = principal is None or status == HTTPStatus.SERVICE_UNAVAILABLE
         context["worker_notice"] = None if is_unread else _read_worker_notice(request)
     content = _ENVIRONMENT.get_template(template).render(context)
+    if choice is not None:
+        content = keep_range(content, choice)
     return HTMLResponse(content, status, headers={"Content-Security-Policy": CONTENT_POLICY, "Referrer-Policy": REFERRER_POLICY})
 
 

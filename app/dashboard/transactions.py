@@ -1,5 +1,6 @@
 """The logged records of a deployment, and one record with its counterfactuals."""
 
+from dataclasses import replace
 from typing import Annotated, Final
 from urllib.parse import urlencode
 
@@ -7,19 +8,21 @@ from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
 from ..domain.mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE, Mode
+from ..domain.time_ranges import Preset
 from ..store.checks import checks
 from ..store.deployments.monitors import monitor_of
 from ..store.records.transactions import SCANNED, SCANNED_WITH_COPIES
 from ..views.one_record import record_details
 from ..views.second_look import totals_of
 from ..views.transactions import Records, records_of
-from ..web.access import ReadableDeployment, SessionIn
+from ..web.access import NowIn, ReadableDeployment, SessionIn
 from ..web.record_places import write_record_cursor
 from . import check_words, record_words
+from .ranges import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from .record_filters import CHECK_ID, ChosenRecords, among_of, choices_of, local, query_of
 from .rendering import page
 
-router = APIRouter(prefix="/deployments/{deployment_id}/transactions", include_in_schema=False)
+router = APIRouter(prefix="/deployments/{deployment_id}/transactions", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
 SHOWN: Final = 50
 
@@ -30,10 +33,19 @@ IdInQuery = Annotated[str, Query(alias="id", max_length=1000, pattern=r"^[^\x00]
 
 @router.get("")
 def transactions_page(
-    request: Request, deployment: ReadableDeployment, session: SessionIn, chosen: Annotated[ChosenRecords, Query()]
+    request: Request,
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    now: NowIn,
+    time_range: RangeIn,
+    chosen: Annotated[ChosenRecords, Query()],
 ) -> Response:
     """Returns records, newest first."""
     wanted = chosen.wanted(limit=SHOWN)
+    span = chosen_span(time_range, now)
+    # The records of a check are those that it read, and times of the filter's own say more than a range that was chosen elsewhere.
+    if span is not None and wanted.check_id is None and wanted.since is None and wanted.until is None:
+        wanted = replace(wanted, since=span.start, until=span.end)
     check = checks.get(session, deployment.no, wanted.check_id) if wanted.check_id is not None else None
     # A check that read no records is not an error here: the page says so.
     has_read = check is None or check.window is not None
@@ -60,6 +72,7 @@ def transactions_page(
         "span": check_words.span,
         "only_direct": ONLY_DIRECT,
         "older": older,
+        "bar": build_bar(request, time_range, span, usual=Preset.ALL),
         "is_first": wanted.after is None,
         "is_filtered": bool(query),
         "shown": SHOWN,

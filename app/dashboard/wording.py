@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
+from zoneinfo import ZoneInfo
 
 from ..metrics.statements import limits_in_words
 from ..views.headlines import VERDICT_WORDS
@@ -57,6 +58,15 @@ def limits(ends: tuple[float | None, float | None]) -> str:
 def moment(at: datetime | None) -> str:
     """Returns a moment in UTC: `2026-11-22 09:00 UTC`."""
     return ABSENT if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def moment_in_zone(at: datetime | None, zone: ZoneInfo) -> str:
+    """Returns a moment on the clock of a zone with its distance from UTC: `2026-11-22 10:00 UTC+01:00`."""
+    if at is None or zone.key == "UTC":
+        return moment(at)
+    there = at.astimezone(zone)
+    offset = f"{there:%z}"
+    return f"{there:%Y-%m-%d %H:%M} UTC{offset[:3]}:{offset[3:5]}"
 
 
 def moment_of_text(at: object) -> str:

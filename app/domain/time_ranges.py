@@ -6,7 +6,7 @@ clock of the chosen zone.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
@@ -67,7 +67,7 @@ class RangeChoice:
     start: datetime | None = None
     end: datetime | None = None
     earlier: Earlier | None = None
-    zone: ZoneInfo = ZoneInfo("UTC")
+    zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
 
     @property
     def is_chosen(self) -> bool:
@@ -110,7 +110,7 @@ def read_choice(sent: Mapping[str, str]) -> RangeChoice:
     Raises:
         InvalidInput: a member is none that it can be, a moment does not exist in the zone, or both a preset and moments are chosen.
     """
-    zone = read_zone("zone", sent.get("zone", ""))
+    zone = read_zone(sent.get("zone", ""))
     preset = _read_word("range", sent.get("range", ""), Preset)
     start, end = (read_moment(name, sent[name], zone) if sent.get(name) else None for name in ("from", "to"))
     if preset is not None and (start is not None or end is not None):
@@ -124,41 +124,39 @@ def read_choice(sent: Mapping[str, str]) -> RangeChoice:
     return choice
 
 
-def read_zone(field: str, name: str) -> ZoneInfo:
+def read_zone(name: str) -> ZoneInfo:
     """Returns the time zone of a name of the IANA database, such as `Europe/Berlin`; UTC for an empty name.
 
     Raises:
         InvalidInput: there is no such zone.
     """
     try:
-        if len(name) > MAX_ZONE:
-            raise ValueError
-        return ZoneInfo(name or "UTC")
+        return ZoneInfo(name[: MAX_ZONE + 1] or "UTC")
     # A name that is a path, or a folder of the database, raises other errors than a name that is not there.
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise InvalidInput.of(field, "must be a time zone of the IANA database, such as UTC or Europe/Berlin") from error
+        raise InvalidInput.of("zone", "must be a time zone of the IANA database, such as UTC or Europe/Berlin") from error
 
 
-def read_moment(field: str, text: str, zone: ZoneInfo) -> datetime:
+def read_moment(name: str, text: str, zone: ZoneInfo) -> datetime:
     """Returns the moment in UTC; without an offset it is on the clock of the zone, where an hour that comes twice is the first one.
 
     Raises:
         InvalidInput: it is no moment, or the clock of the zone skips it.
     """
+    if not _FORM.fullmatch(text):
+        raise InvalidInput.of(name, _EXPECTED)
     try:
-        if not _FORM.fullmatch(text):
-            raise ValueError
         read = datetime.fromisoformat(text.upper())
     except ValueError as error:
-        raise InvalidInput.of(field, _EXPECTED) from error
+        raise InvalidInput.of(name, _EXPECTED) from error
     try:
         if read.tzinfo is not None:
             return read.astimezone(UTC)
         moment = read.replace(tzinfo=zone).astimezone(UTC)
         if moment.astimezone(zone).replace(tzinfo=None) != read:
-            raise InvalidInput.of(field, f"does not exist in {zone.key}: its clocks skip this hour")
+            raise InvalidInput.of(name, f"does not exist in {zone.key}: its clocks skip this hour")
     except OverflowError as error:
-        raise InvalidInput.of(field, "lies outside the years 1 to 9999 in UTC") from error
+        raise InvalidInput.of(name, "lies outside the years 1 to 9999 in UTC") from error
     return moment
 
 
@@ -192,8 +190,8 @@ def step_of_picture(span: Span, most: int) -> timedelta:
     return _WEEK * -(-length // (_WEEK * (most - 1))) if found is None else found
 
 
-def _read_word(field: str, text: str, kind: type[_Word]) -> _Word | None:
+def _read_word(name: str, text: str, kind: type[_Word]) -> _Word | None:
     try:
         return kind(text) if text else None
     except ValueError as error:
-        raise InvalidInput.of(field, f"must be one of {', '.join(kind)}") from error
+        raise InvalidInput.of(name, f"must be one of {', '.join(kind)}") from error

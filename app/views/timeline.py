@@ -22,8 +22,8 @@ from ..store.checks.figure_days import DAY
 from ..store.checks.timeline import (
     ORIGIN,
     CheckStep,
-    FiguresWanted,
     FigureStep,
+    FiguresWanted,
     VersionChange,
     check_ids,
     check_steps,

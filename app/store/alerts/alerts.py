@@ -29,6 +29,8 @@ class AlertFilter:
     deployment_id: str | None = None
     state: AlertState | None = None
     attribute: str | None = None
+    span: Span | None = None
+    """Time in which an alert was not over at some moment."""
 
 
 def alerts_page(session: Session, wanted: AlertFilter, *, limit: int, before_no: int | None = None) -> list[Alert]:
@@ -45,6 +47,8 @@ def alerts_page(session: Session, wanted: AlertFilter, *, limit: int, before_no:
         AlertState.RESOLVED: (AlertRow.resolved_at.is_not(None),),
     }
     conditions = [*(column == value for column, value in columns.items() if value is not None), *states[wanted.state]]
+    if wanted.span is not None:
+        conditions += [AlertRow.opened_at < wanted.span.end, AlertRow.resolved_at.is_(None) | (AlertRow.resolved_at >= wanted.span.start)]
     statement = _alerts().where(*conditions).order_by(AlertRow.no.desc()).limit(limit)
     if before_no is not None:
         statement = statement.where(AlertRow.no < before_no)

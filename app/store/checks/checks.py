@@ -95,14 +95,25 @@ def get(session: Session, deployment_no: int, check_id: str) -> CheckRun:
 
 
 def page(
-    session: Session, deployment_no: int, *, limit: int, state: CheckState | None = None, before_no: int | None = None
+    session: Session,
+    deployment_no: int,
+    *,
+    limit: int,
+    state: CheckState | None = None,
+    before_no: int | None = None,
+    ends_in: Span | None = None,
 ) -> list[CheckRun]:
-    """Returns at most `limit` checks of the deployment, newest first, from before the check of number `before_no`."""
+    """Returns at most `limit` checks of the deployment, newest first, from before the check of number `before_no`.
+
+    With `ends_in` those whose own span ends after the start of that one, and up to its end.
+    """
     statement = run_rows().where(CheckRow.deployment_no == deployment_no).order_by(CheckRow.no.desc()).limit(limit)
     if state is not None:
         statement = statement.where(CheckRow.state == state)
     if before_no is not None:
         statement = statement.where(CheckRow.no < before_no)
+    if ends_in is not None:
+        statement = statement.where(CheckRow.span_end > ends_in.start, CheckRow.span_end <= ends_in.end)
     return [to_run(*found) for found in session.execute(statement)]
 
 

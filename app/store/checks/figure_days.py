@@ -24,7 +24,7 @@ _JOIN = f"""
     WHERE of_day.deployment_no = %(deployment_no)s AND of_day.span_end > %(first)s AND of_day.span_end <= %(last)s
       AND scope = ANY(%(scopes)s) AND {COUNTS_ITSELF}
     GROUP BY 1, 2, 3, 4, 5, 6, 7
-"""
+"""  # noqa: S608 - of constants only
 
 
 def join_day(session: Session, deployment_no: int, at: datetime) -> None:

@@ -119,7 +119,7 @@ JOINED = """
     min(ARRAY[value, check_no]) FILTER (WHERE value IS NOT NULL), max(ARRAY[value, check_no]) FILTER (WHERE value IS NOT NULL),
     CASE WHEN NOT bool_or(value IS NOT NULL AND lower IS NULL) THEN min(lower) END,
     CASE WHEN NOT bool_or(value IS NOT NULL AND upper IS NULL) THEN max(upper) END,
-    max(n), min(lower_limit), max(upper_limit), min(reason) FILTER (WHERE value IS NULL)
+    max(n), min(lower_limit), max(upper_limit), min(m.reason) FILTER (WHERE value IS NULL)
 """
 _OF = """
     deployment_no = %(deployment_no)s AND metric = %(metric)s AND data = %(data)s AND attribute IS {attribute}
@@ -131,14 +131,14 @@ _FIGURES = f"""
     WHERE {_OF} AND scope = ANY(%(scopes)s) AND at > %(first)s AND at <= %(last)s AND {COUNTS_ITSELF}
     GROUP BY 1, 2, 3, 4, 5
     ORDER BY 1, 2, 3, 5, 4
-"""
+"""  # noqa: S608 - of constants only
 _DAYS = f"""
     SELECT attribute, scope, "group", definition, day, last_at, figures, carried, unfair, suspected, unwatched, fair, insufficient, absent,
            lowest, highest, lower, upper, n, lower_limit, upper_limit, reason
     FROM figure_days
     WHERE {_OF} AND day >= %(first)s AND day < %(last)s
     ORDER BY attribute, scope, "group", day, definition
-"""
+"""  # noqa: S608 - of constants only
 
 _ENDED = """
     deployment_no = %(deployment_no)s AND state IN ('succeeded', 'insufficient_data', 'failed')
@@ -168,7 +168,7 @@ _CHECKS = f"""
         ) hours WHERE NOT is_counted_later GROUP BY 1
     )
     SELECT steps.bin, checks, failed, reason, topped_up, logged FROM steps LEFT JOIN logged USING (bin) ORDER BY 1
-"""
+"""  # noqa: S608 - of constants only
 
 _CHANGES = """
     SELECT span_end, model_revision, revision_before, monitor_version, monitor_before FROM (

@@ -1,0 +1,248 @@
+"""Small pictures of groups over one time, one below the other: places on a common axis, as paths that page and report draw alike.
+
+Paths hold numbers only, so nothing in them needs escaping. Across, a picture is 1,000 units wide, stretched to the width of its place.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby, pairwise
+from typing import Final
+
+from ..domain.checks import Span
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.sides import both_sides, is_ratio
+from ..metrics.verdicts import GRAVEST, Verdict
+from ..store.checks.timeline import CheckStep
+from ..views.timeline import TimePanel, TimeStep, list_values
+from ..views.timeline_words import write_value
+from .forest import ForestAxis, LinearAxis
+from .log_axis import LogAxis
+from .numbers import number_axis
+
+WIDTH: Final = 1000
+HEIGHT: Final = 88
+"""Pixels of a panel from top to bottom."""
+
+VOLUME_HEIGHT: Final = 48
+
+_RATIOS = (0.25, 0.5, 1.0, 2.0, 4.0)
+_LEAST_HEIGHT = 4.0
+_WIDEST = 10.0
+"""Max units of a bar that is a single check."""
+_FILLED = 0.85
+_PATIENCE = 1.5
+"""Max usual distances between two steps that a line connects. A longer one is a gap."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelTick:
+    """A number on the axis of values, and its place in pixels from the top."""
+
+    text: str
+    y: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One step: its middle and its width in units, its top and its height in pixels."""
+
+    x: float
+    width: float
+    y: float
+    height: float
+    step: TimeStep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelPicture:
+    """Picture of one group. `bars` are paths by verdict, the least serious first; `carried` are steps with nothing but carried figures.
+
+    `band` is the fair range, `hull` the 95 % intervals, `line` connects single checks, `earlier` outlines the time compared with. `equal`
+    is the place of the ideal value, None where it is not on the axis. `places` are the bars one by one, oldest first.
+    """
+
+    height: float
+    band: str
+    hull: str
+    line: str
+    bars: tuple[tuple[str, str], ...]
+    carried: str
+    earlier: str
+    equal: float | None
+    ticks: tuple[LevelTick, ...]
+    places: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeAxis:
+    """The time across. Moments outside it are placed beyond its ends."""
+
+    span: Span
+
+    def place(self, at: datetime) -> float:
+        """Returns the place of a moment in units."""
+        return WIDTH * (at - self.span.start) / (self.span.end - self.span.start)
+
+    def percent(self, at: datetime) -> float:
+        """Returns the same in per cent, within the axis."""
+        return round(min(max(self.place(at) / WIDTH * 100, 0.0), 100.0), 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelAxis:
+    """The values from the bottom to the top, with the numbers that are written next to it."""
+
+    values: ForestAxis
+    height: float
+    ticks: tuple[LevelTick, ...]
+
+    def down(self, value: float) -> float:
+        """Returns the pixels from the top; beyond an end, that end."""
+        return (1 - self.values.place(value)) * self.height
+
+
+def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIGHT) -> LevelAxis:
+    """Returns the axis that all panels share: logarithmic for ratios, as the forest's; else so that every value and limit is on it."""
+    if is_ratio(CATALOGUE[metric]):
+        ratios = LogAxis()
+        ticks = [LevelTick(text=f"{one:g}", y=round((1 - ratios.place(one)) * height, 1)) for one in _RATIOS]
+        return LevelAxis(values=ratios, height=height, ticks=tuple(ticks))
+    limits = [limit for panel in panels for one in panel.steps[-1:] for limit in one.limits]
+    ends = number_axis(metric, list_values(panels), limits)
+    axis = LinearAxis(ends.low, ends.high if ends.high > ends.low else ends.low + 1)
+    levels = (axis.low, (axis.low + axis.high) / 2, axis.high)
+    ticks = [LevelTick(text=write_value(metric, one), y=round((1 - axis.place(one)) * height, 1)) for one in levels]
+    return LevelAxis(values=axis, height=height, ticks=tuple(ticks))
+
+
+def draw_panel(panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis, *, shift: timedelta = timedelta()) -> PanelPicture:
+    """Returns the picture of a group; `shift` is added to the times of its earlier steps."""
+    places = _bars(panel.steps, time, levels)
+    by_verdict: dict[Verdict | None, list[str]] = {}
+    carried = []
+    for bar in places:
+        path = _box(bar.x - bar.width / 2, bar.y, bar.width, bar.height)
+        if bar.step.figures:
+            by_verdict.setdefault(bar.step.gravest, []).append(path)
+        else:
+            carried.append(path)
+    ideal = CATALOGUE[metric].ideal
+    moved = _bars(panel.earlier, TimeAxis(span=Span(start=time.span.start - shift, end=time.span.end - shift)), levels)
+    segments = _segments(places)
+    is_single = all(one.step.figures + one.step.carried == 1 for one in places)
+    return PanelPicture(
+        height=levels.height,
+        band=_band(panel.steps, metric, time, levels),
+        hull="".join(_hull(one, levels) for one in segments),
+        line="".join(_polyline([(bar.x, bar.y + bar.height / 2) for bar in one]) for one in segments) if is_single else "",
+        bars=tuple((verdict or "none", "".join(by_verdict[verdict])) for verdict in reversed(GRAVEST) if verdict in by_verdict),
+        carried="".join(carried),
+        earlier="".join(
+            _polyline([(bar.x, bar.y) for bar in one]) + _polyline([(bar.x, bar.y + bar.height) for bar in one]) for one in _segments(moved)
+        ),
+        equal=round(levels.down(ideal), 1) if ideal is not None and levels.values.holds(ideal) else None,
+        ticks=levels.ticks,
+        places=tuple(places),
+    )
+
+
+def draw_volume(checks: Sequence[CheckStep], step: timedelta, time: TimeAxis) -> str:
+    """Returns a path of the records logged in each step, on an axis from 0 to the most of them."""
+    most = max((one.logged or 0 for one in checks), default=0) or 1
+    boxes = []
+    for one in checks:
+        left, right = max(time.place(one.start), 0.0), min(time.place(one.start + step), WIDTH)
+        height = (one.logged or 0) / most * VOLUME_HEIGHT
+        boxes.append(_box(left, VOLUME_HEIGHT - height, max((right - left) * _FILLED, 1.0), height) if one.logged else "")
+    return "".join(boxes)
+
+
+def draw_stretches(starts: Iterable[datetime], step: timedelta, time: TimeAxis, *, height: float = HEIGHT) -> str:
+    """Returns a path of boxes over these steps, oldest first; steps next to each other are one box."""
+    runs: list[tuple[datetime, datetime]] = []
+    for start in starts:
+        if runs and runs[-1][1] == start:
+            runs[-1] = (runs[-1][0], start + step)
+        else:
+            runs.append((start, start + step))
+    boxes = []
+    for first, last in runs:
+        left, right = max(time.place(first), 0.0), min(time.place(last), WIDTH)
+        boxes.append(_box(left, 0, max(right - left, 2.0), height))
+    return "".join(boxes)
+
+
+def draw_moments(moments: Iterable[datetime], time: TimeAxis, *, top: float = 0, bottom: float = HEIGHT) -> str:
+    """Returns a path of upright lines; moments of one place are one line."""
+    places = dict.fromkeys(f"{time.place(one):.1f}" for one in moments)
+    return "".join(f"M{x} {top:g}V{bottom:g}" for x in places)
+
+
+def _bars(steps: Sequence[TimeStep], time: TimeAxis, levels: LevelAxis) -> list[Bar]:
+    shown = [(one, one.lowest, one.highest) for one in steps if one.lowest is not None and one.highest is not None]
+    middles = [_middle(one, time) for one, _, _ in shown]
+    distance = min((after - before for before, after in pairwise(middles) if after > before), default=float(WIDTH))
+    bars = []
+    for x, (one, lowest, highest) in zip(middles, shown, strict=True):
+        is_single = one.figures + one.carried == 1
+        width = (time.place(one.end) - time.place(one.start)) * _FILLED
+        if is_single:
+            width = max(min(_WIDEST, distance * 0.6), min(width, _WIDEST), 1.0)
+        top, bottom = levels.down(highest), levels.down(lowest)
+        height = max(bottom - top, _LEAST_HEIGHT)
+        y = min(max((top + bottom - height) / 2, 0), levels.height - height)
+        bars.append(Bar(x=round(x, 1), width=round(max(width, 1.0), 1), y=round(y, 1), height=round(height, 1), step=one))
+    return bars
+
+
+def _middle(one: TimeStep, time: TimeAxis) -> float:
+    if one.figures + one.carried == 1:
+        return time.place(one.at)
+    return (time.place(one.start) + time.place(one.end)) / 2
+
+
+def _segments(bars: Sequence[Bar]) -> list[list[Bar]]:
+    """Returns the bars in runs without a gap and of one definition."""
+    distances = sorted(after.x - before.x for before, after in pairwise(bars))
+    longest = _PATIENCE * distances[len(distances) // 2] if distances else 0.0
+    parts: list[list[Bar]] = []
+    for bar in bars:
+        last = parts[-1][-1] if parts else None
+        if last is None or bar.x - last.x > longest or bar.step.definition != last.step.definition:
+            parts.append([])
+        parts[-1].append(bar)
+    return parts
+
+
+def _hull(bars: Sequence[Bar], levels: LevelAxis) -> str:
+    """Returns the area of the intervals; an end that is unbounded reaches to the edge. A single bar has an area as wide as itself."""
+    ups = [0.0 if bar.step.upper is None else levels.down(bar.step.upper) for bar in bars]
+    downs = [levels.height if bar.step.lower is None else levels.down(bar.step.lower) for bar in bars]
+    if len(bars) == 1:
+        return _box(bars[0].x - bars[0].width / 2, ups[0], bars[0].width, downs[0] - ups[0])
+    there = [f"{bar.x:g} {y:.1f}" for bar, y in zip(bars, ups, strict=True)]
+    back = [f"{bar.x:g} {y:.1f}" for bar, y in zip(bars, downs, strict=True)]
+    return f"M{'L'.join([*there, *reversed(back)])}z"
+
+
+def _band(steps: Sequence[TimeStep], metric: str, time: TimeAxis, levels: LevelAxis) -> str:
+    """Returns the fair range: a box for each stretch of time with the same limits, the first from the start and the last to the end."""
+    boxes, left = [], 0.0
+    runs = [(limits, list(members)) for limits, members in groupby(steps, key=lambda one: one.limits)]
+    for place, (limits, members) in enumerate(runs):
+        right = float(WIDTH) if place == len(runs) - 1 else time.place(members[-1].end)
+        low, high = both_sides(CATALOGUE[metric], limits)
+        if (low, high) != (None, None):
+            top, bottom = 0.0 if high is None else levels.down(high), levels.height if low is None else levels.down(low)
+            boxes.append(_box(left, top, right - left, bottom - top))
+        left = right
+    return "".join(boxes)
+
+
+def _polyline(points: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{x:g} {y:.1f}" for x, y in points) if len(points) > 1 else ""
+
+
+def _box(x: float, y: float, width: float, height: float) -> str:
+    return f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h{-width:.1f}z"

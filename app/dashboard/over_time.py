@@ -1,0 +1,258 @@
+"""The part of a deployment's page over time: panels of all groups on one axis, or sums by day, week or month as charts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+from urllib.parse import urlencode
+
+import msgspec
+from sqlalchemy.orm import Session
+
+from ..charts.time_ticks import TimeTick, time_ticks
+from ..charts.timeline import (
+    PanelPicture,
+    TimeAxis,
+    draw_moments,
+    draw_panel,
+    draw_stretches,
+    draw_volume,
+    level_axis,
+)
+from ..checks.rollups import Period
+from ..domain.alerts import Alert
+from ..domain.checks import DataSet, Measurement, Scope, Span
+from ..domain.monitors import Monitor
+from ..domain.time_ranges import USUAL, RangeChoice
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.catalogue.metric import CountOf, RateOf
+from ..metrics.verdicts import Verdict
+from ..views.naming import GroupWords
+from ..views.timeline import ACCURACY, Timeline, TimelineWanted, TimePanel, read_timeline, span_of
+from ..views.timeline_words import name_step, say_steps
+from .wording import data_set
+
+LONGEST_SINGLE: Final = timedelta(days=366)
+"""Max time whose single checks a table lists; of a longer one it has months."""
+
+SHOWN_PANELS: Final = 8
+"""Panels that are open from the start; the others open together."""
+
+MAX_PANELS: Final = 60
+MAX_EVENTS: Final = 100
+_VERDICTS = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED, Verdict.FAIR, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A chart: its title, and the address and query of its exports."""
+
+    title: str
+    address: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownPanel:
+    """One panel: its picture, its sentence, that of the time compared with, and its steps for the script."""
+
+    panel: TimePanel
+    picture: PanelPicture
+    words: str
+    earlier_words: str
+    form: str
+    steps: str
+    alerts: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeEvent:
+    """Something that happened: when, in words, and the page about it (may be empty). `at` is its place in per cent of the axis."""
+
+    moment: datetime
+    kind: str
+    text: str
+    address: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownTimeline:
+    """The timeline of a page. `hatched`, `gaps` and `changes` are paths that every panel shares."""
+
+    timeline: Timeline
+    start: int
+    end: int
+    zone: str
+    step: str
+    panels: tuple[ShownPanel, ...]
+    left_out: int
+    volume: str
+    volume_words: str
+    hatched: str
+    gaps: str
+    changes: str
+    events: tuple[TimeEvent, ...]
+    left_out_events: int
+    ticks: tuple[TimeTick, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedCharts:
+    """Request for the part of the page: the deployment, the metric and data, and a period of sums or None."""
+
+    deployment_no: int
+    deployment_id: str
+    monitor: Monitor | None
+    metric: str
+    data: DataSet
+    rollup: Period | None
+
+
+def read_over_time(
+    session: Session, wanted: WantedCharts, choice: RangeChoice, measured: Sequence[Measurement], now: datetime
+) -> dict[str, object]:
+    """Returns the values of the template: the span, the charts with their exports, and the timeline where nothing is summed up.
+
+    Raises:
+        InvalidInput: the start is not before now, which is the end where none is chosen.
+    """
+    span = span_of(session, wanted.deployment_no, choice, now=now, usual=USUAL)
+    timeline = None
+    if wanted.rollup is None and wanted.metric in CATALOGUE:
+        words = GroupWords.of(wanted.monitor)
+        asked = TimelineWanted(metric=wanted.metric, data=wanted.data, choice=choice, words=words)
+        timeline = show_timeline(read_timeline(session, wanted.deployment_no, span, asked), wanted.deployment_id, choice)
+    return {
+        "span": span,
+        "over_time": timeline,
+        "charts": _list_charts(wanted, measured, span),
+        "report_query": f"?{urlencode({'since': span.start.isoformat(), 'until': span.end.isoformat()})}",
+        "shown_panels": SHOWN_PANELS,
+    }
+
+
+def show_timeline(timeline: Timeline, deployment_id: str, choice: RangeChoice) -> ShownTimeline:
+    """Returns the pictures and the words of a timeline."""
+    axis, metric, zone = TimeAxis(span=timeline.span), timeline.metric, choice.zone
+    drawn = timeline.panels[:MAX_PANELS]
+    levels = level_axis(metric, drawn)
+    shift = timedelta() if timeline.earlier is None else timeline.earlier.shift
+    panels = [_show_panel(one, metric, timeline, draw_panel(one, metric, axis, levels, shift=shift), axis) for one in drawn]
+    if timeline.accuracy is not None:
+        accuracy = timeline.accuracy
+        picture = draw_panel(accuracy, ACCURACY.metric, axis, level_axis(ACCURACY.metric, [accuracy]))
+        panels.append(_show_panel(accuracy, ACCURACY.metric, timeline, picture, axis))
+    events = _list_events(timeline, deployment_id, axis)
+    logged = [one.logged for one in timeline.checks if one.logged is not None]
+    step = name_step(timeline.step)
+    return ShownTimeline(
+        timeline=timeline,
+        start=round(timeline.span.start.timestamp()),
+        end=round(timeline.span.end.timestamp()),
+        zone=zone.key,
+        step=step,
+        panels=tuple(panels),
+        left_out=len(timeline.panels) - len(drawn),
+        volume=draw_volume(timeline.checks, timeline.step, axis),
+        volume_words=f"{sum(logged):,} records logged in the checked hours, at most {max(logged, default=0):,} in one {step}",
+        hatched=draw_stretches((one.start for one in timeline.checks if one.topped_up), timeline.step, axis),
+        gaps=draw_stretches((one.start for one in timeline.checks if one.failed), timeline.step, axis, height=5),
+        changes=draw_moments((one.at for one in timeline.changes), axis),
+        events=tuple(events[-MAX_EVENTS:]),
+        left_out_events=max(0, len(events) - MAX_EVENTS),
+        ticks=time_ticks(timeline.span, zone),
+    )
+
+
+def _show_panel(panel: TimePanel, metric: str, timeline: Timeline, picture: PanelPicture, axis: TimeAxis) -> ShownPanel:
+    # Numbers for the script, which words them where the pointer is: a sentence for each of a thousand steps would take longer to make
+    # than everything else on the page.
+    ids = timeline.check_ids
+    steps = [
+        (
+            bar.x,
+            round(one.start.timestamp()),
+            round(one.end.timestamp()),
+            *(None if end is None else float(f"{end:.5g}") for end in (one.lowest, one.highest, one.lower, one.upper)),
+            one.n,
+            one.carried,
+            [one.verdicts.get(verdict, 0) for verdict in _VERDICTS],
+            ids.get(one.check_no, "") if one.check_no is not None else "",
+        )
+        for bar in picture.places
+        for one in (bar.step,)
+    ]
+    match CATALOGUE[metric].measure:
+        case RateOf():
+            form = "share"
+        case CountOf():
+            form = "count"
+        case _:
+            form = "number"
+    return ShownPanel(
+        panel=panel,
+        picture=picture,
+        words=say_steps(metric, panel.steps),
+        earlier_words=say_steps(metric, panel.earlier) if timeline.earlier is not None and panel is not timeline.accuracy else "",
+        form=form,
+        steps=msgspec.json.encode(steps).decode(),
+        alerts=tuple(axis.percent(one.opened_at) for one in timeline.alerts if _is_about(one, panel, timeline)),
+    )
+
+
+def _is_about(alert: Alert, panel: TimePanel, timeline: Timeline) -> bool:
+    """Returns whether the alert is about the panel's group, or about the group furthest out of its attribute."""
+    about = alert.subject
+    if (
+        panel.scope is not Scope.GROUP
+        or about.attribute != panel.attribute
+        or about.metric != timeline.metric
+        or about.data != timeline.data
+    ):
+        return False
+    return about.group is None or about.group == panel.group
+
+
+def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list[TimeEvent]:
+    """Returns what happened in the time, oldest first."""
+    events = []
+
+    def add(moment: datetime, kind: str, text: str, address: str = "") -> None:
+        events.append(TimeEvent(moment=moment, kind=kind, text=text, address=address, at=axis.percent(moment)))
+
+    for one in timeline.changes:
+        if one.revision != one.revision_before:
+            add(one.at, "revision", f"First check of model revision {one.revision or 'none'}, after {one.revision_before or 'none'}")
+        if one.monitor != one.monitor_before:
+            add(one.at, "monitor", f"First check with version {one.monitor} of the monitor, after {one.monitor_before}")
+    for alert in timeline.alerts:
+        add(alert.opened_at, "alert", str(alert.facts.get("sentence") or alert.rule_name), f"/alerts/{alert.id}")
+    each = f"/deployments/{deployment_id}/checks"
+    for step in timeline.checks:
+        if step.failed:
+            checks = "1 check" if step.failed == 1 else f"{step.failed:,} checks"
+            add(max(step.start, timeline.span.start), "gap", f"{checks} without figures: {step.reason or 'no reason is known'}", each)
+    return sorted(events, key=lambda one: one.moment)
+
+
+def _list_charts(wanted: WantedCharts, measured: Sequence[Measurement], span: Span) -> list[Drawn]:
+    """Returns one chart for each attribute that has the metric, then those of all records: volume and accuracy."""
+    metric, data = wanted.metric, wanted.data
+    about = [one for one in measured if (one.metric, one.data) == (metric, data)]
+    name = CATALOGUE[metric].title if metric in CATALOGUE else metric
+    base = f"/v1/deployments/{wanted.deployment_id}/charts"
+    # So many single checks can only be shown rolled up.
+    rollup = wanted.rollup or (Period.MONTH if span.end - span.start > LONGEST_SINGLE else None)
+    when = {"since": span.start.isoformat(), "until": span.end.isoformat()} | ({} if rollup is None else {"rollup": rollup.value})
+
+    charts = []
+    for attribute in dict.fromkeys(one.attribute for one in about):
+        query = {"metric": metric, "data": data.value, **({} if attribute is None else {"attribute": attribute}), **when}
+        title = f"{name} by {attribute}" if attribute else name
+        charts.append(Drawn(f"{title}, {data_set(data.value)}", f"{base}/series", f"?{urlencode(query)}"))
+    if measured:
+        charts.append(Drawn("Records logged, and earlier records that were added to a check", f"{base}/volume", f"?{urlencode(when)}"))
+        query = {"metric": ACCURACY.metric, "data": ACCURACY.data.value, **when}
+        charts.append(Drawn("Accuracy: how often the prediction was the later label", f"{base}/series", f"?{urlencode(query)}"))
+    return charts
