@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from itertools import groupby, pairwise
 from typing import Final
 
+from ..clock import HOUR
 from ..domain.checks import Span
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.sides import both_sides, is_ratio
@@ -26,7 +27,13 @@ HEIGHT: Final = 88
 
 VOLUME_HEIGHT: Final = 48
 
-_RATIOS = (0.25, 0.5, 1.0, 2.0, 4.0)
+_RATIO_AXES = (
+    (LogAxis(0.5, 2.0), (0.5, 0.7, 1.0, 1.4, 2.0)),
+    (LogAxis(), (0.25, 0.5, 1.0, 2.0, 4.0)),
+    (LogAxis(0.05, 20.0), (0.05, 0.2, 1.0, 5.0, 20.0)),
+)
+"""Axes of ratios with their numbers, the narrowest first; on each, a ratio and its inverse are as far from 1."""
+
 _LEAST_HEIGHT = 4.0
 _WIDEST = 10.0
 """Max units of a bar that is a single check."""
@@ -103,12 +110,16 @@ class LevelAxis:
 
 
 def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIGHT) -> LevelAxis:
-    """Returns the axis that all panels share: logarithmic for ratios, as the forest's; else so that every value and limit is on it."""
-    if is_ratio(CATALOGUE[metric]):
-        ratios = LogAxis()
-        ticks = [LevelTick(text=f"{one:g}", y=round((1 - ratios.place(one)) * height, 1)) for one in _RATIOS]
-        return LevelAxis(values=ratios, height=height, ticks=tuple(ticks))
+    """Returns the axis that all panels share: for ratios the narrowest logarithmic one that holds every value and limit, or the widest.
+
+    Other metrics have a linear axis with every value and limit on it.
+    """
     limits = [limit for panel in panels for one in panel.steps[-1:] for limit in one.limits]
+    if is_ratio(CATALOGUE[metric]):
+        shown = [*list_values(panels), *(limit for limit in limits if limit is not None)]
+        ratios, written = next((one for one in _RATIO_AXES if all(map(one[0].holds, shown))), _RATIO_AXES[-1])
+        ticks = [LevelTick(text=f"{one:g}", y=round((1 - ratios.place(one)) * height, 1)) for one in written]
+        return LevelAxis(values=ratios, height=height, ticks=tuple(ticks))
     ends = number_axis(metric, list_values(panels), limits)
     axis = LinearAxis(ends.low, ends.high if ends.high > ends.low else ends.low + 1)
     levels = (axis.low, (axis.low + axis.high) / 2, axis.high)
@@ -152,7 +163,9 @@ def draw_volume(checks: Sequence[CheckStep], step: timedelta, time: TimeAxis) ->
     most = max((one.logged or 0 for one in checks), default=0) or 1
     boxes = []
     for one in checks:
-        left, right = max(time.place(one.start), 0.0), min(time.place(one.start + step), WIDTH)
+        # The counts are of hours, also where a step is a part of one.
+        right = min(time.place(one.start + step), WIDTH)
+        left = max(time.place(one.start + step - max(step, HOUR)), 0.0)
         height = (one.logged or 0) / most * VOLUME_HEIGHT
         boxes.append(_box(left, VOLUME_HEIGHT - height, max((right - left) * _FILLED, 1.0), height) if one.logged else "")
     return "".join(boxes)

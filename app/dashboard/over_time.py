@@ -20,6 +20,7 @@ from ..charts.timeline import (
     level_axis,
 )
 from ..checks.rollups import Period
+from ..clock import HOUR
 from ..domain.alerts import Alert
 from ..domain.checks import DataSet, Measurement, Scope, Span
 from ..domain.monitors import Monitor
@@ -146,6 +147,8 @@ def show_timeline(timeline: Timeline, deployment_id: str, choice: RangeChoice) -
     events = _list_events(timeline, deployment_id, axis)
     logged = [one.logged for one in timeline.checks if one.logged is not None]
     step = name_step(timeline.step)
+    hours = name_step(max(timeline.step, HOUR))
+    per = f"in {hours}" if hours[0].isdigit() else f"in one {hours}"
     return ShownTimeline(
         timeline=timeline,
         start=round(timeline.span.start.timestamp()),
@@ -155,7 +158,7 @@ def show_timeline(timeline: Timeline, deployment_id: str, choice: RangeChoice) -
         panels=tuple(panels),
         left_out=len(timeline.panels) - len(drawn),
         volume=draw_volume(timeline.checks, timeline.step, axis),
-        volume_words=f"{sum(logged):,} records logged in the checked hours, at most {max(logged, default=0):,} in one {step}",
+        volume_words=f"{sum(logged):,} records logged in the checked hours, at most {max(logged, default=0):,} {per}",
         hatched=draw_stretches((one.start for one in timeline.checks if one.topped_up), timeline.step, axis),
         gaps=draw_stretches((one.start for one in timeline.checks if one.failed), timeline.step, axis, height=5),
         changes=draw_moments((one.at for one in timeline.changes), axis),
