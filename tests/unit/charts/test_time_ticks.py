@@ -1,0 +1,51 @@
+"""Ticks of an axis of time, on the clock of a zone."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.charts.time_ticks import MOST_TICKS, time_ticks
+from app.domain.checks import Span
+
+BERLIN = ZoneInfo("Europe/Berlin")
+START = datetime(2026, 10, 25, tzinfo=UTC)
+
+
+@settings(max_examples=100)
+@given(
+    start=st.datetimes(datetime(1950, 1, 1), datetime(2080, 1, 1)),
+    minutes=st.integers(1, 60_000_000),
+    zone=st.sampled_from(["UTC", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe", "America/St_Johns"]),
+)
+def test_ticks_are_few_in_order_and_on_the_axis(start: datetime, minutes: int, zone: str) -> None:
+    begin = start.replace(tzinfo=UTC)
+    span = Span(start=begin, end=begin + timedelta(minutes=minutes))
+    ticks = time_ticks(span, ZoneInfo(zone))
+
+    assert 1 <= len(ticks) <= MOST_TICKS
+    assert all(before.moment < after.moment for before, after in pairwise(ticks))
+    assert all(0 <= one.at <= 100 for one in ticks)
+    if timedelta(days=20) < span.end - span.start:
+        assert {one.moment.astimezone(ZoneInfo(zone)).replace(tzinfo=None).hour for one in ticks} <= {0, 1}
+
+
+def test_days_begin_at_midnight_of_the_zone_also_when_its_clocks_change() -> None:
+    ticks = time_ticks(Span(start=START, end=START + timedelta(days=5)), BERLIN)
+
+    assert [one.text for one in ticks] == ["26 Oct", "27 Oct", "28 Oct", "29 Oct", "30 Oct"]
+    assert {one.moment.astimezone(BERLIN).hour for one in ticks} == {0}
+
+
+def test_an_hour_that_comes_twice_is_marked_once_in_every_step() -> None:
+    ticks = time_ticks(Span(start=START - timedelta(hours=4), end=START + timedelta(hours=14)), BERLIN)
+
+    assert [one.text for one in ticks] == ["25 Oct", "03:00", "06:00", "09:00", "12:00", "15:00"]
+
+
+def test_a_year_has_firsts_of_months() -> None:
+    ticks = time_ticks(Span(start=START, end=START + timedelta(days=365)), BERLIN)
+
+    assert [one.text for one in ticks] == ["Nov 2026", "Jan 2027", "Mar 2027", "May 2027", "Jul 2027", "Sep 2027"]
