@@ -10,7 +10,7 @@ from .evidence import MEANING
 from .facts import list_origin
 from .numbers import ABSENT, moment
 from .source import ReportSource
-from .time_rows import list_ticks, time_row
+from .time_rows import list_ticks, time_rows
 from .verdict_counts import NONE_MEASURED
 
 MOST_TIMES = 6
@@ -46,7 +46,8 @@ def second_page(source: ReportSource, digest: str) -> SecondPage:
     step = name_step(source.span)
     lead = (
         f"From {moment(source.span.start)} to {moment(source.span.end)}. Each bar reaches from the lowest to the highest ratio of the group"
-        f" furthest out in the checks of one {step}, in the colour of the gravest verdict, on an axis from 0.25 to 4 with the fair band."
+        f" furthest out in the checks of one {step}, in the colour of the gravest verdict, 1 in the middle, with the fair band."
+        " Grey: 95 % intervals."
         " Triangle: alert opened. Dashed line: new model revision or monitor version. Tick at the bottom: check without figures."
     )
     notes = [lead]
@@ -57,7 +58,7 @@ def second_page(source: ReportSource, digest: str) -> SecondPage:
     return SecondPage(
         time_notes=tuple(notes),
         ticks=tuple(list_ticks(source.span)) if ranked else (),
-        times=tuple(time_row(source, one) for one in ranked[:MOST_TIMES]),
+        times=time_rows(source, ranked[:MOST_TIMES]),
         alert_notes=tuple(describe_alerts(source.alerts, source.waiting)),
         alerts=tuple(alert_row(alert) for alert in order_alerts(source.alerts)[:MOST_ALERTS]),
         method=METHOD,

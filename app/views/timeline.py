@@ -4,6 +4,7 @@ Each step keeps the lowest and the highest figure of its checks and the hull of 
 were joined when the checks were stored; only the ends of the time, which are parts of a day, are read figure by figure.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -34,11 +35,13 @@ from ..store.checks.timeline import (
     version_changes,
 )
 from .naming import GroupWords
+from .series import SeriesPoint
 
 MAX_STEPS: Final = 400
 """Max steps that are drawn of a group; a line as wide as a screen shows no more."""
 
 ACCURACY: Final = FiguresWanted(metric="accuracy", data=DataSet.FEEDBACK, of_all=True)
+_LEAST = timedelta(microseconds=1)
 _COUNTED = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED, Verdict.FAIR, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE)
 _SCOPE_NAMES = {
     Scope.REFERENCE: "the reference",
@@ -198,6 +201,41 @@ def read_timeline(session: Session, deployment_no: int, span: Span, wanted: Time
         no_earlier=no_earlier,
         check_ids=check_ids(session, list(dict.fromkeys(nos))),
     )
+
+
+def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> tuple[TimeStep, ...]:
+    """Returns points of a ratio as steps, oldest first, as `read_timeline` would; figures carried forward count apart."""
+    found: dict[datetime, list[SeriesPoint]] = {}
+    for point in points:
+        found.setdefault(ORIGIN + (point.at - _LEAST - ORIGIN) // step * step, []).append(point)
+    steps = []
+    for start, members in sorted(found.items()):
+        fresh = [one for one in members if not one.carried_forward]
+        ends = [(one.value, one) for one in members if one.value is not None]
+        lowest, highest = min((value for value, _ in ends), default=None), max((value for value, _ in ends), default=None)
+        measured = [one for _, one in ends]
+        lowers, uppers = [one.lower for one in measured], [one.upper for one in measured]
+        steps.append(
+            TimeStep(
+                start=max(start, span.start),
+                end=min(start + step, span.end),
+                at=members[-1].at,
+                figures=len(fresh),
+                carried=len(members) - len(fresh),
+                verdicts=Counter(None if one.verdict is None else Verdict(one.verdict) for one in fresh),
+                value=lowest,
+                lowest=lowest,
+                highest=highest,
+                lower=None if None in lowers else min((one for one in lowers if one is not None), default=None),
+                upper=None if None in uppers else max((one for one in uppers if one is not None), default=None),
+                n=max(one.n for one in members),
+                limits=(members[-1].lower_limit, members[-1].upper_limit),
+                definition=members[-1].definition,
+                reason=members[-1].reason,
+                check_no=None,
+            )
+        )
+    return tuple(steps)
 
 
 def _find_earlier(session: Session, deployment_no: int, span: Span, kind: Earlier | None) -> tuple[EarlierTime | None, str | None]:

@@ -16,12 +16,11 @@ START = datetime(2026, 10, 25, tzinfo=UTC)
 
 @settings(max_examples=100)
 @given(
-    start=st.datetimes(datetime(1950, 1, 1), datetime(2080, 1, 1)),
+    begin=st.integers(-600_000_000, 3_000_000_000).map(lambda one: datetime.fromtimestamp(one, UTC)),
     minutes=st.integers(1, 60_000_000),
     zone=st.sampled_from(["UTC", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe", "America/St_Johns"]),
 )
-def test_ticks_are_few_in_order_and_on_the_axis(start: datetime, minutes: int, zone: str) -> None:
-    begin = start.replace(tzinfo=UTC)
+def test_ticks_are_few_in_order_and_on_the_axis(begin: datetime, minutes: int, zone: str) -> None:
     span = Span(start=begin, end=begin + timedelta(minutes=minutes))
     ticks = time_ticks(span, ZoneInfo(zone))
 

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from app.charts.ratio_pictures import RatioBar, RatioMark, TimeMarks, axis_svg, row_svg, time_svg
+from app.charts.printed_timeline import PRINTED_HEIGHT, PrintedMarks, print_panel
+from app.charts.ratio_pictures import RatioMark, axis_svg, row_svg
 from app.charts.series import series_chart
+from app.charts.timeline import TimeAxis, draw_moments, draw_panel, draw_stretches, level_axis
+from app.domain.checks import Span
 from app.reports.document import (
     Attachment,
     Bullets,
@@ -26,7 +29,8 @@ from app.reports.document import (
 from app.reports.html import as_html
 from app.reports.pdf import as_pdf
 from app.reports.second_page import LIMITS_IN_SHORT, METHOD
-from tests.builders.chart_data import HOSTILE, point, series
+from tests.builders.chart_data import HOSTILE, HOUR, START, point, series
+from tests.builders.timelines import panel_of
 
 MADE = Made(at=datetime(2026, 3, 2, 12, tzinfo=UTC), by="user:Zoë")
 REPOSITORY = Path(__file__).parents[3]
@@ -58,10 +62,18 @@ def first_page(name: str, *, rows: int = 2) -> FirstPage:
     )
 
 
+def printed() -> str:
+    """A picture over time with every kind of mark."""
+    axis = TimeAxis(span=Span(start=START, end=START + 10 * HOUR))
+    panel = panel_of(0.5, 0.7, None, 9.0)
+    picture = draw_panel(panel, "disparate_impact", axis, level_axis("disparate_impact", [panel], height=PRINTED_HEIGHT))
+    marks = PrintedMarks(changes=draw_moments([START + HOUR], axis), gaps=draw_stretches([START], HOUR, axis, height=3), alerts=[50.0])
+    return print_panel(picture, marks)
+
+
 def second_page(name: str, *, rows: int = 2) -> SecondPage:
     """A second page with that name everywhere."""
-    bar = RatioBar(start=0, end=0.1, lowest=0.5, highest=0.7, verdict="unfair")
-    time = TimeRow(name=name, picture=time_svg([bar], TimeMarks(alerts=[0.5], changes=[0.2], gaps=[0.9]), (0.8, 1.25)), summary="1 check")
+    time = TimeRow(name=name, picture=printed(), summary="1 check")
     alert = ReportedAlert(opened="2026-03-02 12:00:00 UTC", about=name, sentence=name, acknowledged=name, resolved="not yet")
     return SecondPage(
         time_notes=(name,),

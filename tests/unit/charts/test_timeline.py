@@ -1,0 +1,137 @@
+"""Panels of groups over one time: places on the common axes, and what is kept where many checks share a step."""
+
+import re
+from datetime import timedelta
+from itertools import pairwise
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.charts.printed_timeline import PRINTED_HEIGHT, PrintedMarks, print_panel
+from app.charts.timeline import HEIGHT, WIDTH, PanelPicture, TimeAxis, draw_moments, draw_panel, draw_stretches, draw_volume, level_axis
+from app.domain.checks import Span
+from app.store.checks.timeline import CheckStep
+from app.views.timeline import TimePanel, join_points
+from app.views.timeline_words import name_step, say_steps
+from tests.builders.chart_data import HOUR, START, point
+from tests.builders.timelines import panel_of, panel_of_points
+
+IMPACT = "disparate_impact"
+
+
+def drawn(panel: TimePanel, *, hours: int = 10, metric: str = IMPACT) -> PanelPicture:
+    """The picture of a panel on an axis of so many hours."""
+    return draw_panel(panel, metric, TimeAxis(span=Span(start=START, end=START + hours * HOUR)), level_axis(metric, [panel]))
+
+
+def numbers(path: str) -> list[float]:
+    """The numbers of a path."""
+    return [float(one) for one in re.findall(r"-?\d+\.?\d*", path)]
+
+
+def test_a_check_lies_at_its_time_and_a_ratio_and_its_inverse_are_equally_far_from_one() -> None:
+    low, equal, high = drawn(panel_of(0.5, 1.0, 2.0)).places
+    middles = [one.y + one.height / 2 for one in (low, equal, high)]
+
+    assert [one.x for one in (low, equal, high)] == [100, 200, 300]
+    assert middles[1] == HEIGHT / 2
+    assert middles[0] - middles[1] == pytest.approx(middles[1] - middles[2])
+
+
+def test_the_axis_of_ratios_is_the_narrowest_that_holds_every_value() -> None:
+    ends = [
+        [tick.text for tick in level_axis(IMPACT, [panel_of(value)]).ticks][:: len(level_axis(IMPACT, []).ticks) - 1]
+        for value in (0.9, 0.3, 0.01)
+    ]
+
+    assert ends == [["0.5", "2"], ["0.25", "4"], ["0.05", "20"]]
+
+
+@settings(max_examples=60)
+@given(
+    values=st.lists(st.one_of(st.none(), st.floats(0, 30)), min_size=1, max_size=40),
+    hours=st.sampled_from([1, 2, 24]),
+    metric=st.sampled_from([IMPACT, "statistical_parity_difference", "favourable_rate"]),
+)
+def test_every_picture_stays_within_its_panel_and_keeps_the_extremes(values: list[float | None], hours: int, metric: str) -> None:
+    panel = panel_of(*values, step=hours * HOUR)
+    picture = drawn(panel, hours=len(values) + 1, metric=metric)
+    known = [value for value in values if value is not None]
+
+    assert all(0 <= bar.y <= bar.y + bar.height <= HEIGHT + 0.2 for bar in picture.places)
+    assert all(-1 <= bar.x <= WIDTH + 1 for bar in picture.places)
+    assert "nan" not in "".join((picture.band, picture.hull, picture.line, picture.carried, *(path for _, path in picture.bars)))
+    assert {bar.step.lowest for bar in picture.places} | {bar.step.highest for bar in picture.places} <= set(known)
+    assert sum(one.figures for one in panel.steps) == len(values)
+    if known:
+        assert min(bar.step.lowest or 0 for bar in picture.places) == min(known)
+        assert max(bar.step.highest or 0 for bar in picture.places) == max(known)
+
+
+def test_a_step_of_many_checks_has_the_colour_of_the_gravest_and_a_carried_one_is_hollow() -> None:
+    points = [point(1, 0.5, verdict="unfair"), point(2, 0.9), point(25, 0.9, carried_forward=True)]
+    picture = drawn(panel_of_points(points, step=timedelta(days=1)), hours=48)
+
+    assert [verdict for verdict, _ in picture.bars] == ["unfair"]
+    assert picture.carried
+    assert say_steps(IMPACT, [bar.step for bar in picture.places]) == "2 checks: unfair 1, fair 1; 0.50 to 0.90; 1 carried forward"
+
+
+def test_a_line_ends_at_a_gap_and_where_the_definition_changes() -> None:
+    gap = drawn(panel_of(0.9, 0.9, 0.9, None, None, 0.9, 0.9))
+    changed = drawn(panel_of_points([point(hour, 0.9, definition=1 + hour // 3) for hour in range(1, 6)]))
+
+    assert gap.line.count("M") == 2
+    assert changed.line.count("M") == 2
+
+
+def test_an_open_interval_reaches_the_edge() -> None:
+    picture = drawn(panel_of_points([point(hour, 0.9, lower=None, upper=None) for hour in (1, 2)]))
+
+    assert {0.0, float(HEIGHT)} <= set(numbers(picture.hull))
+
+
+def test_steps_next_to_each_other_are_one_box_and_moments_of_one_place_one_line() -> None:
+    axis = TimeAxis(span=Span(start=START, end=START + 10 * HOUR))
+
+    assert draw_stretches([START, START + HOUR, START + 5 * HOUR], HOUR, axis).count("M") == 2
+    assert draw_moments([START, START, START + HOUR], axis).count("M") == 2
+
+
+def test_records_are_columns_of_hours_from_zero_to_the_most() -> None:
+    axis = TimeAxis(span=Span(start=START, end=START + 10 * HOUR))
+    half = timedelta(minutes=30)
+    checks = [CheckStep(START + place * HOUR + half, 1, 0, None, 0, logged) for place, logged in enumerate((10, None, 20))]
+    columns = [numbers(one) for one in draw_volume(checks, half, axis).split("M")[1:]]
+
+    assert [(column[0], column[3]) for column in columns] == [(0, 24), (200, 48)]
+
+
+def test_the_printed_panel_is_xml_of_its_size_with_the_same_paths() -> None:
+    axis = TimeAxis(span=Span(start=START, end=START + 10 * HOUR))
+    panel = panel_of(0.01, 0.7, None, 9.0)
+    picture = draw_panel(panel, IMPACT, axis, level_axis(IMPACT, [panel], height=PRINTED_HEIGHT))
+    svg = print_panel(picture, PrintedMarks(changes="M1 0V9", gaps="M1 0h1v1h-1z", alerts=[0, 100]))
+
+    assert ET.fromstring(svg).get("aria-hidden") == "true"  # noqa: S314 - our own
+    assert all(f'd="{path}"' in svg for _, path in picture.bars)
+
+
+def test_steps_join_what_a_day_holds_whatever_the_step() -> None:
+    points = [point(hour, 0.5 + hour / 100) for hour in range(1, 49)]
+    span = Span(start=START, end=START + 48 * HOUR)
+    days, hours = join_points(points, span, timedelta(days=1)), join_points(points, span, HOUR)
+
+    assert [(one.lowest, one.highest, one.figures) for one in days] == [(0.51, 0.74, 24), (0.75, 0.98, 24)]
+    assert all(after.start == before.end for before, after in pairwise(days))
+    assert len(hours) == 48
+
+
+@pytest.mark.parametrize(
+    ("step", "name"),
+    [(HOUR, "hour"), (6 * HOUR, "6 hours"), (timedelta(days=1), "day"), (timedelta(days=28), "4 weeks"), (HOUR / 2, "30 minutes")],
+)
+def test_a_step_has_a_name(step: timedelta, name: str) -> None:
+    assert name_step(step) == name
