@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby, pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from ..clock import HOUR
 from ..domain.checks import Span
@@ -50,8 +50,7 @@ class LevelTick:
     y: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
+class Bar(NamedTuple):
     """One step: its middle and its width in units, its top and its height in pixels."""
 
     x: float
@@ -193,26 +192,23 @@ def draw_moments(moments: Iterable[datetime], time: TimeAxis, *, top: float = 0,
 
 
 def _bars(steps: Sequence[TimeStep], time: TimeAxis, levels: LevelAxis) -> list[Bar]:
-    shown = [(one, one.lowest, one.highest) for one in steps if one.lowest is not None and one.highest is not None]
-    middles = [_middle(one, time) for one, _, _ in shown]
-    distance = min((after - before for before, after in pairwise(middles) if after > before), default=float(WIDTH))
-    bars = []
-    for x, (one, lowest, highest) in zip(middles, shown, strict=True):
+    placed = []
+    for one in steps:
+        if one.lowest is None or one.highest is None:
+            continue
+        left, right = time.place(one.start), time.place(one.end)
         is_single = one.figures + one.carried == 1
-        width = (time.place(one.end) - time.place(one.start)) * _FILLED
-        if is_single:
-            width = max(min(_WIDEST, distance * 0.6), min(width, _WIDEST), 1.0)
-        top, bottom = levels.down(highest), levels.down(lowest)
+        middle = time.place(one.at) if is_single else (left + right) / 2
+        top = levels.down(one.highest)
+        bottom = top if one.lowest == one.highest else levels.down(one.lowest)
         height = max(bottom - top, _LEAST_HEIGHT)
-        y = min(max((top + bottom - height) / 2, 0), levels.height - height)
-        bars.append(Bar(x=round(x, 1), width=round(max(width, 1.0), 1), y=round(y, 1), height=round(height, 1), step=one))
-    return bars
-
-
-def _middle(one: TimeStep, time: TimeAxis) -> float:
-    if one.figures + one.carried == 1:
-        return time.place(one.at)
-    return (time.place(one.start) + time.place(one.end)) / 2
+        y = min(max((top + bottom - height) / 2, 0.0), levels.height - height)
+        width = min(right - left, _WIDEST) if is_single else (right - left) * _FILLED
+        placed.append(Bar(x=round(middle, 1), width=round(max(width, 1.0), 1), y=round(y, 1), height=round(height, 1), step=one))
+    # Single checks far apart would be as thin as their hour.
+    distance = min((after.x - before.x for before, after in pairwise(placed) if after.x > before.x), default=float(WIDTH))
+    least = round(min(_WIDEST, distance * 0.6), 1)
+    return [bar._replace(width=least) if bar.width < least and bar.step.figures + bar.step.carried == 1 else bar for bar in placed]
 
 
 def _segments(bars: Sequence[Bar]) -> list[list[Bar]]:

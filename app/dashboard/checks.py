@@ -5,7 +5,8 @@ from dataclasses import asdict
 from typing import Annotated, Final, Literal
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi.responses import RedirectResponse
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 from starlette.responses import Response
@@ -98,6 +99,16 @@ def checks_page(
     }
     has_monitor = monitor_of(session, deployment.no) is not None
     return page(request, "checks.html", values | {"deployment": deployment, "has_monitor": has_monitor, "words": check_words})
+
+
+@router.get("/number/{no}")
+def numbered_check(
+    deployment: ReadableDeployment, session: SessionIn, time_range: RangeIn, no: Annotated[int, Path(ge=1, le=2**63 - 1)]
+) -> Response:
+    """Leads to the page of a check that a picture names by its number: a thousand ids would be most of the picture."""
+    check = checks.get_by_number(session, deployment.no, no)
+    kept = time_range.query()
+    return RedirectResponse(f"/deployments/{deployment.id}/checks/{check.id}{f'?{urlencode(kept)}' if kept else ''}")
 
 
 @router.get("/{check_id}")

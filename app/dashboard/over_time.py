@@ -171,17 +171,16 @@ def show_timeline(timeline: Timeline, deployment_id: str, choice: RangeChoice) -
 def _show_panel(panel: TimePanel, metric: str, timeline: Timeline, picture: PanelPicture, axis: TimeAxis) -> ShownPanel:
     # Numbers for the script, which words them where the pointer is: a sentence for each of a thousand steps would take longer to make
     # than everything else on the page.
-    ids = timeline.check_ids
     steps = [
         (
             bar.x,
             round(one.start.timestamp()),
             round(one.end.timestamp()),
-            *(None if end is None else float(f"{end:.5g}") for end in (one.lowest, one.highest, one.lower, one.upper)),
+            *(None if end is None else round(end, 5) for end in (one.lowest, one.highest, one.lower, one.upper)),
             one.n,
             one.carried,
             [one.verdicts.get(verdict, 0) for verdict in _VERDICTS],
-            ids.get(one.check_no, "") if one.check_no is not None else "",
+            one.check_no,
         )
         for bar in picture.places
         for one in (bar.step,)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy.orm import Session
 
@@ -26,7 +26,6 @@ from ..store.checks.timeline import (
     FigureStep,
     FiguresWanted,
     VersionChange,
-    check_ids,
     check_steps,
     figure_days,
     figure_steps,
@@ -50,8 +49,7 @@ _SCOPE_NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeStep:
+class TimeStep(NamedTuple):
     """Figures of a group in one step, from `start` to `end`; `at` is the end of the last check.
 
     `figures` were measured in it, `carried` were carried forward and count in no verdict. `check_no` is the check of the value furthest
@@ -127,7 +125,6 @@ class Timeline:
     alerts: tuple[Alert, ...]
     earlier: EarlierTime | None
     no_earlier: str | None
-    check_ids: Mapping[int, str]
 
     @property
     def is_single(self) -> bool:
@@ -159,7 +156,7 @@ def span_of(session: Session, deployment_no: int, choice: RangeChoice, *, now: d
 
 
 def read_timeline(session: Session, deployment_no: int, span: Span, wanted: TimelineWanted) -> Timeline:
-    """Returns the timeline; at most 14 statements, however long the time is and however many checks and groups there are."""
+    """Returns the timeline; at most 12 statements, however long the time is and however many checks and groups there are."""
     step = step_of_picture(span, MAX_STEPS)
     figures = FiguresWanted(metric=wanted.metric, data=wanted.data)
     earlier, no_earlier = _find_earlier(session, deployment_no, span, wanted.choice.earlier)
@@ -185,8 +182,6 @@ def read_timeline(session: Session, deployment_no: int, span: Span, wanted: Time
         rows = _read_steps(session, deployment_no, span, step, ACCURACY)
         of_all = _by_group(rows, span, step, ACCURACY.metric)
         accuracy = next((_panel_of_all(steps) for steps in of_all.values()), None)
-    shown = [*panels, *([] if accuracy is None else [accuracy])]
-    nos = [one.check_no for panel in shown for one in panel.steps if one.check_no is not None]
     return Timeline(
         metric=wanted.metric,
         data=wanted.data,
@@ -199,7 +194,6 @@ def read_timeline(session: Session, deployment_no: int, span: Span, wanted: Time
         alerts=tuple(one for one in reversed(alerts_between(session, deployment_no, span)) if span.start <= one.opened_at <= span.end),
         earlier=earlier,
         no_earlier=no_earlier,
-        check_ids=check_ids(session, list(dict.fromkeys(nos))),
     )
 
 
@@ -294,40 +288,65 @@ def _by_group(rows: Iterable[FigureStep], span: Span, step: timedelta, metric: s
 
 
 def _join(rows: Sequence[FigureStep], start: datetime, span: Span, step: timedelta, metric: str) -> TimeStep:
-    """Returns rows of one step as one; most steps have a single row."""
-    lowest = min((one.lowest for one in rows if one.lowest is not None), default=None)
-    highest = max((one.highest for one in rows if one.highest is not None), default=None)
-    lowers, uppers = [one.lower for one in rows if one.lowest], [one.upper for one in rows if one.lowest]
-    limits = (
-        min((one.lower_limit for one in rows if one.lower_limit is not None), default=None),
-        max((one.upper_limit for one in rows if one.upper_limit is not None), default=None),
-    )
-    furthest = None
-    if lowest is not None and highest is not None:
-        furthest = lowest if lowest[0] == highest[0] else min(lowest, highest, key=lambda one: rank(one[0], CATALOGUE[metric], limits))
-    figures = sum(one.figures for one in rows)
-    counts = [sum(column) for column in zip(*((*one[8:13], one.absent) for one in rows), strict=True)]
+    """Returns rows of one step as one."""
+    row = rows[0] if len(rows) == 1 else _merge(rows)
+    limits = (row.lower_limit, row.upper_limit)
+    furthest = row.lowest
+    if row.lowest is not None and row.highest is not None and row.lowest[0] != row.highest[0]:
+        furthest = row.highest if _is_further_out(row.highest[0], row.lowest[0], metric, limits) else row.lowest
+    counts = (row.unfair, row.suspected, row.unwatched, row.fair, row.insufficient, row.absent)
     verdicts: dict[Verdict | None, int] = {verdict: count for verdict, count in zip(_COUNTED, counts, strict=True) if count}
-    if figures > sum(counts):
-        verdicts[None] = figures - sum(counts)
+    unjudged = row.figures - sum(counts)
+    if unjudged > 0:
+        verdicts[None] = unjudged
+    end = start + step
     return TimeStep(
         start=max(start, span.start),
-        end=min(start + step, span.end),
-        at=max(one.last_at for one in rows),
-        figures=figures,
-        carried=sum(one.carried for one in rows),
+        end=min(end, span.end),
+        at=row.last_at,
+        figures=row.figures,
+        carried=row.carried,
         verdicts=verdicts,
         value=None if furthest is None else furthest[0],
-        lowest=None if lowest is None else lowest[0],
-        highest=None if highest is None else highest[0],
+        lowest=None if row.lowest is None else row.lowest[0],
+        highest=None if row.highest is None else row.highest[0],
+        lower=row.lower,
+        upper=row.upper,
+        n=row.n,
+        limits=limits,
+        definition=row.definition,
+        reason=row.reason,
+        check_no=None if furthest is None else int(furthest[1]),
+    )
+
+
+def _merge(rows: Sequence[FigureStep]) -> FigureStep:
+    measured = [one for one in rows if one.lowest is not None]
+    lowers, uppers = [one.lower for one in measured], [one.upper for one in measured]
+    sums = {
+        name: sum(getattr(one, name) for one in rows)
+        for name in ("figures", "carried", "unfair", "suspected", "unwatched", "fair", "insufficient", "absent")
+    }
+    return rows[0]._replace(
+        **sums,
+        last_at=max(one.last_at for one in rows),
+        lowest=min((one.lowest for one in measured if one.lowest is not None), default=None),
+        highest=max((one.highest for one in measured if one.highest is not None), default=None),
         lower=None if None in lowers else min((one for one in lowers if one is not None), default=None),
         upper=None if None in uppers else max((one for one in uppers if one is not None), default=None),
         n=max(one.n for one in rows),
-        limits=limits,
-        definition=rows[0].definition,
+        lower_limit=min((one.lower_limit for one in rows if one.lower_limit is not None), default=None),
+        upper_limit=max((one.upper_limit for one in rows if one.upper_limit is not None), default=None),
         reason=next((one.reason for one in rows if one.reason is not None), None),
-        check_no=None if furthest is None else int(furthest[1]),
     )
+
+
+def _is_further_out(highest: float, lowest: float, metric: str, limits: Limits) -> bool:
+    """Returns whether the highest value is further out than the lowest; values inside both limits are compared by what is left to them."""
+    lower, upper = limits
+    if (upper is not None and highest > upper) != (lower is not None and lowest < lower):
+        return upper is not None and highest > upper
+    return rank(highest, CATALOGUE[metric], limits) < rank(lowest, CATALOGUE[metric], limits)
 
 
 def _panel_of_all(steps: tuple[TimeStep, ...]) -> TimePanel:

@@ -78,7 +78,7 @@ function start(timeline, tip) {
 
   function open({ panel, number }) {
     const check = panel.steps[number][CHECK];
-    if (check) location.assign(timeline.dataset.checks + check + keptQuery());
+    if (check !== null) location.assign(timeline.dataset.checks + check + keptQuery());
   }
 
   timeline.addEventListener("pointermove", (event) => {

@@ -117,6 +117,18 @@ def page(
     return [to_run(*found) for found in session.execute(statement)]
 
 
+def get_by_number(session: Session, deployment_no: int, no: int) -> CheckRun:
+    """Returns the check of that number, as measurements name it.
+
+    Raises:
+        NotFound: the deployment has none.
+    """
+    found = session.execute(run_rows().where(CheckRow.deployment_no == deployment_no, CheckRow.no == no)).one_or_none()
+    if found is None:
+        raise NotFound("check", no)
+    return to_run(*found)
+
+
 def under_way(session: Session, deployment_no: int) -> CheckRun | None:
     """Returns the deployment's check that is running, else the one that a worker would take next of those that wait; None without any."""
     waits = or_(CheckRow.state == CheckState.RUNNING, and_(CheckRow.state == CheckState.QUEUED, CheckRow.claimable_at.is_not(None)))

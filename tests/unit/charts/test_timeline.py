@@ -103,7 +103,7 @@ def test_steps_next_to_each_other_are_one_box_and_moments_of_one_place_one_line(
 def test_records_are_columns_of_hours_from_zero_to_the_most() -> None:
     axis = TimeAxis(span=Span(start=START, end=START + 10 * HOUR))
     half = timedelta(minutes=30)
-    checks = [CheckStep(START + place * HOUR + half, 1, 0, None, 0, logged) for place, logged in enumerate((10, None, 20))]
+    checks = [CheckStep(START + place * HOUR + half, 0, None, 0, logged) for place, logged in enumerate((10, None, 20))]
     columns = [numbers(one) for one in draw_volume(checks, half, axis).split("M")[1:]]
 
     assert [(column[0], column[3]) for column in columns] == [(0, 24), (200, 48)]
