@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from ..clock import HOUR
 from ..domain.checks import Span
 from ..metrics.catalogue import CATALOGUE
+from ..metrics.catalogue.metric import RateOf
 from ..metrics.sides import both_sides, is_ratio
 from ..metrics.verdicts import GRAVEST, Verdict
 from ..store.checks.timeline import CheckStep
@@ -122,8 +123,12 @@ def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIG
     ends = number_axis(metric, list_values(panels), limits)
     axis = LinearAxis(ends.low, ends.high if ends.high > ends.low else ends.low + 1)
     levels = (axis.low, (axis.low + axis.high) / 2, axis.high)
-    ticks = [LevelTick(text=write_value(metric, one), y=round((1 - axis.place(one)) * height, 1)) for one in levels]
+    ticks = [LevelTick(text=_write_level(metric, one), y=round((1 - axis.place(one)) * height, 1)) for one in levels]
     return LevelAxis(values=axis, height=height, ticks=tuple(ticks))
+
+
+def _write_level(metric: str, level: float) -> str:
+    return f"{100 * level:.0f} %" if isinstance(CATALOGUE[metric].measure, RateOf) else write_value(metric, level)
 
 
 def draw_panel(panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis, *, shift: timedelta = timedelta()) -> PanelPicture:
@@ -171,10 +176,10 @@ def draw_volume(checks: Sequence[CheckStep], step: timedelta, time: TimeAxis) ->
 
 
 def draw_stretches(starts: Iterable[datetime], step: timedelta, time: TimeAxis, *, height: float = HEIGHT) -> str:
-    """Returns a path of boxes over these steps, oldest first; steps next to each other are one box."""
+    """Returns a path of boxes over these steps, oldest first; steps that touch are one box."""
     runs: list[tuple[datetime, datetime]] = []
     for start in starts:
-        if runs and runs[-1][1] == start:
+        if runs and runs[-1][1] >= start:
             runs[-1] = (runs[-1][0], start + step)
         else:
             runs.append((start, start + step))

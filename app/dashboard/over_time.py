@@ -147,7 +147,9 @@ def show_timeline(timeline: Timeline, deployment_id: str, choice: RangeChoice) -
     events = _list_events(timeline, deployment_id, axis)
     logged = [one.logged for one in timeline.checks if one.logged is not None]
     step = name_step(timeline.step)
-    hours = name_step(max(timeline.step, HOUR))
+    # A check is of an hour, also where a step is a part of one.
+    longer = max(HOUR - timeline.step, timedelta())
+    hours = name_step(timeline.step + longer)
     per = f"in {hours}" if hours[0].isdigit() else f"in one {hours}"
     return ShownTimeline(
         timeline=timeline,
@@ -159,8 +161,8 @@ def show_timeline(timeline: Timeline, deployment_id: str, choice: RangeChoice) -
         left_out=len(timeline.panels) - len(drawn),
         volume=draw_volume(timeline.checks, timeline.step, axis),
         volume_words=f"{sum(logged):,} records logged in the checked hours, at most {max(logged, default=0):,} {per}",
-        hatched=draw_stretches((one.start for one in timeline.checks if one.topped_up), timeline.step, axis),
-        gaps=draw_stretches((one.start for one in timeline.checks if one.failed), timeline.step, axis, height=5),
+        hatched=draw_stretches((one.start - longer for one in timeline.checks if one.topped_up), timeline.step + longer, axis),
+        gaps=draw_stretches((one.start - longer for one in timeline.checks if one.failed), timeline.step + longer, axis, height=5),
         changes=draw_moments((one.at for one in timeline.changes), axis),
         events=tuple(events[-MAX_EVENTS:]),
         left_out_events=max(0, len(events) - MAX_EVENTS),
@@ -174,8 +176,8 @@ def _show_panel(panel: TimePanel, metric: str, timeline: Timeline, picture: Pane
     steps = [
         (
             bar.x,
-            round(one.start.timestamp()),
-            round(one.end.timestamp()),
+            round(one.start.timestamp()) if one.figures + one.carried > 1 else None,
+            round((one.end if one.figures + one.carried > 1 else one.at).timestamp()),
             *(None if end is None else round(end, 5) for end in (one.lowest, one.highest, one.lower, one.upper)),
             one.n,
             one.carried,

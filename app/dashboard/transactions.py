@@ -45,7 +45,7 @@ def transactions_page(
     span = chosen_span(time_range, now)
     # The records of a check are those that it read, and times of the filter's own say more than a range that was chosen elsewhere.
     if span is not None and wanted.check_id is None and wanted.since is None and wanted.until is None:
-        wanted = replace(wanted, since=span.start, until=span.end)
+        wanted = replace(wanted, since=span.start, until=time_range.end)
     check = checks.get(session, deployment.no, wanted.check_id) if wanted.check_id is not None else None
     # A check that read no records is not an error here: the page says so.
     has_read = check is None or check.window is not None

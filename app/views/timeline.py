@@ -39,6 +39,9 @@ from .series import SeriesPoint
 MAX_STEPS: Final = 400
 """Max steps that are drawn of a group; a line as wide as a screen shows no more."""
 
+LONGEST_OF_FIGURES: Final = timedelta(days=35)
+"""Max time of which every figure is read; a longer one has days."""
+
 ACCURACY: Final = FiguresWanted(metric="accuracy", data=DataSet.FEEDBACK, of_all=True)
 _LEAST = timedelta(microseconds=1)
 _COUNTED = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED, Verdict.FAIR, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE)
@@ -158,6 +161,8 @@ def span_of(session: Session, deployment_no: int, choice: RangeChoice, *, now: d
 def read_timeline(session: Session, deployment_no: int, span: Span, wanted: TimelineWanted) -> Timeline:
     """Returns the timeline; at most 12 statements, however long the time is and however many checks and groups there are."""
     step = step_of_picture(span, MAX_STEPS)
+    if span.end - span.start > LONGEST_OF_FIGURES:
+        step = max(step, DAY)
     figures = FiguresWanted(metric=wanted.metric, data=wanted.data)
     earlier, no_earlier = _find_earlier(session, deployment_no, span, wanted.choice.earlier)
 

@@ -149,7 +149,7 @@ function describe(panel, step, clock) {
   const interval = `${step[LOWER] === null ? "no lower end" : write(step[LOWER])} to ${step[UPPER] === null ? "no upper end" : write(step[UPPER])}`;
   return [
     `${panel.name}: ${figures}`,
-    `${clock.format(new Date(step[FROM] * 1000))} – ${clock.format(new Date(step[TO] * 1000))}`,
+    `${step[FROM] === null ? "check up to" : `${clock.format(new Date(step[FROM] * 1000))} –`} ${clock.format(new Date(step[TO] * 1000))}`,
     `95 % ${checks + step[CARRIED] > 1 ? "intervals" : "interval"}: ${interval}`,
     `${checks + step[CARRIED] > 1 ? "up to " : ""}${step[RECORDS].toLocaleString("en")} records`,
     [
