@@ -35,7 +35,7 @@ from app.checks.rollups import Period
 from app.clock import HOUR, hour_of, utc_now
 from app.dashboard.over_time import ShownTimeline, show_timeline
 from app.domain.checks import DataSet
-from app.domain.time_ranges import Earlier, Preset, RangeChoice
+from app.domain.time_ranges import Earlier, RangeChoice, RangePreset
 from app.embedded import embedded_postgres
 from app.security.keys import create_key
 from app.security.principals import Role
@@ -246,7 +246,7 @@ def _views(database: Database) -> Iterator[Question]:
 
 def _time_panels(database: Database, rounds: int, earlier: Earlier | None) -> bool:
     """Prints what the panels over a year cost, and returns whether that is more than the goal. Walls mean nothing on a busy machine."""
-    choice = RangeChoice(preset=Preset.YEAR, earlier=earlier)
+    choice = RangeChoice(preset=RangePreset.YEAR, earlier=earlier)
     wanted = TimelineWanted(metric="disparate_impact", data=DataSet.PAYLOAD, choice=choice, words=GroupWords())
     now, sent = utc_now(), [0]
     execute = psycopg.Cursor.execute
@@ -259,7 +259,7 @@ def _time_panels(database: Database, rounds: int, earlier: Earlier | None) -> bo
         server = psutil.Process(session.scalar(text("SELECT pg_backend_pid()")))
 
         def draw() -> ShownTimeline:
-            span = span_of(session, 1, choice, now=now, usual=Preset.WEEK)
+            span = span_of(session, 1, choice, now=now, usual=RangePreset.WEEK)
             return show_timeline(read_timeline(session, 1, span, wanted), "model-1", choice)
 
         draw()

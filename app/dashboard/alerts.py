@@ -16,7 +16,7 @@ from ..checks.attributing import sentences as attribution_words
 from ..domain.alerts import Alert, AlertState, RuleKind
 from ..domain.checks import DataSet
 from ..domain.comparisons import comparisons_of
-from ..domain.time_ranges import Preset
+from ..domain.time_ranges import RangePreset
 from ..errors import NotFound
 from ..evidence.sentences import SINGLE_CHECKS_ALARM
 from ..metrics.catalogue import CATALOGUE
@@ -137,7 +137,7 @@ def deployment_alerts_page(
 
     values = {
         "deployment": deployment,
-        "bar": build_bar(request, time_range, span, usual=Preset.ALL),
+        "bar": build_bar(request, time_range, span, usual=RangePreset.ALL),
         "listed": _list_alerts(session, wanted, chosen, before_no),
         "rules": rules,
         "not_sent": not_sent,

@@ -15,7 +15,7 @@ from ..checks.sides import missing_sides
 from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope
 from ..domain.deployments import Deployment
 from ..domain.texts import MAX_TEXT
-from ..domain.time_ranges import Preset
+from ..domain.time_ranges import RangePreset
 from ..errors import NotFound
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.verdicts import GRAVEST
@@ -94,7 +94,7 @@ def checks_page(
         "state": state,
         "states": list(CheckState),
         "older": older,
-        "bar": build_bar(request, time_range, span, usual=Preset.ALL),
+        "bar": build_bar(request, time_range, span, usual=RangePreset.ALL),
         "now": now,
     }
     has_monitor = monitor_of(session, deployment.no) is not None

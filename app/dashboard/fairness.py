@@ -18,6 +18,8 @@ from ..checks.sides import missing_sides
 from ..domain.alerts import Alert
 from ..domain.attributions import AttributionRun, AttributionState
 from ..domain.checks import DataSet, Measurement, Span
+from ..domain.deployments import Deployment
+from ..domain.time_ranges import RangeChoice
 from ..evidence.sentences import State
 from ..metrics.catalogue import CATALOGUE
 from ..store.attributions.attributions import newest_of_gaps
@@ -42,7 +44,7 @@ from .glossary import TERMS
 from .over_time import WantedCharts, read_over_time
 from .overview import STATES
 from .people import people
-from .ranges import RangeIn, build_bar
+from .ranges import KEEPS_RANGE, build_bar, range_of
 from .rendering import page
 from .shown import number_of
 from .subgroups import read_subgroups
@@ -95,13 +97,12 @@ _WORDING = {
 """Functions and names that word what the template shows."""
 
 
-@router.get("/deployments/{deployment_id}")
+@router.get("/deployments/{deployment_id}", dependencies=[KEEPS_RANGE])
 def fairness_page(
     request: Request,
     deployment: ReadableDeployment,
     session: SessionIn,
     now: NowIn,
-    time_range: RangeIn,
     chosen: Annotated[ChosenCharts, Query()],
 ) -> Response:
     """Returns the state of the deployment, since when, and how sure that is."""
@@ -119,17 +120,7 @@ def fairness_page(
     forest = build_forest(source, metric=metric, now=now)
 
     known = live_alerts(session, deployment.no, most=MOST_ALERTS)
-    titles = {one.metric: CATALOGUE[one.metric].title for one in measured if one.attribute is not None and one.metric in CATALOGUE}
     attributions = _read_attributions(session, deployment.no)
-    charts = WantedCharts(
-        deployment_no=deployment.no,
-        deployment_id=deployment.id,
-        monitor=monitor,
-        metric=chosen.metric,
-        data=chosen.data,
-        rollup=chosen.rollup,
-    )
-    over_time = read_over_time(session, charts, time_range, measured, now)
     values = {
         "deployment": deployment,
         "monitor": monitor,
@@ -150,12 +141,8 @@ def fairness_page(
         **attributions,
         "attribution_words": attribution_words,
         **read_subgroups(session, deployment.no, evidence),
-        "elsewhere": _list_other_data(measured, chosen),
-        **over_time,
-        "metrics": dict(sorted(titles.items(), key=lambda one: one[1])),
-        "data_sets": list(dict.fromkeys(one.data for one in measured)),
+        **_show_over_time(request, session, deployment, chosen, source, now),
         "chosen": chosen,
-        "bar": build_bar(request, time_range, cast("Span", over_time["span"]), compares=True),
         "now": now,
     }
     return page(request, "fairness.html", values)
@@ -186,6 +173,29 @@ def short_evidence(state: ComparisonState | None, now: datetime) -> str:
         return "none"
     since = "" if state.since is None else f" since {day_of(state.since, now.year)}"
     return {State.UNFAIR: f"unfair{since}", State.SHOWN_FAIR: f"shown fair{since}", State.UNDECIDED: "undecided"}[state.state]
+
+
+def _show_over_time(
+    request: Request, session: Session, deployment: Deployment, chosen: ChosenCharts, source: ForestSource, now: datetime
+) -> dict[str, object]:
+    """Returns the part of the page over time: its range bar, its choices, and what it shows."""
+    measured, time_range = source.measured, range_of(request) or RangeChoice()
+    charts = WantedCharts(
+        deployment_no=deployment.no,
+        deployment_id=deployment.id,
+        monitor=source.monitor,
+        metric=chosen.metric,
+        data=chosen.data,
+        rollup=chosen.rollup,
+    )
+    over_time = read_over_time(session, charts, time_range, measured, now)
+    titles = {one.metric: CATALOGUE[one.metric].title for one in measured if one.attribute is not None and one.metric in CATALOGUE}
+    return over_time | {
+        "elsewhere": _list_other_data(measured, chosen),
+        "metrics": dict(sorted(titles.items(), key=lambda one: one[1])),
+        "data_sets": list(dict.fromkeys(one.data for one in measured)),
+        "bar": build_bar(request, time_range, cast("Span", over_time["span"]), compares=True),
+    }
 
 
 def _read_attributions(session: Session, deployment_no: int) -> dict[str, AttributionRun | None]:

@@ -12,26 +12,26 @@ from zoneinfo import ZoneInfo
 from fastapi import Depends, Query, Request
 
 from ..domain.checks import Span
-from ..domain.time_ranges import LENGTHS, MAX_ZONE, USUAL, Earlier, Preset, RangeChoice, read_choice
+from ..domain.time_ranges import LENGTHS, MAX_ZONE, USUAL, Earlier, RangeChoice, RangePreset, read_choice
 
 MAX_MOMENT = 40
 """Max characters of a moment in an address."""
 
-PRESETS: Mapping[Preset, str] = {
-    Preset.DAY: "24 h",
-    Preset.WEEK: "7 d",
-    Preset.MONTH: "30 d",
-    Preset.QUARTER: "90 d",
-    Preset.YEAR: "1 y",
-    Preset.ALL: "All",
+PRESETS: Mapping[RangePreset, str] = {
+    RangePreset.DAY: "24 h",
+    RangePreset.WEEK: "7 d",
+    RangePreset.MONTH: "30 d",
+    RangePreset.QUARTER: "90 d",
+    RangePreset.YEAR: "1 y",
+    RangePreset.ALL: "All",
 }
-PRESET_TITLES: Mapping[Preset, str] = {
-    Preset.DAY: "The last 24 hours",
-    Preset.WEEK: "The last 7 days",
-    Preset.MONTH: "The last 30 days",
-    Preset.QUARTER: "The last 90 days",
-    Preset.YEAR: "The last 365 days",
-    Preset.ALL: "From the first check on",
+PRESET_TITLES: Mapping[RangePreset, str] = {
+    RangePreset.DAY: "The last 24 hours",
+    RangePreset.WEEK: "The last 7 days",
+    RangePreset.MONTH: "The last 30 days",
+    RangePreset.QUARTER: "The last 90 days",
+    RangePreset.YEAR: "The last 365 days",
+    RangePreset.ALL: "From the first check on",
 }
 COMPARISONS: Mapping[Earlier, str] = {Earlier.PERIOD: "the period before", Earlier.REVISION: "the model revision before"}
 
@@ -106,7 +106,7 @@ class RangeBar:
 
 
 def build_bar(
-    request: Request, choice: RangeChoice | None, span: Span | None, *, usual: Preset = USUAL, compares: bool = False
+    request: Request, choice: RangeChoice | None, span: Span | None, *, usual: RangePreset = USUAL, compares: bool = False
 ) -> RangeBar:
     """Returns the bar of the page that was asked for. `compares`: the page can compare with an earlier time.
 

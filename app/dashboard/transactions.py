@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
 from ..domain.mitigation import ONLY_DIRECT, PARITY_TREATS_UNLIKE, Mode
-from ..domain.time_ranges import Preset
+from ..domain.time_ranges import RangePreset
 from ..store.checks import checks
 from ..store.deployments.monitors import monitor_of
 from ..store.records.transactions import SCANNED, SCANNED_WITH_COPIES
@@ -72,7 +72,7 @@ def transactions_page(
         "span": check_words.span,
         "only_direct": ONLY_DIRECT,
         "older": older,
-        "bar": build_bar(request, time_range, span, usual=Preset.ALL),
+        "bar": build_bar(request, time_range, span, usual=RangePreset.ALL),
         "is_first": wanted.after is None,
         "is_filtered": bool(query),
         "shown": SHOWN,

@@ -18,7 +18,7 @@ from ..errors import InvalidInput
 from .checks import Span
 
 
-class Preset(StrEnum):
+class RangePreset(StrEnum):
     """Time that a range reaches back from now."""
 
     DAY = "day"
@@ -36,19 +36,19 @@ class Earlier(StrEnum):
     REVISION = "revision"
 
 
-LENGTHS: Mapping[Preset, timedelta] = MappingProxyType(
+LENGTHS: Mapping[RangePreset, timedelta] = MappingProxyType(
     {
-        Preset.DAY: timedelta(days=1),
-        Preset.WEEK: timedelta(days=7),
-        Preset.MONTH: timedelta(days=30),
-        Preset.QUARTER: timedelta(days=90),
-        Preset.YEAR: timedelta(days=365),
+        RangePreset.DAY: timedelta(days=1),
+        RangePreset.WEEK: timedelta(days=7),
+        RangePreset.MONTH: timedelta(days=30),
+        RangePreset.QUARTER: timedelta(days=90),
+        RangePreset.YEAR: timedelta(days=365),
     }
 )
 """Lengths of the presets; that of `all` is as long as there are checks."""
 
-USUAL = Preset.WEEK
-"""Preset of a page of figures where none is chosen."""
+USUAL = RangePreset.WEEK
+"""RangePreset of a page of figures where none is chosen."""
 
 MAX_ZONE = 64
 """Max characters of the name of a time zone."""
@@ -63,7 +63,7 @@ _EXPECTED = "must be a date and time such as 2026-03-01T09:00, with or without a
 class RangeChoice:
     """Choice of a person. Without preset and start nothing is chosen, and the page decides; `end` without a `start` does not occur."""
 
-    preset: Preset | None = None
+    preset: RangePreset | None = None
     start: datetime | None = None
     end: datetime | None = None
     earlier: Earlier | None = None
@@ -85,7 +85,7 @@ class RangeChoice:
         }
         return {name: str(value) for name, value in members.items() if value is not None}
 
-    def span(self, now: datetime, *, usual: Preset = USUAL, oldest: datetime | None = None) -> Span:
+    def span(self, now: datetime, *, usual: RangePreset = USUAL, oldest: datetime | None = None) -> Span:
         """Returns the time from `start` up to `end`; of a preset from the full hour so long ago up to now.
 
         `oldest` is where `all` begins; without it, or where it lies ahead of now, `all` is as long as the usual preset.
@@ -99,7 +99,7 @@ class RangeChoice:
                 raise InvalidInput.of("from", f"must lie before {'to' if self.end else 'now'}, {write_moment(end)}")
             return Span(start=self.start, end=end)
         preset = self.preset or usual
-        if preset is Preset.ALL and oldest is not None and oldest < now:
+        if preset is RangePreset.ALL and oldest is not None and oldest < now:
             return Span(start=hour_of(oldest), end=now)
         return Span(start=hour_of(now) - LENGTHS.get(preset, LENGTHS[USUAL]), end=now)
 
@@ -111,7 +111,7 @@ def read_choice(sent: Mapping[str, str]) -> RangeChoice:
         InvalidInput: a member is none that it can be, a moment does not exist in the zone, or both a preset and moments are chosen.
     """
     zone = read_zone(sent.get("zone", ""))
-    preset = _read_word("range", sent.get("range", ""), Preset)
+    preset = _read_word("range", sent.get("range", ""), RangePreset)
     start, end = (read_moment(name, sent[name], zone) if sent.get(name) else None for name in ("from", "to"))
     if preset is not None and (start is not None or end is not None):
         raise InvalidInput.of("range", "is given together with from or to; give a range, or from and to")

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from ..domain.alerts import Alert
 from ..domain.checks import DataSet, Scope, Span
-from ..domain.time_ranges import Earlier, Preset, RangeChoice, period_before, step_of_picture
+from ..domain.time_ranges import Earlier, RangeChoice, RangePreset, period_before, step_of_picture
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.verdicts import GRAVEST, Limits, Verdict
 from ..metrics.worst import rank
@@ -146,14 +146,14 @@ class TimelineWanted:
     with_accuracy: bool = True
 
 
-def span_of(session: Session, deployment_no: int, choice: RangeChoice, *, now: datetime, usual: Preset) -> Span:
+def span_of(session: Session, deployment_no: int, choice: RangeChoice, *, now: datetime, usual: RangePreset) -> Span:
     """Returns the chosen time; one statement where all is chosen, none otherwise.
 
     Raises:
         InvalidInput: the start is not before now, which is the end where none is chosen.
     """
     preset = choice.preset or usual
-    is_all = choice.start is None and preset is Preset.ALL
+    is_all = choice.start is None and preset is RangePreset.ALL
     oldest = oldest_check_start(session, deployment_no) if is_all else None
     return choice.span(now, usual=usual, oldest=oldest)
 

@@ -12,8 +12,8 @@ from app.domain.time_ranges import (
     LENGTHS,
     STEPS,
     Earlier,
-    Preset,
     RangeChoice,
+    RangePreset,
     period_before,
     read_choice,
     read_moment,
@@ -30,22 +30,22 @@ SPANS = st.tuples(MOMENTS, st.integers(1, 50_000_000)).map(lambda one: Span(star
 
 
 @pytest.mark.parametrize("preset", LENGTHS)
-def test_a_preset_reaches_back_from_now_by_whole_hours(preset: Preset) -> None:
+def test_a_preset_reaches_back_from_now_by_whole_hours(preset: RangePreset) -> None:
     span = read_choice({"range": preset.value}).span(NOW)
 
     assert span == Span(start=NOW.replace(minute=0, second=0) - LENGTHS[preset], end=NOW)
 
 
 def test_all_reaches_back_to_the_hour_of_the_oldest_check() -> None:
-    choice = RangeChoice(preset=Preset.ALL)
+    choice = RangeChoice(preset=RangePreset.ALL)
 
     assert choice.span(NOW, oldest=NOW - timedelta(days=900)).start == NOW.replace(minute=0, second=0) - timedelta(days=900)
     assert choice.span(NOW) == choice.span(NOW, oldest=NOW + timedelta(days=1)) == RangeChoice().span(NOW)
 
 
 @settings(max_examples=100)
-@given(preset=st.sampled_from([None, *Preset]), moments=SPANS, kind=st.sampled_from([None, *Earlier]), zone=ZONES)
-def test_a_choice_is_read_from_its_own_query(preset: Preset | None, moments: Span, kind: Earlier | None, zone: str) -> None:
+@given(preset=st.sampled_from([None, *RangePreset]), moments=SPANS, kind=st.sampled_from([None, *Earlier]), zone=ZONES)
+def test_a_choice_is_read_from_its_own_query(preset: RangePreset | None, moments: Span, kind: Earlier | None, zone: str) -> None:
     ends = {} if preset is not None else {"start": moments.start, "end": moments.end}
     choice = RangeChoice(preset=preset, earlier=kind, zone=ZoneInfo(zone), **ends)
 
