@@ -123,12 +123,10 @@ def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIG
     ends = number_axis(metric, list_values(panels), limits)
     axis = LinearAxis(ends.low, ends.high if ends.high > ends.low else ends.low + 1)
     levels = (axis.low, (axis.low + axis.high) / 2, axis.high)
-    ticks = [LevelTick(text=_write_level(metric, one), y=round((1 - axis.place(one)) * height, 1)) for one in levels]
+    is_share = isinstance(CATALOGUE[metric].measure, RateOf)
+    texts = [f"{100 * one:.0f} %" if is_share else write_value(metric, one) for one in levels]
+    ticks = [LevelTick(text=text, y=round((1 - axis.place(one)) * height, 1)) for text, one in zip(texts, levels, strict=True)]
     return LevelAxis(values=axis, height=height, ticks=tuple(ticks))
-
-
-def _write_level(metric: str, level: float) -> str:
-    return f"{100 * level:.0f} %" if isinstance(CATALOGUE[metric].measure, RateOf) else write_value(metric, level)
 
 
 def draw_panel(panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis, *, shift: timedelta = timedelta()) -> PanelPicture:

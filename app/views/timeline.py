@@ -132,7 +132,9 @@ class Timeline:
     @property
     def is_single(self) -> bool:
         """Returns whether no group has more than one figure, which is no picture over time."""
-        return not self.panels or all(len(one.steps) <= 1 and one.figures + _carried(one) <= 1 for one in self.panels)
+        return not self.panels or all(
+            len(one.steps) <= 1 and one.figures + sum(step.carried for step in one.steps) <= 1 for one in self.panels
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +188,8 @@ def read_timeline(session: Session, deployment_no: int, span: Span, wanted: Time
     if wanted.with_accuracy:
         rows = _read_steps(session, deployment_no, span, step, ACCURACY)
         of_all = _by_group(rows, span, step, ACCURACY.metric)
-        accuracy = next((_panel_of_all(steps) for steps in of_all.values()), None)
+        name = "Accuracy on labelled records"
+        accuracy = next((TimePanel(attribute=None, group=None, scope=Scope.OVERALL, name=name, steps=one) for one in of_all.values()), None)
     return Timeline(
         metric=wanted.metric,
         data=wanted.data,
@@ -354,10 +357,6 @@ def _is_further_out(highest: float, lowest: float, metric: str, limits: Limits) 
     return rank(highest, CATALOGUE[metric], limits) < rank(lowest, CATALOGUE[metric], limits)
 
 
-def _panel_of_all(steps: tuple[TimeStep, ...]) -> TimePanel:
-    return TimePanel(attribute=None, group=None, scope=Scope.OVERALL, name="Accuracy on labelled records", steps=steps)
-
-
 def _name(key: _GroupKey, words: GroupWords) -> str:
     if key.attribute is None or key.group is None:
         return f"{_SCOPE_NAMES.get(Scope(key.scope), key.scope)}{'' if key.attribute is None else f' of {key.attribute}'}"
@@ -369,10 +368,6 @@ def _order(panel: TimePanel) -> tuple[object, ...]:
     judged = max(panel.figures, 1)
     shares = [-sum(one.verdicts.get(verdict, 0) for one in panel.steps) / judged for verdict in _COUNTED[:3]]
     return (panel.scope is not Scope.GROUP, *shares, panel.attribute or "", panel.name)
-
-
-def _carried(panel: TimePanel) -> int:
-    return sum(one.carried for one in panel.steps)
 
 
 def list_values(panels: Iterable[TimePanel]) -> Iterator[float]:
