@@ -132,9 +132,7 @@ class Timeline:
     @property
     def is_single(self) -> bool:
         """Returns whether no group has more than one figure, which is no picture over time."""
-        return not self.panels or all(
-            len(one.steps) <= 1 and one.figures + sum(step.carried for step in one.steps) <= 1 for one in self.panels
-        )
+        return all(sum(step.figures + step.carried for step in one.steps) <= 1 for one in self.panels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
