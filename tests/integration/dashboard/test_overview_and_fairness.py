@@ -150,7 +150,7 @@ def test_the_page_of_a_deployment_shows_headlines_charts_and_their_exports(reade
 )
 def test_every_choice_of_the_page_leads_to_a_page(reader: httpx.Client, query: str) -> None:
     answer = reader.get(f"{PAGE}?{query}")
-    charts = [html.unescape(found) for found in re.findall(r'data-chart="([^"]*)"', answer.text)]
+    charts = [html.unescape(found) for found in re.findall(r'data-(?:chart|table)="([^"]*)"', answer.text)]
 
     assert answer.status_code == 200
     assert {reader.get(address).status_code for address in charts} == {200}
