@@ -98,7 +98,7 @@ def test_with_colours_of_the_readers_own_the_current_page_and_verdicts_still_sta
 def test_what_a_dark_page_prints_is_dark_on_white_and_fits_the_paper(browser: Browser, example: Example) -> None:
     with visiting(browser, example.base_url, scheme="dark") as visit:
         visit.log_in(example.key)
-        page = visit.go(DEPLOYMENT)
+        page = visit.go(f"{DEPLOYMENT}?rollup=day")
         page.emulate_media(media="print")
         page.set_viewport_size({"width": PAPER["width"], "height": PAPER["height"]})
         visit.settle()
@@ -113,7 +113,7 @@ def test_a_chart_that_cannot_be_drawn_says_so_and_is_drawn_again(visit: Visit) -
     visit.expected_statuses.add(503)
     broken = '{"detail": "The database does not answer."}'
     visit.page.route("**/charts/**", lambda route: route.fulfill(status=503, body=broken, content_type="application/problem+json"))
-    page = visit.go(DEPLOYMENT)
+    page = visit.go(f"{DEPLOYMENT}?rollup=day")
     place = page.locator(".chart").first
     expect(place).to_contain_text("The chart cannot be drawn: The database does not answer.")
 
