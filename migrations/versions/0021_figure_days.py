@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0019"
-down_revision = "0017"
+revision = "0021"
+down_revision = "0020"
 branch_labels = None
 depends_on = None
 
