@@ -128,8 +128,8 @@ TERMS: Final = (
         "interval-for-choice",
         "Interval that allows for the choice",
         "The figure furthest out of several is further out than its own truth, because it was chosen for that. A wider interval allows for"
-        " it: it is valid for whatever group is chosen. It is shown where it can be computed from counts; otherwise the plain 95 %"
-        " interval is shown, and is too narrow. A verdict goes by the group's own 95 % interval.",
+        " it: it is valid for whatever group is chosen. It is shown wherever two rates are compared, as logged or counterfactual; of other"
+        " metrics the plain 95 % interval is shown, which is too narrow. A verdict goes by the group's own 95 % interval.",
     ),
     Term(
         "candidate",

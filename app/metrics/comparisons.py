@@ -1,12 +1,15 @@
 """Comparisons of a monitored rate with the reference rate: as a point, in closed form, and over many draws at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from .groups import FloatArray
 from .intervals import Interval, log_ratio, newcombe, paired_difference, paired_ratio
+
+_PAIRS = "pairs_"
 
 ROUNDING = 1e-9
 """Max shortfall, by rounding, of an effective size that is a whole number."""
@@ -66,13 +69,36 @@ class Share:
         return self.rate * self.effective, self.effective
 
 
+class Pairs(NamedTuple):
+    """Records that each have an outcome on either side, by those that are favourable: both, only the one on that side, or neither.
+
+    They need not be whole numbers: means over several copies count as so many pairs as have the same variance.
+    """
+
+    both: float
+    monitored: float
+    reference: float
+    neither: float
+
+    def to_counts(self) -> dict[str, float]:
+        """Returns the numbers by name, for tracing."""
+        return {f"{_PAIRS}{name}": number for name, number in self._asdict().items()}
+
+    @classmethod
+    def from_counts(cls, counts: Mapping[str, float | None]) -> "Pairs | None":
+        """Returns the numbers that `to_counts` named; None if they are not among the counts."""
+        found = [counts.get(f"{_PAIRS}{name}") for name in cls._fields]
+        known = [number for number in found if number is not None]
+        return cls(*known) if len(known) == len(found) else None
+
+
 @dataclass(frozen=True, slots=True)
 class ShareComparison:
     """One way to compare two shares, monitored first. `divides` marks a comparison that is undefined at a reference rate of zero.
 
     `interval` takes the counted and the whole of both, and the number of standard errors it reaches. `paired` is the interval for
-    two rates of the same records: it takes how many have both outcomes, only the monitored one, only the reference one, and neither.
-    `slopes` are the derivatives of the comparison (of a ratio's logarithm) by either rate.
+    two rates of the same records, which takes that number, too. `slopes` are the derivatives of the comparison (of a ratio's
+    logarithm) by either rate.
     """
 
     name: str
@@ -80,7 +106,7 @@ class ShareComparison:
     point: Callable[[Share, Share], float]
     interval: Callable[[float, float, float, float, float], Interval]
     over_draws: Callable[[FloatArray, FloatArray], FloatArray]
-    paired: Callable[[float, float, float, float], Interval]
+    paired: Callable[[Pairs, float], Interval]
     slopes: Callable[[float, float], tuple[float, float]]
 
 
@@ -101,7 +127,7 @@ RATIO = ShareComparison(
     point=lambda monitored, reference: monitored.rate / reference.rate,
     interval=log_ratio,
     over_draws=_over_draws,
-    paired=lambda both, monitored, reference, _: paired_ratio(both, monitored, reference),
+    paired=lambda pairs, z: paired_ratio(pairs.both, pairs.monitored, pairs.reference, z),
     slopes=_slopes_of_logarithms,
 )
 DIFFERENCE = ShareComparison(
@@ -110,7 +136,7 @@ DIFFERENCE = ShareComparison(
     point=lambda monitored, reference: monitored.rate - reference.rate,
     interval=newcombe,
     over_draws=np.subtract,
-    paired=paired_difference,
+    paired=lambda pairs, z: paired_difference(*pairs, z),
     slopes=lambda *_: (1.0, -1.0),
 )
 
@@ -119,17 +145,13 @@ def _reversed(count: float, total: float, other_count: float, other_total: float
     return newcombe(other_count, other_total, count, total, z)
 
 
-def _paired_reversed(both: float, monitored: float, reference: float, neither: float) -> Interval:
-    return paired_difference(both, reference, monitored, neither)
-
-
 REVERSED_DIFFERENCE = ShareComparison(
     "reversed_difference",
     divides=False,
     point=lambda monitored, reference: reference.rate - monitored.rate,
     interval=_reversed,
     over_draws=lambda monitored, reference: np.subtract(reference, monitored),
-    paired=_paired_reversed,
+    paired=lambda pairs, z: paired_difference(pairs.both, pairs.reference, pairs.monitored, pairs.neither, z),
     slopes=lambda *_: (-1.0, 1.0),
 )
 """Reference - monitored, as Clarify defines it for outcomes that are good to have."""

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from .comparisons import Share, ShareComparison
+from .comparisons import Pairs, Share, ShareComparison
 from .groups import FloatArray, IntArray
 from .intervals import Interval, Z, proportion
 
@@ -31,6 +31,14 @@ class Words:
     empty: str
     zero_reference: str = ""
     no_counterfactual: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedShares:
+    """Interval of a comparison. `pairs` are what it is computed from, where both rates are of the same records."""
+
+    interval: Interval
+    pairs: Pairs | None = None
 
 
 class Estimate(Protocol):
@@ -55,7 +63,7 @@ class Estimate(Protocol):
     def rate_interval(self, of: Sequence[int]) -> Interval:
         """Returns the interval of the rate itself; the share must not be empty."""
 
-    def pair_interval(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> Interval:
+    def compare(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> ComparedShares:
         """Returns the interval of a comparison; neither share may be empty."""
 
 
@@ -98,9 +106,9 @@ class Counted:
         """Returns the closed-form interval of a rate."""
         return proportion(*self.share(of).size)
 
-    def pair_interval(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> Interval:
+    def compare(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> ComparedShares:
         """Returns the closed-form interval of the comparison."""
-        return comparison.interval(*self.share(of).size, *self.share(against).size, Z)
+        return ComparedShares(comparison.interval(*self.share(of).size, *self.share(against).size, Z))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,10 +151,10 @@ class Resampled:
         """Returns the percentile interval over the resamples."""
         return _span_worlds(self._rates(of), self.share(of).rate, highest=1.0)
 
-    def pair_interval(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> Interval:
+    def compare(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> ComparedShares:
         """Returns the percentile interval over the resamples."""
         drawn = comparison.over_draws(self._rates(of), self._rates(against))
-        return _span_worlds(drawn, comparison.point(self.share(of), self.share(against)), highest=None)
+        return ComparedShares(_span_worlds(drawn, comparison.point(self.share(of), self.share(against)), highest=None))
 
     def only(self, words: Words, of: Sequence[int]) -> "Resampled":
         """Returns the same rate, in the same resamples, as if only some of the groups had been counted."""

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .comparisons import Share, ShareComparison
-from .estimates import Words
+from .comparisons import Pairs, Share, ShareComparison
+from .estimates import ComparedShares, Words
 from .formulas.means import likened_limits
 from .groups import FloatArray, of_role
-from .intervals import Interval
+from .intervals import Interval, Z
 from .tables import BalancedCells
 
 
@@ -84,7 +84,7 @@ class Paired:
         low, high = likened_limits(mean, variance, np.array([float(total)]), np.array([max(float(total) - 1, 1.0)]))
         return Interval(float(low[0]), float(high[0]), "wilson_effective")
 
-    def pair_interval(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> Interval:
+    def compare(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> ComparedShares:
         """Returns the interval of two rates of the same records, for as many whole records as have the variance of the figures.
 
         The formula needs pairs of outcomes that are 0 or 1. Figures between 0 and 1 are replaced by such pairs, which agree as far as
@@ -109,7 +109,8 @@ class Paired:
                 copies = self.table.copies_classified[:, list(into)].sum(axis=1)
                 most = max(most, float(copies[known & np.isin(self.table.group, list(source))].max(initial=1)))
             factor = most if scatter * most < whole else max(1 / total, whole / scatter)
-        return comparison.paired(*(float(factor * cell) for cell in cells))
+        pairs = Pairs(*(float(factor * cell) for cell in cells))
+        return ComparedShares(comparison.paired(pairs, Z), pairs)
 
     def _build_share(self, of: Sequence[int], figures: FloatArray) -> Share:
         known = ~np.isnan(figures)

@@ -99,14 +99,16 @@ def _measure_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence, me
     share, other_share = (side.share for side in sides)
     empty = next((side for side in sides if side.share.is_empty), None)
     number: Value | Undefined
+    details = _trace_pair(metric, how, estimate, *sides)
     if empty is not None:
         number = Undefined(_explain_empty(evidence, estimate, empty), estimate.records(of, against))
     elif how.by.divides and other_share.mass == 0:
         number = Undefined(estimate.words.zero_reference.format(n=other_share.total), estimate.records(of, against))
     else:
-        point = how.by.point(share, other_share)
-        number = _build_value(point, estimate.pair_interval(how.by, of, against), estimate.records(of, against))
-    details = _trace_pair(metric, how, estimate, *sides)
+        found = estimate.compare(how.by, of, against)
+        number = _build_value(how.by.point(share, other_share), found.interval, estimate.records(of, against))
+        # From these the interval can be computed again at another level, when the figure was chosen from several.
+        details = replace(details, counts={} if found.pairs is None else found.pairs.to_counts())
     return build_result(metric.key, member, number, min(share.certain, other_share.certain), details)
 
 

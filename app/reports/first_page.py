@@ -36,7 +36,12 @@ def first_page(source: ReportSource) -> FirstPage:
         verdict=VERDICT_WORDS[headline.verdict] if headline.row is not None else "no verdict",
         headline=text,
         cautions=tuple(list_cautions(source)),
-        notes=(*([headline.note + "."] if headline.note else []), *forest.notes, *source.missing, *sum_up_verdicts(source)),
+        notes=(
+            *([f"{headline.note[:1].upper()}{headline.note[1:]}."] if headline.note else []),
+            *forest.notes,
+            *source.missing,
+            *sum_up_verdicts(source),
+        ),
         facts=tuple(list_facts(source)),
         axis=axis_svg() if has_pictures else "",
         groups=tuple(group_row(row, has_picture=has_pictures) for row in forest.rows),

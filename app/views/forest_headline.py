@@ -1,17 +1,17 @@
 """Headline of a forest in one sentence: who is at a disadvantage, by how much, how sure, since when. Page and report say the same."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
-from ..domain.checks import DataSet, Measurement
+from ..domain.checks import DataSet
 from ..evidence.sentences import State
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import ComparedRate
 from ..metrics.choice import interval_for_choice
-from ..metrics.intervals import Interval
 from ..metrics.rounding import digits_apart
+from ..metrics.sentences import format_number
 from ..metrics.sides import Disadvantaged, is_ratio, mirror_of, turned
 from ..metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict
 from .figures import judged_figure, sentence_of
@@ -55,10 +55,14 @@ class ForestHeadline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clause:
-    """Figure as a clause without a full stop, and its 95 % interval, which is empty where the clause has it or there is none."""
+    """Figure as a clause without a full stop, and its 95 % interval, which is empty where the clause has it or there is none.
+
+    `note` says which interval it is; empty where nothing was chosen.
+    """
 
     text: str
     interval: str = ""
+    note: str = ""
 
 
 def word_forest(forest: Forest) -> ForestHeadline:
@@ -70,7 +74,7 @@ def word_forest(forest: Forest) -> ForestHeadline:
     if not forest.rows:
         return ForestHeadline(lead=f"The newest check did not measure the {title.lower()} of any group", parts=age)
     row = forest.rows[0]
-    figure, one = row.leading, row.leading.measurement
+    one = row.leading.measurement
     if one.value is None:
         lead = f"{title} of {row.name} cannot be computed: {one.reason or 'no reason is known'}"
         return ForestHeadline(lead=lead, parts=age, row=row)
@@ -78,21 +82,33 @@ def word_forest(forest: Forest) -> ForestHeadline:
         sizes = f"{row.name} {row.n}, {row.reference_name} {row.n_reference}: fewer than {MINIMUM_GROUP_SIZE} records on a side"
         return ForestHeadline(lead="No comparison has a verdict", parts=(sizes, *age), row=row)
 
-    clause = word_figure(row, figure, forest.words)
+    clause = allow_for_choice(forest, row)
     parts = (*say_history(forest, row), *age)
     # A row is as grave as its gravest figure, so no other comparison is outside its limits either.
     if row.verdict is Verdict.FAIR:
         unjudged = sum(other.verdict is not Verdict.FAIR for other in forest.rows)
         fair = "No comparison with a verdict is outside its limits" if unjudged else "Every comparison is inside its limits"
-        return ForestHeadline(lead=f"{fair}. Nearest to one: {clause.text}", interval=clause.interval, parts=parts, row=row)
-    allowing = allow_for_choice(one, forest.compared)
-    shown = clause if allowing is None else word_figure(row, figure, forest.words, ends=(allowing.lower, allowing.upper))
-    note = ""
-    if forest.compared > 1 and clause.interval:
-        verb = "does not allow" if allowing is None else "allows"
-        note = f"95 % interval; it {verb} for the choice of this comparison from {forest.compared}"
-        note += "" if allowing is None else f"; the verdict goes by its own interval, {clause.interval}"
-    return ForestHeadline(lead=capitalise(shown.text), interval=shown.interval, note=note, parts=parts, row=row)
+        lead = f"{fair}. Nearest to one: {clause.text}"
+        return ForestHeadline(lead=lead, interval=clause.interval, note=clause.note, parts=parts, row=row)
+    return ForestHeadline(lead=capitalise(clause.text), interval=clause.interval, note=clause.note, parts=parts, row=row)
+
+
+def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
+    """Returns the leading figure of the worst row with the interval that allows for its choice; without one with its own."""
+    figure, one = row.leading, row.leading.measurement
+    own = word_figure(row, figure, forest.words)
+    if forest.compared == 1 or one.value is None:
+        return own
+    of_choice = f"for the choice of this comparison from {forest.compared}"
+    found = interval_for_choice(CATALOGUE[one.metric].measure, one.details, point=one.value, chosen_from=forest.compared)
+    if found is None:
+        return replace(own, note=f"{'95 % interval; it' if own.interval else 'its interval'} does not allow {of_choice}")
+    shown = word_figure(row, figure, forest.words, ends=(found.lower, found.upper))
+    if own.interval:
+        return replace(shown, note=f"95 % interval; it allows {of_choice}; the verdict goes by its own interval, {own.interval}")
+    # The sentence of such a figure has its own interval.
+    ends = f"{format_number(found.lower)} {'and more' if found.upper is None else f'to {format_number(found.upper)}'}"
+    return replace(own, note=f"the 95 % interval that allows {of_choice} is {ends}; the verdict goes by its own interval")
 
 
 def word_figure(row: ForestRow, figure: ForestFigure, words: GroupWords, *, ends: Ends | None = None) -> Clause:
@@ -177,16 +193,3 @@ def _say_age(forest: Forest) -> Iterator[str]:
         yield f"stale: measured up to {at}"
     if forest.is_outdated:
         yield "measured with an earlier version of the monitor"
-
-
-def allow_for_choice(one: Measurement, chosen_from: int) -> Interval | None:
-    """Returns the interval that allows for the choice from so many figures, where the counts of two rates are known."""
-    how, details = CATALOGUE[one.metric].measure, one.details
-    # Balanced figures have resampled intervals, which have no closed form at another level.
-    if chosen_from == 1 or one.value is None or one.data is not DataSet.PAYLOAD or not isinstance(how, ComparedRate):
-        return None
-    sides = [(counts.get("favourable"), counts.get("n")) for counts in (details.monitored_counts, details.reference_counts)]
-    known = [(float(part), float(whole)) for part, whole in sides if part is not None and whole is not None]
-    if len(known) != len(sides) or how.rate != _FAVOURED:
-        return None
-    return interval_for_choice(how.by, known[0], known[1], point=one.value, chosen_from=chosen_from)

@@ -1,7 +1,7 @@
 """Chooses the figure that a deployment is judged by: the gravest of its newest check. The overview says what follows from it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 from ..details import Details
 from ..domain.checks import DataSet
 from ..metrics.catalogue import CATALOGUE
-from ..metrics.catalogue.metric import ComparedRate
 from ..metrics.choice import interval_for_choice
 from ..metrics.intervals import Interval
 from ..metrics.sides import Disadvantaged
@@ -66,8 +65,9 @@ class WorstGroup:
     carried_forward: bool
     check_id: str
     compared: Compared
+    details: Details = field(repr=False)
     for_choice: Interval | None = None
-    """Interval that is valid although the figure was chosen from all groups; None where it cannot be computed from counts."""
+    """Interval that is valid although the figure was chosen from all groups; None for one figure, or without the counts for it."""
 
     @property
     def chosen_interval(self) -> list[float | None] | None:
@@ -109,17 +109,14 @@ class WorstGroup:
             carried_forward=success.carried_forward,
             check_id=success.id,
             compared=figure.compared,
+            details=figure.details,
         )
 
     def allow_for_choice(self, chosen_from: int) -> "WorstGroup":
         """Returns the figure with the interval that allows for the choice from so many figures of one deployment."""
-        how, sides = CATALOGUE[self.metric].measure, self.compared
-        counts = (sides.monitored_favourable, sides.monitored_records, sides.reference_favourable, sides.reference_records)
-        # Balanced figures have resampled intervals, which have no closed form at another level.
-        if self.value is None or self.data is not DataSet.PAYLOAD or not isinstance(how, ComparedRate) or None in counts:
+        if self.value is None or chosen_from < 2:
             return self
-        monitored, of_monitored, reference, of_reference = (float(count or 0) for count in counts)
-        found = interval_for_choice(how.by, (monitored, of_monitored), (reference, of_reference), point=self.value, chosen_from=chosen_from)
+        found = interval_for_choice(CATALOGUE[self.metric].measure, self.details, point=self.value, chosen_from=chosen_from)
         return replace(self, for_choice=found)
 
 

@@ -184,7 +184,7 @@ def _add_details(session: Session, listed: Sequence[DeploymentOverview], *, poin
         yield replace(
             one,
             # It takes time to compute for hundreds.
-            worst=one.worst.allow_for_choice(one.groups) if one.worst is not None and one.groups > 1 else one.worst,
+            worst=None if one.worst is None else one.worst.allow_for_choice(one.groups),
             trend=tuple(of_deployment.get(one.no, ())),
             evidence=evidence.get(one.no),
         )

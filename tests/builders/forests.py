@@ -41,6 +41,9 @@ NAMED = replace(MONITOR, names=NAMES)
 def figure_of(value: float | None = 0.26, verdict: str | None = "unfair", **more: Any) -> Measurement:  # noqa: ANN401 - members of a measurement
     """The disparate impact of women as logged: 13 of 50, of men 100 of 100, unless `value` says otherwise."""
     monitored, reference = more.pop("counts", ((13, 50), (100, 100)))
+    is_balanced = more.get("data") is DataSet.BALANCED
+    own = [{"own_n": whole} if is_balanced else {} for _, whole in (monitored, reference)]
+    pairs = more.pop("pairs", None)
     group, other = more.pop("group", "female"), more.pop("reference", "male")
     values: dict[str, Any] = {
         "metric": "disparate_impact",
@@ -61,8 +64,9 @@ def figure_of(value: float | None = 0.26, verdict: str | None = "unfair", **more
         "details": Details(
             monitored=group,
             reference=other,
-            monitored_counts={"favourable": monitored[0], "n": monitored[1]},
-            reference_counts={"favourable": reference[0], "n": reference[1]},
+            counts={} if pairs is None else pairs.to_counts(),
+            monitored_counts={"favourable": monitored[0], "n": monitored[1], **own[0]},
+            reference_counts={"favourable": reference[0], "n": reference[1], **own[1]},
             shortfall=more.pop("shortfall", 28.2),
         ),
     }

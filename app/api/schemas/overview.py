@@ -87,7 +87,8 @@ class WorstOut(Out):
     upper: float | None = Field(description="Upper end of the 95 % interval; null next to a value means unbounded.")
     chosen_interval: list[float | None] | None = Field(
         description="Both ends of the interval that is valid although the figure was chosen among `groups`; a null end is unbounded. Null"
-        " where there was no choice, and on balanced data."
+        " where there was no choice, and where the counts for it were not stored: balanced figures of an earlier release, and metrics that"
+        " do not compare two rates."
     )
     n: int
     verdict: str | None = Field(description=VERDICT)

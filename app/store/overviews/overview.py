@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from ...details import Details
 from ...domain.checks import CheckState, DataSet, Failure, WindowCounts
+from ..checks.results import omit_columns
 
 LAST_HOUR = timedelta(hours=1)
 
@@ -83,15 +85,13 @@ class OverviewEntry:
 class Compared:
     """Sides of a comparison, and their records that have an outcome; a member that the metric does not keep is None.
 
-    The numbers are of records without their copies. `reference_favourable` and `monitored_favourable` are how often either group got the
-    favourable outcome.
+    The numbers are of records without their copies. `reference_favourable` is how often the reference got the favourable outcome.
     """
 
     reference: str | None
     monitored_records: int | None
     reference_records: int | None
     reference_favourable: float | None
-    monitored_favourable: float | None = None
 
 
 class RankedFigure(NamedTuple):
@@ -123,6 +123,7 @@ class GroupFigure:
     lower_limit: float | None
     upper_limit: float | None
     compared: Compared
+    details: Details
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,8 +221,7 @@ _FIGURES = text("""
                AS monitored_records,
            CAST(coalesce(m.details->'reference_own_n', m.details->'reference_original_n', m.details->'reference_n') AS int)
                AS reference_records,
-           CAST(m.details->'reference_favourable' AS float) AS reference_favourable,
-           CAST(m.details->'monitored_favourable' AS float) AS monitored_favourable
+           CAST(m.details->'reference_favourable' AS float) AS reference_favourable, m.details
     FROM measurements m WHERE m.no = ANY (:nos)
 """)
 
@@ -324,8 +324,8 @@ def group_figures(session: Session, nos: Sequence[int]) -> list[GroupFigure]:
                 monitored_records=row.monitored_records,
                 reference_records=row.reference_records,
                 reference_favourable=row.reference_favourable,
-                monitored_favourable=row.monitored_favourable,
             ),
+            details=Details.from_json(omit_columns(row.details)),
         )
         for row in session.execute(_FIGURES, {"nos": list(nos)}).all()
     ]

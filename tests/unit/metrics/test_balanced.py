@@ -53,6 +53,10 @@ def test_balanced_figures_are_those_worked_out_by_hand() -> None:
         "reference_favourable": 1.0,
         "reference_n": 2,
         "reference_own_n": 1,
+        "pairs_both": 1.0,
+        "pairs_monitored": 0.0,
+        "pairs_reference": 0.0,
+        "pairs_neither": 1.0,
         "caution": "rests on 1 record in its smallest denominator, fewer than 10: the interval may not hold what it promises",
     }
     # All monitored together: copies into Black weigh two thirds, into Asian one third, as their records do.

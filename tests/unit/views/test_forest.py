@@ -1,10 +1,12 @@
 """The forest of a deployment: its rows, and its headline in every world."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 from app.domain.checks import DataSet
 from app.evidence.nulls import Direction
 from app.evidence.sentences import State
+from app.metrics.comparisons import Pairs
 from app.metrics.verdicts import Verdict
 from app.views.forest_headline import NO_FIGURES, ForestHeadline, word_forest
 from tests.builders.comparison_states import comparison_of
@@ -56,6 +58,7 @@ def test_a_counterfactual_figure_is_about_the_same_records() -> None:
 
     assert found.lead == "Scored as women, the same records are rated No Risk 0.12 times as often as when scored as men"
     assert found.text.endswith(" (0.06–0.25) · unfair in the only check")
+    assert found.note == "95 % interval; it does not allow for the choice of this comparison from 2"
 
 
 def test_copies_of_an_attribute_that_the_model_does_not_see_are_not_called_the_same_records() -> None:
@@ -132,6 +135,36 @@ def test_the_interval_allows_for_the_choice_from_several_comparisons() -> None:
         found.note == "95 % interval; it allows for the choice of this comparison from 2; the verdict goes by its own interval, 0.15–0.46"
     )
     assert found.interval != "0.15–0.46"
+
+
+def test_the_interval_of_a_counterfactual_figure_allows_for_the_choice() -> None:
+    logged = figure_of(0.9, "fair")
+    balanced = figure_of(0.4, data=DataSet.BALANCED, lower=0.31, upper=0.51, pairs=Pairs(both=40, monitored=0, reference=60, neither=50))
+    found = headline_of(logged, balanced, monitor=NAMED)
+
+    assert found.note == (
+        "95 % interval; it allows for the choice of this comparison from 2; the verdict goes by its own interval, 0.31–0.51"
+    )
+    # 95 % for both at once: each end at 97.5 %.
+    assert found.interval == "0.30–0.53"
+
+
+def test_a_metric_that_has_a_sentence_of_its_own_has_the_interval_in_a_note() -> None:
+    of = {"metric": "statistical_parity_difference", "lower": -0.85, "upper": -0.6, "lower_limit": -0.1, "upper_limit": 0.1}
+    found = headline_of(figure_of(-0.74, **of), figure_of(0.0, "fair", attribute="age", **of), metric=of["metric"])
+
+    assert found.interval == ""
+    ends = re.fullmatch(r"the 95 % interval that allows for (.*) is -0\.8\d+ to -0\.5\d+; the verdict goes by its own interval", found.note)
+    assert ends is not None
+    assert ends[1] == "the choice of this comparison from 2"
+
+
+def test_a_fair_headline_allows_for_the_choice_as_well() -> None:
+    near = {"verdict": "fair", "lower": 0.8, "upper": 1.0, "counts": ((90, 100), (100, 100))}
+    found = headline_of(figure_of(0.9, **near), figure_of(1.0, attribute="age", group="18-25", **near), monitor=NAMED)
+
+    assert found.lead.startswith("Every comparison is inside its limits. Nearest to one: ")
+    assert found.note.startswith("95 % interval; it allows for the choice of this comparison from 2")
 
 
 def test_the_gravest_row_is_first_and_of_equals_the_one_further_out() -> None:

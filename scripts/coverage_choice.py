@@ -1,0 +1,158 @@
+"""Counts how often the interval of the worst of several balanced figures holds the truth of the group that was chosen.
+
+    scripts/coverage-choice [--rounds 1000] [--groups 1 4 20] [--seed 1]
+
+A window is drawn from a known world, measured, and its worst group is chosen by the limits 0.8 to 1.25, as a check does. Two intervals of
+the chosen figure are compared with its true value: the one that allows for the choice, and its own, which does not. 95 of 100 are
+promised. The last columns do the same for the choice of the overview, from figures as logged and balanced figures together.
+
+Each record has a group and a bar in each group: records with the lowest bars are favourable. The bars of one record correlate, so that
+its outcome and its counterfactuals mostly agree; every group is compared with the same reference records, so the figures depend on each
+other. Both true ratios of a group are its chance over that of the reference.
+
+Worlds: `equal` (all groups have the chance of the reference), `shifted` (all have the same lower one), `one bad`, `spread` (from
+far below to above), `rare` (chances of 6 %), `few` (some 15 records a group), `dependent` (all groups have nearly the same bars, so the
+comparisons nearly agree), `loose` (a counterfactual is nearly independent of its record), `values` (three reference values with
+chances of their own), `draws` (five counterfactuals of each record in each group, as for ranges of numbers).
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from app.metrics import BalancedCells, GroupCounts, Value, measure_balanced, measure_payload
+from app.metrics.catalogue import CATALOGUE
+from app.metrics.choice import interval_for_choice
+from app.metrics.groups import FloatArray, Groups, as_groups
+from app.metrics.intervals import Interval
+from app.metrics.values import Measured
+from app.metrics.worst import rank
+
+METRICS = ("disparate_impact", "statistical_parity_difference")
+LIMITS = {"disparate_impact": (0.8, 1.25), "statistical_parity_difference": (-0.1, 0.1)}
+SHARE = 0.5
+"""Share of the reference group."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """Chances of the monitored groups and of the reference values, which are equally frequent.
+
+    `correlation` is that of a record's bars; a window has `per_group` records of each monitored group, and as many of the reference.
+    """
+
+    chances: FloatArray
+    references: tuple[float, ...] = (0.5,)
+    correlation: float = 0.95
+    per_group: int = 100
+    draws: int = 1
+
+    @property
+    def groups(self) -> Groups:
+        """The groups by name, the reference values last."""
+        others = ((f"r{no}", "reference") for no in range(len(self.references)))
+        return as_groups([*((f"m{no}", "monitored") for no in range(len(self.chances))), *others])
+
+    def truth(self, metric: str, group: str | None) -> float:
+        """Returns the true value of a group's figure, balanced and as logged."""
+        own, reference = float(self.chances[int(str(group)[1:])]), float(np.mean(self.references))
+        return own / reference if metric == "disparate_impact" else own - reference
+
+    def window(self, random: np.random.Generator) -> tuple[BalancedCells, GroupCounts]:
+        """Draws a window, as it is counted for balanced figures and for figures as logged."""
+        monitored, values = len(self.chances), len(self.groups)
+        records = 2 * self.per_group * monitored
+        is_reference = random.random(records) < SHARE
+        codes = np.where(is_reference, random.integers(monitored, values, records), random.integers(0, monitored, records))
+        common, own = random.standard_normal((records, 1, 1)), random.standard_normal((records, values, self.draws))
+        bars = np.sqrt(self.correlation) * common + np.sqrt(1 - self.correlation) * own
+        answers = (bars < ndtri(np.append(self.chances, self.references))[:, None]).astype(np.int64)
+        crosses = np.not_equal.outer(is_reference, np.arange(values) >= monitored).astype(np.int64)
+        outcomes = answers[np.arange(records), codes, 0]
+        balanced = BalancedCells.from_records(
+            self.groups, codes, outcomes, copies_favourable=answers.sum(axis=2) * crosses, copies_classified=self.draws * crosses
+        )
+        return balanced, GroupCounts.from_records(self.groups, codes, outcomes)
+
+
+def worlds(groups: int) -> Iterator[tuple[str, World]]:
+    """Yields every world of so many monitored groups with its name."""
+    same = np.full(groups, 1.0)
+    bad = np.where(np.arange(groups) == groups // 2, 0.6, 1.0)
+    yield "equal", World(chances=0.5 * same)
+    yield "shifted", World(chances=0.4 * same)
+    yield "one bad", World(chances=0.5 * bad)
+    yield "spread", World(chances=np.linspace(0.35, 0.6, groups))
+    yield "rare", World(chances=0.06 * same, references=(0.06,))
+    yield "few", World(chances=0.5 * bad, per_group=15)
+    yield "dependent", World(chances=0.4 * same, correlation=0.999)
+    yield "loose", World(chances=0.45 * same, correlation=0.2)
+    yield "values", World(chances=0.45 * same, references=(0.4, 0.5, 0.6))
+    yield "draws", World(chances=0.45 * same, draws=5)
+
+
+def simulate(world: World, rounds: int, seed: int) -> Counter[tuple[str, str, bool]]:
+    """Counts for each metric how often each kind of interval held the truth of the chosen group."""
+    found: Counter[tuple[str, str, bool]] = Counter()
+    for window in range(rounds):
+        balanced, logged = world.window(np.random.default_rng([seed, window, len(world.chances)]))
+        measured = measure_balanced(balanced, metrics=METRICS, limits=LIMITS)
+        as_logged = measure_payload(logged, metrics=METRICS, limits=LIMITS, seed=0, draws=10)
+        for metric in METRICS:
+            worst = next(one for one in measured if one.metric == metric and one.scope == "worst")
+            if not isinstance(worst.number, Value):
+                continue
+            truth = world.truth(metric, worst.details.worst_group)
+            number = worst.number
+            own = Interval(-np.inf if number.lower is None else number.lower, number.upper, number.method)
+            found[metric, "own", _holds(own, truth)] += 1
+            found[metric, "chosen", _holds(worst.for_choice or own, truth)] += 1
+            several = [one for one in (*as_logged, *measured) if one.metric == metric and one.scope == "group"]
+            found[metric, "overview", _holds_overview(world, metric, several)] += 1
+    return found
+
+
+def _holds_overview(world: World, metric: str, several: list[Measured]) -> bool:
+    """Returns whether the interval of the figure furthest out of all holds the truth."""
+    known = [(one, one.number) for one in several if isinstance(one.number, Value)]
+    worst, number = min(known, key=lambda pair: rank(pair[1].value, CATALOGUE[metric], LIMITS[metric]))
+    interval = interval_for_choice(CATALOGUE[metric].measure, worst.details, point=number.value, chosen_from=len(several))
+    return interval is not None and _holds(interval, world.truth(metric, worst.group))
+
+
+def _holds(interval: Interval, truth: float) -> bool:
+    return interval.lower - 1e-9 <= truth and (interval.upper is None or truth <= interval.upper + 1e-9)
+
+
+def main() -> None:
+    """Simulates, prints one row per world, and fails if an interval that allows for the choice holds the truth too rarely."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=1000, help="windows of each world")
+    parser.add_argument("--groups", type=int, nargs="+", default=[1, 4, 20])
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    print(f"{options.rounds:,} windows of each world; so many of 100 intervals of the worst figure held the truth")
+    print(f"{'world':32} {'metric':32} {'its own':>9} {'for the choice':>16} {'for the choice, overview':>26}")
+    least = 0.95 - 3 * np.sqrt(0.95 * 0.05 / options.rounds)
+    short = 0
+    for groups in options.groups:
+        for name, world in worlds(groups):
+            found = simulate(world, options.rounds, options.seed)
+            for metric in METRICS:
+                shares = []
+                for kind in ("own", "chosen", "overview"):
+                    held, missed = found[metric, kind, True], found[metric, kind, False]
+                    shares.append(held / (held + missed) if held + missed else float("nan"))
+                short += sum(share < least for share in shares[1:])
+                own, chosen, overview = (f"{100 * share:.1f}" for share in shares)
+                print(f"{f'{name}, {groups} groups':32} {metric:32} {own:>9} {chosen:>16} {overview:>26}", flush=True)
+    if short:
+        raise SystemExit(f"{short} intervals that allow for the choice held the truth in fewer than {100 * least:.1f} of 100 windows")
+
+
+if __name__ == "__main__":
+    main()
