@@ -1,4 +1,4 @@
-"""Routes of attributions: what one would cost, request, list, read. They only write to the queue; the worker asks the model."""
+"""Routes of attributions: their cost, request, list, read, cancel, delete. They only write to the queue; the worker asks the model."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from ..checks.attributing.requests import estimate_cost, request_attribution
 from ..domain.attributions import AttributionTrigger
 from ..errors import Conflict, NotFound
-from ..store.attributions.attributions import attributions_page, get_attribution
+from ..store.attributions.attributions import attributions_page, cancel_attribution, delete_attribution, get_attribution
 from ..store.checks.checks import current_time
 from ..store.people.activities import record_activity
 from ..web.access import ManagedDeployment, Manager, ReadableDeployment, ServicesIn, SessionIn
@@ -82,6 +82,30 @@ def list_attributions(
     found = attributions_page(session, deployment.no, limit=limit + 1, trigger=trigger, before_no=before_no or None)
     page, next_cursor = cut(found, limit, lambda one: one.no)
     return AttributionPage(attributions=[AttributionOut.of(one) for one in page], next_cursor=next_cursor)
+
+
+@router.post(
+    "/{attribution_id}/cancellation", status_code=202, operation_id="cancelAttribution", responses=problems_of_deployment(Conflict)
+)
+def post_cancellation(
+    deployment: ManagedDeployment, attribution_id: AttributionId, session: SessionIn, principal: Manager
+) -> AttributionOut:
+    """Cancels an attribution: at once while it waits; a running one stops before its next page and stores nothing. 409 if it is over."""
+    before = get_attribution(session, deployment.no, attribution_id)
+    after = cancel_attribution(session, before)
+    if not before.cancel_requested:
+        record_activity(session, principal.actor, "attribution.cancelled", deployment=deployment, subject=attribution_id)
+    return AttributionOut.of(after)
+
+
+@router.delete("/{attribution_id}", status_code=204, operation_id="deleteAttribution", responses=problems_of_deployment(Conflict))
+def remove_attribution(deployment: ManagedDeployment, attribution_id: AttributionId, session: SessionIn, principal: Manager) -> None:
+    """Deletes an attribution with its result. 409 while it waits or runs (cancel it first), and for one that explains an alert.
+
+    A night whose attribution is deleted is not attributed again.
+    """
+    delete_attribution(session, get_attribution(session, deployment.no, attribution_id))
+    record_activity(session, principal.actor, "attribution.deleted", deployment=deployment, subject=attribution_id)
 
 
 @router.get("/{attribution_id}", operation_id="readAttribution", responses=problems_of_deployment())

@@ -18,6 +18,7 @@ from ..checks.sides import missing_sides
 from ..domain.alerts import Alert
 from ..domain.attributions import AttributionRun, AttributionState
 from ..domain.checks import DataSet, Measurement, Span
+from ..domain.comparisons import comparisons_of
 from ..domain.deployments import Deployment
 from ..domain.time_ranges import RangeChoice
 from ..evidence.sentences import State
@@ -139,6 +140,8 @@ def fairness_page(
         "busy_advice": None if busy is None else advice_on_check(busy, outlook_of(session, deployment.no)),
         "configured": CONFIGURED,
         **attributions,
+        "comparisons": [] if monitor is None else [one.features for one in comparisons_of(monitor)],
+        "together": [] if monitor is None else [one.label for one in comparisons_of(monitor) if one.is_together],
         "attribution_words": attribution_words,
         **read_subgroups(session, deployment.no, evidence),
         **_show_over_time(request, session, deployment, chosen, source, now),

@@ -5,15 +5,22 @@ from datetime import datetime
 from enum import StrEnum
 
 from .checks import Progress, Span
+from .comparisons import Comparison
 
 
 class AttributionState(StrEnum):
-    """The state of an attribution; the last two are final."""
+    """The state of an attribution; the last three are final."""
 
     QUEUED = "queued"
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_over(self) -> bool:
+        """Returns whether no worker has anything left to do."""
+        return self not in {AttributionState.QUEUED, AttributionState.RUNNING}
 
 
 class AttributionTrigger(StrEnum):
@@ -40,10 +47,14 @@ class Resampled(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributionLimits:
-    """Max pairs of each gap, and max rows that the model is asked about in all; None: as many as is usual, and no limit."""
+    """Max pairs of each gap, and max rows that the model is asked about in all; None: as many as is usual, and no limit.
+
+    `comparisons` are those whose gaps are attributed; None: each attribute of the monitor by itself.
+    """
 
     pairs: int | None = None
     max_rows: int | None = None
+    comparisons: tuple[Comparison, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,17 +128,27 @@ class CellsOfFeature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributedGap:
-    """Gap of one monitored group: its favourable rate less that of the reference.
+    """Gap of one monitored group of `features`, of several together if it is of an intersection: its favourable rate less the reference's.
 
     `hybrids` are None by the method `kitagawa`, or if the model answered no pair; `cells` are empty by the method `hybrids`.
     """
 
-    attribute: str
+    features: tuple[str, ...]
     monitored: SideCounts
     reference: SideCounts
     gap: float
     hybrids: HybridShares | None = None
     cells: tuple[CellsOfFeature, ...] = ()
+
+    @property
+    def comparison(self) -> Comparison:
+        """Returns the comparison that the group is one of."""
+        return Comparison(self.features)
+
+    @property
+    def attribute(self) -> str:
+        """Returns the label of the features, as people read it."""
+        return self.comparison.label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +230,8 @@ class AttributionRun:
     """One queued, running or ended attribution. `span` is that of the check whose window it takes, `check_id` that check if it was named.
 
     Of one for an alert, `span` goes from the onset to the alarm. `lease_token` fences a worker, as in a check. `planned_*` are known once
-    a worker has planned the questions and before it asks any; `asked_rows` once all were answered.
+    a worker has planned the questions and before it asks any; `asked_rows` once all were answered. If `cancel_requested`, a running one
+    stops before its next page.
     """
 
     no: int
@@ -228,6 +250,7 @@ class AttributionRun:
     result: AttributionResult | None
     problem: str | None
     attempts: int
+    cancel_requested: bool
     lease_token: str | None
     progress: Progress | None
     created_by: str

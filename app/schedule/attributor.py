@@ -16,9 +16,10 @@ from ..checks.asking import Report
 from ..clock import monotonic_seconds
 from ..domain.attributions import AttributionRun, AttributionTrigger
 from ..domain.retrying import CHECK_POLICY, CheckPolicy
-from ..errors import EvenhandError, LeaseLost, Unavailable
+from ..errors import CheckCancelled, EvenhandError, LeaseLost, Unavailable
 from ..outbound.failures import without_excerpt
-from ..store.attributions.leases import claim_attribution, end_abandoned, fail_attribution
+from ..store.attributions.answers import forget_answers
+from ..store.attributions.leases import claim_attribution, end_abandoned, fail_attribution, stop_attribution
 from ..store.database.engine import Database
 from .held import HeldWork, LeasedAttribution
 from .polling import LONGEST_PAUSE_SECONDS, Pauses
@@ -85,6 +86,7 @@ class Attributor:
         policy = self._policy
         with self._database.transaction() as session:
             end_abandoned(session, max_attempts=policy.max_attempts, problem=INTERRUPTED.format(attempts=policy.max_attempts))
+            forget_answers(session)
             run = claim_attribution(session, token=secrets.token_hex(16), lease=policy.lease, triggers=triggers)
         if run is None:
             return False
@@ -106,6 +108,11 @@ class Attributor:
             self._perform(run, report=held.report)
         except (LeaseLost, Unavailable, SQLAlchemyError):
             raise
+        except CheckCancelled:
+            with self._database.transaction() as session:
+                stop_attribution(session, run)
+            log.info("attribution_cancelled")
+            return
         except EvenhandError as error:
             problem = str(error)
             log.warning("attribution_failed", reason=without_excerpt(problem))

@@ -85,9 +85,8 @@ class LeasedAttribution:
         return f"attribution {self.run.id}"
 
     def renew(self, session: Session, *, lease: timedelta, progress: Progress | None) -> bool:
-        """Keeps the lease and stores the progress; an attribution is never cancelled."""
-        renew_attribution(session, self.run, lease=lease, progress=progress)
-        return False
+        """Keeps the lease and stores the progress; returns whether the attribution is to be cancelled."""
+        return renew_attribution(session, self.run, lease=lease, progress=progress)
 
     def release(self, session: Session) -> None:
         """Puts the attribution back into the queue."""

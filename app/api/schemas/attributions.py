@@ -8,9 +8,11 @@ from pydantic import AliasPath, Field, model_validator
 from ...checks.attributing.requests import EstimatedCost, WantedAttribution
 from ...checks.attributing.sentences import say_result
 from ...domain.attributions import AttributionLimits, AttributionRun, AttributionState, AttributionTrigger, Method, Resampled
-from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS
+from ...domain.comparisons import Comparison
+from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS, MAX_ATTRIBUTES, MAX_INTERSECTIONS
 from .base import Out, example
 from .checks import ProgressOut, RangeIn
+from .monitors import FeatureName
 
 MAX_PAIRS = 100_000
 
@@ -32,7 +34,7 @@ _SHARES: dict[str, Any] = {
         {"features": ["area"], "share": {"value": -0.072, "low": -0.095, "high": -0.051}},
     ],
 }
-_GAP: dict[str, Any] = {"attribute": "Sex", **_COUNTS, "gap": -0.23070, "hybrids": _SHARES, "cells": []}
+_GAP: dict[str, Any] = {"features": ["Sex"], "attribute": "Sex", **_COUNTS, "gap": -0.23070, "hybrids": _SHARES, "cells": []}
 _RESULT: dict[str, Any] = {
     "method": "hybrids",
     "model_revision": "2026-02",
@@ -55,12 +57,14 @@ _ATTRIBUTION: dict[str, Any] = {
     "check_id": None,
     "pairs": None,
     "max_rows": None,
+    "comparisons": None,
     "planned_rows": 1100,
     "planned_requests": 2,
     "asked_rows": 1100,
     "progress": {"step": "storing the result", "done": 0, "total": 0},
     "problem": None,
     "attempts": 1,
+    "cancel_requested": False,
     "requested_by": "user:ada",
     "created_at": "2026-11-20T08:12:03.411290Z",
     "started_at": "2026-11-20T08:12:03.902113Z",
@@ -80,7 +84,7 @@ _COST: dict[str, Any] = {
     "rows": 1100,
     "requests": 2,
     "players": [["income"], ["area"]],
-    "gaps": [{"attribute": "Sex", "group": "female", "pairs": 500, "rows": 1100}],
+    "gaps": [{"features": ["Sex"], "attribute": "Sex", "group": "female", "pairs": 500, "rows": 1100}],
 }
 
 
@@ -102,6 +106,13 @@ class AttributionIn(RangeIn):
     max_rows: int | None = Field(
         default=None, ge=1, le=MAX_ATTRIBUTED_ROWS, description="Max rows in all; fewer pairs are compared where they would cost more."
     )
+    comparisons: list[Annotated[list[FeatureName], Field(min_length=1)]] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=MAX_ATTRIBUTES + MAX_INTERSECTIONS,
+        description="Comparisons of the monitor whose gaps are attributed, each as the names of its features: one attribute, or several of"
+        ' an intersection, such as `[["Sex"], ["Sex", "Age"]]`. Left out: each attribute by itself.',
+    )
 
     @model_validator(mode="after")
     def _one_window(self) -> "AttributionIn":
@@ -111,7 +122,8 @@ class AttributionIn(RangeIn):
 
     def to_domain(self) -> WantedAttribution:
         """Returns the request, not yet checked."""
-        limits = AttributionLimits(pairs=self.pairs, max_rows=self.max_rows)
+        comparisons = None if self.comparisons is None else tuple(Comparison(tuple(features)) for features in self.comparisons)
+        limits = AttributionLimits(pairs=self.pairs, max_rows=self.max_rows, comparisons=comparisons)
         return WantedAttribution(span=self.span(), check_id=self.check_id, limits=limits)
 
 
@@ -165,7 +177,8 @@ class CellsOfFeatureOut(Out):
 class AttributedGapOut(Out):
     """Gap of one monitored group: its favourable rate less that of the reference."""
 
-    attribute: str
+    features: list[str] = Field(description="The attribute that is compared; several of an intersection.")
+    attribute: str = Field(description="The same as one text, for people.")
     monitored: SideCountsOut
     reference: SideCountsOut
     gap: float
@@ -232,7 +245,7 @@ class AttributionResultOut(Out):
 
 
 class AttributionOut(Out):
-    """One attribution. `done` and `failed` are final."""
+    """One attribution. `done`, `failed` and `cancelled` are final."""
 
     model_config = example(_ATTRIBUTION)
 
@@ -247,12 +260,14 @@ class AttributionOut(Out):
     check_id: str | None = Field(description="The check whose window it is, if one was named.")
     pairs: int | None = Field(validation_alias=AliasPath("limits", "pairs"))
     max_rows: int | None = Field(validation_alias=AliasPath("limits", "max_rows"))
+    comparisons: list[list[str]] | None = Field(description="Comparisons that it is about; null: each attribute by itself.")
     planned_rows: int | None = Field(description="Rows that the model is asked about; known before the first is asked.")
     planned_requests: int | None = Field(description="Requests for them, those aside that fail and are repeated.")
     asked_rows: int | None = Field(description="Rows that were asked about; known at the end.")
     progress: ProgressOut | None
     problem: str | None = Field(description="Why it failed, and what to do.")
-    attempts: int = Field(description="How often a worker has begun it. Each begins with the first row.")
+    attempts: int = Field(description="How often a worker has begun it. Rows that were answered before are not asked about again.")
+    cancel_requested: bool = Field(description="A running one stops before its next page.")
     requested_by: str = Field(
         validation_alias="created_by", description="The id of the API key, `user:` and a name, `schedule` or `alert`."
     )
@@ -265,7 +280,12 @@ class AttributionOut(Out):
     @classmethod
     def of(cls, run: AttributionRun) -> "AttributionOut":
         """Returns the body of a stored attribution."""
-        return cls.from_object(run, sentences=[] if run.result is None else say_result(run.result))
+        wanted = run.limits.comparisons
+        return cls.from_object(
+            run,
+            sentences=[] if run.result is None else say_result(run.result),
+            comparisons=None if wanted is None else [list(one.features) for one in wanted],
+        )
 
 
 class AttributionPage(Out):
@@ -280,6 +300,7 @@ class AttributionPage(Out):
 class GapCostOut(Out):
     """Cost of one gap."""
 
+    features: list[str]
     attribute: str
     group: str
     pairs: int

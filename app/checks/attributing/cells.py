@@ -1,12 +1,13 @@
 """Parts of a window's gaps by the cells of each feature, where there is no model to ask."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from ...attribution.bins import count_cells
 from ...attribution.parts import divide_difference, resample_parts
 from ...domain.attributions import AttributedGap, CellsOfFeature
+from ...domain.comparisons import Comparison
 from ...domain.deployments import Column
 from ...metrics.groups import FloatArray, IntArray
 from .hybrids import as_part
@@ -25,11 +26,17 @@ class DividedFeatures:
         return iter(self._contents)
 
 
-def divide_gaps(records: WindowRecords, features: DividedFeatures, *, seed: int = 0) -> tuple[AttributedGap, ...]:
-    """Returns the parts of each gap by the cells of each feature."""
+def divide_gaps(
+    records: WindowRecords, features: DividedFeatures, comparisons: Sequence[Comparison] | None = None, *, seed: int = 0
+) -> tuple[AttributedGap, ...]:
+    """Returns the parts of each gap of these comparisons (None: of each attribute by itself) by the cells of each feature.
+
+    Raises:
+        InvalidInput: the monitor has no such comparison.
+    """
     rng = np.random.default_rng([seed, 2])
     found = []
-    for gap in records.list_gaps():
+    for gap in records.list_gaps(comparisons):
         cells = []
         for column, content in features:
             # Bins of the compared records alone: other groups would move them.
@@ -40,5 +47,7 @@ def divide_gaps(records: WindowRecords, features: DividedFeatures, *, seed: int 
             cells.append(CellsOfFeature(feature=column.name, cells=used, who_applies=who, how_treated=how, no_counterpart=no_counterpart))
         monitored, reference = records.count(gap.group, gap.monitored), records.count(gap.reference_label, gap.reference)
         size = (monitored.rate or 0.0) - (reference.rate or 0.0)
-        found.append(AttributedGap(attribute=gap.attribute, monitored=monitored, reference=reference, gap=size, cells=tuple(cells)))
+        found.append(
+            AttributedGap(features=gap.comparison.features, monitored=monitored, reference=reference, gap=size, cells=tuple(cells))
+        )
     return tuple(found)

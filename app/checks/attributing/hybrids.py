@@ -3,9 +3,11 @@
 No transaction is open while the model is called; features are read in short ones, a chunk of rows at a time.
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
+import msgspec
 import numpy as np
 
 from ...attribution.gap import CarriedGap, carry_gap
@@ -17,6 +19,7 @@ from ...domain.values import Scalar
 from ...metrics.groups import FloatArray
 from ...records.outcomes import OutcomeClassifier
 from ...scoring.refusals import Refusal
+from ...store.attributions.answers import keep_answers, read_answers
 from ...store.database.arrow import arrow_reader
 from ...store.database.engine import Database
 from ...store.records.window import features_of
@@ -28,13 +31,19 @@ Row: TypeAlias = "list[Scalar | None]"
 
 
 class HybridScorer:
-    """Asks the model about the hybrids of a plan. `asked` counts the rows that it was asked about so far."""
+    """Asks the model about the hybrids of a plan. `asked` counts the rows that it was asked about so far, each once.
 
-    def __init__(self, database: Database, records: WindowRecords, model: ModelOfCheck) -> None:
+    The answers are kept under the number of the attribution, part by part, so that a worker that takes it over asks for the others only.
+    None keeps nothing.
+    """
+
+    def __init__(self, database: Database, records: WindowRecords, model: ModelOfCheck, attribution_no: int | None = None) -> None:
         self._database = database
         self._records = records
         self._model = model
         self._classify = OutcomeClassifier(records.read.monitor.outcomes)
+        self._attribution_no = attribution_no
+        self._part = 0
         self.asked = 0
 
     def attribute(self, plan: AttributionPlan, *, seed: int = 0) -> tuple[AttributedGap, ...]:
@@ -59,7 +68,7 @@ class HybridScorer:
             differing = int((own != logged[asked.own]).sum())
             shares = None if carried is None else self._describe(carried, asked, plan, differing=differing)
             found.append(
-                AttributedGap(attribute=gap.attribute, monitored=monitored, reference=reference, gap=gap_of_window, hybrids=shares)
+                AttributedGap(features=gap.comparison.features, monitored=monitored, reference=reference, gap=gap_of_window, hybrids=shares)
             )
         return tuple(found)
 
@@ -83,14 +92,38 @@ class HybridScorer:
 
     def _ask(self, asked: GapQuestions, plan: AttributionPlan) -> FloatArray:
         """Returns the outcome of each row, those of records as they are first; NaN where there is none."""
-        answers: list[float] = []
+        answers = bytearray()
         for rows in self._build_rows(asked, plan):
-            progress = Progress(step="asking the model about hybrids", done=self.asked, total=plan.rows)
-            for scored in self._model.score(rows, progress):
-                outcome = Outcome.UNCLASSIFIED if isinstance(scored, Refusal) else self._classify(scored.outcome_value)
-                answers.append(float("nan") if outcome is Outcome.UNCLASSIFIED else float(outcome))
+            question = self._identify(rows)
+            known = self._read_kept(question)
+            if known is None:
+                progress = Progress(step="asking the model about hybrids", done=self.asked, total=plan.rows)
+                scored = self._model.score(rows, progress)
+                known = bytes(Outcome.UNCLASSIFIED if isinstance(one, Refusal) else self._classify(one.outcome_value) for one in scored)
+                self._keep(question, known)
+            answers += known
             self.asked += len(rows)
-        return np.array(answers)
+            self._part += 1
+        outcomes = np.frombuffer(answers, np.uint8)
+        return np.where(outcomes == Outcome.UNCLASSIFIED, np.nan, outcomes).astype(np.float64)
+
+    def _identify(self, rows: Sequence[Row]) -> bytes:
+        """Returns a hash of the rows and of everything else that the answers depend on."""
+        deployment = self._records.deployment
+        url = None if deployment.endpoint is None else deployment.endpoint.url
+        asked = [deployment.model_revision, url, self._records.read.monitor.version, rows]
+        return hashlib.sha256(msgspec.json.encode(asked)).digest()
+
+    def _read_kept(self, question: bytes) -> bytes | None:
+        if self._attribution_no is None:
+            return None
+        with self._database.transaction() as session:
+            return read_answers(session, self._attribution_no, self._part, question=question)
+
+    def _keep(self, question: bytes, outcomes: bytes) -> None:
+        if self._attribution_no is not None:
+            with self._database.transaction() as session:
+                keep_answers(session, self._attribution_no, self._part, question=question, outcomes=outcomes)
 
     def _build_rows(self, asked: GapQuestions, plan: AttributionPlan) -> Iterator[list[Row]]:
         hybrids, window = asked.plan.masks.shape[1], self._records.window

@@ -114,7 +114,7 @@ def _ask_model(subject: _Subject, endpoint: Endpoint, database: Database, calls:
     # Nobody waits for a nightly one: it leaves an endpoint alone that gives no answers, as a scheduled check does.
     trigger = Trigger.SCHEDULE if run.trigger is AttributionTrigger.NIGHTLY else Trigger.REQUEST
     model = ModelOfCheck(trigger, subject.deployment, endpoint, database=database, calls=calls)
-    scorer = HybridScorer(database, records, model)
+    scorer = HybridScorer(database, records, model, run.no)
     gaps = scorer.attribute(plan, seed=seed)
     return _Found(replace(_count_records(subject, records, Method.HYBRIDS), gaps=gaps), scorer.asked)
 
@@ -126,7 +126,7 @@ def _divide_by_cells(subject: _Subject, database: Database) -> _Found:
     with database.transaction() as session:
         note_cost(session, subject.run, AttributionCost(rows=0, requests=0))
     divided = DividedFeatures(records)
-    gaps = divide_gaps(records, divided, seed=attribution_seed(subject.monitor))
+    gaps = divide_gaps(records, divided, subject.run.limits.comparisons, seed=attribution_seed(subject.monitor))
     return _Found(replace(_count_records(subject, records, Method.KITAGAWA), gaps=gaps, left_out=divided.left_out))
 
 

@@ -19,11 +19,13 @@ from ...records.cells import MISSING
 from ...records.strengths import measure_strengths
 from ...store.database.arrow import ArrowReader
 from ...store.records.window import features_of
-from ..rescoring import CHUNK
 from .records import GapRecords, WindowRecords
 
 MAX_ASSOCIATED = 2_000
 """Max records, the newest ones, by which correlated features are found."""
+
+PART = 10_000
+"""Max rows that are built and sent together, and whose answers are kept together: so many are asked again if a worker dies."""
 
 MAX_COMPARED = 100
 """Max records of each gap that the model is asked about as they are, to see whether it still answers as it was logged."""
@@ -59,8 +61,8 @@ class GapQuestions:
 
     def chunks(self) -> Iterator[slice]:
         """Yields the parts of the rows that are sent to the model together."""
-        for start in range(0, self.rows, CHUNK):
-            yield slice(start, min(start + CHUNK, self.rows))
+        for start in range(0, self.rows, PART):
+            yield slice(start, min(start + PART, self.rows))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +91,8 @@ def plan_attribution(
     Of each gap as many pairs as is usual are drawn, or fewer where the limits say so.
 
     Raises:
-        InvalidInput: the limits leave fewer pairs than an interval needs, or the model has too many features.
+        InvalidInput: the limits leave fewer pairs than an interval needs, the model has too many features, or the monitor has not all of
+            the comparisons.
     """
     limits = limits or AttributionLimits()
     # The newest come first in a window.
@@ -106,7 +109,7 @@ def plan_attribution(
         raise InvalidInput.of(
             "features", f"of the deployment move in {len(players)} ways, and at most {MAX_PLAYERS} are attributed; send the model fewer"
         )
-    gaps = records.list_gaps()
+    gaps = records.list_gaps(limits.comparisons)
     most = usual_pairs(len(players)) if limits.pairs is None else limits.pairs
     most = _fit_pairs(gaps, len(players), most, limits.max_rows or MAX_ATTRIBUTED_ROWS)
     rng = np.random.default_rng(seed)

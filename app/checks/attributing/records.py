@@ -1,5 +1,6 @@
 """Records that an attribution is about: those of the window that a check would read, by group, of the present model revision."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,10 +10,11 @@ import numpy.typing as npt
 
 from ...domain.attributions import SideCounts
 from ...domain.checks import Span
-from ...domain.comparisons import Comparison
+from ...domain.comparisons import Comparison, comparisons_of
 from ...domain.deployments import Column, Deployment
 from ...domain.monitors import Monitor
 from ...domain.outcomes import Outcome
+from ...errors import InvalidInput
 from ...metrics.groups import FloatArray, IntArray
 from ...records.cells import stored_cells
 from ...records.reading import RecordColumns, RecordTable, read_table
@@ -29,7 +31,7 @@ MAX_CELLS = 1_000
 class GapRecords:
     """Positions of the records of a monitored group, and of its reference."""
 
-    attribute: str
+    comparison: Comparison
     group: str
     reference_label: str | None
     monitored: IntArray
@@ -64,11 +66,16 @@ class WindowRecords:
         """Whether each record's outcome is favourable."""
         return np.asarray(self.read.outcomes == Outcome.FAVOURABLE)
 
-    def list_gaps(self) -> list[GapRecords]:
-        """Returns each monitored group of each attribute that has usable records, as the reference has."""
+    def list_gaps(self, comparisons: Sequence[Comparison] | None = None) -> list[GapRecords]:
+        """Returns each monitored group of these comparisons that has usable records, as the reference has.
+
+        None: of each attribute by itself.
+
+        Raises:
+            InvalidInput: the monitor has no such comparison.
+        """
         found = []
-        for attribute in self.read.monitor.attributes:
-            comparison = Comparison((attribute.feature,))
+        for comparison in require_comparisons(self.read.monitor, comparisons):
             named, codes = self.read.compare(comparison)
             is_monitored = np.array([role == "monitored" for _, role in named], dtype=np.bool_)
             # Not "all that are not monitored": the code of a record in no group is -1.
@@ -76,14 +83,34 @@ class WindowRecords:
             for place in np.flatnonzero(is_monitored).tolist():
                 monitored = np.flatnonzero(self.is_usable & (codes == place))
                 if len(monitored) and len(reference):
-                    found.append(
-                        GapRecords(attribute.feature, named[place][0], comparison.reference_label(self.read.monitor), monitored, reference)
-                    )
+                    label = comparison.reference_label(self.read.monitor)
+                    found.append(GapRecords(comparison, named[place][0], label, monitored, reference))
         return found
 
     def count(self, label: str | None, records: IntArray) -> SideCounts:
         """Returns the counts of those records, under the label of their group."""
         return SideCounts(label=label, favourable=int(self.is_favourable[records].sum()), records=len(records))
+
+
+def require_comparisons(monitor: Monitor, wanted: Sequence[Comparison] | None) -> list[Comparison]:
+    """Returns the monitor's comparisons of those features, in any order of the features; of None each attribute by itself.
+
+    Raises:
+        InvalidInput: the monitor has no such comparison, or one is wanted twice.
+    """
+    known = comparisons_of(monitor)
+    if wanted is None:
+        return [comparison for comparison in known if not comparison.is_together]
+    found = []
+    for place, comparison in enumerate(wanted):
+        one = next((each for each in known if set(each.features) == set(comparison.features)), None)
+        if one is None or len(comparison.features) != len(one.features):
+            each = "; ".join(json.dumps(each.features, ensure_ascii=False) for each in known)
+            raise InvalidInput.of(f"comparisons[{place}]", f"must be one of the monitor's comparisons: {each}")
+        if one in found:
+            raise InvalidInput.of(f"comparisons[{place}]", "must be listed once")
+        found.append(one)
+    return found
 
 
 def read_window_records(

@@ -16,7 +16,7 @@ from ...store.database.engine import Database
 from ..requests import require_monitor, require_past
 from .performing import attribution_seed
 from .questions import plan_attribution
-from .records import read_window_records
+from .records import read_window_records, require_comparisons
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,7 @@ class WantedAttribution:
 class GapCost:
     """Rows of one gap, and the pairs that they are hybrids of."""
 
+    features: tuple[str, ...]
     attribute: str
     group: str
     pairs: int
@@ -56,9 +57,11 @@ def request_attribution(session: Session, deployment_no: int, wanted: WantedAttr
     Raises:
         Conflict: the deployment has no monitor.
         NotFound: it has no check of that id.
-        InvalidInput: the range is empty, lies in the future, or begins before 1970, or a limit is too small or too large.
+        InvalidInput: the range is empty, lies in the future, or begins before 1970, a limit is too small or too large, or the monitor has
+            not all of the comparisons.
     """
     lock_requests(session, deployment_no)
+    require_comparisons(require_monitor(session, deployment_no), wanted.limits.comparisons)
     span = _find_span(session, deployment_no, wanted)
     extends = wanted.span is None and wanted.check_id is None
     waiting = find_waiting(session, deployment_no, span, check_id=wanted.check_id, limits=wanted.limits, extends=extends)
@@ -76,6 +79,7 @@ def estimate_cost(session: Session, deployment: Deployment, wanted: WantedAttrib
     with arrow_reader(database) as reader:
         records = read_window_records(reader, deployment, monitor, span)
         if deployment.endpoint is None:
+            require_comparisons(monitor, wanted.limits.comparisons)
             cost = AttributionCost(rows=0, requests=0)
             return EstimatedCost(method=Method.KITAGAWA, span=span, records=len(records.window), cost=cost)
         plan = plan_attribution(reader, records, wanted.limits, seed=attribution_seed(monitor))
@@ -85,7 +89,16 @@ def estimate_cost(session: Session, deployment: Deployment, wanted: WantedAttrib
         records=len(records.window),
         cost=plan.cost(deployment.endpoint.page_size),
         players=[[deployment.schema.features[position].name for position in player] for player in plan.players],
-        gaps=[GapCost(attribute=one.gap.attribute, group=one.gap.group, pairs=len(one.pairs), rows=one.rows) for one in plan.questions],
+        gaps=[
+            GapCost(
+                features=one.gap.comparison.features,
+                attribute=one.gap.comparison.label,
+                group=one.gap.group,
+                pairs=len(one.pairs),
+                rows=one.rows,
+            )
+            for one in plan.questions
+        ],
     )
 
 

@@ -11,8 +11,19 @@ const problem = document.getElementById("attribute-problem");
 const path = place && `/v1/deployments/${encodeURIComponent(place.dataset.deployment)}/attributions`;
 const count = new Intl.NumberFormat("en");
 
+const together = /** @type {HTMLInputElement | null} */ (document.getElementById("attribute-together"));
+const cancel = /** @type {HTMLFormElement | null} */ (document.getElementById("attribute-cancel"));
+
 function wanted() {
-  return place.dataset.check ? { check_id: place.dataset.check } : {};
+  const comparisons = together?.checked ? { comparisons: JSON.parse(together.dataset.comparisons) } : {};
+  return place.dataset.check ? { check_id: place.dataset.check, ...comparisons } : comparisons;
+}
+
+/** Offers to cancel the attribution, or none. */
+function offerToCancel(id) {
+  if (!cancel) return;
+  if (id) cancel.dataset.api = `POST ${path}/${id}/cancellation`;
+  cancel.hidden = !id;
 }
 
 function tell(error) {
@@ -73,13 +84,18 @@ async function follow(id) {
         location.reload();
         return;
       }
+      offerToCancel(["queued", "running"].includes(found.state) && !found.cancel_requested ? id : "");
+      if (found.state === "cancelled") {
+        cost.textContent = "The attribution was cancelled.";
+        return;
+      }
       if (found.state === "failed") {
         cost.textContent = "The attribution failed.";
         tell(new Problem({ detail: found.problem }, 0));
         return;
       }
       const { step, done, total } = found.progress || { step: "", done: 0, total: 0 };
-      const line = found.state === "queued" ? "Waits for a worker." : `Running: ${step}${total ? `, ${count.format(done)} of ${count.format(total)} rows` : ""}.`;
+      const line = found.state === "queued" ? "Waits for a worker." : found.cancel_requested ? "Stops before its next page." : `Running: ${step}${total ? `, ${count.format(done)} of ${count.format(total)} rows` : ""}.`;
       if (cost.textContent !== line) cost.textContent = line;
     } catch (error) {
       tell(error);
@@ -91,6 +107,12 @@ async function follow(id) {
 }
 
 begin?.addEventListener("click", showCost);
+// Another choice has another cost, which must be seen before the start.
+together?.addEventListener("change", () => {
+  if (start.hidden) return;
+  cost.textContent = "";
+  offer(false);
+});
 start?.addEventListener("click", startIt);
 leave?.addEventListener("click", () => {
   cost.textContent = "Not started.";

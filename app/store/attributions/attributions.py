@@ -1,21 +1,24 @@
 """Asks for attributions, and reads them. Running them is in `leases.py`."""
 
 import uuid
+from datetime import timedelta
 from typing import Any
 
 import msgspec
-from sqlalchemy import Select, func, select, text, update
+from sqlalchemy import Select, case, delete, func, literal, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...domain.attributions import AttributionLimits, AttributionResult, AttributionRun, AttributionState, AttributionTrigger
 from ...domain.checks import Progress, Span
-from ...errors import NotFound
-from ..tables import AttributionRow, DeploymentRow
+from ...domain.comparisons import Comparison
+from ...errors import Conflict, NotFound
+from ..tables import AttributionRow, DeploymentRow, MonitorRow
 
 _QUEUE_NIGHTLY = text("""
-    INSERT INTO attributions (id, deployment_no, trigger, state, span_start, span_end, max_rows, attempts, claimable_at, created_by)
-    SELECT gen_random_uuid(), due.no, 'nightly', 'queued', :start, :end, due.max_rows, 0, now(), 'schedule'
+    INSERT INTO attributions (id, deployment_no, trigger, state, span_start, span_end, max_rows, attempts, cancel_requested, claimable_at,
+                              created_by)
+    SELECT gen_random_uuid(), due.no, 'nightly', 'queued', :start, :end, due.max_rows, 0, false, now(), 'schedule'
     FROM (
         SELECT d.no, (m.attribution->>'max_rows')::int AS max_rows
         FROM monitors m
@@ -45,7 +48,7 @@ def queue_manual(
     session: Session, deployment_no: int, span: Span, *, check_id: str | None, limits: AttributionLimits, requested_by: str
 ) -> AttributionRun:
     """Queues an attribution that a person or program asked for."""
-    wanted = {"check_id": check_id, "pairs": limits.pairs, "max_rows": limits.max_rows, "created_by": requested_by}
+    wanted = {"check_id": check_id, "created_by": requested_by, **_name_limits(limits)}
     insertion = insert(AttributionRow).values(_values(deployment_no, span, AttributionTrigger.MANUAL) | wanted)
     return read_attribution(session, session.scalars(insertion.returning(AttributionRow.no)).one())
 
@@ -72,8 +75,7 @@ def find_waiting(
         AttributionRow.attempts == 0,
         AttributionRow.span_start == span.start,
         AttributionRow.check_id.is_not_distinct_from(check_id),
-        AttributionRow.pairs.is_not_distinct_from(limits.pairs),
-        AttributionRow.max_rows.is_not_distinct_from(limits.max_rows),
+        *(getattr(AttributionRow, name).is_not_distinct_from(limit) for name, limit in _name_limits(limits).items()),
     ]
     if not extends:
         waits.append(AttributionRow.span_end == span.end)
@@ -106,6 +108,47 @@ def attributions_page(
     return _read(session, statement)
 
 
+def cancel_attribution(session: Session, run: AttributionRun) -> AttributionRun:
+    """Cancels a waiting attribution at once; asks the worker of a running one to stop, which it does before its next page.
+
+    Raises:
+        Conflict: the attribution is over.
+    """
+    running = AttributionRow.state == AttributionState.RUNNING
+    values = {
+        "cancel_requested": True,
+        "state": case((running, AttributionRow.state), else_=literal(AttributionState.CANCELLED.value)),
+        "claimable_at": case((running, AttributionRow.claimable_at), else_=None),
+        "finished_at": case((running, None), else_=func.now()),
+    }
+    # The state decides as it is now: a worker may have begun it, or ended it, since it was read.
+    is_open = AttributionRow.state.in_((AttributionState.QUEUED, AttributionState.RUNNING))
+    statement = update(AttributionRow).where(AttributionRow.no == run.no, is_open).values(values).returning(AttributionRow.no)
+    if session.scalar(statement.execution_options(synchronize_session=False)) is None:
+        raise Conflict(f"Attribution {run.id} is over; there is nothing left to cancel.")
+    return read_attribution(session, run.no)
+
+
+def delete_attribution(session: Session, run: AttributionRun) -> None:
+    """Deletes an attribution that is over. A night whose attribution is deleted is not attributed again.
+
+    Raises:
+        Conflict: the attribution is not over, or belongs to an alert, with which it is deleted.
+    """
+    if run.trigger is AttributionTrigger.ALERT:
+        raise Conflict(f"Attribution {run.id} explains an alert and is deleted with it.")
+    lock_requests(session, run.deployment_no)
+    is_over = AttributionRow.state.not_in((AttributionState.QUEUED, AttributionState.RUNNING))
+    deletion = delete(AttributionRow).where(AttributionRow.no == run.no, is_over).returning(AttributionRow.no)
+    if session.scalar(deletion.execution_options(synchronize_session=False)) is None:
+        raise Conflict(f"Attribution {run.id} is not over; cancel it first.")
+    if run.trigger is AttributionTrigger.NIGHTLY:
+        # Nights are queued by what is not there: the ticker would ask the model about this one again.
+        later = run.span.end + timedelta(microseconds=1)
+        nights = update(MonitorRow).where(MonitorRow.deployment_no == run.deployment_no, MonitorRow.nightly_since < later)
+        session.execute(nights.values(nightly_since=later).execution_options(synchronize_session=False))
+
+
 def newest_of_gaps(session: Session, deployment_no: int, *, state: AttributionState | None = None) -> AttributionRun | None:
     """Returns the newest attribution of a window's gaps, in that state if one is given; those for alerts are left out."""
     wanted = [AttributionRow.deployment_no == deployment_no, AttributionRow.trigger != AttributionTrigger.ALERT]
@@ -135,8 +178,20 @@ def _values(deployment_no: int, span: Span, trigger: AttributionTrigger) -> dict
         "span_start": span.start,
         "span_end": span.end,
         "attempts": 0,
+        "cancel_requested": False,
         "claimable_at": func.now(),
     }
+
+
+def _name_limits(limits: AttributionLimits) -> dict[str, Any]:
+    """Returns the limits by column."""
+    comparisons = None if limits.comparisons is None else [list(one.features) for one in limits.comparisons]
+    return {"pairs": limits.pairs, "max_rows": limits.max_rows, "comparisons": comparisons}
+
+
+def _read_limits(row: AttributionRow) -> AttributionLimits:
+    comparisons = None if row.comparisons is None else tuple(Comparison(tuple(features)) for features in row.comparisons)
+    return AttributionLimits(pairs=row.pairs, max_rows=row.max_rows, comparisons=comparisons)
 
 
 def _rows() -> Select[AttributionRow, str]:
@@ -157,13 +212,14 @@ def _read(session: Session, statement: Select[AttributionRow, str]) -> list[Attr
             span=Span(start=row.span_start, end=row.span_end),
             check_id=row.check_id,
             alert_no=row.alert_no,
-            limits=AttributionLimits(pairs=row.pairs, max_rows=row.max_rows),
+            limits=_read_limits(row),
             planned_rows=row.planned_rows,
             planned_requests=row.planned_requests,
             asked_rows=row.asked_rows,
             result=None if row.result is None else msgspec.convert(row.result, AttributionResult),
             problem=row.problem,
             attempts=row.attempts,
+            cancel_requested=row.cancel_requested,
             lease_token=row.lease_token,
             progress=None if row.progress is None else Progress(**row.progress),
             created_by=row.created_by,

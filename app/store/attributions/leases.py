@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import func, text
+from sqlalchemy import case, func, literal, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -33,9 +33,13 @@ _NEXT = text("""
 
 _END_ABANDONED = text("""
     UPDATE attributions
-    SET state = 'failed', problem = :problem, claimable_at = NULL, lease_token = NULL, finished_at = now()
+    SET state = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'failed' END,
+        problem = CASE WHEN NOT cancel_requested THEN :problem END,
+        claimable_at = NULL, lease_token = NULL, finished_at = now()
     WHERE no IN (
-        SELECT no FROM attributions WHERE state = 'running' AND claimable_at <= now() AND attempts >= :most FOR UPDATE SKIP LOCKED
+        SELECT no FROM attributions
+        WHERE state = 'running' AND claimable_at <= now() AND (cancel_requested OR attempts >= :most)
+        FOR UPDATE SKIP LOCKED
     )
 """)
 
@@ -43,7 +47,7 @@ _UNLEASED: dict[str, Any] = {"lease_token": None, "claimable_at": None}
 
 
 def end_abandoned(session: Session, *, max_attempts: int, problem: str) -> None:
-    """Ends attributions whose workers went silent and that have no attempt left."""
+    """Ends attributions whose workers went silent and that have no attempt left, or are to be cancelled."""
     session.execute(_END_ABANDONED, {"most": max_attempts, "problem": problem})
 
 
@@ -75,8 +79,8 @@ def claim_attribution(session: Session, *, token: str, lease: timedelta, trigger
     return read_attribution(session, no)
 
 
-def renew_attribution(session: Session, run: AttributionRun, *, lease: timedelta, progress: Progress | None = None) -> None:
-    """Keeps the lease for another while, and stores the progress.
+def renew_attribution(session: Session, run: AttributionRun, *, lease: timedelta, progress: Progress | None = None) -> bool:
+    """Keeps the lease for another while, and stores the progress; returns whether the attribution is to be cancelled.
 
     Raises:
         LeaseLost: the attribution is no longer this worker's.
@@ -84,7 +88,7 @@ def renew_attribution(session: Session, run: AttributionRun, *, lease: timedelta
     values: dict[str, Any] = {"claimable_at": func.now() + lease}
     if progress is not None:
         values["progress"] = {"step": progress.step, "done": progress.done, "total": progress.total}
-    _write(session, run, values)
+    return _write(session, run, values)
 
 
 def note_cost(session: Session, run: AttributionRun, cost: AttributionCost) -> None:
@@ -115,16 +119,28 @@ def fail_attribution(session: Session, run: AttributionRun, *, problem: str) -> 
     _write(session, run, {"state": AttributionState.FAILED, "problem": problem, "finished_at": func.now(), **_UNLEASED})
 
 
-def release_attribution(session: Session, run: AttributionRun) -> None:
-    """Puts the attribution back into the queue for any worker to take at once; the attempt does not count.
+def stop_attribution(session: Session, run: AttributionRun) -> None:
+    """Ends the attribution as cancelled, without a result.
 
     Raises:
         LeaseLost: the attribution is no longer this worker's.
     """
+    _write(session, run, {"state": AttributionState.CANCELLED, "finished_at": func.now(), **_UNLEASED})
+
+
+def release_attribution(session: Session, run: AttributionRun) -> None:
+    """Puts the attribution back into the queue for any worker to take at once; the attempt does not count. One to be cancelled ends.
+
+    Raises:
+        LeaseLost: the attribution is no longer this worker's.
+    """
+    # The database decides by the row as it is now: a cancellation may have come since the attribution was read.
+    cancelled = AttributionRow.cancel_requested
     values = {
         "lease_token": None,
-        "claimable_at": func.now(),
-        "state": AttributionState.QUEUED,
+        "claimable_at": case((cancelled, None), else_=func.now()),
+        "state": case((cancelled, literal(AttributionState.CANCELLED.value)), else_=literal(AttributionState.QUEUED.value)),
+        "finished_at": case((cancelled, func.now()), else_=None),
         "attempts": AttributionRow.attempts - 1,
         "progress": None,
         "started_at": None,
@@ -132,6 +148,8 @@ def release_attribution(session: Session, run: AttributionRun) -> None:
     _write(session, run, values)
 
 
-def _write(session: Session, run: AttributionRun, values: dict[str, Any]) -> None:
+def _write(session: Session, run: AttributionRun, values: dict[str, Any]) -> bool:
+    """Writes for the holder of the lease; returns whether the attribution is to be cancelled."""
     if_lost = f"Attribution {run.id} is no longer this worker's: nothing was written."
-    write_held(session, HeldRow(table=AttributionRow, no=run.no, token=run.lease_token, if_lost=if_lost), values, AttributionRow.no)
+    held = HeldRow(table=AttributionRow, no=run.no, token=run.lease_token, if_lost=if_lost)
+    return write_held(session, held, values, AttributionRow.cancel_requested)

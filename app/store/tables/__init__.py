@@ -3,7 +3,7 @@
 from .alerts import AlertChannelRow, AlertRow, AlertRuleChannelRow, AlertRuleRow, NotificationRow
 from .api_keys import ApiKeyRow
 from .arrivals import ArrivalRow, RejectionCountRow
-from .attributions import AttributionRow
+from .attributions import AttributionAnswerRow, AttributionRow
 from .base import Row
 from .checks import CheckRow, CheckTableRow, FigureDayRow, MeasurementRow
 from .counterfactuals import CopyTargetRow, CounterfactualRow
@@ -42,6 +42,7 @@ __all__ = [
     "AlertRuleRow",
     "ApiKeyRow",
     "ArrivalRow",
+    "AttributionAnswerRow",
     "AttributionRow",
     "BiasDetectorRow",
     "ChangedHourRow",

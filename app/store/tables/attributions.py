@@ -13,7 +13,8 @@ class AttributionRow(Row):
     """One attribution of a window's gaps, or of the change that an alert is about (`alert_no`).
 
     `claimable_at` is when a worker may take it (again); NULL once it is over. The unique indexes queue one attribution a night and one
-    for an alert, and let a model answer one at a time. `planned_rows` is stored before the model is asked, all other figures at the end.
+    for an alert, and let a model answer one at a time. `comparisons` are lists of columns' names; NULL: each attribute by itself.
+    `planned_rows` is stored before the model is asked, all other figures at the end.
     """
 
     __tablename__ = "attributions"
@@ -41,12 +42,14 @@ class AttributionRow(Row):
     alert_no: Mapped[int | None] = mapped_column(BigInteger, ForeignKey("alerts.no", ondelete="CASCADE"))
     pairs: Mapped[int | None]
     max_rows: Mapped[int | None]
+    comparisons: Mapped[list[Any] | None]
     planned_rows: Mapped[int | None] = mapped_column(BigInteger)
     planned_requests: Mapped[int | None] = mapped_column(BigInteger)
     asked_rows: Mapped[int | None] = mapped_column(BigInteger)
     result: Mapped[dict[str, Any] | None]
     problem: Mapped[str | None]
     attempts: Mapped[int]
+    cancel_requested: Mapped[bool]
     claimable_at: Mapped[datetime | None]
     lease_token: Mapped[str | None]
     progress: Mapped[dict[str, Any] | None]
@@ -54,3 +57,14 @@ class AttributionRow(Row):
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
+
+
+class AttributionAnswerRow(Row):
+    """Outcomes of one part of an attribution's rows, one byte each, kept until it is over. `question` is a hash of what was asked."""
+
+    __tablename__ = "attribution_answers"
+
+    attribution_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("attributions.no", ondelete="CASCADE"), primary_key=True)
+    part: Mapped[int] = mapped_column(primary_key=True)
+    question: Mapped[bytes]
+    outcomes: Mapped[bytes]

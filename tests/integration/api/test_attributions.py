@@ -89,7 +89,7 @@ def test_a_model_that_uses_one_feature_only_is_recovered_at_the_cost_that_was_sa
     assert cost.json()["rows"] == found["planned_rows"] == found["asked_rows"] == model.counts.rows
     assert cost.json()["requests"] == found["planned_requests"] == model.counts.requests
     assert (cost.json()["players"], cost.json()["records"]) == ([["sex"], ["income"], ["age"]], 400)
-    assert cost.json()["gaps"] == [{"attribute": "sex", "group": "female", "pairs": 200, "rows": 200 * 6 + 100}]
+    assert cost.json()["gaps"] == [{"features": ["sex"], "attribute": "sex", "group": "female", "pairs": 200, "rows": 200 * 6 + 100}]
     assert (found["state"], found["problem"], found["result"]["method"]) == ("done", None, "hybrids")
     (gap,) = found["result"]["gaps"]
     hybrids = gap["hybrids"]
@@ -173,6 +173,12 @@ def test_the_window_of_a_check_can_be_named(service: RunningService) -> None:
         ({"max_rows": 0}, "max_rows"),
         ({"dry_run": "yes"}, "dry_run"),
         ({"rows": 5}, "rows"),
+        ({"comparisons": []}, "comparisons"),
+        ({"comparisons": [[]]}, "comparisons[0]"),
+        ({"comparisons": ["sex"]}, "comparisons[0]"),
+        ({"comparisons": [["sex"], ["sex", "age"]]}, "comparisons[1]"),
+        ({"comparisons": [["sex"], ["sex"]]}, "comparisons[1]"),
+        ({"comparisons": [["sex", "sex"]], "dry_run": True}, "comparisons[0]"),
         ({"dry_run": True, **WINDOW, "max_rows": 5}, "max_rows"),
         ({"from": WINDOW["to"], "to": WINDOW["from"]}, "from"),
     ],
@@ -188,6 +194,88 @@ def test_bad_requests_are_refused_and_nothing_is_stored(
     assert field in {one["field"] for one in answer.json()["errors"]}
     with service.database.transaction() as session:
         assert session.query(AttributionRow).count() == 0
+
+
+def watch_together(service: RunningService) -> None:
+    """The monitor with sex, with age, and with both together."""
+    path = "/v1/deployments/loans/fairness-monitor"
+    body = {name: value for name, value in service.client.get(path).json().items() if name not in {"version", "warnings"}}
+    age = {"feature": "age", "monitored": [[20, 39]], "reference": [[40, 70]]}
+    changed = {**body, "attributes": [*body["attributes"], age], "intersections": [["sex", "age"]]}
+    service.client.put(path, json=changed).raise_for_status()
+
+
+def test_an_intersection_is_attributed_where_it_is_asked_for(service: RunningService, model: ModelServer) -> None:
+    register(service, model.url)
+    watch_together(service)
+
+    cost = service.client.post(PATH, json={**WINDOW, "comparisons": [["age", "sex"]], "dry_run": True}).json()
+    together = attribute(service, comparisons=[["age", "sex"]])
+    alone = service.client.post(PATH, json=WINDOW).json()
+
+    assert together["comparisons"] == [["age", "sex"]]
+    assert cost["rows"] == together["planned_rows"] == together["asked_rows"] == model.counts.rows
+    gaps = together["result"]["gaps"]
+    assert [one["features"] for one in gaps] == [["sex", "age"]] * len(gaps)
+    assert {(one["attribute"], one["monitored"]["label"]) for one in gaps} == {("sex × age", one["group"]) for one in cost["gaps"]}
+    (both,) = (one for one in gaps if one["monitored"]["label"] == "female × 20-39")
+    assert both["reference"]["label"] == "male × 40-70"
+    assert sum(one["share"]["value"] for one in both["hybrids"]["shares"]) == pytest.approx(both["hybrids"]["gap_of_pairs"], abs=1e-9)
+    assert together["sentences"][0].startswith("Of 100 records of ")
+    # Another question, not the same one again.
+    assert (alone["comparisons"], alone["id"] != together["id"]) == (None, True)
+
+
+def test_without_an_endpoint_an_intersection_is_divided_by_features(service: RunningService) -> None:
+    register(service, None)
+    watch_together(service)
+
+    found = attribute(service, comparisons=[["sex"], ["sex", "age"]])
+
+    assert {tuple(one["features"]) for one in found["result"]["gaps"]} == {("sex",), ("sex", "age")}
+
+
+def test_an_intersection_that_is_no_longer_watched_ends_with_the_reason(service: RunningService) -> None:
+    register(service, None)
+    watch_together(service)
+    asked = service.client.post(PATH, json={**WINDOW, "comparisons": [["sex", "age"]]})
+    path = "/v1/deployments/loans/fairness-monitor"
+    body = {name: value for name, value in service.client.get(path).json().items() if name not in {"version", "warnings"}}
+    service.client.put(path, json={**body, "intersections": []}).raise_for_status()
+
+    run_all(service.database)
+
+    found = service.client.get(asked.headers["Location"]).json()
+    assert found["state"] == "failed"
+    assert 'comparisons[0]: must be one of the monitor\'s comparisons: ["sex"]; ["age"]' in found["problem"]
+
+
+def test_a_waiting_attribution_is_cancelled_at_once_and_deleted(service: RunningService) -> None:
+    register(service, None)
+    where = f"{PATH}/{service.client.post(PATH, json=WINDOW).json()['id']}"
+
+    too_early = service.client.delete(where)
+    cancelled = service.client.post(f"{where}/cancellation")
+    again = service.client.post(f"{where}/cancellation")
+    run_all(service.database)
+    deleted, gone = service.client.delete(where), service.client.get(where)
+
+    assert (too_early.status_code, cancelled.status_code, again.status_code) == (409, 202, 409)
+    assert "cancel it first" in too_early.json()["detail"]
+    assert (cancelled.json()["state"], cancelled.json()["cancel_requested"]) == ("cancelled", True)
+    assert cancelled.json()["finished_at"] is not None
+    assert (deleted.status_code, gone.status_code) == (204, 404)
+    actions = [one["action"] for one in service.client.get("/v1/deployments/loans/activities").json()["activities"]]
+    assert actions[:3] == ["attribution.deleted", "attribution.cancelled", "attribution.requested"]
+
+
+def test_a_result_can_be_deleted(service: RunningService) -> None:
+    register(service, None)
+    found = attribute(service)
+
+    assert service.client.post(f"{PATH}/{found['id']}/cancellation").status_code == 409
+    assert service.client.delete(f"{PATH}/{found['id']}").status_code == 204
+    assert service.client.get(PATH).json()["attributions"] == []
 
 
 def test_without_a_monitor_nothing_is_attributed(service: RunningService) -> None:

@@ -12,6 +12,8 @@ from app.clock import HOUR, hour_of, utc_now
 from app.domain.attributions import AttributionLimits
 from app.domain.checks import Span
 from app.domain.deployments import Endpoint
+from app.domain.monitors import MonitoredAttribute
+from app.domain.values import Range
 from app.security.principals import Role
 from app.store.attributions.attributions import queue_manual
 from app.store.database.engine import Database
@@ -101,3 +103,29 @@ def test_one_that_waits_or_failed_is_said_next_to_the_newest_result(stage: Scene
     assert "Sum: the gap of the pairs" in words(waiting)
     assert "failed. attributes: nothing is named by the monitor but no longer a column" in failed
     assert "Sum: the gap of the pairs" in failed
+
+
+def test_one_that_is_under_way_can_be_cancelled_and_a_result_deleted(service: RunningService, stage: Scene) -> None:
+    keys = (service.as_(Role.MANAGE), service.as_(Role.READ))
+    attribute(stage)
+    waiting = [service.client.get(PAGE, headers={**key, "Accept": "text/html"}).text for key in keys]
+    run_all(stage.database)
+    done = [service.client.get(PAGE, headers={**key, "Accept": "text/html"}).text for key in keys]
+
+    assert ["Cancel this attribution" in page for page in waiting] == [True, False]
+    assert re.search(r'id="attribute-cancel" data-api="POST /v1/deployments/a-model/attributions/[0-9a-f-]{36}/cancellation"', waiting[0])
+    # Hidden until one is started on the page.
+    assert 'attributions/{id}/cancellation" data-bodyless data-ask="Cancel this attribution? It stores no result." hidden>' in done[0]
+    assert ["Delete this attribution" in page for page in done] == [True, False]
+    assert re.search(r'data-api="DELETE /v1/deployments/a-model/attributions/[0-9a-f-]{36}"', done[0])
+
+
+def test_attributes_together_are_offered_where_the_monitor_has_them(stage: Scene, reader: httpx.Client) -> None:
+    alone = reader.get(PAGE).text
+    income = MonitoredAttribute(feature="income", monitored=(Range(0, 50_000),), reference=(Range(50_001, 200_000),))
+    stage.watch(replace(stage.monitor(), attributes=(SEX, income), intersections=(("sex", "income"),)))
+    together = reader.get(PAGE).text
+
+    assert "attribute-together" not in alone
+    assert 'data-comparisons=\'[["sex"], ["income"], ["sex", "income"]]\'' in together
+    assert "Attributes together as well: sex × income" in words(together)

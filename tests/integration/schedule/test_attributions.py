@@ -9,15 +9,20 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import text
 
+from app.checks.asking import Report
+from app.checks.attributing import questions
+from app.checks.attributing.performing import perform_attribution
 from app.domain.attributions import AttributionLimits, AttributionResult, AttributionRun, AttributionState, AttributionTrigger, Method
-from app.domain.checks import Span
+from app.domain.checks import Progress, Span
 from app.domain.deployments import Endpoint
 from app.domain.monitors import AttributionSettings
 from app.domain.retrying import CHECK_POLICY
 from app.errors import LeaseLost
+from app.schedule.attributor import QUEUES, Attributor
 from app.schedule.due import queue_due_attributions
-from app.store.attributions.attributions import queue_manual
-from app.store.attributions.leases import claim_attribution, fail_attribution, finish_attribution
+from app.schedule.held import LeasedAttribution
+from app.store.attributions.attributions import cancel_attribution, delete_attribution, queue_manual
+from app.store.attributions.leases import claim_attribution, fail_attribution, finish_attribution, release_attribution, stop_attribution
 from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.builders.attributing_process import attributing_process
@@ -25,7 +30,7 @@ from tests.builders.attributions import all_attributions, run_all, silence_worke
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, Reply, running
 from tests.progress import wait_until
-from tests.scenes import HOUR, NOON, Scene, scene
+from tests.scenes import HOUR, NOON, PlainSealer, Scene, scene
 
 WINDOW = Span(start=NOON, end=NOON + HOUR)
 DAY = timedelta(days=1)
@@ -181,6 +186,110 @@ def test_a_night_keeps_to_its_rows(stage: Scene, server: GatedServer) -> None:
     assert found.state is AttributionState.DONE
     assert found.planned_rows == found.asked_rows == server.counts.rows
     assert 140 < server.counts.rows <= 150
+
+
+def test_a_night_whose_attribution_is_deleted_is_not_attributed_again(stage: Scene, server: GatedServer) -> None:
+    stage.watch(replace(stage.monitor(), attribution=AttributionSettings(nightly=True, max_rows=150)))
+    with stage.database.transaction() as session:
+        session.execute(text("UPDATE monitors SET nightly_since = :at"), {"at": NOON})
+    night = datetime(2026, 3, 3, 1, tzinfo=UTC)
+    server.gate.set()
+    nightly_now(stage.database, night)
+    run_all(stage.database)
+    (found,) = all_attributions(stage.database, stage.deployment.no)
+
+    with stage.database.transaction() as session:
+        delete_attribution(session, found)
+
+    assert [nightly_now(stage.database, night + later) for later in (HOUR, DAY)] == [0, 1]
+
+
+def test_a_running_attribution_stops_before_its_next_page_and_stores_nothing(stage: Scene) -> None:
+    queue(stage)
+    run = claim(stage.database)
+    assert run is not None
+    with stage.database.transaction() as session:
+        asked = cancel_attribution(session, run)
+    with stage.database.transaction() as session:
+        is_to_stop = LeasedAttribution(run).renew(session, lease=CHECK_POLICY.lease, progress=None)
+        stop_attribution(session, run)
+    (ended,) = all_attributions(stage.database, stage.deployment.no)
+
+    assert (asked.state, asked.cancel_requested, is_to_stop) == (AttributionState.RUNNING, True, True)
+    assert (ended.state, ended.result, ended.problem) == (AttributionState.CANCELLED, None, None)
+    assert ended.finished_at is not None
+    assert claim(stage.database) is None
+
+
+def test_a_worker_that_is_asked_to_stop_asks_the_model_no_more(stage: Scene, server: GatedServer) -> None:
+    """Its first report after the request says so."""
+    queue(stage)
+
+    def perform(run: AttributionRun, *, report: Report) -> None:
+        with stage.database.transaction() as session:
+            cancel_attribution(session, run)
+        perform_attribution(run, database=stage.database, sealer=PlainSealer(), report=report)
+
+    server.gate.set()
+    assert Attributor(stage.database, perform, limit=DAY).run_next(QUEUES[0])
+
+    (ended,) = all_attributions(stage.database, stage.deployment.no)
+    assert (ended.state, server.counts.rows) == (AttributionState.CANCELLED, 0)
+
+
+@pytest.mark.parametrize("is_released", [True, False])
+def test_a_cancelled_attribution_does_not_go_back_into_the_queue(stage: Scene, *, is_released: bool) -> None:
+    """Whether its worker stops, or dies."""
+    queue(stage)
+    run = claim(stage.database)
+    assert run is not None
+    with stage.database.transaction() as session:
+        cancel_attribution(session, run)
+    if is_released:
+        with stage.database.transaction() as session:
+            release_attribution(session, run)
+    else:
+        silence_workers(stage.database)
+
+    run_all(stage.database)
+
+    (ended,) = all_attributions(stage.database, stage.deployment.no)
+    assert (ended.state, ended.problem, ended.attempts) == (AttributionState.CANCELLED, None, 0 if is_released else 1)
+
+
+@pytest.mark.parametrize("is_same_question", [True, False])
+def test_after_a_take_over_only_the_other_rows_are_asked_about(
+    stage: Scene, server: GatedServer, monkeypatch: pytest.MonkeyPatch, *, is_same_question: bool
+) -> None:
+    """Another version of the monitor may read the answers otherwise, so the model is asked about all rows."""
+    monkeypatch.setattr(questions, "PART", 50)
+    queue(stage)
+    server.gate.set()
+
+    def perform(run: AttributionRun, *, report: Report) -> None:
+        def die_in_the_second_part(progress: Progress) -> None:
+            report(progress)
+            if progress.done >= 100 and run.attempts == 1:
+                raise LeaseLost("the worker died")
+
+        perform_attribution(run, database=stage.database, sealer=PlainSealer(), report=die_in_the_second_part)
+
+    worker = Attributor(stage.database, perform, limit=DAY)
+    with pytest.raises(LeaseLost):
+        worker.run_next(QUEUES[0])
+    kept = stage.count("attribution_answers")
+    server.counts.clear()
+    silence_workers(stage.database)
+    if not is_same_question:
+        stage.watch(replace(stage.monitor(), min_records=7))
+    worker.run_next(QUEUES[0])
+    worker.run_next(QUEUES[0])
+
+    (ended,) = all_attributions(stage.database, stage.deployment.no)
+    assert (ended.state, ended.attempts, ended.asked_rows) == (AttributionState.DONE, 2, 220)
+    assert ended.result is not None
+    assert (kept, server.counts.rows) == (1, 170 if is_same_question else 220)
+    assert stage.count("attribution_answers") == 0
 
 
 def test_a_deployment_with_attributions_can_be_deleted(stage: Scene) -> None:

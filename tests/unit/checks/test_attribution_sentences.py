@@ -45,7 +45,7 @@ def shares(*found: tuple[str, float], sampling: float = 0.0, left_out: int = 0, 
 
 
 def gap(hybrids: HybridShares | None = None, cells: tuple[CellsOfFeature, ...] = ()) -> AttributedGap:
-    return AttributedGap(attribute="sex", monitored=WOMEN, reference=MEN, gap=-0.2, hybrids=hybrids, cells=cells)
+    return AttributedGap(features=("sex",), monitored=WOMEN, reference=MEN, gap=-0.2, hybrids=hybrids, cells=cells)
 
 
 def test_a_gap_is_carried_by_features_never_caused() -> None:
