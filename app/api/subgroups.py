@@ -5,11 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Response
 
 from ..errors import Conflict, NotFound
+from ..evidence.nulls import Direction
 from ..store.checks.checks import current_time
 from ..store.people.activities import record_activity
-from ..store.subgroups.scans import SubgroupSettings, get_scan, put_subgroup_settings, scans_of, subgroup_settings_of
+from ..store.subgroups.scans import get_scan, put_subgroup_settings, scans_of, subgroup_settings_of
 from ..tracking.subgroups.looking import candidate_numbers_of, look_at_candidates
-from ..tracking.subgroups.requests import request_scan, require_features
+from ..tracking.subgroups.requests import request_scan, require_features, require_limit
 from ..web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
 from ..web.paging import Limit, cut, read_number_cursor, read_short_number_cursor
 from .answers import Answers, problems_of_deployment, problems_with_body
@@ -53,12 +54,10 @@ def request_subgroup_scan(
     A subgroup that chance alone would find in at most 5 % of scans becomes a candidate. Only later hours can confirm it. While a scan of
     the deployment waits or runs, asking again returns that one. Needs a fairness monitor (409).
     """
-    sent, stored = body or SubgroupScanIn(), subgroup_settings_of(session, deployment.no)
-    settings = SubgroupSettings(
-        features=stored.features if sent.features is None else tuple(sent.features),
-        limit=stored.limit if sent.limit is None else sent.limit,
-    )
+    sent = body or SubgroupScanIn()
+    settings = sent.to_settings(subgroup_settings_of(session, deployment.no))
     require_features(session, deployment.no, deployment.schema, settings.features)
+    require_limit(Direction(settings.direction), settings.limit)
     scan = request_scan(session, deployment.no, settings, hours=sent.hours, requested_by=principal.actor)
     if scan.created_at == current_time(session):  # a scan that was open already was requested before
         record_activity(session, principal.actor, "subgroup_scan.requested", deployment=deployment, subject=scan.id)
@@ -109,6 +108,7 @@ def put_subgroup_scan_settings(
     """Sets whether the deployment is scanned every night, and by which features."""
     before, settings = subgroup_settings_of(session, deployment.no), body.to_settings()
     require_features(session, deployment.no, deployment.schema, settings.features)
+    require_limit(body.direction, settings.limit)
     if settings != before:
         put_subgroup_settings(session, deployment.no, settings)
         record_activity(session, principal.actor, "subgroup_scan_settings.changed", deployment=deployment)

@@ -1,4 +1,4 @@
-"""`evenhand groups`: looks in a log file for subgroups at a disadvantage that nobody listed."""
+"""`evenhand groups`: looks in a log file for subgroups that nobody listed, at a disadvantage or favoured."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..evidence.nulls import Direction
 from ..frames.groups import SCAN_HOURS, find_groups
 from .file_options import FAVOURABLE, UNFAVOURABLE, Texts, open_console, parse_values, refuse_errors
 from .groups_report import render_groups
@@ -26,11 +27,17 @@ def groups(  # noqa: PLR0913 - typer's way: one parameter for each option
     favourable: Annotated[Texts, typer.Option(help=FAVOURABLE)] = None,
     unfavourable: Annotated[Texts, typer.Option(help=UNFAVOURABLE)] = None,
     person: Annotated[str | None, typer.Option(help="Column of person ids. Only the first record of each person counts.")] = None,
-    limit: Annotated[float, typer.Option(help="Lower limit of the ratio of favourable rates that later hours must refute.")] = 0.8,
+    limit: Annotated[
+        float | None,
+        typer.Option(help="Limit of the ratio of favourable rates that later hours must refute. Default 0.8; above 1.25."),
+    ] = None,
+    direction: Annotated[
+        Direction, typer.Option(help="below: subgroups that get the favourable outcome too rarely. above: those that get it more often.")
+    ] = Direction.BELOW,
     scan_hours: Annotated[int, typer.Option(min=1, help="Hours between two scans.")] = SCAN_HOURS,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts and tables.")] = 0,
 ) -> None:
-    """Look for subgroups at a disadvantage that nobody listed, and confirm them on later hours."""
+    """Look for subgroups that nobody listed, at a disadvantage or favoured, and confirm them on later hours."""
     with refuse_errors():
         columns: dict[str, Sequence[str | None]] = {
             "time": [time],
@@ -52,6 +59,7 @@ def groups(  # noqa: PLR0913 - typer's way: one parameter for each option
             favourable=parse_values(frame, prediction or label, favourable or ["1"]),
             unfavourable=parse_values(frame, prediction or label, unfavourable or []) or None,
             limit=limit,
+            direction=direction,
             scan_hours=scan_hours,
             seed=seed,
         )

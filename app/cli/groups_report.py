@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.markup import escape
 
+from ..evidence.nulls import Direction
 from ..frames.groups import CandidateState, FoundGroup, FoundGroups
 from .evidence_report import fill, format_time
 
@@ -16,18 +17,19 @@ def render_groups(found: FoundGroups, name: str, console: Console) -> str:
             console.print(escape(fill(line, console.width)), soft_wrap=True)
         console.print()
         for group in found.groups:
-            console.print(escape(fill(phrase_group(group, found.limit), console.width, "• ")), soft_wrap=True)
+            console.print(escape(fill(phrase_group(group, found), console.width, "• ")), soft_wrap=True)
     return capture.get().rstrip()
 
 
-def phrase_group(group: FoundGroup, limit: float) -> str:
+def phrase_group(group: FoundGroup, found: FoundGroups) -> str:
     """Returns in sentences which subgroup was found, and whether later hours confirm it."""
     named = "; ".join(f"{feature} {' or '.join(labels)}" for feature, labels in group.labels.items())
     lead = (
         f"Candidate {group.number}, {named}: {group.rate:.1%} of {group.records:,} records are favourable, of the others "
         f"{group.others_rate:.1%} (scan of {format_time(group.found_at)}, p = {group.p_value:.3f})."
     )
-    claim = f"its favourable rate is less than {limit:.3g} times that of the others"
+    than = "less than" if found.direction is Direction.BELOW else "more than"
+    claim = f"its favourable rate is {than} {found.limit:.3g} times that of the others"
     if group.state is CandidateState.CONFIRMED and group.confirmed_at is not None:
         return f"{lead} Confirmed at {format_time(group.confirmed_at)}: the hours after the scan show that {claim}."
     if group.state is CandidateState.EXPIRED:
@@ -44,7 +46,8 @@ def _list_lines(found: FoundGroups, name: str) -> Iterator[str]:
     yield f"Favourable: {', '.join(found.favourable)}."
     yield f"{scans}, each of which searched {found.subsets:,} subgroups by {', '.join(found.features)}."
     if not found.groups:
-        yield "No subgroup falls short more than chance allows."
+        does = "falls short" if found.direction is Direction.BELOW else "is ahead"
+        yield f"No subgroup {does} more than chance allows."
     else:
         yield (
             "A p value says how often chance alone would find as much in one scan. The chance that any candidate is ever confirmed "

@@ -46,6 +46,7 @@ def read_subgroups(session: Session, deployment_no: int, evidence: DeploymentEvi
         "ended_scan": ended,
         "ended_scan_words": None if ended is None else say_scan(ended, numbers),
         "can_scan": obstacle is None,
+        "scan_direction": settings.direction,
         "scan_remarks": remarks,
         "no_worker_scans": NO_WORKER,
         "candidates": found[:MOST_CANDIDATES],

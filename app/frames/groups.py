@@ -14,7 +14,7 @@ from ..errors import InvalidInput
 from ..evidence.hours import FloatArray, Hours, Side
 from ..evidence.nulls import Direction, Limit, Scale
 from ..scan.cells import MAX_FEATURES, count_cells, count_subsets
-from ..scan.confirming import EXPIRY_HOURS, Candidate, CandidateBook, Followup, follow_candidate
+from ..scan.confirming import EXPIRY_HOURS, USUAL_LIMITS, Candidate, CandidateBook, Followup, follow_candidate
 from ..scan.scanning import Scan, scan_cells
 from .binning import BinnedFeature, bin_feature
 from .columns import Column, column_of
@@ -80,6 +80,7 @@ class FoundGroups:
     first: datetime
     records: int
     limit: float
+    direction: Direction
     favourable: tuple[str, ...]
 
     @property
@@ -99,27 +100,27 @@ def find_groups(  # noqa: PLR0913 - one keyword for each column, as in measure_f
     person: str | None = None,
     favourable: object = 1,
     unfavourable: object = None,
-    limit: float = 0.8,
+    limit: float | None = None,
+    direction: str = "below",
     scan_hours: int = SCAN_HOURS,
     seed: int = 0,
 ) -> FoundGroups:
-    """Looks for subgroups whose favourable rate falls short, and confirms them on later hours.
+    """Looks for subgroups whose favourable rate falls short (or is ahead, `direction` "above"), and confirms them on later hours.
 
-    Every `scan_hours` hours, and at the end of the log, a scan over up to eight `features` reads the records of the last 30 days. A
-    subgroup that chance alone would find in at most 5 % of scans becomes a candidate. It is confirmed when the hours after its scan, and
-    only these, show that its favourable rate is less than `limit` times that of all other records; with `strata`, of those in the same
-    stratum. The chance of ever confirming one that is inside the limit in every hour is at most 5 % over all candidates. Outcomes are
-    those of `prediction`, else of `label`. The other arguments are those of `follow_frame`.
+    Every `scan_hours` hours, and at the end, a scan over up to eight `features` reads the records of the last 30 days. A subgroup that
+    chance alone would find in at most 5 % of scans becomes a candidate. It is confirmed when the hours after its scan, and only these, show
+    that its favourable rate is less than `limit` (default 0.8; above: more than 1.25) times that of all other records; with `strata`, of
+    those in the same stratum. At most 5 % is the chance of ever confirming one that is inside the limit in every hour, over all candidates.
+    Outcomes are those of `prediction`, else of `label`; other arguments those of `follow_frame`.
 
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    check_arguments(frame, prediction, label, limit=limit)
-    lists = OutcomeLists.of(favourable, unfavourable)
+    bound, lists = _read_limit(direction, limit), OutcomeLists.of(favourable, unfavourable)
+    check_arguments(frame, prediction, label, limit=min(bound.value, 1 / bound.value))
     outcomes = _read_outcomes(frame, prediction, label, lists)
     hours = hours_of(column_of(frame, time, "time"), "time")
-    is_first = True if person is None else first_of_each(column_of(frame, person, "person"), hours.seconds)
-    counted = (outcomes.codes != UNCLASSIFIED) & is_first
+    counted = (outcomes.codes != UNCLASSIFIED) & (person is None or first_of_each(column_of(frame, person, "person"), hours.seconds))
     ends = _list_ends(hours.hours, scan_hours)
     log = _Log(
         features=_bin_columns(frame, features, counted, counted & (hours.numbers < ends[0])),
@@ -129,15 +130,28 @@ def find_groups(  # noqa: PLR0913 - one keyword for each column, as in measure_f
         hours=hours,
     )
     return FoundGroups(
-        groups=tuple(_replay(log, ends, Limit(Scale.RATIO, Direction.BELOW, limit), seed)),
+        groups=tuple(_replay(log, ends, bound, seed)),
         features={one.name: one.labels for one in log.features},
         scans=len(ends),
         hours=hours.hours,
         first=hours.first,
         records=int(counted.sum()),
-        limit=limit,
+        limit=bound.value,
+        direction=bound.direction,
         favourable=tuple(label_of(value) for value in lists.favourable),
     )
+
+
+def _read_limit(direction: object, limit: object) -> Limit:
+    if direction not in tuple(Direction):
+        raise InvalidInput.of("direction", f"must be 'below' or 'above', found {direction!r:.100}")
+    side = Direction(str(direction))
+    given = USUAL_LIMITS[side] if limit is None else limit
+    is_below = side is Direction.BELOW
+    if isinstance(given, bool) or not isinstance(given, int | float) or not (0 < given < 1 if is_below else 1 < given < np.inf):
+        expected = "between 0 and 1, such as 0.8" if is_below else "above 1, such as 1.25"
+        raise InvalidInput.of("limit", f"must be a ratio {expected}, found {given!r:.100}")
+    return Limit(Scale.RATIO, side, float(given))
 
 
 def _read_outcomes(frame: pd.DataFrame, prediction: str | None, label: str | None, lists: OutcomeLists) -> FrameOutcomes:
@@ -196,7 +210,7 @@ def _replay(log: _Log, ends: list[int], limit: Limit, seed: int) -> list[FoundGr
         if not read.any():
             continue
         cells = count_cells(codes[read], sizes, log.favourable[read], stratum[read])
-        scan = scan_cells(cells, seed=seed)
+        scan = scan_cells(cells, direction=limit.direction, seed=seed)
         # A subgroup that is watched already gets no second number; a confirmed one is known.
         if scan.subgroup is None or scan.p_value > MAX_P_VALUE or busy.get(scan.subgroup, 0) > end:
             continue

@@ -1,18 +1,22 @@
 """Candidates and their confirmation: evidence from later hours only, with a bound on false confirmations over a whole life."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
 from ..evidence.betting import weigh_against_fairness
 from ..evidence.hours import FloatArray, Hours
-from ..evidence.nulls import Limit
+from ..evidence.nulls import Direction, Limit
 from .scanning import Subgroup
 
 ALPHA = 0.05
 """Max chance, over all candidates that a deployment ever has, of confirming one that is inside the limit in every later hour."""
+
+USUAL_LIMITS: Mapping[Direction, float] = MappingProxyType({Direction.BELOW: 0.8, Direction.ABOVE: 1.25})
+"""Limits of a subgroup's favourable rate as a multiple of that of all others, where none is given."""
 
 EXPIRY_HOURS = 720
 """Hours after which a candidate that was not confirmed expires."""

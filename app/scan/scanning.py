@@ -1,9 +1,10 @@
-"""Scan of one table: the subgroup that falls short most, and how often chance alone would find as much."""
+"""Scan of one table: the subgroup that falls short most, or is furthest ahead, and how often chance alone would find as much."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..evidence.nulls import Direction
 from .cells import CellTable, count_subsets
 from .search import GAIN, MIN_RECORDS, RESTARTS, search_tables
 
@@ -33,9 +34,9 @@ class Subgroup:
 class Scan:
     """Result of a scan.
 
-    `subgroup` is None where no subgroup falls short, or where it or the rest has fewer than MIN_RECORDS records, so that it must not be
-    shown. `p_value` is the share of scans with at least this `score`, among those of random tables and this one. `subsets` subgroups
-    were searched.
+    `subgroup` is None where no subgroup is beyond what is expected, or where it or the rest has fewer than MIN_RECORDS records, so that it
+    must not be shown. `p_value` is the share of scans with at least this `score`, among those of random tables and this one. `subsets`
+    subgroups were searched.
     """
 
     subgroup: Subgroup | None
@@ -47,18 +48,27 @@ class Scan:
 
 
 def scan_cells(
-    cells: CellTable, *, seed: int = 0, penalty: float = PENALTY, restarts: int = RESTARTS, bootstraps: int = BOOTSTRAPS
+    cells: CellTable,
+    *,
+    direction: Direction = Direction.BELOW,
+    seed: int = 0,
+    penalty: float = PENALTY,
+    restarts: int = RESTARTS,
+    bootstraps: int = BOOTSTRAPS,
 ) -> Scan:
     """Returns the subgroup with the highest score, with a p value from a parametric bootstrap of the whole scan.
 
+    Above: the subgroup that is favourable more often, which is the one that falls short most of unfavourable outcomes: odds of one that
+    are multiplied by q are odds of the other divided by q, and the likelihood is the same.
     The expected rate is that of all records of the same stratum. Random tables are drawn with it in every cell; when they are scanned,
     their own rates are estimated from them, as those of the real table are.
     """
     strata = np.eye(cells.strata_count)[cells.strata]
-    rates = (cells.favourable @ strata) / np.maximum(cells.records @ strata, 1)
+    counted = cells.favourable if direction is Direction.BELOW else cells.records - cells.favourable
+    rates = (counted @ strata) / np.maximum(cells.records @ strata, 1)
     rng = np.random.default_rng([seed, 0])
     drawn = rng.binomial(cells.records.astype(np.int64), rates[cells.strata], (bootstraps, len(cells.records)))
-    tables = np.vstack([cells.favourable, drawn])
+    tables = np.vstack([counted, drawn])
     best = search_tables(cells, tables, penalty=penalty, seed=seed, restarts=restarts)
     score = float(best.scores[0])
     p_value = (1 + int((best.scores[1:] >= score - GAIN).sum())) / (bootstraps + 1)

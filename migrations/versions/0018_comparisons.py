@@ -19,6 +19,14 @@ STATEMENTS = (
         FROM jsonb_array_elements(result->'gaps') WITH ORDINALITY AS listed(gap, place)))
     WHERE jsonb_typeof(result->'gaps') = 'array'
     """,
+    *(
+        statement
+        for table in ("subgroup_settings", "subgroup_scans", "subgroup_candidates")
+        for statement in (
+            f"ALTER TABLE {table} ADD COLUMN direction VARCHAR NOT NULL DEFAULT 'below'",
+            f"ALTER TABLE {table} ALTER COLUMN direction DROP DEFAULT",
+        )
+    ),
     """
     CREATE TABLE attribution_answers (
         attribution_no BIGINT NOT NULL,

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
+from ...evidence.nulls import Direction
+from ...scan.confirming import USUAL_LIMITS
 from ...store.subgroups.scans import SubgroupScan, SubgroupSettings
 from ...tracking.subgroups.looking import ShownCandidate, say_scan
-from ...tracking.subgroups.requests import SCANNED_HOURS
+from ...tracking.subgroups.requests import MAX_LIMIT, SCANNED_HOURS
 from .base import In, Out, example
 from .monitors import FeatureName
 
@@ -19,6 +21,7 @@ _SCAN: dict[str, Any] = {
     "One falls short by more than chance explains (p = 0.005): candidate 1.",
     "features": ["age", "region"],
     "hours": 720,
+    "direction": "below",
     "limit": 0.8,
     "from": "2026-11-13T09:00:00Z",
     "to": "2026-11-20T09:00:00Z",
@@ -56,7 +59,12 @@ _CANDIDATE: dict[str, Any] = {
     "log_evidence": 4.1,
     "log_threshold": 3.49,
 }
-_SETTINGS: dict[str, Any] = {"nightly": True, "features": ["age", "region"], "limit": 0.8}
+_SETTINGS: dict[str, Any] = {"nightly": True, "features": ["age", "region"], "direction": "below", "limit": 0.8}
+_DIRECTION = "`below`: groups that get the favourable outcome less often than all others; `above`: more often."
+_LIMIT = (
+    "A subgroup is confirmed if its favourable rate is less than this times that of all others (at most 1), in the direction `above` more"
+    " than this times (at least 1)."
+)
 _FEATURES = (
     "1 to 8 features or meta fields; null: the monitored attributes, then the features in the order of the schema. If they have more than"
     " 10,000 combinations of values, the last ones are left out."
@@ -70,9 +78,20 @@ class SubgroupScanIn(In):
 
     features: list[FeatureName] | None = Field(default=None, description=_FEATURES)
     hours: int = Field(default=SCANNED_HOURS, ge=1, le=SCANNED_HOURS, description="Hours before the scan whose records it reads.")
+    direction: Annotated[Direction, Field(strict=False)] | None = Field(default=None, description=_DIRECTION)
     limit: float | None = Field(
-        default=None, gt=0, le=1, description="A subgroup is confirmed if its favourable rate is less than this times that of all others."
+        default=None, gt=0, le=MAX_LIMIT, description=f"{_LIMIT} With another direction than that of the settings 0.8 or 1.25."
     )
+
+    def to_settings(self, stored: SubgroupSettings) -> SubgroupSettings:
+        """Returns the settings of this scan, not yet checked; `stored` are those of the deployment."""
+        direction = Direction(stored.direction) if self.direction is None else self.direction
+        usual = stored.limit if direction == stored.direction else USUAL_LIMITS[direction]
+        return SubgroupSettings(
+            features=stored.features if self.features is None else tuple(self.features),
+            direction=direction.value,
+            limit=usual if self.limit is None else self.limit,
+        )
 
 
 class SubgroupSettingsIn(In):
@@ -82,13 +101,17 @@ class SubgroupSettingsIn(In):
 
     nightly: bool = Field(default=False, description="Scans once a night, after 2:00 UTC.")
     features: list[FeatureName] | None = Field(default=None, description=_FEATURES)
-    limit: float = Field(
-        default=0.8, gt=0, le=1, description="A subgroup is confirmed if its favourable rate is less than this times that of all others."
-    )
+    direction: Annotated[Direction, Field(strict=False)] = Field(default=Direction.BELOW, description=_DIRECTION)
+    limit: float | None = Field(default=None, gt=0, le=MAX_LIMIT, description=f"{_LIMIT} Left out: 0.8, or 1.25 in the direction `above`.")
 
     def to_settings(self) -> SubgroupSettings:
         """Returns the settings, not yet checked."""
-        return SubgroupSettings(nightly=self.nightly, features=None if self.features is None else tuple(self.features), limit=self.limit)
+        return SubgroupSettings(
+            nightly=self.nightly,
+            features=None if self.features is None else tuple(self.features),
+            direction=self.direction.value,
+            limit=USUAL_LIMITS[self.direction] if self.limit is None else self.limit,
+        )
 
 
 class SubgroupSettingsOut(Out):
@@ -98,13 +121,14 @@ class SubgroupSettingsOut(Out):
 
     nightly: bool
     features: list[str] | None
+    direction: Direction
     limit: float
 
     @classmethod
     def of(cls, settings: SubgroupSettings) -> "SubgroupSettingsOut":
         """Returns the body of the settings."""
         features = None if settings.features is None else list(settings.features)
-        return cls(nightly=settings.nightly, features=features, limit=settings.limit)
+        return cls(nightly=settings.nightly, features=features, direction=Direction(settings.direction), limit=settings.limit)
 
 
 class SubgroupScanOut(Out):
@@ -117,6 +141,7 @@ class SubgroupScanOut(Out):
     words: str
     features: list[str] | None = Field(description="The features that were searched; before the end those that were asked for, if any.")
     hours: int = Field(description="Hours that were asked for.")
+    direction: Direction
     limit: float
     from_: datetime | None = Field(serialization_alias="from", description="The start of the hours that were read.")
     to: datetime | None
@@ -142,6 +167,7 @@ class SubgroupScanOut(Out):
             words=say_scan(scan, numbers),
             features=scan.features if scan.bins is None else [one["feature"] for one in scan.bins],
             hours=scan.hours,
+            direction=Direction(scan.direction),
             limit=scan.limit,
             from_=scan.span_start,
             to=scan.span_end,
@@ -178,7 +204,7 @@ class SubgroupCandidateOut(Out):
     values: dict[str, list[str]] = Field(
         description="The values that belong to the subgroup, by feature; other features do not restrict it."
     )
-    direction: str = Field(description="Always `below`: it is favourable less often than all others.")
+    direction: Direction = Field(description="`below`: it is favourable less often than all others; `above`: more often.")
     limit: float
     records: int = Field(description="Records of the subgroup that its scan read; the other counts are of the scan, too.")
     favourable: int
@@ -191,13 +217,13 @@ class SubgroupCandidateOut(Out):
     confirmed_at: datetime | None
     until: datetime = Field(description="The end of the last hour that is counted for it.")
     later_records: int | None = Field(description="Records of the subgroup after the scan; null while there are fewer than ten.")
-    log_evidence: float = Field(description="Natural logarithm of the evidence of the later hours that it is below the limit.")
+    log_evidence: float = Field(description="Natural logarithm of the evidence of the later hours that it is beyond the limit.")
     log_threshold: float = Field(description="Natural logarithm of the evidence that confirms it: π²·number²/(6·0.05).")
 
     @classmethod
     def of(cls, one: ShownCandidate) -> "SubgroupCandidateOut":
         """Returns the body of a candidate."""
-        return cls.from_object(one, direction="below", values={name: list(labels) for name, labels in one.values.items()})
+        return cls.from_object(one, values={name: list(labels) for name, labels in one.values.items()})
 
 
 class SubgroupCandidatePage(Out):

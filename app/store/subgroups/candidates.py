@@ -21,6 +21,7 @@ class StoredCandidate:
     era_no: int
     bins: list[Any]
     values: list[Any]
+    direction: str
     limit: float
     born_at: datetime
     state: str
@@ -50,6 +51,7 @@ class NewCandidate:
     era_no: int
     bins: list[Any]
     values: list[Any]
+    direction: str
     limit: float
     born_at: datetime
 

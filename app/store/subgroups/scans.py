@@ -17,8 +17,8 @@ from ..tables import SubgroupScanRow, SubgroupSettingsRow
 _IF_LOST = "The scan's lease ran out: another worker may own it."
 
 _QUEUE_NIGHTLY = text("""
-    INSERT INTO subgroup_scans (id, deployment_no, state, features, hours, "limit", created_by, claimable_at, attempts)
-    SELECT gen_random_uuid()::text, s.deployment_no, 'queued', s.features, :hours, s."limit", 'schedule', now(), 0
+    INSERT INTO subgroup_scans (id, deployment_no, state, features, hours, direction, "limit", created_by, claimable_at, attempts)
+    SELECT gen_random_uuid()::text, s.deployment_no, 'queued', s.features, :hours, s.direction, s."limit", 'schedule', now(), 0
     FROM subgroup_settings s JOIN monitors m ON m.deployment_no = s.deployment_no
     WHERE s.nightly AND now() >= date_trunc('day', now(), 'UTC') + make_interval(hours => :at)
       AND NOT EXISTS (SELECT FROM subgroup_scans n WHERE n.deployment_no = s.deployment_no AND n.created_by = 'schedule'
@@ -29,10 +29,14 @@ _QUEUE_NIGHTLY = text("""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubgroupSettings:
-    """Settings of a deployment's scans. `features` None: those that are chosen by default."""
+    """Settings of a deployment's scans. `features` None: those that are chosen by default.
+
+    `direction` is `below` for groups at a disadvantage, `above` for favoured ones.
+    """
 
     nightly: bool = False
     features: tuple[str, ...] | None = None
+    direction: str = "below"
     limit: float = 0.8
 
 
@@ -46,6 +50,7 @@ class SubgroupScan:
     state: str
     features: list[str] | None
     hours: int
+    direction: str
     limit: float
     created_by: str
     created_at: datetime
@@ -65,7 +70,8 @@ def subgroup_settings_of(session: Session, deployment_no: int) -> SubgroupSettin
     row = session.get(SubgroupSettingsRow, deployment_no, populate_existing=True)
     if row is None:
         return SubgroupSettings()
-    return SubgroupSettings(nightly=row.nightly, features=None if row.features is None else tuple(row.features), limit=row.limit)
+    features = None if row.features is None else tuple(row.features)
+    return SubgroupSettings(nightly=row.nightly, features=features, direction=row.direction, limit=row.limit)
 
 
 def put_subgroup_settings(session: Session, deployment_no: int, settings: SubgroupSettings) -> None:
@@ -73,6 +79,7 @@ def put_subgroup_settings(session: Session, deployment_no: int, settings: Subgro
     values = {
         "nightly": settings.nightly,
         "features": None if settings.features is None else list(settings.features),
+        "direction": settings.direction,
         "limit": settings.limit,
         "updated_at": func.now(),
     }
@@ -89,6 +96,7 @@ def queue_scan(session: Session, deployment_no: int, settings: SubgroupSettings,
         "state": "queued",
         "features": None if settings.features is None else list(settings.features),
         "hours": hours,
+        "direction": settings.direction,
         "limit": settings.limit,
         "created_by": requested_by,
         "claimable_at": func.now(),

@@ -17,6 +17,7 @@ class SubgroupSettingsRow(Row):
     deployment_no: Mapped[int] = mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True, autoincrement=False)
     nightly: Mapped[bool]
     features: Mapped[list[Any] | None] = mapped_column(Json)
+    direction: Mapped[str]
     limit: Mapped[float]
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
@@ -40,6 +41,7 @@ class SubgroupScanRow(Row):
     state: Mapped[str]
     features: Mapped[list[Any] | None] = mapped_column(Json)
     hours: Mapped[int]
+    direction: Mapped[str]
     limit: Mapped[float]
     created_by: Mapped[str]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
@@ -58,8 +60,8 @@ class SubgroupScanRow(Row):
 class SubgroupCandidateRow(Row):
     """One subgroup that a scan found, under its number, which is never used again.
 
-    `bins`, `values` (of each feature the positions of its values, or null for all), `limit` and `born_at` never change. The other members
-    are its state after the hours before `until`. It is followed as long as its era lasts.
+    `bins`, `values` (of each feature the positions of its values, or null for all), `direction`, `limit` and `born_at` never change. The
+    other members are its state after the hours before `until`. It is followed as long as its era lasts.
     """
 
     __tablename__ = "subgroup_candidates"
@@ -72,6 +74,7 @@ class SubgroupCandidateRow(Row):
     era_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), index=True)
     bins: Mapped[list[Any]] = mapped_column(Json)
     values: Mapped[list[Any]] = mapped_column(Json)
+    direction: Mapped[str]
     limit: Mapped[float]
     born_at: Mapped[datetime]
     state: Mapped[str]

@@ -106,8 +106,8 @@ def settle_candidates(
 
 
 def limit_of(candidate: StoredCandidate) -> Limit:
-    """Returns the limit of the ratio that a candidate is claimed to fall below."""
-    return Limit(Scale.RATIO, Direction.BELOW, candidate.limit)
+    """Returns the limit of the ratio that a candidate is claimed to be beyond."""
+    return Limit(Scale.RATIO, Direction(candidate.direction), candidate.limit)
 
 
 def subgroup_of(values: Sequence[Sequence[int] | None]) -> Subgroup:

@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from ...clock import HOUR
+from ...evidence.nulls import Direction
 from ...scan.confirming import EXPIRY_HOURS, Candidate
 from ...scan.search import MIN_RECORDS
 from ...store.evidence.eras import find_present_era
@@ -17,6 +18,21 @@ from .following import limit_of, subgroup_of
 from .scanning import MAX_P_VALUE
 
 _GRAVEST = ("confirmed", "candidate", "expired")
+
+
+@dataclass(frozen=True, slots=True)
+class _DirectionWords:
+    """Phrases that say what a scan in one direction looks for."""
+
+    does: str
+    most: str
+    than: str
+
+
+_WORDS: Mapping[Direction, _DirectionWords] = {
+    Direction.BELOW: _DirectionWords("falls short", "falls short most", "less than"),
+    Direction.ABOVE: _DirectionWords("is ahead", "is furthest ahead", "more than"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +47,7 @@ class ShownCandidate:
     scan_id: str
     state: str
     values: Mapping[str, Sequence[str]]
+    direction: Direction
     limit: float
     records: int
     favourable: int
@@ -73,6 +90,7 @@ def _show(session: Session, deployment_no: int, stored: Sequence[StoredCandidate
                 scan_id=one.scan_id,
                 state=one.state,
                 values=_name_values(one),
+                direction=Direction(one.direction),
                 limit=one.limit,
                 records=result["inside_records"],
                 favourable=result["inside_favourable"],
@@ -103,19 +121,20 @@ def say_scan(scan: SubgroupScan, numbers: Mapping[int, int]) -> str:
         return scan.reason or "The scan failed."
     features = [one["feature"] for one in scan.bins]
     subsets, records = scan.result["subsets"], scan.result["records"]
+    words = _WORDS[Direction(scan.direction)]
     searched = f"{subsets:,} {'subgroup' if subsets == 1 else 'subgroups'} by {', '.join(features)} searched in {records:,} records"
     if scan.features is not None and len(features) < len(scan.features):
         searched += f" (too many combinations of values: left out {', '.join(scan.features[len(features) :])})"
     if scan.candidate_no is None and scan.result["p_value"] <= MAX_P_VALUE:
         return (
-            f"{searched}. The one that falls short most (p = {scan.result['p_value']:.3f}) is not shown: it, or all others together, has"
+            f"{searched}. The one that {words.most} (p = {scan.result['p_value']:.3f}) is not shown: it, or all others together, has"
             f" fewer than {MIN_RECORDS} records."
         )
     if scan.candidate_no is None:
-        return f"{searched}. None falls short by more than chance explains (p = {scan.result['p_value']:.3f})."
+        return f"{searched}. None {words.does} by more than chance explains (p = {scan.result['p_value']:.3f})."
     # A subgroup that was known already keeps its number.
     number = numbers.get(scan.candidate_no)
-    return f"{searched}. One falls short by more than chance explains (p = {scan.result['p_value']:.3f}): candidate {number}."
+    return f"{searched}. One {words.does} by more than chance explains (p = {scan.result['p_value']:.3f}): candidate {number}."
 
 
 def candidate_numbers_of(session: Session, scans: Sequence[SubgroupScan]) -> Mapping[int, int]:
@@ -131,17 +150,17 @@ def _name_values(one: StoredCandidate) -> dict[str, Sequence[str]]:
 
 def _say_candidate(one: StoredCandidate, *, is_followed: bool) -> str:
     """Returns the candidate in words: what was searched, what was found, and whether later hours confirm it."""
-    result = one.result
+    result, words = one.result, _WORDS[Direction(one.direction)]
     named = "; ".join(f"{feature} {' or '.join(labels)}" for feature, labels in _name_values(one).items())
     rate, others = (result[f"{side}_favourable"] / result[f"{side}_records"] for side in ("inside", "others"))
     found = (
-        f"Candidate {one.number}, the one of {result['subsets']:,} subgroups that falls short most: {named}."
+        f"Candidate {one.number}, the one of {result['subsets']:,} subgroups that {words.most}: {named}."
         f" {rate:.1%} of {result['inside_records']:,} records are favourable, of the others {others:.1%} (p = {result['p_value']:.3f})."
     ).replace("%", " %")
     if one.state == "confirmed" and one.confirmed_at is not None:
         return (
-            f"{found} Confirmed at {one.confirmed_at:%Y-%m-%d %H:%M}: the hours after the scan show that its favourable rate is less than"
-            f" {one.limit:g} times that of the others."
+            f"{found} Confirmed at {one.confirmed_at:%Y-%m-%d %H:%M}: the hours after the scan show that its favourable rate is"
+            f" {words.than} {one.limit:g} times that of the others."
         )
     if one.state == "expired":
         return f"{found} It expired: later hours did not confirm it within {EXPIRY_HOURS // 24} days."

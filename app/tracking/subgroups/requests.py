@@ -6,12 +6,16 @@ from sqlalchemy.orm import Session
 
 from ...domain.deployments import RecordSchema
 from ...errors import Conflict, InvalidInput
+from ...evidence.nulls import Direction
 from ...scan.cells import MAX_FEATURES
 from ...store.deployments.monitors import monitor_of
 from ...store.subgroups.scans import SubgroupScan, SubgroupSettings, queue_scan
 
 SCANNED_HOURS = 720
 """Hours before a scan whose records it reads."""
+
+MAX_LIMIT = 100
+"""Max limit of the ratio in the direction `above`."""
 
 NIGHTLY_AT = 2
 """Hour of the day (UTC) from which nightly scans are queued."""
@@ -35,6 +39,18 @@ def require_features(session: Session, deployment_no: int, schema: RecordSchema,
             raise InvalidInput.of(f"features[{place}]", f"{name!r} is not a feature or meta field of the deployment")
         if monitor is not None and name == monitor.evidence.person:
             raise InvalidInput.of(f"features[{place}]", f"{name!r} says whose record it is, so it makes no subgroup")
+
+
+def require_limit(direction: Direction, limit: float) -> None:
+    """Checks the limit of a scan.
+
+    Raises:
+        InvalidInput: it is on the other side of equality, or too large.
+    """
+    if direction is Direction.BELOW and not 0 < limit <= 1:
+        raise InvalidInput.of("limit", f"must be above 0 and at most 1 in the direction `below`, found {limit:g}")
+    if direction is Direction.ABOVE and not 1 <= limit <= MAX_LIMIT:
+        raise InvalidInput.of("limit", f"must be from 1 to {MAX_LIMIT} in the direction `above`, found {limit:g}")
 
 
 def request_scan(

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from ...clock import HOUR
 from ...domain.checks import Span
 from ...errors import Conflict
+from ...evidence.nulls import Direction
 from ...evidence.unsteadiness import UNSTEADINESS_HOURS
 from ...scan.cells import MAX_FEATURES, count_cells
 from ...scan.scanning import Scan, scan_cells
@@ -132,10 +133,12 @@ def _find_or_add(session: Session, reader: ArrowReader, scan: SubgroupScan, foll
     """Returns the candidate of the subgroup: the one that is watched or confirmed already, else a new one under the next number."""
     bins, values, born_at = [one.to_json() for one in found.bins], found.values, followed.era.counted_until
     for one in candidates_of_era(session, followed.era.no):
-        if one.state != "expired" and (one.bins, one.values, one.limit) == (bins, values, scan.limit):
+        if one.state != "expired" and (one.bins, one.values, one.direction, one.limit) == (bins, values, scan.direction, scan.limit):
             return one.no
     assert born_at is not None, "an era without counted hours cannot be scanned"  # noqa: S101 - see `_follow`
-    new = NewCandidate(scan_no=scan.no, era_no=followed.era.no, bins=bins, values=values, limit=scan.limit, born_at=born_at)
+    new = NewCandidate(
+        scan_no=scan.no, era_no=followed.era.no, bins=bins, values=values, direction=scan.direction, limit=scan.limit, born_at=born_at
+    )
     no = add_candidate(session, followed.deployment.no, new)
     people = None if followed.monitor.evidence.person is None else FirstRecords(session, followed.era.no, remembers=False)
     candidates = candidates_of_era(session, followed.era.no)
@@ -184,7 +187,7 @@ def _search(database: Database, scan: SubgroupScan) -> tuple[FollowedEra, _Found
     # Without positions that no record has: they would count as subgroups that were searched.
     dense = np.column_stack([np.searchsorted(values, column) for values, column in zip(used, codes.T, strict=True)])
     cells = count_cells(dense, tuple(len(values) for values in used), favourable)
-    result = scan_cells(cells, seed=scan.no)
+    result = scan_cells(cells, direction=Direction(scan.direction), seed=scan.no)
     named: Sequence[Any] = () if result.subgroup is None else result.subgroup.values
     values = [None if one is None else used[feature][list(one)].tolist() for feature, one in enumerate(named)]
     return followed, _Found(span, bins, result, values, len(favourable), int(favourable.sum()))

@@ -49,13 +49,13 @@ BEFORE, HOURS, RECORDS = 60, 170, 40
 START = hour_of(datetime.now(UTC)) - HOURS * HOUR
 
 
-def make(*, planted: float, seed: int = 1, person: bool = False) -> list[dict[str, Any]]:
+def make(*, planted: float, base: float = 0.6, seed: int = 1, person: bool = False) -> list[dict[str, Any]]:
     """All hours: the young of the north are approved with `planted` times the chance of the others. With `person` half come twice."""
     rng = np.random.default_rng(seed)
     records = []
     for no in range(HOURS * RECORDS):
         sex, region, age = rng.choice(["female", "male"]), rng.choice(["north", "south", "west"]), int(rng.integers(18, 80))
-        chance = 0.6 * (planted if region == "north" and age <= 33 else 1)
+        chance = base * (planted if region == "north" and age <= 33 else 1)
         one = {
             "features": {"sex": str(sex), "region": str(region), "age": age},
             "meta": {"person": f"p{no}"},
@@ -135,6 +135,41 @@ def test_a_planted_subgroup_is_found_and_later_hours_confirm_it(watched: Running
     again = scan(watched, features=["age", "region"])
     assert (again["candidate"], len(candidates(watched))) == (1, 1)
     assert [one["id"] for one in watched.client.get(f"{PATH}/subgroup-scans").json()["scans"]] == [again["id"], found["id"]]
+
+
+def test_a_favoured_subgroup_is_found_in_the_direction_above(watched: RunningService) -> None:
+    log(watched, make(planted=1.6, base=0.4))
+    update(watched, BEFORE)
+    below, above = scan(watched, features=["age", "region"]), scan(watched, features=["age", "region"], direction="above")
+    update(watched, HOURS)
+    (one,) = candidates(watched)
+
+    assert (below["direction"], below["limit"], below["candidate"]) == ("below", 0.8, None)
+    assert (above["direction"], above["limit"], above["candidate"]) == ("above", 1.25, 1)
+    assert above["words"].endswith(f"One is ahead by more than chance explains (p = {above['p_value']:.3f}): candidate 1.")
+    assert below["words"].endswith(f"None falls short by more than chance explains (p = {below['p_value']:.3f}).")
+    assert (one["direction"], one["limit"], one["state"]) == ("above", 1.25, "confirmed")
+    assert "subgroups that is furthest ahead: age up to" in one["words"]
+    assert one["words"].endswith("show that its favourable rate is more than 1.25 times that of the others.")
+
+
+@pytest.mark.parametrize(
+    "body", [{"direction": "above", "limit": 0.8}, {"direction": "below", "limit": 1.25}, {"limit": 101}, {"direction": "up"}]
+)
+def test_a_limit_on_the_other_side_of_equality_is_refused(watched: RunningService, body: dict[str, object]) -> None:
+    asked = watched.client.post(f"{PATH}/subgroup-scans", json=body)
+    settings = watched.client.put(f"{PATH}/subgroup-scan-settings", json=body)
+
+    assert [answer.status_code for answer in (asked, settings)] == [422, 422]
+    assert {one["field"] for answer in (asked, settings) for one in answer.json()["errors"]} <= {"limit", "direction"}
+
+
+def test_settings_have_a_direction_with_its_own_limit(watched: RunningService) -> None:
+    stored = watched.client.put(f"{PATH}/subgroup-scan-settings", json={"direction": "above"}).json()
+    same = watched.client.post(f"{PATH}/subgroup-scans").json()
+
+    assert (stored["direction"], stored["limit"]) == ("above", 1.25)
+    assert (same["direction"], same["limit"]) == ("above", 1.25)
 
 
 def test_without_a_subgroup_nothing_is_confirmed(watched: RunningService) -> None:
@@ -280,8 +315,13 @@ def test_asking_twice_makes_one_scan_and_bad_input_none(watched: RunningService)
 
 
 def test_a_nightly_scan_is_queued_once_a_night_where_it_is_configured(watched: RunningService) -> None:
-    assert watched.client.get(f"{PATH}/subgroup-scan-settings").json() == {"nightly": False, "features": None, "limit": 0.8}
-    settings = {"nightly": True, "features": ["region", "sex"], "limit": 0.9}
+    assert watched.client.get(f"{PATH}/subgroup-scan-settings").json() == {
+        "nightly": False,
+        "features": None,
+        "direction": "below",
+        "limit": 0.8,
+    }
+    settings = {"nightly": True, "features": ["region", "sex"], "direction": "below", "limit": 0.9}
     for at, queued in ((24, 0), (0, 0)):
         with watched.database.transaction() as session:
             queue_nightly_scans(session, hours=720, at=at)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from app.errors import InvalidInput
+from app.evidence.nulls import Direction
 from app.frames.binning import MAX_VALUES, MISSING, REST, bin_feature
 from app.frames.groups import CandidateState, find_groups
 from tests.builders.planted_log import START, log
@@ -26,6 +27,25 @@ def test_a_planted_subgroup_is_found_and_confirmed_on_later_hours() -> None:
     assert first.found_at < first.confirmed_at
     assert first.rate < 0.6 * first.others_rate
     assert (found.scans, found.subsets) == (3, 15 * 7 * 3)
+
+
+def test_a_favoured_subgroup_is_found_and_confirmed_in_the_direction_above() -> None:
+    frame = log(ratio=1.8)
+    above, below = (find_groups(frame, scan_hours=48, direction=direction, **COLUMNS) for direction in ("above", "below"))
+    first = above.groups[0]
+
+    assert (above.limit, above.direction, first.state) == (1.25, Direction.ABOVE, CandidateState.CONFIRMED)
+    assert set(first.labels) == {"age", "region"}
+    assert first.rate > 1.4 * first.others_rate
+    assert all(one.state is not CandidateState.CONFIRMED for one in below.groups)
+
+
+@pytest.mark.parametrize(("given", "field"), [({"direction": "up"}, "direction"), ({"direction": "above", "limit": 0.8}, "limit")])
+def test_a_direction_and_a_limit_on_its_other_side_are_refused(given: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        find_groups(log(48), **COLUMNS, **given)
+
+    assert [one.field for one in refused.value.problems] == [field]
 
 
 def test_the_scan_of_the_last_hour_leaves_a_candidate_only() -> None:

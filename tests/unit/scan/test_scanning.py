@@ -1,11 +1,14 @@
 """The scan: as good as trying every subgroup, silent where nothing differs, and right where something was planted."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kstest
 
+from app.evidence.nulls import Direction
 from app.scan.cells import CellTable, count_cells
 from app.scan.multipliers import LOWEST, find_range, fit_multiplier, log_likelihood
 from app.scan.scanning import scan_cells
@@ -41,6 +44,27 @@ def test_a_planted_subgroup_is_found_as_it_was_planted() -> None:
     assert scan.subgroup.values == ((1, 2), None, (0,))
     assert scan.p_value == 1 / 200
     assert scan.subsets == 15 * 7 * 7
+
+
+def test_a_favoured_subgroup_is_found_in_the_other_direction_only() -> None:
+    cells = draw_table(3, records=6000, planted={0: (1, 2), 2: (0,)}, ratio=1.5)
+    above, below = scan_cells(cells, direction=Direction.ABOVE), scan_cells(cells)
+
+    assert above.subgroup is not None
+    assert above.subgroup.values == ((1, 2), None, (0,))
+    assert above.p_value == 1 / 200
+    assert above.favourable / above.records > 0.5
+    assert above.score > below.score
+
+
+def test_above_is_below_of_the_other_outcome() -> None:
+    for seed in range(5):
+        cells = draw_table(seed, rates=(0.3, 0.6))
+        turned = replace(cells, favourable=cells.records - cells.favourable)
+        above, below = scan_cells(cells, direction=Direction.ABOVE, bootstraps=19), scan_cells(turned, bootstraps=19)
+
+        assert (above.subgroup, above.score, above.p_value, above.records) == (below.subgroup, below.score, below.p_value, below.records)
+        assert above.favourable == below.records - below.favourable
 
 
 def test_the_difference_of_strata_is_not_taken_for_a_subgroup() -> None:
