@@ -118,8 +118,7 @@ def find_groups(  # noqa: PLR0913 - one keyword for each column, as in measure_f
     """
     bound, lists = _read_limit(direction, limit), OutcomeLists.of(favourable, unfavourable)
     check_arguments(frame, prediction, label, limit=min(bound.value, 1 / bound.value))
-    outcomes = _read_outcomes(frame, prediction, label, lists)
-    hours = hours_of(column_of(frame, time, "time"), "time")
+    outcomes, hours = _read_outcomes(frame, prediction, label, lists), hours_of(column_of(frame, time, "time"), "time")
     counted = (outcomes.codes != UNCLASSIFIED) & (person is None or first_of_each(column_of(frame, person, "person"), hours.seconds))
     ends = _list_ends(hours.hours, scan_hours)
     log = _Log(
