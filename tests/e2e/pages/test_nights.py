@@ -13,14 +13,31 @@ API = "/v1/deployments/credit-risk"
 def test_a_scan_is_started_and_followed_by_the_page(visit: Visit, example: Example) -> None:
     """First: a changed monitor begins evidence again, and then no hour is counted that could be scanned."""
     page = visit.go("/deployments/credit-risk")
+    page.get_by_label("Groups that get the favourable outcome").select_option("above")
     page.get_by_role("button", name="Scan now").press("Enter")
     expect(page.locator("#scan-step")).to_be_visible()
     expect(page.get_by_role("button", name="Scan now")).to_be_visible()
 
     (scan,) = example.client.get(f"{API}/subgroup-scans").json()["scans"]
     assert scan["state"] in {"succeeded", "failed"}
+    assert (scan["direction"], scan["limit"]) == ("above", 1.25)
     expect(page.get_by_text(scan["words"])).to_be_visible()
     assert (visit.serious_findings(), visit.overflows()) == ([], False)
+
+
+def test_an_attribution_is_started_and_deleted_by_the_page(visit: Visit, example: Example) -> None:
+    page = visit.go("/deployments/credit-risk")
+    page.get_by_role("button", name="Attribute…").press("Enter")
+    expect(page.locator("#attribute-cost")).to_have_text(re.compile(r"The model is asked about [\d,]+ rows"))
+    page.get_by_role("button", name="Start", exact=True).press("Enter")
+    expect(page.get_by_role("button", name="Delete this attribution")).to_be_visible()
+    expect(page.get_by_role("button", name="Cancel this attribution")).to_be_hidden()
+    assert (visit.serious_findings(), visit.overflows()) == ([], False)
+
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Delete this attribution").press("Enter")
+    expect(page.get_by_text("Nothing has been attributed yet.")).to_be_visible()
+    assert example.client.get(f"{API}/attributions", params={"trigger": "manual"}).json()["attributions"] == []
 
 
 def test_the_form_of_the_monitor_says_what_a_night_costs_and_keeps_what_it_does_not_show(visit: Visit, example: Example) -> None:
@@ -54,14 +71,26 @@ def test_nightly_scans_are_set_by_the_page(visit: Visit, example: Example) -> No
     form = page.locator("#scans-form")
     form.get_by_label("Scan every night").check()
     form.get_by_label("sex").check()
+    form.get_by_label("Look for groups").select_option("above")
+    form.get_by_label("Confirmed below").fill("1.25")
     form.get_by_role("button", name="Save the scans").press("Enter")
     expect(page.get_by_text("Saved the scans for groups nobody listed.")).to_be_focused()
 
-    assert example.client.get(f"{API}/subgroup-scan-settings").json() == {"nightly": True, "features": ["sex"], "limit": 0.8}
+    assert example.client.get(f"{API}/subgroup-scan-settings").json() == {
+        "nightly": True,
+        "features": ["sex"],
+        "direction": "above",
+        "limit": 1.25,
+    }
     page.get_by_text("Edit the scans").click()
     assert (visit.serious_findings(), visit.overflows()) == ([], False)
     form.get_by_label("sex").uncheck()
     form.get_by_label("Scan every night").uncheck()
     form.get_by_role("button", name="Save the scans").press("Enter")
     expect(page.get_by_text("only on request", exact=True)).to_be_visible()
-    assert example.client.get(f"{API}/subgroup-scan-settings").json() == {"nightly": False, "features": None, "limit": 0.8}
+    assert example.client.get(f"{API}/subgroup-scan-settings").json() == {
+        "nightly": False,
+        "features": None,
+        "direction": "above",
+        "limit": 1.25,
+    }
