@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0018"
-down_revision = "0017"
+revision = "0022"
+down_revision = "0021"
 branch_labels = None
 depends_on = None
 
