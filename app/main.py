@@ -29,6 +29,7 @@ from .api import (
     flagged_records,
     health,
     imports,
+    intake_counts,
     keys,
     logging_snippets,
     me,
@@ -49,6 +50,7 @@ from .api import (
     workers,
 )
 from .api.debiased_predictions import is_live_request
+from .api.gateway import GatewayRoute
 from .api.ingestion import IngestionRoutes
 from .api.ingestion_paths import ingestion_paths
 from .api.uploads import is_upload
@@ -75,6 +77,7 @@ _ROUTERS = (
     missing_records.router,
     arrivals.router,
     imports.router,
+    intake_counts.router,
     monitors.router,
     recommended_monitors.router,
     training_data.router,
@@ -142,7 +145,8 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     )
     gate = KeyGate(limited, authenticator=services.authenticator)
     inner = RequestContext(gate, trusted_proxies=settings.trusted_networks)
-    return IngestionRoutes(OpenScaleDoor(inner), authenticator=services.authenticator, ingestion=services.ingestion)
+    ingestion = IngestionRoutes(OpenScaleDoor(inner), authenticator=services.authenticator, ingestion=services.ingestion)
+    return GatewayRoute(ingestion, authenticator=services.authenticator, gateway=services.gateway)
 
 
 @cache

@@ -101,6 +101,10 @@ class Settings(BaseSettings):
     """Comma-separated host names, addresses or CIDR blocks that model endpoints and receivers of alerts may have. Empty: all except
     link-local and metadata addresses, and, once `host` is not loopback, only public ones."""
 
+    spool_bytes: int = Field(default=2**30, ge=0)
+    """Max bytes of calls through the gateway, and of events, that wait on disk in `data_dir` until the database has them. Beyond it,
+    callers still get their answers, and the records are counted as not received."""
+
     worker_concurrency: int = Field(default=4, ge=1, le=64)
     """Max checks that one worker process computes at the same time. Up to 8 times as many more may wait for their model."""
 

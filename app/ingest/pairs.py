@@ -50,6 +50,7 @@ def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *,
 
 
 def _add_table(checked: CheckedPayload, first: int, table: LoggedTable, plan: IngestPlan, moments: StatedTimes, *, is_plain: bool) -> None:
+    """Adds a table with the ids and the time that it states."""
     rows, refusals = len(table), Refusals()
     _check_names(table, plan, refusals)
     scored_at: datetime | None = None
@@ -65,7 +66,17 @@ def _add_table(checked: CheckedPayload, first: int, table: LoggedTable, plan: In
             record_id(f"{call}-{rows}")
         except CellRefused as error:
             refusals.add_all(rows, "scoring_id", str(error))
+    places = add_rows(checked, table, plan, ids, refusals, is_plain=is_plain)
+    checked.rejections += [Rejection(first + position, *refusals.found[position]) for position in sorted(refusals.found)]
+    checked.indexes += [first + position for position in places]
+    checked.times += [scored_at] * len(places)
 
+
+def add_rows(
+    checked: CheckedPayload, table: LoggedTable, plan: IngestPlan, ids: Sequence[str | None], refusals: Refusals, *, is_plain: bool
+) -> Sequence[int]:
+    """Adds the values of the rows that can be stored, under these ids, and returns the rows' positions; notes why others cannot."""
+    rows = len(table)
     features = pick_columns(table.rows, table.fields, plan.target.schema.features)
     check_rows(features, plan.target.schema.features, refusals, is_plain=is_plain)
     meta = _check_meta(table, plan, refusals, is_plain=is_plain)
@@ -77,9 +88,6 @@ def _add_table(checked: CheckedPayload, first: int, table: LoggedTable, plan: In
     labels = check_values(table.labels or nothing, scalar, outputs.label or "", refusals, is_plain=is_plain)
 
     good = [position for position in range(rows) if position not in refusals.found] if refusals.found else range(rows)
-    checked.rejections += [Rejection(first + position, *refusals.found[position]) for position in sorted(refusals.found)]
-    checked.indexes += [first + position for position in good]
-    checked.times += [scored_at] * len(good)
     lists: list[tuple[list[Any], Sequence[Any]]] = [
         (checked.ids, ids),
         (checked.features, features),
@@ -90,6 +98,7 @@ def _add_table(checked: CheckedPayload, first: int, table: LoggedTable, plan: In
     ]
     for column, values in lists:
         column.extend(values if len(good) == rows else [values[position] for position in good])
+    return good
 
 
 def _check_names(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> None:

@@ -4,13 +4,14 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Generic, TypeVar, cast
 
 from ..domain.arrivals import LogKind, RejectionReason
 from ..domain.records import Receipt, RecordConflict
-from ..errors import InvalidInput, NotFound, Unavailable
+from ..errors import InvalidInput, NotFound, ScoringFailed, Unavailable
+from ..payloads.codec import Codec
 from ..store.database.engine import Database
 from ..store.database.partitions import ensure_coming_months, ensure_months, month_of
 from ..store.writing import (
@@ -29,6 +30,7 @@ from ..telemetry.metrics import ingest_records
 from ..turns import Turns
 from .checked import Checked, CheckedFeedback, CheckedPayload
 from .encode import feedback_batch, payload_batch
+from .exchanges import Exchange, read_exchange
 from .limits import StatedTimes
 from .plan import IngestPlan, plan_for
 from .rejections import RejectionLog, part_of
@@ -139,6 +141,21 @@ class Ingestion:
             reject(checked, find_large(checked, batch.records))
         return _receipt(_PAYLOAD, checked, NOTHING_SPECIAL)
 
+    async def log_exchange(self, deployment_id: str, exchange: Exchange, codec: Codec | None, *, now: datetime) -> Receipt:
+        """Stores the records of one call of a model, as `log_payload` does; sent again, they are duplicates.
+
+        Raises:
+            InvalidInput, TooLarge, UnsupportedMediaType, NotFound, Unavailable: as `log_payload`.
+            ScoringFailed: the answer has no usable prediction for each record.
+        """
+
+        def read(_request: LogRequest, plan: IngestPlan, _moments: StatedTimes) -> CheckedPayload:
+            return read_exchange(exchange, plan, codec)
+
+        # Only its size counts: a large body is read in a thread.
+        request = LogRequest(body=max(exchange.request.body, exchange.answer.body, key=len), actor=deployment_id)
+        return await self._log(replace(_PAYLOAD, read=read), deployment_id, request, now)
+
     async def current_plan(self, deployment_id: str) -> IngestPlan:
         """Returns the plan by which the deployment's records are checked, as it is now.
 
@@ -198,7 +215,7 @@ class Ingestion:
             else:
                 async with self._large.turn(request.actor):
                     checked = await asyncio.to_thread(kind.read, request, plan, moments)
-        except InvalidInput:
+        except (InvalidInput, ScoringFailed):
             await self._require_current(plan)
             self.rejections.note(
                 plan.target.no, RejectionReason.UNREADABLE, source=request.source, kind=kind.name, now=moments.now, field="body"
@@ -224,7 +241,7 @@ class Ingestion:
         """Returns the batch to write; None where all of its records turn out to be too large."""
         ids = _with_fresh_ids(checked.ids, moments.now)
         numbers = await self._numbers.take(len(ids))
-        if moments.historical and kind is _PAYLOAD:
+        if moments.historical and kind.name == _PAYLOAD.name:
             await self._ensure_months(checked)
         batch = kind.encode(checked, plan, moments, ids, numbers)
         large = find_large(checked, batch.records if isinstance(batch, PayloadBatch) else batch.lines)

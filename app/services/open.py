@@ -7,6 +7,7 @@ import structlog
 
 from ..alerts.mail_server import mail_server_of
 from ..errors import Unavailable
+from ..gateway.service import Gateway
 from ..ingest import Ingestion
 from ..mitigation.live.plan import ActivePlans, PlanReader
 from ..mitigation.live.service import ActiveMitigation
@@ -53,6 +54,7 @@ class Services:
     secret_box: SecretBox
     ingestion: Ingestion
     mitigation: ActiveMitigation
+    gateway: Gateway
     reports: ReportMaker
     failed_log_ins: FailedLogIns
     throttle: Throttle
@@ -71,10 +73,12 @@ class Services:
         except Unavailable:
             log.warning("the database does not answer yet")
         await self.ingestion.start()
+        await self.gateway.start()
 
     async def stop(self) -> None:
         """Ends all work in order and closes the connections."""
         await self.mitigation.stop()
+        await self.gateway.stop()
         await self.ingestion.stop()
         self.database.close()
 
@@ -108,6 +112,7 @@ def open_services(settings: Settings, database_url: str) -> Services:
         failed_log_ins=FailedLogIns(database),
         ingestion=ingestion,
         mitigation=ActiveMitigation(ingestion, plans, LiveModels(policy)),
+        gateway=Gateway(database, secret_box, ingestion, policy, data_dir=settings.data_dir, spool_bytes=settings.spool_bytes),
         reports=ReportMaker(database.url),
         throttle=Throttle(),
         log_ins=Turns(

@@ -27,6 +27,10 @@ debiased_records = Counter(
     "evenhand_debiased_records", "Records answered with a debiased prediction, by what became of them.", ["debiasing"]
 )
 
+spool_entries = Counter(
+    "evenhand_spool_entries", "Calls and events that were kept in the spool, or dropped because it is full.", ["outcome"]
+)
+
 notifications = Counter("evenhand_notifications", "Attempts to deliver notifications: sent, retried or given up.", ["kind", "outcome"])
 
 

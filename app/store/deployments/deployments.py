@@ -1,6 +1,7 @@
 """Stored deployments: the domain's Deployment to rows and back, the endpoint's secret sealed on the way in."""
 
 import json
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -306,3 +307,9 @@ def _columns_json(columns: tuple[Column, ...]) -> list[dict[str, str]]:
 def columns_of(stored: list[dict[str, str]]) -> tuple[Column, ...]:
     """Returns the columns that a schema version's `features` or `meta` holds."""
     return tuple(Column(name=column["name"], type=FieldType(column["type"]), kind=FieldKind(column["kind"])) for column in stored)
+
+
+def find_numbers(session: Session, numbers: Collection[int]) -> set[int]:
+    """Returns those of the numbers that are of a deployment, which cannot be deleted until the transaction ends."""
+    found = select(DeploymentRow.no).where(DeploymentRow.no.in_(numbers)).order_by(DeploymentRow.no)
+    return set(session.scalars(found.with_for_update(read=True, key_share=True)))

@@ -17,6 +17,7 @@ from .evidence import (
     EvidenceLateLabelRow,
     EvidencePersonRow,
 )
+from .intake import CallHalfRow, IntakeCountRow
 from .missing_records import MissingRecordRow
 from .mitigation import BiasDetectorRow, FlaggedRecordRow, MitigationProfileRow, MitigationSettingsRow
 from .monitors import MonitorRow
@@ -45,6 +46,7 @@ __all__ = [
     "AttributionAnswerRow",
     "AttributionRow",
     "BiasDetectorRow",
+    "CallHalfRow",
     "ChangedHourRow",
     "CheckRow",
     "CheckTableRow",
@@ -62,6 +64,7 @@ __all__ = [
     "FeedbackRecordRow",
     "FigureDayRow",
     "FlaggedRecordRow",
+    "IntakeCountRow",
     "ListenerRow",
     "MeasurementRow",
     "MissingRecordRow",

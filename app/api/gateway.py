@@ -1,0 +1,234 @@
+"""The gateway's route: a caller's request goes to the model as it is, the model's answer comes back as it is, and both are logged.
+
+Plain ASGI in front of the rest of the API, like the ingestion routes and for the same reason. The record is kept on disk before the
+answer is sent, and stored afterwards; while the database is away, known callers of known deployments still get answers.
+"""
+
+import asyncio
+import hashlib
+import itertools
+import os
+from collections.abc import AsyncIterable, AsyncIterator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
+from typing import cast
+
+import httpx
+import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..clock import monotonic_seconds, utc_now
+from ..errors import EvenhandError, InvalidInput, NotFound
+from ..gateway.entries import CompleteCall, Source
+from ..gateway.forwarding import ForwardedModel, Headers, pick_answer_headers, pick_request_headers
+from ..gateway.plans import CallPlan
+from ..gateway.remembering import LastAnswers
+from ..gateway.service import Gateway
+from ..ingest.exchanges import CapturedBody, Exchange
+from ..outbound.failures import failure_of_error, slow
+from ..security.authenticator import Authenticator
+from ..security.principals import Permission, Principal
+from ..telemetry.metrics import http_requests, http_seconds
+from ..web.gate import require_own_page
+from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
+from ..web.problems import ProblemKind, problem_response, response_of, unexpected_response
+from .ingestion import PREFIX
+from .ingestion_bodies import Bodies, ClientGone
+
+PREDICTIONS = "predictions"
+
+RECORD_ID = b"evenhand-record-id"
+"""Header with the id of the call's record; of several records, `{id}-1` is the first."""
+
+MAX_LOGGED_ANSWER_BYTES = 32 * 2**20
+"""Max bytes of an answer that is logged. A larger one is passed on as it comes, and counted as not received."""
+
+_TEMPLATE = f"{PREFIX}{{deployment_id}}/{PREDICTIONS}"
+_SUCCESS = range(200, 300)
+_WITHOUT_BODY = frozenset({204, 304})
+_SAFE: Headers = [(name.encode(), value.encode()) for name, value in SAFE_HEADERS.items()]
+
+_PROCESS = os.urandom(8).hex()
+_calls = itertools.count()
+"""Counter for the ids of this process' calls: as unique as random ones, without a system call for each."""
+
+log = structlog.get_logger("evenhand.http")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    """One call of a model, as the caller sent it."""
+
+    plan: CallPlan
+    model: ForwardedModel
+    request_id: str
+    record_id: str
+    headers: Headers
+    body: bytes
+
+
+class GatewayRoute:
+    """An ASGI application: the route, and `app` for everything else."""
+
+    def __init__(self, app: ASGIApp, *, authenticator: Authenticator, gateway: Gateway, clock: Callable[[], datetime] = utc_now) -> None:
+        self._app = app
+        self._authenticator = authenticator
+        self._gateway = gateway
+        self._clock = clock
+        self._bodies = Bodies()
+        self._callers: LastAnswers[bytes, Principal] = LastAnswers()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers the request here or hands it on."""
+        if scope["type"] == "http" and (path := scope["path"]).startswith(PREFIX):
+            deployment_id, _, rest = path[len(PREFIX) :].partition("/")
+            if rest == PREDICTIONS:
+                await self._respond(deployment_id, scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    async def _respond(self, deployment_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+        began = monotonic_seconds()
+        sent_id = _read(scope, b"x-request-id")
+        request_id = sent_id if SANE_REQUEST_ID.fullmatch(sent_id) else f"{_PROCESS}{next(_calls):016x}"
+        status = 0
+
+        async def send_counted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode("latin-1")), *_SAFE]
+            await send(message)
+
+        try:
+            if scope["method"] != "POST":
+                kind = ProblemKind(405, "http-405", HTTPStatus.METHOD_NOT_ALLOWED.phrase)
+                refusal = response_of(kind, "A model is called with POST.", request_id)
+                refusal.headers["Allow"] = "POST"
+                await refusal(scope, receive, send_counted)
+                return
+            await self._forward(deployment_id, request_id, scope, receive, send_counted)
+        except EvenhandError as error:
+            await problem_response(error, request_id)(scope, receive, send_counted)
+        except ClientGone:
+            return
+        except Exception:  # the last line of defence: an unforeseen error is logged once, and answered
+            log.exception("request failed", method=scope["method"], route=_TEMPLATE, request_id=request_id)
+            if status:
+                raise  # closes the connection: the answer has begun and cannot be completed
+            await unexpected_response(request_id)(scope, receive, send_counted)
+        http_requests.labels("POST", _TEMPLATE, str(status)).inc()
+        http_seconds.labels(_TEMPLATE).observe(monotonic_seconds() - began)
+
+    async def _forward(self, deployment_id: str, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+        principal = await self._authenticate(scope)
+        principal.require_role(Permission.LOG)
+        plan = await self._gateway.plan(deployment_id)
+        if not principal.sees(plan.deployment.no):
+            raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
+        if scope["query_string"]:
+            raise InvalidInput.of("query", "must be empty: the model is called at the address of the deployment's endpoint")
+        model = plan.require_model()
+        record_id = _read_record_id(scope) or request_id
+        body = await self._bodies.read(receive, _read(scope, b"content-length").encode("latin-1"), principal.actor)
+        try:
+            headers = pick_request_headers(scope["headers"])
+            with model:
+                call = _Call(plan=plan, model=model, request_id=request_id, record_id=record_id, headers=headers, body=body)
+                await self._call(call, send)
+        finally:
+            self._bodies.done(body, principal.actor)
+
+    async def _authenticate(self, scope: Scope) -> Principal:
+        authorization = _read(scope, b"authorization") or None
+        require_own_page(scope, authorization)
+        # By a hash: the keys themselves are nowhere in memory for longer than a request.
+        key = hashlib.sha256((authorization or "").encode()).digest()
+        return await self._callers.ask(key, lambda: self._authenticator.authenticate_async(authorization))
+
+    async def _call(self, call: _Call, send: Send) -> None:
+        """Passes the request on and the answer back, and keeps both."""
+        limit = call.model.endpoint.timeout_seconds
+        try:
+            async with asyncio.timeout(limit):
+                response = await call.model.send(call.headers, call.body)
+                chunks = aiter(cast("AsyncIterable[bytes]", response.stream))
+                try:
+                    held, is_whole = await _hold(chunks)
+                except BaseException:
+                    await response.aclose()
+                    raise
+        except TimeoutError as error:
+            raise call.model.fault_of(slow(limit)) from error
+        except httpx.RequestError as error:
+            raise call.model.fault_of(failure_of_error(error)) from error
+        async with aclosing(response):
+            headers = pick_answer_headers(response.headers.raw)
+            is_success = response.status_code in _SUCCESS
+            if is_success:
+                self._keep(call, headers, held, is_whole=is_whole)
+                headers.append((RECORD_ID, call.record_id.encode("latin-1")))
+            if is_whole and response.status_code not in _WITHOUT_BODY:
+                headers.append((b"content-length", b"%d" % len(held)))
+            await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+            await send({"type": "http.response.body", "body": held, "more_body": not is_whole})
+            if not is_whole:
+                while chunk := await asyncio.wait_for(anext(chunks, b""), limit):
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                await send({"type": "http.response.body", "body": b""})
+
+    def _keep(self, call: _Call, headers: Headers, answer: bytes, *, is_whole: bool) -> None:
+        now = self._clock()
+        entry = CompleteCall(
+            deployment_id=call.plan.deployment.id,
+            deployment_no=call.plan.deployment.no,
+            source=Source.GATEWAY,
+            received_at=now,
+            exchange=Exchange(
+                call_id=call.record_id,
+                scored_at=now,
+                request=_capture(call.headers, call.body),
+                answer=_capture(headers, answer),
+            ),
+        )
+        if is_whole:
+            self._gateway.keep(entry, call.plan)
+        else:
+            self._gateway.lose(entry, call.plan)
+
+
+async def _hold(chunks: AsyncIterator[bytes]) -> tuple[bytes, bool]:
+    """Returns the answer up to about the size that is logged, and whether it is whole."""
+    parts: list[bytes] = []
+    size = 0
+    async for chunk in chunks:
+        parts.append(chunk)
+        size += len(chunk)
+        if size > MAX_LOGGED_ANSWER_BYTES:
+            return b"".join(parts), False
+    return b"".join(parts), True
+
+
+def _capture(headers: Headers, body: bytes) -> CapturedBody:
+    found = dict(headers)
+    return CapturedBody(body, found.get(b"content-type", b"").decode("latin-1"), found.get(b"content-encoding", b"").decode("latin-1"))
+
+
+def _read(scope: Scope, name: bytes) -> str:
+    """Returns a header as text; empty where it was not sent, the last of several."""
+    found = [value for key, value in scope["headers"] if key == name]
+    return found[-1].decode("latin-1") if found else ""
+
+
+def _read_record_id(scope: Scope) -> str:
+    """Returns the id that the caller gives the record; empty if it gives none.
+
+    Raises:
+        InvalidInput: it is longer than an id, or has characters that a header cannot send back.
+    """
+    sent = _read(scope, RECORD_ID)
+    if sent and not SANE_REQUEST_ID.fullmatch(sent):
+        raise InvalidInput.of("Evenhand-Record-Id", "must have 1 to 128 letters, digits or characters of ._:-")
+    return sent

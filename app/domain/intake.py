@@ -1,0 +1,28 @@
+"""Outcomes of calls that came through the gateway or by events, and their counts."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class IntakeOutcome(StrEnum):
+    """The outcome of a record, or of an event that did not become one."""
+
+    STORED = "stored"
+    DUPLICATE = "duplicate"
+    REJECTED = "rejected"
+    UNPAIRED_REQUEST = "unpaired_request"
+    UNPAIRED_RESPONSE = "unpaired_response"
+    IGNORED = "ignored"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntakeCount:
+    """Number of records of one source and outcome in one hour; of events where unpaired or ignored. `reason` is that of the last."""
+
+    deployment_no: int
+    hour: datetime
+    source: str
+    outcome: IntakeOutcome
+    count: int
+    reason: str | None = None

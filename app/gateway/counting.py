@@ -1,0 +1,63 @@
+"""Counts of what became of calls, collected in memory and added to the database together with the progress of delivery."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+
+from ..clock import hour_of
+from ..domain.intake import IntakeCount, IntakeOutcome
+
+MAX_REASON_CHARACTERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    deployment_no: int
+    hour: datetime
+    source: str
+    outcome: IntakeOutcome
+
+
+class IntakeCounts:
+    """Counts that are not stored yet. Belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[_Key] = Counter()
+        self._reasons: dict[_Key, str] = {}
+
+    def add(
+        self,
+        deployment_no: int,
+        source: str,
+        outcome: IntakeOutcome,
+        count: int,
+        *,
+        received_at: datetime,
+        reason: str | None = None,
+    ) -> None:
+        """Counts records, or events that became none, in the hour in which they were received."""
+        if not count:
+            return
+        key = _Key(deployment_no, hour_of(received_at), source, outcome)
+        self._counts[key] += count
+        if reason is not None:
+            self._reasons[key] = reason[:MAX_REASON_CHARACTERS]
+
+    def collected(self) -> list[IntakeCount]:
+        """Returns what is to be stored."""
+        return [
+            IntakeCount(
+                deployment_no=key.deployment_no,
+                hour=key.hour,
+                source=key.source,
+                outcome=key.outcome,
+                count=count,
+                reason=self._reasons.get(key),
+            )
+            for key, count in self._counts.items()
+        ]
+
+    def clear(self) -> None:
+        """Forgets everything, because it is stored."""
+        self._counts.clear()
+        self._reasons.clear()

@@ -1,0 +1,151 @@
+"""Brings what waits in the spool to the database, in order, and again after any failure."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from ..clock import monotonic_seconds, utc_now
+from ..errors import Unavailable
+from ..store.database.engine import Database
+from .entries import Entry, decode_entry
+from .losses import FILE, Losses, send_left_behind
+from .spool import Spool
+from .storing import CallStore
+
+BATCH_BYTES = 1024 * 1024
+"""Bytes of entries that are settled together."""
+
+GATHER_SECONDS = 0.02
+"""Pause after the first new entry, so that those that follow share its commit."""
+
+HOUSEKEEPING_SECONDS = 1.0
+"""Seconds between two writes to disk that make the spool durable, and two looks for spools of dead processes."""
+
+SWEEP_SECONDS = 10.0
+"""Seconds between two looks for halves that expire; counts are stored then, too."""
+
+_PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
+"""Seconds between attempts while the database is away."""
+
+log = structlog.get_logger("evenhand.spool")
+
+
+class Delivery:
+    """One reader of a spool. Belongs to one event loop."""
+
+    def __init__(self, spool: Spool, store: CallStore, losses: Losses, database: Database) -> None:
+        self._spool = spool
+        self._store = store
+        self._losses = losses
+        self._database = database
+        self._tasks: list[asyncio.Task[None]] = []
+        self._wake = asyncio.Event()
+        self._closing = asyncio.Event()
+        self._left_behind: set[Path] = set()
+
+    def start(self) -> None:
+        """Begins, on the running event loop."""
+        self._tasks = [asyncio.create_task(self._deliver()), asyncio.create_task(self._keep_house())]
+
+    def wake(self) -> None:
+        """Says that there is something new."""
+        self._wake.set()
+
+    async def stop(self) -> None:
+        """Stores what waits, if the database answers; otherwise the next process does."""
+        self._closing.set()
+        self._wake.set()
+        for task in self._tasks:
+            await task
+        try:
+            if self._store.counts.collected():
+                await self._store.sweep()
+            await self._send_losses()
+        except Unavailable:
+            log.warning("the database does not answer; what waits in the spool is stored after the next start")
+        await asyncio.to_thread(self._close)
+
+    async def _deliver(self) -> None:
+        failures = 0
+        entries: list[Entry] = []
+        while True:
+            entries = entries or [one for data in self._spool.take(BATCH_BYTES) if (one := _decode(data)) is not None]
+            if not entries:
+                self._spool.settle()
+                if self._closing.is_set():
+                    return
+                self._wake.clear()
+                await self._wake.wait()
+                await asyncio.sleep(GATHER_SECONDS)
+                continue
+            try:
+                await self._store.store(entries)
+            except Exception as error:  # whatever is unforeseen: the entries stay on disk, and the next attempt may succeed
+                unforeseen = None if isinstance(error, Unavailable) else error
+                log.warning("records wait in the spool", waiting_bytes=self._spool.waiting_bytes, error=str(error), exc_info=unforeseen)
+                if self._closing.is_set():
+                    return
+                await self._pause(_PAUSES[min(failures, len(_PAUSES) - 1)])
+                failures += 1
+            else:
+                entries, failures = [], 0
+                self._spool.settle()
+
+    async def _keep_house(self) -> None:
+        """Makes the spool durable every second, and sweeps from time to time."""
+        swept_at = monotonic_seconds()
+        while not self._closing.is_set():
+            try:
+                # Now, too: a process that was killed is followed by this one.
+                await self._adopt()
+                await asyncio.to_thread(self._make_durable)
+                if monotonic_seconds() - swept_at >= SWEEP_SECONDS:
+                    swept_at = monotonic_seconds()
+                    await self._store.sweep()
+                    await self._send_losses()
+            except Unavailable:
+                pass  # the counts are kept until it answers
+            except OSError as error:
+                log.warning("the spool cannot be written", folder=str(self._spool.folder), error=str(error))
+            await self._pause(HOUSEKEEPING_SECONDS)
+
+    async def _pause(self, seconds: float) -> None:
+        """Waits, or until this ends."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._closing.wait(), seconds)
+
+    def _make_durable(self) -> None:
+        self._spool.sync()
+        self._losses.write(self._spool.folder)
+
+    async def _adopt(self) -> None:
+        """Takes over what dead processes left."""
+        found = await asyncio.to_thread(self._spool.adopt)
+        if found:
+            self._left_behind.update(path for path in found if (path / FILE).exists())
+            self._wake.set()
+        for path in list(self._left_behind):
+            await asyncio.to_thread(send_left_behind, self._database, path)
+            self._left_behind.discard(path)
+
+    async def _send_losses(self) -> None:
+        if self._losses.has_unsent:
+            await asyncio.to_thread(self._losses.send, self._database, self._spool.folder, now=utc_now())
+
+    def _close(self) -> None:
+        try:
+            self._losses.write(self._spool.folder)
+            self._spool.close()
+        except OSError as error:
+            log.warning("the spool cannot be written", folder=str(self._spool.folder), error=str(error))
+
+
+def _decode(data: bytes) -> Entry | None:
+    try:
+        return decode_entry(data)
+    except msgspec.MsgspecError:
+        log.warning("an entry of the spool is of another version and is left out", bytes=len(data))
+        return None

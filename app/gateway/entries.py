@@ -1,0 +1,68 @@
+"""Entries of the spool: complete calls of models, and the halves of calls that events report."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from ..ingest.exchanges import CapturedBody, Exchange
+
+
+class Source(StrEnum):
+    """The way on which a call came to us."""
+
+    GATEWAY = "gateway"
+    EVENTS = "events"
+    KAFKA = "kafka"
+
+
+class Side(StrEnum):
+    """One half of a call."""
+
+    REQUEST = "request"
+    RESPONSE = "response"
+
+
+class CompleteCall(Struct, frozen=True, kw_only=True, tag="call"):
+    """A model's request with its answer. `received_at` and the id of the exchange were fixed at receipt."""
+
+    deployment_id: str
+    deployment_no: int
+    source: Source
+    received_at: datetime
+    exchange: Exchange
+
+
+class CallHalf(Struct, frozen=True, kw_only=True, tag="half"):
+    """A request or an answer that waits for the other half, which has the same `call_id`. `stated_at` is the sender's time, or None."""
+
+    deployment_id: str
+    deployment_no: int
+    source: Source
+    received_at: datetime
+    call_id: str
+    side: Side
+    stated_at: datetime | None
+    body: CapturedBody
+
+
+Entry: TypeAlias = CompleteCall | CallHalf
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder: "msgspec.msgpack.Decoder[Entry]" = msgspec.msgpack.Decoder(Entry)
+
+
+def encode_entry(entry: Entry) -> bytes:
+    """Returns the entry as bytes."""
+    return _encoder.encode(entry)
+
+
+def decode_entry(data: bytes) -> Entry:
+    """Returns the entry of these bytes.
+
+    Raises:
+        msgspec.MsgspecError: they are of no entry, or of one of another version.
+    """
+    return _decoder.decode(data)

@@ -1,0 +1,146 @@
+"""Passes a request on to a model and its answer back, both as they are. Reads neither, stores nothing."""
+
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Self
+
+import httpx
+
+from ..domain.deployments import CredentialsKind, Endpoint
+from ..errors import EndpointDown, ScoringFailed
+from ..outbound.credentials import encode_header, header_of, redacted_of
+from ..outbound.egress import EgressPolicy, parse_url
+from ..outbound.failures import CallFailure, failure_of_error
+from ..outbound.tokens import TokenSource
+from ..outbound.transport import PinnedTransport, Resolver, resolve
+from ..telemetry.metrics import model_calls
+
+CONNECTIONS = 256
+"""Max connections to one model. The endpoint's `concurrency` is for checks; callers of a gateway bring their own."""
+
+PASSED_ON = frozenset(
+    name.encode()
+    for name in (
+        "content-type",
+        "content-encoding",
+        "accept",
+        "accept-language",
+        "inference-header-content-length",
+        "x-request-id",
+        "traceparent",
+        "tracestate",
+        "baggage",
+    )
+)
+"""Headers of a request that reach the model. A list of those that do not would let a caller set what a proxy in front of it trusts."""
+
+PASSED_BACK = frozenset(
+    name.encode()
+    for name in (
+        "content-type",
+        "content-encoding",
+        "content-language",
+        "inference-header-content-length",
+        "retry-after",
+        "x-model-version",
+    )
+)
+"""Headers of an answer that reach the caller, with those of CloudEvents (`ce-…`). Others, such as cookies, would be set for us."""
+
+_EVENT_PREFIX = b"ce-"
+
+Headers = list[tuple[bytes, bytes]]
+
+
+def pick_request_headers(sent: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """Returns the headers of a caller that the model gets; names are lower-case."""
+    return [(name, value) for name, value in sent if name in PASSED_ON]
+
+
+def pick_answer_headers(answered: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """Returns the headers of a model's answer that the caller gets, names in lower case."""
+    lowered = ((name.lower(), value) for name, value in answered)
+    return [(name, value) for name, value in lowered if name in PASSED_BACK or name.startswith(_EVENT_PREFIX)]
+
+
+class ForwardedModel:
+    """The connections to one endpoint, with its credentials. Belongs to one event loop.
+
+    Raises:
+        EndpointRefused: the endpoint's URL is not an allowed one.
+        ScoringFailed: its credentials cannot be sent.
+    """
+
+    def __init__(self, endpoint: Endpoint, policy: EgressPolicy, *, resolver: Resolver = resolve) -> None:
+        self.endpoint = endpoint
+        self._url = parse_url(endpoint.url)
+        own = [*header_of(endpoint.credentials), *(encode_header(name, value) for name, value in endpoint.headers.items())]
+        # The answer is logged as well, so it is asked for as it is.
+        self._headers = [(b"accept-encoding", b"identity"), (b"user-agent", b"evenhand"), *own]
+        self._own = {name.lower() for name, _ in own}
+        credentials = endpoint.credentials
+        is_client = credentials is not None and credentials.kind is CredentialsKind.OAUTH_CLIENT
+        self._tokens = TokenSource(credentials) if credentials is not None and is_client else None
+        self._transport = PinnedTransport(policy, connections=CONNECTIONS, resolver=resolver)
+        self._users = 0
+
+    async def send(self, headers: Headers, body: bytes) -> httpx.Response:
+        """Returns the model's answer, whose body is to be read and closed by the caller; `timeout_seconds` is for the caller to keep.
+
+        Raises:
+            EndpointDown: the model did not answer.
+            ScoringFailed: it cannot be asked; EndpointRefused among them.
+        """
+        sent = [*self._headers, *(header for header in headers if header[0] not in self._own)]
+        try:
+            response = await self._send(sent, body)
+        except httpx.RequestError as error:
+            model_calls.labels("failed").inc()
+            raise self.fault_of(failure_of_error(error)) from error
+        model_calls.labels("answered").inc()
+        return response
+
+    def __enter__(self) -> Self:
+        """Keeps the connections open until the block ends."""
+        self._users += 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._users -= 1
+
+    async def close_unused(self) -> bool:
+        """Closes the connections unless a caller uses them; returns whether it did."""
+        if self._users:
+            return False
+        await self._transport.aclose()
+        return True
+
+    async def _send(self, headers: Headers, body: bytes) -> httpx.Response:
+        if self._tokens is None:
+            return await self._transport.handle_async_request(self._request(headers, body))
+        token = await self._tokens.token(self._transport)
+        response: httpx.Response | None = None
+        if isinstance(token, str):
+            response = await self._transport.handle_async_request(self._request([*headers, _bearer(token)], body))
+            if response.status_code != HTTPStatus.UNAUTHORIZED:
+                return response
+            # Revoked before its time: another one, once.
+            await response.aclose()
+            self._tokens.forget(token)
+            token = await self._tokens.token(self._transport)
+        if isinstance(token, CallFailure):
+            raise self.fault_of(token)
+        return await self._transport.handle_async_request(self._request([*headers, _bearer(token)], body))
+
+    def _request(self, headers: Headers, body: bytes) -> httpx.Request:
+        return httpx.Request("POST", self._url, headers=headers, content=body)
+
+    def fault_of(self, failure: CallFailure) -> ScoringFailed:
+        """Returns the error that says what the model did not do."""
+        host = self._url.netloc.decode("ascii")
+        sentence = redacted_of(f"The model's endpoint {host} {failure.what}. {failure.advice}", self.endpoint)
+        return EndpointDown(sentence) if failure.may_pass else ScoringFailed(sentence)
+
+
+def _bearer(token: str) -> tuple[bytes, bytes]:
+    return b"authorization", b"Bearer " + token.encode()

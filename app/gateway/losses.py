@@ -1,0 +1,109 @@
+"""Records that were answered and could not be kept: counted by hour, on disk until the database has the counts."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import structlog
+
+from ..clock import hour_of
+from ..domain.missing_records import MissingTotals
+from ..store.database.engine import Database
+from ..store.deployments.deployments import find_numbers
+from ..store.records.missing_records import put_missing
+
+FILE = "losses.json"
+
+_KEPT = timedelta(hours=2)
+"""Time for which the totals of an hour stay in memory: more may be added to the same totals."""
+
+log = structlog.get_logger("evenhand.spool")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One deployment in one hour."""
+
+    deployment_no: int
+    hour: datetime
+
+
+class Losses:
+    """Running totals of one process, under the name of its spool. Belongs to one event loop."""
+
+    def __init__(self, sender: str) -> None:
+        self._sender = sender
+        self._totals: dict[_Place, int] = {}
+        self._unsent: set[_Place] = set()
+        self._is_written = True
+
+    def add(self, deployment_no: int, now: datetime, records: int) -> None:
+        """Counts records that are lost."""
+        place = _Place(deployment_no, hour_of(now))
+        self._totals[place] = self._totals.get(place, 0) + records
+        self._unsent.add(place)
+        self._is_written = False
+
+    @property
+    def has_unsent(self) -> bool:
+        """Returns whether the database lacks a count."""
+        return bool(self._unsent)
+
+    def write(self, folder: Path) -> None:
+        """Writes what the database lacks next to the spool, where another process finds it after this one's death.
+
+        Raises:
+            OSError: the disk refuses.
+        """
+        if self._is_written or not folder.is_dir():
+            return
+        rows = [[place.deployment_no, place.hour.isoformat(), self._totals[place]] for place in self._unsent]
+        new = folder / f"{FILE}.new"
+        new.write_text(json.dumps(rows), encoding="ascii")
+        new.replace(folder / FILE)
+        self._is_written = True
+
+    def send(self, database: Database, folder: Path, *, now: datetime) -> None:
+        """Stores the totals as missing records of the deployments; blocks.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        places = sorted(self._unsent, key=lambda place: (place.deployment_no, place.hour))
+        _store(database, self._sender, {place: self._totals[place] for place in places})
+        self._unsent.difference_update(places)
+        (folder / FILE).unlink(missing_ok=True)
+        self._is_written = not self._unsent
+        self._totals = {place: count for place, count in self._totals.items() if place in self._unsent or place.hour > now - _KEPT}
+
+
+def send_left_behind(database: Database, folder: Path) -> None:
+    """Stores the totals that a dead process left in its folder, under its name; blocks.
+
+    Raises:
+        Unavailable: the database does not answer; they stay.
+    """
+    try:
+        rows = json.loads((folder / FILE).read_text(encoding="ascii"))
+        totals = {_Place(no, datetime.fromisoformat(hour)): count for no, hour, count in rows}
+    except FileNotFoundError:
+        return
+    except (ValueError, TypeError) as error:
+        log.warning("counts of lost records cannot be read", folder=str(folder), error=str(error))
+        totals = {}
+    _store(database, folder.name, totals)
+    (folder / FILE).unlink(missing_ok=True)
+
+
+def _store(database: Database, sender: str, totals: Mapping[_Place, int]) -> None:
+    with database.transaction() as session:
+        present = find_numbers(session, {place.deployment_no for place in totals})
+        for no in sorted(present):
+            of_one = [
+                MissingTotals(hour=place.hour, not_received=count, left_out=0)
+                for place, count in totals.items()
+                if place.deployment_no == no
+            ]
+            put_missing(session, no, sender, 1.0, of_one)

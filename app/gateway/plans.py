@@ -1,0 +1,127 @@
+"""The deployments that callers ask for and their models' connections, read again every second, and kept while the database is away."""
+
+import asyncio
+from dataclasses import dataclass
+
+from ..clock import monotonic_seconds
+from ..domain.deployments import Deployment, Endpoint
+from ..errors import Conflict, ScoringFailed
+from ..outbound.egress import EgressPolicy
+from ..payloads.codec import Codec
+from ..payloads.registry import codec_of
+from ..store.database.engine import Database
+from ..store.database.sealer import Sealer
+from ..store.deployments.deployments import Deployments
+from .forwarding import ForwardedModel
+from .remembering import LastAnswers
+
+KEPT_SECONDS = 1.0
+"""Max seconds for which a change of an endpoint may go unnoticed while the database answers."""
+
+MOST_MODELS = 1000
+"""Max models whose connections one process keeps."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallPlan:
+    """One state of a deployment. `codec` is that of its endpoint, `model` the connections to it, or why it cannot be called.
+
+    Both are None without an endpoint.
+    """
+
+    deployment: Deployment
+    codec: Codec | None
+    model: ForwardedModel | ScoringFailed | None
+
+    def require_model(self) -> ForwardedModel:
+        """Returns the model.
+
+        Raises:
+            Conflict: the deployment has no endpoint.
+            ScoringFailed: the endpoint cannot be called; EndpointRefused among them.
+        """
+        if isinstance(self.model, ScoringFailed):
+            raise self.model
+        if self.model is None:
+            raise Conflict(f"Deployment {self.deployment.id} has no endpoint, so nothing can be passed on to its model; give it one.")
+        return self.model
+
+
+class CallPlans:
+    """The plans of one process. Belongs to one event loop."""
+
+    def __init__(self, database: Database, sealer: Sealer, policy: EgressPolicy) -> None:
+        self._database = database
+        self._sealer = sealer
+        self._policy = policy
+        self._fresh: dict[str, tuple[CallPlan, float]] = {}
+        self._running: dict[str, asyncio.Task[CallPlan]] = {}
+        self._last: LastAnswers[str, CallPlan] = LastAnswers()
+        self._models: dict[int, ForwardedModel] = {}
+        self._retired: list[ForwardedModel] = []
+
+    async def current(self, deployment_id: str) -> CallPlan:
+        """Returns the deployment's plan, at most `KEPT_SECONDS` old; while the database is away, the last one.
+
+        Raises:
+            NotFound: there is no such deployment.
+            Unavailable: the database does not answer, and has not been asked for this deployment before.
+        """
+        found = self._fresh.get(deployment_id)
+        if found is not None and monotonic_seconds() < found[1]:
+            return found[0]
+        return await self._last.ask(deployment_id, lambda: self._read_shared(deployment_id))
+
+    async def stop(self) -> None:
+        """Closes the connections to models."""
+        for model in (*self._models.values(), *self._retired):
+            await model.close_unused()
+
+    async def _read_shared(self, deployment_id: str) -> CallPlan:
+        task = self._running.get(deployment_id)
+        if task is None:
+            task = self._running[deployment_id] = asyncio.create_task(self._read(deployment_id))
+            task.add_done_callback(lambda ended: self._end(deployment_id, ended))
+        # A caller that goes away must not end the look-up for the others.
+        return await asyncio.shield(task)
+
+    async def _read(self, deployment_id: str) -> CallPlan:
+        asked_at = monotonic_seconds()
+        deployment = await asyncio.to_thread(self._read_deployment, deployment_id)
+        endpoint = deployment.endpoint
+        plan = (
+            CallPlan(deployment, None, None)
+            if endpoint is None
+            else CallPlan(deployment, codec_of(endpoint), self._model(deployment.no, endpoint))
+        )
+        # Those that calls still use are closed the next time.
+        self._retired = [model for model in self._retired if not await model.close_unused()]
+        if len(self._fresh) >= MOST_MODELS:
+            self._fresh.clear()
+        self._fresh[deployment_id] = (plan, asked_at + KEPT_SECONDS)
+        return plan
+
+    def _model(self, deployment_no: int, endpoint: Endpoint) -> ForwardedModel | ScoringFailed:
+        """Returns the connections to the endpoint; those to an earlier one of the deployment are closed."""
+        kept = self._models.get(deployment_no)
+        if kept is not None and kept.endpoint == endpoint:
+            return kept
+        try:
+            model = ForwardedModel(endpoint, self._policy)
+        except ScoringFailed as error:
+            return error
+        if kept is not None:
+            self._retired.append(kept)
+        self._models[deployment_no] = model
+        if len(self._models) > MOST_MODELS:
+            self._retired.append(self._models.pop(next(iter(self._models))))
+        return model
+
+    def _read_deployment(self, deployment_id: str) -> Deployment:
+        with self._database.transaction() as session:
+            return Deployments(session, self._sealer).get(deployment_id)
+
+    def _end(self, deployment_id: str, task: "asyncio.Task[CallPlan]") -> None:
+        if not task.cancelled():
+            task.exception()  # read also where every waiting caller has gone, or asyncio logs it
+        self._running.pop(deployment_id, None)

@@ -1,0 +1,69 @@
+"""Answers of the database that are used again while it does not answer, so that callers of models need not wait for it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from ..clock import monotonic_seconds
+from ..errors import EvenhandError, Unavailable
+
+PATIENCE_SECONDS = 0.5
+"""Max seconds that a caller waits for the database where an earlier answer is known."""
+
+QUIET_SECONDS = 1.0
+"""Seconds after an unanswered question in which the database is not asked again."""
+
+MAX_AGE_SECONDS = 24 * 3600.0
+"""Age from which an earlier answer is not used any more."""
+
+_MOST_KEPT = 10_000
+
+_T = TypeVar("_T")
+_K = TypeVar("_K")
+
+
+@dataclass(slots=True)
+class _Known(Generic[_T]):
+    value: _T
+    answered_at: float
+    quiet_until: float = 0.0
+
+
+class LastAnswers(Generic[_K, _T]):
+    """The last answer to each question. Belongs to one event loop."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic_seconds) -> None:
+        self._clock = clock
+        self._known: dict[_K, _Known[_T]] = {}
+
+    async def ask(self, key: _K, look_up: Callable[[], Awaitable[_T]]) -> _T:
+        """Returns the present answer; the last one where the database does not give one in time.
+
+        Raises:
+            Unavailable: there is no earlier answer, or it is too old.
+            EvenhandError: any other of `look_up`; the earlier answer is forgotten then.
+        """
+        known = self._known.get(key)
+        now = self._clock()
+        if known is not None and now < known.quiet_until:
+            return known.value
+        try:
+            async with asyncio.timeout(None if known is None else PATIENCE_SECONDS):
+                value = await look_up()
+        except (Unavailable, TimeoutError):
+            if known is None or now - known.answered_at > MAX_AGE_SECONDS:
+                self._known.pop(key, None)
+                raise
+            known.quiet_until = self._clock() + QUIET_SECONDS
+            return known.value
+        except EvenhandError:
+            self._known.pop(key, None)
+            raise
+        if known is not None:
+            known.value, known.answered_at = value, now
+        else:
+            if len(self._known) >= _MOST_KEPT:
+                self._known.clear()
+            self._known[key] = _Known(value, now)
+        return value

@@ -1,0 +1,249 @@
+"""Entries on disk until they are in the database: append-only files of one process, taken over by another once it is dead.
+
+Each process has a folder of its own with a lock that the kernel releases when the process ends, however it ends. An entry is written
+before its call is answered, so it survives the death of the process; the files are made durable (fsync) every second, so that at most the
+last second is lost with the machine. An entry that a crash cut short is the last of its file, and is ignored.
+"""
+
+import fcntl
+import os
+import struct
+import threading
+import zlib
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import structlog
+
+_HEAD = struct.Struct("<II")
+"""Length of an entry and its CRC-32, before it."""
+
+_LOCK = "lock"
+
+MAX_SEGMENT_BYTES = 16 * 1024 * 1024
+"""Bytes after which a new file is begun: a file is deleted as a whole."""
+
+MIN_FREE_BYTES = 256 * 1024 * 1024
+"""Bytes of the disk that are left free: the database may be on the same one."""
+
+log = structlog.get_logger("evenhand.spool")
+
+
+@dataclass
+class _Segment:
+    """One file: its length, and the length that the reader has passed."""
+
+    path: Path
+    size: int
+    read: int = 0
+
+
+class Spool:
+    """The folder of this process, and those of the dead that it has taken over. Safe for several threads; one reader.
+
+    `max_bytes` bounds the bytes that wait, taken-over ones included.
+    """
+
+    def __init__(self, root: Path, *, max_bytes: int) -> None:
+        self.root = root
+        self.owner = str(uuid4())
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._segments: deque[_Segment] = deque()
+        self._file: int | None = None
+        self._finished: list[int] = []
+        self._number = 0
+        self._is_dirty = False
+        self._locks: dict[Path, int] = {}
+
+    @property
+    def folder(self) -> Path:
+        """Returns the folder of this process."""
+        return self.root / self.owner
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Returns the bytes that are not settled yet."""
+        return sum(segment.size for segment in self._segments)
+
+    def append(self, entry: bytes) -> bool:
+        """Writes an entry, which then survives the death of this process; returns False where it is full, or the disk refuses."""
+        data = _HEAD.pack(len(entry), zlib.crc32(entry)) + entry
+        with self._lock:
+            if self.waiting_bytes + len(data) > self._max_bytes:
+                return False
+            try:
+                self._start()
+                segment, descriptor = self._open_segment()
+                written = os.write(descriptor, data)
+                if written < len(data):
+                    # The disk is full. What follows half an entry could not be read.
+                    os.ftruncate(descriptor, segment.size)
+                    return False
+            except OSError as error:
+                log.warning("the spool cannot be written", folder=str(self.folder), error=str(error))
+                self._close_file()
+                return False
+            segment.size += len(data)
+            self._is_dirty = True
+        return True
+
+    def take(self, max_bytes: int) -> list[bytes]:
+        """Returns the next entries in the order of writing, about `max_bytes` of them; they wait on disk until `settle`."""
+        found: list[bytes] = []
+        size = 0
+        with self._lock:
+            segments = [(segment, segment.read, segment.size) for segment in self._segments if segment.read < segment.size]
+        for segment, begin, end in segments:
+            segment.read = begin
+            for entry in _read_entries(segment.path, begin, end):
+                found.append(entry)
+                size += len(entry) + _HEAD.size
+                segment.read += len(entry) + _HEAD.size
+                if size >= max_bytes:
+                    return found
+            if segment.read < end:
+                log.warning("the end of a spool file cannot be read", file=str(segment.path), byte=segment.read)
+            segment.read = end
+        return found
+
+    def settle(self) -> None:
+        """Deletes what `take` has returned and all entries of which are stored; call it when all of them are."""
+        with self._lock:
+            while self._segments and self._segments[0].read >= self._segments[0].size:
+                segment = self._segments.popleft()
+                if not self._segments and self._file is not None and segment.path.parent == self.folder:
+                    self._close_file()
+                segment.path.unlink(missing_ok=True)
+            self._release_emptied()
+
+    def sync(self) -> None:
+        """Makes everything written durable.
+
+        Raises:
+            OSError: the disk refuses.
+        """
+        with self._lock:
+            files, self._finished = self._finished, []
+            if self._is_dirty and self._file is not None:
+                # A copy, because the file may be closed meanwhile: a slow disk must not hold up those that write.
+                files.append(os.dup(self._file))
+            self._is_dirty = False
+        while files:
+            descriptor = files.pop()
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def adopt(self) -> list[Path]:
+        """Takes over the folders of dead processes, and returns them.
+
+        Raises:
+            OSError: the folder cannot be read.
+        """
+        found: list[Path] = []
+        if not self.root.is_dir():
+            return found
+        for path in sorted(one for one in self.root.iterdir() if one.is_dir() and not one.name.startswith(".")):
+            if path in self._locks or (descriptor := _lock_of_dead(path / _LOCK)) is None:
+                continue
+            old = [_Segment(file, file.stat().st_size) for file in sorted(path.glob("*.spool"))]
+            with self._lock:
+                self._locks[path] = descriptor
+                # Before this process' own: they are older, and its last one is being written.
+                self._segments.extendleft(reversed(old))
+            found.append(path)
+        return found
+
+    def close(self) -> None:
+        """Releases the locks: another process may store what waits."""
+        with self._lock:
+            self._close_file()
+        self.sync()
+        with self._lock:
+            self._release_emptied(of_all=True)
+            for descriptor in self._locks.values():
+                os.close(descriptor)
+            self._locks.clear()
+
+    def _start(self) -> None:
+        """Makes the folder of this process, once."""
+        if self.folder in self._locks:
+            return
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Locked before it has its name: others take an unlocked folder for that of a dead process.
+        hidden = self.root / f".{self.owner}"
+        hidden.mkdir(mode=0o700, exist_ok=True)
+        descriptor = os.open(hidden / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        hidden.rename(self.folder)
+        self._locks[self.folder] = descriptor
+
+    def _open_segment(self) -> tuple[_Segment, int]:
+        if self._file is not None and self._segments[-1].size < MAX_SEGMENT_BYTES:
+            return self._segments[-1], self._file
+        free = os.statvfs(self.folder)
+        if free.f_bavail * free.f_frsize < MIN_FREE_BYTES:
+            raise OSError("too little free disk space")
+        self._close_file()
+        self._number += 1
+        path = self.folder / f"{self._number:010d}.spool"
+        self._file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._segments.append(_Segment(path, 0))
+        return self._segments[-1], self._file
+
+    def _close_file(self) -> None:
+        """Ends the file that is being written; `sync` makes it durable, which may take long, and closes it."""
+        if self._file is not None:
+            self._finished.append(self._file)
+            self._file = None
+
+    def _release_emptied(self, *, of_all: bool = False) -> None:
+        """Deletes the folders of which everything is stored; that of this process only at its end."""
+        waiting = {segment.path.parent for segment in self._segments}
+        for path in [path for path in self._locks if path not in waiting and (of_all or path != self.folder)]:
+            # Another file, such as counts that are not sent yet, keeps the folder.
+            if [one.name for one in path.iterdir()] == [_LOCK]:
+                (path / _LOCK).unlink()
+                path.rmdir()
+                os.close(self._locks.pop(path))
+
+
+def _read_entries(path: Path, begin: int, end: int) -> Iterator[bytes]:
+    """Yields the entries between two places of a file; one that is cut short or damaged ends it."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        file.seek(begin)
+        while begin + _HEAD.size <= end:
+            length, checksum = _HEAD.unpack(file.read(_HEAD.size))
+            if begin + _HEAD.size + length > end:
+                return
+            entry = file.read(length)
+            if zlib.crc32(entry) != checksum:
+                return
+            yield entry
+            begin += _HEAD.size + length
+
+
+def _lock_of_dead(path: Path) -> int | None:
+    """Returns the lock of a dead process, now held by this one; None if it lives or another process was faster."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # A process that deletes it holds the lock, so a file that is still there is ours.
+        if path.stat().st_ino == os.fstat(descriptor).st_ino:
+            return descriptor
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    os.close(descriptor)
+    return None

@@ -1,0 +1,134 @@
+"""One call of a model as it went over the wire, read as payload records: the gateway's, and those that events report."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from ..domain.deployments import Column, FieldType
+from ..domain.records import Rejection
+from ..errors import InvalidInput, ScoringFailed
+from ..payloads.answers import Answer
+from ..payloads.codec import Codec
+from ..payloads.pairs import LoggedTable
+from ..payloads.registry import FINDABLE, codec_for
+from ..payloads.tables import Table
+from .bodies import decompressed
+from .cells import CellRefused, record_id
+from .checked import CheckedPayload
+from .pairs import add_rows
+from .plan import IngestPlan
+from .tables import Refusals
+
+_CSV = "csv"
+
+
+class CapturedBody(Struct, frozen=True, array_like=True):
+    """A body as it was sent, with its content type and content encoding; both may be empty."""
+
+    body: bytes
+    content_type: str = ""
+    encoding: str = ""
+
+    def read(self) -> bytes:
+        """Returns the body without its content encoding.
+
+        Raises:
+            UnsupportedMediaType, InvalidInput, TooLarge: it cannot be decompressed.
+        """
+        return decompressed(self.body, self.encoding.strip().lower())
+
+
+class Exchange(Struct, frozen=True, kw_only=True):
+    """A model's request and its answer, under the id of the call. Id and time were fixed when it was received."""
+
+    call_id: str
+    scored_at: datetime
+    request: CapturedBody
+    answer: CapturedBody
+
+
+def ids_of_call(call_id: str, rows: int) -> list[str]:
+    """Returns the ids of a call's records: that of the call for a single record, `{id}-1`, `{id}-2`, … for several."""
+    return [call_id] if rows == 1 else [f"{call_id}-{n}" for n in range(1, rows + 1)]
+
+
+def read_exchange(exchange: Exchange, plan: IngestPlan, codec: Codec | None) -> CheckedPayload:
+    """Returns the records of a call. `codec` is that of the deployment's endpoint; callers of a server may use another format of it.
+
+    Raises:
+        InvalidInput: the request is in no format that has the schema's features.
+        UnsupportedMediaType, TooLarge: a body is compressed with something other than gzip, or too large without.
+        ScoringFailed: the answer has no usable prediction for each record.
+    """
+    columns = [column.name for column in plan.target.schema.features]
+    request, body = exchange.request.read(), exchange.answer.read()
+    found: tuple[Table, Answer] | None = None
+    refusal: InvalidInput | ScoringFailed | None = None
+    for each in _candidates(codec, exchange.request.content_type):
+        try:
+            table = _require_features(each.read_request(request, columns), columns)
+            found = table, each.read_answer(body, outputs=plan.target.outputs, expected_rows=len(table.values))
+            break
+        except (InvalidInput, ScoringFailed) as error:
+            # The first is that of the deployment's own format, whose words help most; an unreadable answer says more than a misfit.
+            if refusal is None or (isinstance(error, ScoringFailed) and not isinstance(refusal, ScoringFailed)):
+                refusal = error
+    if found is None:
+        raise refusal or InvalidInput.of("request", "is in no format that is read here")
+    return _check(exchange, plan, *found)
+
+
+def _candidates(codec: Codec | None, content_type: str) -> Iterator[Codec]:
+    """Yields the formats to try. CSV is tried only where it was declared: almost any text can be read as CSV."""
+    if codec is not None:
+        yield codec
+    is_csv = _CSV in content_type.lower()
+    for name in FINDABLE:
+        each = codec_for(name)
+        if each is not codec and (_CSV in each.content_type) == is_csv:
+            yield each
+
+
+def _require_features(table: Table, columns: Sequence[str]) -> Table:
+    missing = [name for name in columns if name not in table.fields]
+    if missing:
+        raise InvalidInput.of(f"features.{missing[0]}", "is not a column of the request")
+    return table
+
+
+def _check(exchange: Exchange, plan: IngestPlan, table: Table, answer: Answer) -> CheckedPayload:
+    rows = len(table.values)
+    known = plan.features.names | plan.meta.names
+    # A request is made for the model, which may take columns that the schema does not have.
+    places = [place for place, name in enumerate(table.fields) if name in known]
+    fields = tuple(table.fields[place] for place in places)
+    types = {column.name: column for column in (*plan.target.schema.features, *plan.target.schema.meta)}
+    logged = LoggedTable(
+        fields=fields,
+        rows=[[_fit(row[place], types[table.fields[place]]) for place in places] for row in table.values],
+        predictions=[one.prediction for one in answer.predictions],
+        probabilities=[list(one.probability) if isinstance(one.probability, tuple) else one.probability for one in answer.predictions],
+        labels=[one.label for one in answer.predictions],
+    )
+    refusals = Refusals()
+    ids = ids_of_call(exchange.call_id, rows)
+    for place, one in enumerate(ids):
+        try:
+            record_id(one)
+        except CellRefused as error:
+            refusals.add(place, "id", str(error))
+    checked = CheckedPayload(sent=rows)
+    good = add_rows(checked, logged, plan, ids, refusals, is_plain=False)
+    checked.rejections += [Rejection(place, *refusals.found[place]) for place in sorted(refusals.found)]
+    checked.indexes += good
+    checked.times += [exchange.scored_at] * len(good)
+    return checked
+
+
+def _fit(cell: Any, column: Column) -> Any:  # noqa: ANN401 - a decoded cell
+    """Returns the cell as the column's type: a tensor of numbers carries true and false as 1 and 0."""
+    if column.type is FieldType.BOOLEAN and type(cell) in (int, float) and cell in (0, 1):
+        return bool(cell)
+    return cell

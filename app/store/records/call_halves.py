@@ -1,0 +1,102 @@
+"""Halves of calls that events report, until the other half comes or they are too old."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, delete, select, text, tuple_
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from ..deployments.deployments import find_numbers
+from ..tables import CallHalfRow as Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredHalf:
+    """A request or an answer (`side`) of the call `call_id`; `stated_at` is the time that its sender gave it."""
+
+    deployment_no: int
+    call_id: str
+    side: str
+    source: str
+    received_at: datetime
+    stated_at: datetime | None
+    content_type: str
+    encoding: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CallKey:
+    """The id of a call within its deployment."""
+
+    deployment_no: int
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiredHalves:
+    """Number of halves of one side that expired, by the hour in which they were received."""
+
+    deployment_no: int
+    hour: datetime
+    source: str
+    side: str
+    count: int
+
+
+# A half of a call that is stored already is a repetition, and no loss.
+_EXPIRE = text("""
+WITH ranked AS (
+    SELECT deployment_no, call_id, side,
+        row_number() OVER newest AS place, sum(octet_length(body)) OVER newest AS bytes
+    FROM call_halves
+    WINDOW newest AS (PARTITION BY deployment_no ORDER BY received_at DESC, call_id, side)
+), expired AS (
+    DELETE FROM call_halves h USING ranked r
+    WHERE h.deployment_no = r.deployment_no AND h.call_id = r.call_id AND h.side = r.side
+    AND (h.received_at < :before OR r.place > :most OR r.bytes > :most_bytes)
+    RETURNING h.deployment_no, h.call_id, h.side, h.source, h.received_at
+)
+SELECT e.deployment_no, date_trunc('hour', e.received_at, 'UTC'), e.source, e.side, count(*)
+FROM expired e
+WHERE NOT EXISTS (
+    SELECT FROM payload_keys k WHERE k.deployment_no = e.deployment_no AND k.record_id IN (e.call_id, e.call_id || '-1')
+)
+GROUP BY 1, 2, 3, 4
+""")
+
+
+def add_halves(session: Session, halves: Sequence[StoredHalf]) -> None:
+    """Stores halves; one that is stored already stays as it is, those of a deleted deployment are left out."""
+    numbers = {one.deployment_no for one in halves}
+    present = find_numbers(session, numbers)
+    ordered = sorted(halves, key=lambda one: (one.deployment_no, one.call_id, one.side))
+    rows = [{name: getattr(one, name) for name in StoredHalf.__slots__} for one in ordered if one.deployment_no in present]
+    if rows:
+        session.execute(insert(Row).on_conflict_do_nothing(), rows)
+
+
+def find_halves(session: Session, keys: Sequence[CallKey]) -> list[StoredHalf]:
+    """Returns all stored halves of these calls."""
+    rows = session.scalars(select(Row).where(_of_calls(keys)))
+    return [StoredHalf(**{name: getattr(row, name) for name in StoredHalf.__slots__}) for row in rows]
+
+
+def remove_halves(session: Session, keys: Sequence[CallKey]) -> None:
+    """Deletes the halves of these calls, whose records are stored."""
+    session.execute(delete(Row).where(_of_calls(keys)).execution_options(synchronize_session=False))
+
+
+def expire_halves(session: Session, *, before: datetime, most: int, most_bytes: int) -> list[ExpiredHalves]:
+    """Deletes halves received before that time, and of each deployment those beyond the newest `most` or `most_bytes` bytes.
+
+    Returns their numbers, without those whose records are stored.
+    """
+    rows = session.execute(_EXPIRE, {"before": before, "most": most, "most_bytes": most_bytes})
+    return [ExpiredHalves(no, hour, source, side, count) for no, hour, source, side, count in rows]
+
+
+def _of_calls(keys: Sequence[CallKey]) -> ColumnElement[bool]:
+    return tuple_(Row.deployment_no, Row.call_id).in_([(key.deployment_no, key.call_id) for key in keys])

@@ -1,0 +1,82 @@
+"""A service with the deployment `loans`, called through its gateway or by events."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from app.gateway import delivery
+from app.store.database.engine import Database
+from tests.models.serving import ModelServer
+from tests.progress import wait_until
+from tests.service import RunningService, running_service
+
+COLUMNS = [("sex", "string"), ("income", "number"), ("age", "integer")]
+FIELDS = [name for name, _ in COLUMNS]
+WOMAN, MAN = ["female", 20_000.5, 33], ["male", 20_000.5, 51]
+
+
+@dataclass(frozen=True)
+class GatewayScene:
+    """The service, and short ways to call it."""
+
+    service: RunningService
+    model: ModelServer
+
+    def predict(self, rows: list[list[Any]] | None = None, **options: Any) -> httpx.Response:  # noqa: ANN401 - those of httpx
+        """Calls the model through the gateway, in its own format."""
+        body = {"fields": FIELDS, "values": rows or [WOMAN]}
+        return self.service.client.post("/v1/deployments/loans/predictions", **({"json": body} | options))
+
+    def records(self) -> dict[str, dict[str, Any]]:
+        """The stored records by id."""
+        page = self.service.client.get("/v1/deployments/loans/payload-records", params={"limit": 1000}).raise_for_status().json()
+        return {one["id"]: one for one in page["payload_records"]}
+
+    def await_records(self, count: int) -> dict[str, dict[str, Any]]:
+        """Waits until so many are stored."""
+        wait_until(lambda: len(self.records()) >= count, f"{count} records are stored")
+        return self.records()
+
+    def counts(self) -> list[dict[str, Any]]:
+        """The counts of what became of calls, of all hours."""
+        page = self.service.client.get("/v1/deployments/loans/intake-counts").raise_for_status().json()
+        return [count for hour in page["hours"] for count in hour["counts"]]
+
+    def await_counts(self, count: int) -> list[dict[str, Any]]:
+        """Waits until there are so many, each of one source and outcome."""
+        wait_until(lambda: len(self.counts()) >= count, f"{count} outcomes are counted")
+        return self.counts()
+
+    def not_received(self) -> int:
+        """The records that the service knows to be missing."""
+        page = self.service.client.get("/v1/deployments/loans/missing-records").raise_for_status().json()
+        return sum(hour["not_received"] for hour in page["hours"])
+
+
+def loans(model: ModelServer, **changes: object) -> dict[str, Any]:
+    """The deployment, with this model as its endpoint."""
+    return {
+        "id": "loans",
+        "name": "Loans",
+        "problem_type": "binary",
+        "features": [{"name": name, "type": kind} for name, kind in COLUMNS],
+        "outputs": {"prediction": "prediction", "probability": "probability"},
+        "model_revision": "r1",
+        "endpoint": {"url": model.url, "timeout_seconds": 60},
+        **changes,
+    }
+
+
+delivery.HOUSEKEEPING_SECONDS = delivery.SWEEP_SECONDS = 0.05
+
+
+@contextmanager
+def open_scene(database: Database, data_dir: Path, model: ModelServer, **settings: object) -> Iterator[GatewayScene]:
+    """The service on that database, until the block ends."""
+    with running_service(database, data_dir, **settings) as service:
+        service.client.post("/v1/deployments", json=loans(model)).raise_for_status()
+        yield GatewayScene(service, model)
