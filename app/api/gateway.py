@@ -9,13 +9,11 @@ import hashlib
 import itertools
 import os
 from collections.abc import AsyncIterable, AsyncIterator, Callable
-from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
 from typing import cast
 
-import httpx
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -27,7 +25,7 @@ from ..gateway.plans import CallPlan
 from ..gateway.remembering import LastAnswers
 from ..gateway.service import Gateway
 from ..ingest.exchanges import CapturedBody, Exchange
-from ..outbound.failures import failure_of_error, slow
+from ..outbound.failures import slow
 from ..security.authenticator import Authenticator
 from ..security.principals import Permission, Principal
 from ..telemetry.metrics import http_requests, http_seconds
@@ -63,7 +61,6 @@ class _Call:
 
     plan: CallPlan
     model: ForwardedModel
-    request_id: str
     record_id: str
     headers: Headers
     body: bytes
@@ -111,13 +108,15 @@ class GatewayRoute:
                 return
             await self._forward(deployment_id, request_id, scope, receive, send_counted)
         except EvenhandError as error:
+            if status:
+                raise  # closes the connection: the answer has begun and cannot be completed
             await problem_response(error, request_id)(scope, receive, send_counted)
         except ClientGone:
             return
         except Exception:  # the last line of defence: an unforeseen error is logged once, and answered
             log.exception("request failed", method=scope["method"], route=_TEMPLATE, request_id=request_id)
             if status:
-                raise  # closes the connection: the answer has begun and cannot be completed
+                raise  # as above
             await unexpected_response(request_id)(scope, receive, send_counted)
         http_requests.labels("POST", _TEMPLATE, str(status)).inc()
         http_seconds.labels(_TEMPLATE).observe(monotonic_seconds() - began)
@@ -135,9 +134,7 @@ class GatewayRoute:
         body = await self._bodies.read(receive, _read(scope, b"content-length").encode("latin-1"), principal.actor)
         try:
             headers = pick_request_headers(scope["headers"])
-            with model:
-                call = _Call(plan=plan, model=model, request_id=request_id, record_id=record_id, headers=headers, body=body)
-                await self._call(call, send)
+            await self._call(_Call(plan=plan, model=model, record_id=record_id, headers=headers, body=body), send)
         finally:
             self._bodies.done(body, principal.actor)
 
@@ -152,32 +149,24 @@ class GatewayRoute:
         """Passes the request on and the answer back, and keeps both."""
         limit = call.model.endpoint.timeout_seconds
         try:
-            async with asyncio.timeout(limit):
-                response = await call.model.send(call.headers, call.body)
+            async with asyncio.timeout(limit) as clock, call.model.answer(call.headers, call.body) as response:
                 chunks = aiter(cast("AsyncIterable[bytes]", response.stream))
-                try:
-                    held, is_whole = await _hold(chunks)
-                except BaseException:
-                    await response.aclose()
-                    raise
+                held, is_whole = await _hold(chunks)
+                clock.reschedule(None)  # the limit is the model's, not the caller's
+                headers = pick_answer_headers(response.headers.raw)
+                if response.status_code in _SUCCESS:
+                    self._keep(call, headers, held, is_whole=is_whole)
+                    headers.append((RECORD_ID, call.record_id.encode("latin-1")))
+                if is_whole and response.status_code not in _WITHOUT_BODY:
+                    headers.append((b"content-length", b"%d" % len(held)))
+                await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+                await send({"type": "http.response.body", "body": held, "more_body": not is_whole})
+                if not is_whole:
+                    while chunk := await asyncio.wait_for(anext(chunks, b""), limit):
+                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                    await send({"type": "http.response.body", "body": b""})
         except TimeoutError as error:
             raise call.model.fault_of(slow(limit)) from error
-        except httpx.RequestError as error:
-            raise call.model.fault_of(failure_of_error(error)) from error
-        async with aclosing(response):
-            headers = pick_answer_headers(response.headers.raw)
-            is_success = response.status_code in _SUCCESS
-            if is_success:
-                self._keep(call, headers, held, is_whole=is_whole)
-                headers.append((RECORD_ID, call.record_id.encode("latin-1")))
-            if is_whole and response.status_code not in _WITHOUT_BODY:
-                headers.append((b"content-length", b"%d" % len(held)))
-            await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
-            await send({"type": "http.response.body", "body": held, "more_body": not is_whole})
-            if not is_whole:
-                while chunk := await asyncio.wait_for(anext(chunks, b""), limit):
-                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
-                await send({"type": "http.response.body", "body": b""})
 
     def _keep(self, call: _Call, headers: Headers, answer: bytes, *, is_whole: bool) -> None:
         now = self._clock()

@@ -1,8 +1,9 @@
 """Passes a request on to a model and its answer back, both as they are. Reads neither, stores nothing."""
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import aclosing, asynccontextmanager
 from http import HTTPStatus
-from typing import Self
 
 import httpx
 
@@ -81,65 +82,71 @@ class ForwardedModel:
         credentials = endpoint.credentials
         is_client = credentials is not None and credentials.kind is CredentialsKind.OAUTH_CLIENT
         self._tokens = TokenSource(credentials) if credentials is not None and is_client else None
-        self._transport = PinnedTransport(policy, connections=CONNECTIONS, resolver=resolver)
+        self._policy = policy
+        self._resolver = resolver
+        self._free = asyncio.Semaphore(CONNECTIONS)
+        self._idle: list[PinnedTransport] = []
         self._users = 0
+        self._is_retired = False
 
-    async def send(self, headers: Headers, body: bytes) -> httpx.Response:
-        """Returns the model's answer, whose body is to be read and closed by the caller; `timeout_seconds` is for the caller to keep.
+    @asynccontextmanager
+    async def answer(self, headers: Headers, body: bytes) -> AsyncIterator[httpx.Response]:
+        """Yields the model's answer, whose body is still to be read; `timeout_seconds` is for the caller to keep.
 
         Raises:
-            EndpointDown: the model did not answer.
+            EndpointDown: the model did not answer, or broke off.
             ScoringFailed: it cannot be asked; EndpointRefused among them.
         """
         sent = [*self._headers, *(header for header in headers if header[0] not in self._own)]
-        try:
-            response = await self._send(sent, body)
-        except httpx.RequestError as error:
-            model_calls.labels("failed").inc()
-            raise self.fault_of(failure_of_error(error)) from error
-        model_calls.labels("answered").inc()
-        return response
-
-    def __enter__(self) -> Self:
-        """Keeps the connections open until the block ends."""
         self._users += 1
-        return self
+        try:
+            async with self._free:
+                # A pool of its own for each connection: httpcore looks through all connections of a pool twice for every request.
+                transport = self._idle.pop() if self._idle else PinnedTransport(self._policy, connections=1, resolver=self._resolver)
+                try:
+                    async with aclosing(await self._send(transport, sent, body)) as response:
+                        model_calls.labels("answered").inc()
+                        yield response
+                except httpx.RequestError as error:
+                    model_calls.labels("failed").inc()
+                    raise self.fault_of(failure_of_error(error)) from error
+                finally:
+                    self._idle.append(transport)
+        finally:
+            self._users -= 1
+            if self._is_retired:
+                await self.retire()
 
-    def __exit__(self, *_: object) -> None:
-        self._users -= 1
-
-    async def close_unused(self) -> bool:
-        """Closes the connections unless a caller uses them; returns whether it did."""
-        if self._users:
-            return False
-        await self._transport.aclose()
-        return True
-
-    async def _send(self, headers: Headers, body: bytes) -> httpx.Response:
-        if self._tokens is None:
-            return await self._transport.handle_async_request(self._request(headers, body))
-        token = await self._tokens.token(self._transport)
-        response: httpx.Response | None = None
-        if isinstance(token, str):
-            response = await self._transport.handle_async_request(self._request([*headers, _bearer(token)], body))
-            if response.status_code != HTTPStatus.UNAUTHORIZED:
-                return response
-            # Revoked before its time: another one, once.
-            await response.aclose()
-            self._tokens.forget(token)
-            token = await self._tokens.token(self._transport)
-        if isinstance(token, CallFailure):
-            raise self.fault_of(token)
-        return await self._transport.handle_async_request(self._request([*headers, _bearer(token)], body))
-
-    def _request(self, headers: Headers, body: bytes) -> httpx.Request:
-        return httpx.Request("POST", self._url, headers=headers, content=body)
+    async def retire(self) -> None:
+        """Closes the connections as soon as no caller uses them."""
+        self._is_retired = True
+        while self._users == 0 and self._idle:
+            await self._idle.pop().aclose()
 
     def fault_of(self, failure: CallFailure) -> ScoringFailed:
         """Returns the error that says what the model did not do."""
         host = self._url.netloc.decode("ascii")
         sentence = redacted_of(f"The model's endpoint {host} {failure.what}. {failure.advice}", self.endpoint)
         return EndpointDown(sentence) if failure.may_pass else ScoringFailed(sentence)
+
+    async def _send(self, transport: PinnedTransport, headers: Headers, body: bytes) -> httpx.Response:
+        if self._tokens is None:
+            return await transport.handle_async_request(self._request(headers, body))
+        token = await self._tokens.token(transport)
+        if isinstance(token, str):
+            response = await transport.handle_async_request(self._request([*headers, _bearer(token)], body))
+            if response.status_code != HTTPStatus.UNAUTHORIZED:
+                return response
+            # Revoked before its time: another one, once.
+            await response.aclose()
+            self._tokens.forget(token)
+            token = await self._tokens.token(transport)
+        if isinstance(token, CallFailure):
+            raise self.fault_of(token)
+        return await transport.handle_async_request(self._request([*headers, _bearer(token)], body))
+
+    def _request(self, headers: Headers, body: bytes) -> httpx.Request:
+        return httpx.Request("POST", self._url, headers=headers, content=body)
 
 
 def _bearer(token: str) -> tuple[bytes, bytes]:

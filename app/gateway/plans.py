@@ -58,7 +58,6 @@ class CallPlans:
         self._running: dict[str, asyncio.Task[CallPlan]] = {}
         self._last: LastAnswers[str, CallPlan] = LastAnswers()
         self._models: dict[int, ForwardedModel] = {}
-        self._retired: list[ForwardedModel] = []
 
     async def current(self, deployment_id: str) -> CallPlan:
         """Returns the deployment's plan, at most `KEPT_SECONDS` old; while the database is away, the last one.
@@ -74,8 +73,8 @@ class CallPlans:
 
     async def stop(self) -> None:
         """Closes the connections to models."""
-        for model in (*self._models.values(), *self._retired):
-            await model.close_unused()
+        for model in self._models.values():
+            await model.retire()
 
     async def _read_shared(self, deployment_id: str) -> CallPlan:
         task = self._running.get(deployment_id)
@@ -89,19 +88,15 @@ class CallPlans:
         asked_at = monotonic_seconds()
         deployment = await asyncio.to_thread(self._read_deployment, deployment_id)
         endpoint = deployment.endpoint
-        plan = (
-            CallPlan(deployment, None, None)
-            if endpoint is None
-            else CallPlan(deployment, codec_of(endpoint), self._model(deployment.no, endpoint))
-        )
-        # Those that calls still use are closed the next time.
-        self._retired = [model for model in self._retired if not await model.close_unused()]
+        plan = CallPlan(deployment, None, None)
+        if endpoint is not None:
+            plan = CallPlan(deployment, codec_of(endpoint), await self._model(deployment.no, endpoint))
         if len(self._fresh) >= MOST_MODELS:
             self._fresh.clear()
         self._fresh[deployment_id] = (plan, asked_at + KEPT_SECONDS)
         return plan
 
-    def _model(self, deployment_no: int, endpoint: Endpoint) -> ForwardedModel | ScoringFailed:
+    async def _model(self, deployment_no: int, endpoint: Endpoint) -> ForwardedModel | ScoringFailed:
         """Returns the connections to the endpoint; those to an earlier one of the deployment are closed."""
         kept = self._models.get(deployment_no)
         if kept is not None and kept.endpoint == endpoint:
@@ -110,11 +105,11 @@ class CallPlans:
             model = ForwardedModel(endpoint, self._policy)
         except ScoringFailed as error:
             return error
-        if kept is not None:
-            self._retired.append(kept)
         self._models[deployment_no] = model
+        if kept is not None:
+            await kept.retire()
         if len(self._models) > MOST_MODELS:
-            self._retired.append(self._models.pop(next(iter(self._models))))
+            await self._models.pop(next(iter(self._models))).retire()
         return model
 
     def _read_deployment(self, deployment_id: str) -> Deployment:

@@ -55,6 +55,7 @@ class Spool:
         self._segments: deque[_Segment] = deque()
         self._file: int | None = None
         self._finished: list[int] = []
+        self._settled: dict[Path, int] = {}
         self._number = 0
         self._is_dirty = False
         self._locks: dict[Path, int] = {}
@@ -111,22 +112,27 @@ class Spool:
         return found
 
     def settle(self) -> None:
-        """Deletes what `take` has returned and all entries of which are stored; call it when all of them are."""
+        """Deletes the files all entries of which `take` has returned; call it when all of these are stored."""
         with self._lock:
-            while self._segments and self._segments[0].read >= self._segments[0].size:
-                segment = self._segments.popleft()
-                if not self._segments and self._file is not None and segment.path.parent == self.folder:
-                    self._close_file()
-                segment.path.unlink(missing_ok=True)
+            self._settled = {segment.path: segment.read for segment in self._segments}
+            while self._segments and self._segments[0].read >= self._segments[0].size and not self._is_open(self._segments[0]):
+                self._segments.popleft().path.unlink(missing_ok=True)
             self._release_emptied()
 
     def sync(self) -> None:
-        """Makes everything written durable.
+        """Makes everything written durable, and deletes the file that is being written if all of it is stored; call it from time to time.
 
         Raises:
             OSError: the disk refuses.
         """
         with self._lock:
+            last = self._segments[-1] if self._segments else None
+            if last is not None and self._is_open(last) and self._settled.get(last.path) == last.size:
+                # Personal data does not stay on disk longer than needed, and a restart has nothing to read again.
+                self._segments.pop()
+                last.path.unlink(missing_ok=True)
+                self._close_file()
+                self._is_dirty = False
             files, self._finished = self._finished, []
             if self._is_dirty and self._file is not None:
                 # A copy, because the file may be closed meanwhile: a slow disk must not hold up those that write.
@@ -135,7 +141,8 @@ class Spool:
         while files:
             descriptor = files.pop()
             try:
-                os.fsync(descriptor)
+                if os.fstat(descriptor).st_nlink:
+                    os.fsync(descriptor)
             finally:
                 os.close(descriptor)
 
@@ -195,6 +202,9 @@ class Spool:
         self._file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._segments.append(_Segment(path, 0))
         return self._segments[-1], self._file
+
+    def _is_open(self, segment: _Segment) -> bool:
+        return self._file is not None and segment is self._segments[-1]
 
     def _close_file(self) -> None:
         """Ends the file that is being written; `sync` makes it durable, which may take long, and closes it."""

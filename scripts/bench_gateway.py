@@ -1,0 +1,225 @@
+"""Compares calls of a model through the gateway with direct calls of the same model, in one run.
+
+    scripts/bench gateway [--rounds 5] [--requests 600] [--model-ms 20]
+
+The model answers after a fixed time, in a process of its own; the service runs in another one, on its own Postgres with fsync on. One
+caller and then 32 at once, each with a connection of its own, send single records, to both in turns. Medians of the latencies, their
+difference and their ratio are printed, and the processor time that the service spends on a call: until its answer, and in all, with its
+record stored. All records must arrive, each once. Goal: the median added latency is below 3 ms.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import psycopg
+import uvicorn
+import uvloop
+from bench_load import Load, drive
+from bench_service import service
+
+from app.clock import utc_now
+from app.domain.definitions import Definition
+from app.domain.deployments import Column, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
+from app.embedded import embedded_postgres
+from app.security.keys import create_key
+from app.security.principals import Role
+from app.security.secrets import open_secret_box
+from app.settings import Settings
+from app.store.database.engine import Database
+from app.store.database.migrate import upgrade
+from app.store.database.partitions import ensure_coming_months
+from app.store.deployments.deployments import Deployments
+
+GOAL_MS = 3.0
+CALLERS = (1, 32)
+DEPLOYMENT = "bench"
+NAMES = [f"amount_{position}" for position in range(20)]
+BODY = ('{"fields":[' + ",".join(f'"{name}"' for name in NAMES) + '],"values":[[' + ",".join("0.25" for _ in NAMES) + "]]}").encode()
+ANSWER = b'{"fields":["prediction","probability"],"values":[[1,0.75]]}'
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass
+class Figures:
+    """Medians of the rounds with one number of callers, in milliseconds."""
+
+    direct: list[float] = field(default_factory=list)
+    through: list[float] = field(default_factory=list)
+    answering: list[float] = field(default_factory=list)
+    in_all: list[float] = field(default_factory=list)
+
+
+def main() -> None:
+    """Measures and prints; the exit status says whether the goal was met and every record arrived."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--requests", type=int, default=600, help="calls of each side in a round")
+    parser.add_argument("--model-ms", type=float, default=20.0, help="time that the model takes for an answer")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve(options.model_ms / 1000)
+        return
+    with tempfile.TemporaryDirectory(prefix="evenhand-bench-") as name, contextlib.ExitStack() as stack:
+        folder = Path(name)
+        folder.chmod(0o711)
+        url = stack.enter_context(embedded_postgres(folder / "postgres"))
+        model_port = stack.enter_context(model(options.model_ms))
+        key = set_up(url, folder, model_port)
+        port = stack.enter_context(service(url, folder))
+        pid = find_service()
+        connection = stack.enter_context(psycopg.connect(url.replace("+psycopg", ""), autocommit=True))
+        sent = 0
+        is_met = True
+        for callers in CALLERS:
+            figures = Figures()
+            for number in range(options.rounds + 1):
+                sent = run_round(
+                    figures if number else Figures(), options.requests, callers, (model_port, port), key, pid, connection, sent
+                )
+            is_met &= show(figures, callers, options)
+        stored = count(connection)
+        print(f"{stored:,} of {sent:,} records are stored, each once")
+    sys.exit(0 if is_met and stored == sent else 1)
+
+
+def run_round(
+    figures: Figures,
+    requests: int,
+    callers: int,
+    ports: tuple[int, int],
+    key: str,
+    pid: int,
+    connection: Any,
+    sent: int,  # noqa: ANN401 - psycopg's
+) -> int:
+    """Adds the figures of one round; returns the number of records sent so far."""
+    model_port, port = ports
+    direct = run(model_port, [request("/score", "") for _ in range(requests)], callers)
+    path = f"/v1/deployments/{DEPLOYMENT}/predictions"
+    prepared = [request(path, f"Authorization: Bearer {key}\r\nEvenhand-Record-Id: {uuid.uuid4()}\r\n") for _ in range(requests)]
+    began = processor_ms(pid)
+    through = run(port, prepared, callers)
+    answered = processor_ms(pid)
+    if any(body != ANSWER for body in (*direct.bodies, *through.bodies)):
+        sys.exit(f"an answer was not the model's: {next(body for body in through.bodies if body != ANSWER)!r}")
+    sent += requests
+    while count(connection) < sent:
+        time.sleep(0.1)
+    figures.direct.append(statistics.median(direct.latencies_ms))
+    figures.through.append(statistics.median(through.latencies_ms))
+    figures.answering.append((answered - began) / requests)
+    figures.in_all.append((processor_ms(pid) - began) / requests)
+    return sent
+
+
+def show(figures: Figures, callers: int, options: argparse.Namespace) -> bool:
+    """Prints the medians; returns whether the goal was met."""
+    direct, through = statistics.median(figures.direct), statistics.median(figures.through)
+    print(
+        f"{callers:3} callers, a model of {options.model_ms:g} ms: direct {direct:.2f} ms, through the gateway {through:.2f} ms:"
+        f" {through - direct:+.2f} ms (goal: below {GOAL_MS:g}), ratio {through / direct:.3f};"
+        f" processor time of a call {statistics.median(figures.answering):.2f} ms while answering, {statistics.median(figures.in_all):.2f} ms"
+        " with its record stored"
+    )
+    return through - direct < GOAL_MS
+
+
+def run(port: int, requests: list[bytes], callers: int) -> Load:
+    """Sends the requests over as many connections as there are callers."""
+    return uvloop.run(drive(port, requests, callers))
+
+
+def request(path: str, headers: str) -> bytes:
+    """Returns a prepared request."""
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{headers}Content-Type: application/json\r\nContent-Length: {len(BODY)}\r\n\r\n"
+    return head.encode() + BODY
+
+
+def count(connection: Any) -> int:  # noqa: ANN401 - psycopg's
+    """Returns the number of stored records."""
+    found: int = connection.execute("SELECT count(*) FROM payload_records").fetchone()[0]
+    return found
+
+
+def find_service() -> int:
+    """Returns the process that answers HTTP, which this one started."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split()
+    return next(int(child) for child in children if b"app.cli.api_process" in Path(f"/proc/{child}/cmdline").read_bytes())
+
+
+def processor_ms(pid: int) -> float:
+    """Returns the processor time of a process so far."""
+    cells = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(cells[11]) + int(cells[12])) * 1000 / TICKS
+
+
+def set_up(url: str, folder: Path, model_port: int) -> str:
+    """Migrates, registers the deployment, and returns a key that logs."""
+    database = Database(url)
+    upgrade(database)
+    columns = tuple(Column(name=name, type=FieldType.NUMBER, kind=FieldKind.NUMERIC) for name in NAMES)
+    definition = Definition(
+        name=DEPLOYMENT,
+        problem_type=ProblemType.BINARY,
+        features=columns,
+        meta=(),
+        outputs=OutputFields(probability="probability"),
+        model_revision="1",
+        endpoint=Endpoint(url=f"http://127.0.0.1:{model_port}/score"),
+    )
+    with database.transaction() as session:
+        ensure_coming_months(session, utc_now())
+        Deployments(session, open_secret_box(Settings(data_dir=folder))).create(DEPLOYMENT, definition)
+        key = create_key(session, role=Role.INGEST, name="bench")
+    database.close()
+    return key
+
+
+@contextlib.contextmanager
+def model(milliseconds: float) -> Iterator[int]:
+    """Yields the port of the model, which runs in its own process."""
+    command = [sys.executable, __file__, "--serve", "--model-ms", str(milliseconds)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - this file
+        try:
+            port = process.stdout.readline().strip() if process.stdout else ""
+            if not port:
+                sys.exit("the model did not start")
+            yield int(port)
+        finally:
+            process.terminate()
+
+
+def serve(seconds: float) -> None:
+    """Serves the model until terminated; prints the port."""
+
+    async def answer(_scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI's own types
+        while (await receive()).get("more_body", False):
+            pass
+        await asyncio.sleep(seconds)
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(ANSWER)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": ANSWER})
+
+    config = uvicorn.Config(answer, host="127.0.0.1", port=0, log_level="error", lifespan="off", loop="uvloop")
+    listener = config.bind_socket()
+    print(listener.getsockname()[1], flush=True)
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    main()
