@@ -50,6 +50,7 @@ from .api import (
     workers,
 )
 from .api.debiased_predictions import is_live_request
+from .api.events import EventRoutes
 from .api.gateway import GatewayRoute
 from .api.ingestion import IngestionRoutes
 from .api.ingestion_paths import ingestion_paths
@@ -146,7 +147,8 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     gate = KeyGate(limited, authenticator=services.authenticator)
     inner = RequestContext(gate, trusted_proxies=settings.trusted_networks)
     ingestion = IngestionRoutes(OpenScaleDoor(inner), authenticator=services.authenticator, ingestion=services.ingestion)
-    return GatewayRoute(ingestion, authenticator=services.authenticator, gateway=services.gateway)
+    events = EventRoutes(ingestion, authenticator=services.authenticator, gateway=services.gateway)
+    return GatewayRoute(events, authenticator=services.authenticator, gateway=services.gateway)
 
 
 @cache

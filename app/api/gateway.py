@@ -5,7 +5,6 @@ answer is sent, and stored afterwards; while the database is away, known callers
 """
 
 import asyncio
-import hashlib
 import itertools
 import os
 from collections.abc import AsyncIterable, AsyncIterator, Callable
@@ -22,18 +21,16 @@ from ..errors import EvenhandError, InvalidInput, NotFound
 from ..gateway.entries import CompleteCall, Source
 from ..gateway.forwarding import ForwardedModel, Headers, pick_answer_headers, pick_request_headers
 from ..gateway.plans import CallPlan
-from ..gateway.remembering import LastAnswers
 from ..gateway.service import Gateway
 from ..ingest.exchanges import CapturedBody, Exchange
 from ..outbound.failures import slow
 from ..security.authenticator import Authenticator
-from ..security.principals import Permission, Principal
 from ..telemetry.metrics import http_requests, http_seconds
-from ..web.gate import require_own_page
 from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
 from ..web.problems import ProblemKind, problem_response, response_of, unexpected_response
 from .ingestion import PREFIX
 from .ingestion_bodies import Bodies, ClientGone
+from .known_callers import KnownCallers, read_header
 
 PREDICTIONS = "predictions"
 
@@ -71,11 +68,10 @@ class GatewayRoute:
 
     def __init__(self, app: ASGIApp, *, authenticator: Authenticator, gateway: Gateway, clock: Callable[[], datetime] = utc_now) -> None:
         self._app = app
-        self._authenticator = authenticator
+        self._callers = KnownCallers(authenticator)
         self._gateway = gateway
         self._clock = clock
         self._bodies = Bodies()
-        self._callers: LastAnswers[bytes, Principal] = LastAnswers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers the request here or hands it on."""
@@ -88,7 +84,7 @@ class GatewayRoute:
 
     async def _respond(self, deployment_id: str, scope: Scope, receive: Receive, send: Send) -> None:
         began = monotonic_seconds()
-        sent_id = _read(scope, b"x-request-id")
+        sent_id = read_header(scope, b"x-request-id")
         request_id = sent_id if SANE_REQUEST_ID.fullmatch(sent_id) else f"{_PROCESS}{next(_calls):016x}"
         status = 0
 
@@ -122,8 +118,7 @@ class GatewayRoute:
         http_seconds.labels(_TEMPLATE).observe(monotonic_seconds() - began)
 
     async def _forward(self, deployment_id: str, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:
-        principal = await self._authenticate(scope)
-        principal.require_role(Permission.LOG)
+        principal = await self._callers.require_logger(scope)
         plan = await self._gateway.plan(deployment_id)
         if not principal.sees(plan.deployment.no):
             raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
@@ -131,19 +126,12 @@ class GatewayRoute:
             raise InvalidInput.of("query", "must be empty: the model is called at the address of the deployment's endpoint")
         model = plan.require_model()
         record_id = _read_record_id(scope) or request_id
-        body = await self._bodies.read(receive, _read(scope, b"content-length").encode("latin-1"), principal.actor)
+        body = await self._bodies.read(receive, read_header(scope, b"content-length").encode("latin-1"), principal.actor)
         try:
             headers = pick_request_headers(scope["headers"])
             await self._call(_Call(plan=plan, model=model, record_id=record_id, headers=headers, body=body), send)
         finally:
             self._bodies.done(body, principal.actor)
-
-    async def _authenticate(self, scope: Scope) -> Principal:
-        authorization = _read(scope, b"authorization") or None
-        require_own_page(scope, authorization)
-        # By a hash: the keys themselves are nowhere in memory for longer than a request.
-        key = hashlib.sha256((authorization or "").encode()).digest()
-        return await self._callers.ask(key, lambda: self._authenticator.authenticate_async(authorization))
 
     async def _call(self, call: _Call, send: Send) -> None:
         """Passes the request on and the answer back, and keeps both."""
@@ -205,19 +193,13 @@ def _capture(headers: Headers, body: bytes) -> CapturedBody:
     return CapturedBody(body, found.get(b"content-type", b"").decode("latin-1"), found.get(b"content-encoding", b"").decode("latin-1"))
 
 
-def _read(scope: Scope, name: bytes) -> str:
-    """Returns a header as text; empty where it was not sent, the last of several."""
-    found = [value for key, value in scope["headers"] if key == name]
-    return found[-1].decode("latin-1") if found else ""
-
-
 def _read_record_id(scope: Scope) -> str:
     """Returns the id that the caller gives the record; empty if it gives none.
 
     Raises:
         InvalidInput: it is longer than an id, or has characters that a header cannot send back.
     """
-    sent = _read(scope, RECORD_ID)
+    sent = read_header(scope, RECORD_ID)
     if sent and not SANE_REQUEST_ID.fullmatch(sent):
         raise InvalidInput.of("Evenhand-Record-Id", "must have 1 to 128 letters, digits or characters of ._:-")
     return sent

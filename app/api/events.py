@@ -1,0 +1,119 @@
+"""The routes of events about calls: CloudEvents of KServe and Seldon, and the address that Azure's collector is pointed at.
+
+Plain ASGI in front of the rest of the API. Their senders do not send again, and some stop at an error: once the key and the deployment are
+known, the answer is always 200, and says what was not used and why.
+"""
+
+import json
+import uuid
+from collections.abc import Callable
+from datetime import datetime
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ..clock import utc_now
+from ..errors import EvenhandError, InvalidInput, NotFound, TooLarge, Unavailable
+from ..gateway.entries import CallHalf, Source
+from ..gateway.events import EventUnclear, ReportedHalf, read_events
+from ..gateway.plans import CallPlan
+from ..gateway.service import Gateway
+from ..security.authenticator import Authenticator
+from ..security.principals import Principal
+from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
+from ..web.problems import problem_response
+from .ingestion import PREFIX
+from .ingestion_bodies import Bodies, ClientGone
+from .known_callers import KnownCallers, read_header, read_user_name
+
+EVENTS = "events"
+
+AZURE_PATH = "/modeldata/log"
+"""Address that Azure's collector calls; the user name in its URL is the deployment's id."""
+
+MAX_REASONS = 10
+"""Max reasons that one answer lists."""
+
+
+class EventRoutes:
+    """An ASGI application: the two routes, and `app` for everything else."""
+
+    def __init__(self, app: ASGIApp, *, authenticator: Authenticator, gateway: Gateway, clock: Callable[[], datetime] = utc_now) -> None:
+        self._app = app
+        self._callers = KnownCallers(authenticator)
+        self._gateway = gateway
+        self._clock = clock
+        self._bodies = Bodies()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers the request here or hands it on."""
+        deployment_id = _find_deployment(scope) if scope["type"] == "http" and scope["method"] == "POST" else None
+        if deployment_id is None:
+            await self._app(scope, receive, send)
+            return
+        sent_id = read_header(scope, b"x-request-id")
+        request_id = sent_id if SANE_REQUEST_ID.fullmatch(sent_id) else uuid.uuid4().hex
+        try:
+            document = await self._take(deployment_id, scope, receive)
+        except EvenhandError as error:
+            response = problem_response(error, request_id)
+            response.headers.update({"x-request-id": request_id, **SAFE_HEADERS})
+            await response(scope, receive, send)
+            return
+        except ClientGone:
+            return
+        body = json.dumps(document).encode("ascii")
+        headers = {"content-type": "application/json", "content-length": str(len(body)), "x-request-id": request_id, **SAFE_HEADERS}
+        pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+        await send({"type": "http.response.start", "status": 200, "headers": pairs})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _take(self, deployment_id: str, scope: Scope, receive: Receive) -> dict[str, object]:
+        principal = await self._callers.require_logger(scope)
+        if not deployment_id:
+            raise InvalidInput.of("AZUREML_MDC_HOST", "must hold the deployment's id and a key: DEPLOYMENT:KEY@HOST")
+        plan = await self._gateway.plan(deployment_id)
+        if not principal.sees(plan.deployment.no):
+            raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
+        now = self._clock()
+        try:
+            found = await self._read(scope, receive, principal, now)
+        except (EventUnclear, TooLarge, Unavailable) as error:
+            found = [EventUnclear(str(error))]
+        unclear = [one for one in found if isinstance(one, EventUnclear)]
+        for one in unclear:
+            self._gateway.ignore(plan.deployment.no, Source.EVENTS, str(one), now=now)
+        halves = [one for one in found if isinstance(one, ReportedHalf)]
+        kept = [self._gateway.keep(_to_entry(one, plan, now), plan) for one in halves]
+        return {"received": sum(kept), "ignored": len(unclear), "reasons": [str(one) for one in unclear[:MAX_REASONS]]}
+
+    async def _read(self, scope: Scope, receive: Receive, principal: Principal, now: datetime) -> list[ReportedHalf | EventUnclear]:
+        body = await self._bodies.read(receive, read_header(scope, b"content-length").encode("latin-1"), principal.actor)
+        try:
+            headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+            return read_events(headers, body, now=now)
+        finally:
+            self._bodies.done(body, principal.actor)
+
+
+def _find_deployment(scope: Scope) -> str | None:
+    """Returns the deployment that a request is about; empty where it names none, None where it is of another route."""
+    path: str = scope["path"]
+    if path == AZURE_PATH:
+        return read_user_name(scope)
+    if not path.startswith(PREFIX):
+        return None
+    deployment_id, _, rest = path[len(PREFIX) :].partition("/")
+    return deployment_id if rest == EVENTS else None
+
+
+def _to_entry(half: ReportedHalf, plan: CallPlan, now: datetime) -> CallHalf:
+    return CallHalf(
+        deployment_id=plan.deployment.id,
+        deployment_no=plan.deployment.no,
+        source=Source.EVENTS,
+        received_at=now,
+        call_id=half.call_id,
+        side=half.side,
+        stated_at=half.stated_at,
+        body=half.body,
+    )

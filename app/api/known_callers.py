@@ -1,0 +1,52 @@
+"""Callers of routes that answer without the database: those that it knew are known while it is away."""
+
+import base64
+import binascii
+import hashlib
+
+from starlette.types import Scope
+
+from ..gateway.remembering import LastAnswers
+from ..security.authenticator import Authenticator
+from ..security.principals import Permission, Principal
+from ..web.gate import require_own_page
+
+
+class KnownCallers:
+    """The callers of one process. Belongs to one event loop."""
+
+    def __init__(self, authenticator: Authenticator) -> None:
+        self._authenticator = authenticator
+        self._callers: LastAnswers[bytes, Principal] = LastAnswers()
+
+    async def require_logger(self, scope: Scope) -> Principal:
+        """Returns the caller, who may log.
+
+        Raises:
+            Unauthenticated, Forbidden: the key is unknown, or may not log.
+            Unavailable: the database does not answer, and this key was not used before.
+        """
+        authorization = read_header(scope, b"authorization") or None
+        require_own_page(scope, authorization)
+        # By a hash: the keys themselves are nowhere in memory for longer than a request.
+        key = hashlib.sha256((authorization or "").encode()).digest()
+        principal = await self._callers.ask(key, lambda: self._authenticator.authenticate_async(authorization))
+        principal.require_role(Permission.LOG)
+        return principal
+
+
+def read_header(scope: Scope, name: bytes) -> str:
+    """Returns a header as text; empty where it was not sent, the last of several."""
+    found = [value for key, value in scope["headers"] if key == name]
+    return found[-1].decode("latin-1") if found else ""
+
+
+def read_user_name(scope: Scope) -> str:
+    """Returns the user name of HTTP Basic; empty where there is none."""
+    scheme, _, rest = read_header(scope, b"authorization").partition(" ")
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        return base64.b64decode(rest.strip(), validate=True).decode().partition(":")[0]
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return ""

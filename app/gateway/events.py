@@ -1,0 +1,124 @@
+"""Events about calls of models, read from what servers send: CloudEvents of KServe and Seldon, and those of Azure's collector.
+
+An event holds one half of a call, the request or the answer. Pure: nothing is stored here.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from ..errors import InvalidInput, TooLarge, UnsupportedMediaType
+from ..ingest.cells import CellRefused, record_id
+from ..ingest.exchanges import CapturedBody
+from ..ingest.limits import AHEAD, EARLIEST
+from .entries import Side
+
+STRUCTURED, BATCH = "application/cloudevents+json", "application/cloudevents-batch+json"
+MAX_EVENTS = 1_000
+"""Max events in one batch."""
+
+_PREFIX = "ce-"
+
+_SIDES: Mapping[str, Side] = {
+    "org.kubeflow.serving.inference.request": Side.REQUEST,
+    "org.kubeflow.serving.inference.response": Side.RESPONSE,
+    "io.seldon.serving.inference.request": Side.REQUEST,
+    "io.seldon.serving.inference.response": Side.RESPONSE,
+    "azureml.inference.model_inputs": Side.REQUEST,
+    "azureml.inference.model_outputs": Side.RESPONSE,
+}
+
+_ID_ATTRIBUTES = ("requestid", "x-request-id", "xrequestid", "id")
+"""Attributes that both halves of a call share, the surest first: only KServe's logger gives both one `id`."""
+
+_OWN_IDS = "io.kserve.inference."
+"""Types of the events of KServe's Python server, each of which has an id of its own: its logger sends others."""
+
+
+class EventUnclear(ValueError):
+    """An event that is no half of a call; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedHalf:
+    """One half of a call. `stated_at` is the sender's time, None where it gave none that is plausible."""
+
+    call_id: str
+    side: Side
+    stated_at: datetime | None
+    body: CapturedBody
+
+
+def read_events(headers: Mapping[str, str], body: bytes, *, now: datetime) -> list[ReportedHalf | EventUnclear]:
+    """Returns the halves in a request with these headers (names in lower case), and why others are none.
+
+    Raises:
+        EventUnclear: the request as a whole cannot be read.
+    """
+    media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type not in (STRUCTURED, BATCH):
+        attributes = {name.removeprefix(_PREFIX): value for name, value in headers.items() if name.startswith(_PREFIX)}
+        captured = CapturedBody(body, headers.get("content-type", ""), headers.get("content-encoding", ""))
+        return [_try_half(attributes, captured, now)]
+    try:
+        found = msgspec.json.decode(CapturedBody(body, "", headers.get("content-encoding", "")).read())
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, InvalidInput, TooLarge, UnsupportedMediaType) as error:
+        raise EventUnclear(f"the body is not JSON: {error}") from error
+    events = found if isinstance(found, list) else [found]
+    if len(events) > MAX_EVENTS:
+        raise EventUnclear(f"the body holds {len(events):,} events; at most {MAX_EVENTS:,} are read at once")
+    return [_try_structured(event, now) for event in events]
+
+
+def _try_structured(event: object, now: datetime) -> ReportedHalf | EventUnclear:
+    if not isinstance(event, dict):
+        return EventUnclear("an event must be an object")
+    attributes = {name: str(value) for name, value in event.items() if isinstance(value, str | int | float)}
+    try:
+        body = _read_data(event)
+    except (binascii.Error, ValueError, TypeError) as error:
+        return EventUnclear(f"data_base64 cannot be read: {error}")
+    return _try_half(attributes, CapturedBody(body, attributes.get("datacontenttype", "application/json")), now)
+
+
+def _read_data(event: Mapping[str, Any]) -> bytes:
+    """Returns the data of a structured event: bytes in base 64, text that is not JSON as it is, or JSON."""
+    if "data_base64" in event:
+        return base64.b64decode(event["data_base64"], validate=True)
+    data = event.get("data")
+    is_json = "json" in str(event.get("datacontenttype", "application/json"))
+    return data.encode() if isinstance(data, str) and not is_json else msgspec.json.encode(data)
+
+
+def _try_half(attributes: Mapping[str, str], body: CapturedBody, now: datetime) -> ReportedHalf | EventUnclear:
+    kind = attributes.get("type", "")
+    side = _SIDES.get(kind)
+    if side is None:
+        known = ", ".join(_SIDES)
+        if kind.startswith(_OWN_IDS):
+            return EventUnclear(f"events of the type {kind} cannot be paired: use the logger of the InferenceService")
+        return EventUnclear(f"the type {kind[:100]!r} is not one of {known}" if kind else f"there is no ce-type; expected one of {known}")
+    call_id = next((attributes[name] for name in _ID_ATTRIBUTES if attributes.get(name)), None)
+    if call_id is None:
+        return EventUnclear("there is no id of the call: expected ce-requestid, ce-x-request-id or ce-id")
+    try:
+        record_id(call_id)
+    except CellRefused as error:
+        return EventUnclear(f"the id of the call {error}")
+    return ReportedHalf(call_id, side, _read_time(attributes.get("time", ""), now), body)
+
+
+def _read_time(text: str, now: datetime) -> datetime | None:
+    """Returns a plausible time, as ISO 8601 or in seconds since 1970; None for anything else."""
+    try:
+        found = datetime.fromtimestamp(int(text), UTC) if text.isdigit() else datetime.fromisoformat(text)
+    except (ValueError, OverflowError, OSError):
+        return None
+    if found.tzinfo is None or not EARLIEST <= found <= now + AHEAD:
+        return None
+    return found.astimezone(UTC)

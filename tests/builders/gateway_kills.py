@@ -1,0 +1,154 @@
+"""A service whose gateway is under load while its process, or its Postgres, is killed: what was answered must be stored, once."""
+
+import itertools
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import psycopg
+
+from app.domain.definitions import Definition
+from app.domain.deployments import Column, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
+from app.embedded import EmbeddedPostgres
+from app.security.keys import create_key
+from app.security.principals import Role
+from app.security.secrets import open_secret_box
+from app.settings import Settings
+from app.store.database.engine import Database
+from app.store.database.migrate import upgrade
+from app.store.database.partitions import ensure_coming_months
+from app.store.deployments.deployments import Deployments
+from tests.models.rules import RuleScorer
+from tests.models.serving import ModelServer, serve
+from tests.progress import wait_until
+
+BODY = {"fields": ["sex", "income"], "values": [["female", 20_000]]}
+
+
+@dataclass
+class KilledGateway:
+    """Postgres, a model, the socket that outlives the service's processes, and the ids of calls that were answered."""
+
+    server: EmbeddedPostgres
+    data: Path
+    listener: socket.socket
+    key: str
+    model: ModelServer
+    answered: list[str] = field(default_factory=list)
+    statuses: set[int] = field(default_factory=set)
+
+    @contextmanager
+    def service(self) -> Iterator["subprocess.Popen[bytes]"]:
+        """The process that answers HTTP, until the block ends."""
+        descriptor = self.listener.fileno()
+        environment = {
+            **os.environ,
+            "DATABASE_URL": self.server.url,
+            "EVENHAND_DATA_DIR": str(self.data),
+            "EVENHAND_LOG_LEVEL": "CRITICAL",
+        }
+        command = [sys.executable, "-m", "app.cli.api_process", str(descriptor)]
+        process = subprocess.Popen(command, env=environment, pass_fds=(descriptor,), cwd=Path(__file__).parents[2])
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait()
+
+    @contextmanager
+    def load(self, callers: int) -> Iterator[None]:
+        """Callers that call the model again and again, until the block ends."""
+        stop = threading.Event()
+        threads = [threading.Thread(target=self._call_often, args=(number, stop)) for number in range(callers)]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+
+    def call(self, client: httpx.Client, record_id: str) -> bool:
+        """Calls the model once; returns whether it was answered."""
+        url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/v1/deployments/d/predictions"
+        try:
+            answer = client.post(url, json=BODY, headers={"Evenhand-Record-Id": record_id})
+        except httpx.TransportError:
+            return False
+        self.statuses.add(answer.status_code)
+        if answer.status_code == 200:
+            assert answer.json()["values"] == [[0, 0.1]]
+            self.answered.append(record_id)
+        return answer.status_code == 200
+
+    def client(self) -> httpx.Client:
+        """A client with the key."""
+        return httpx.Client(headers={"Authorization": f"Bearer {self.key}"}, timeout=3)
+
+    def await_more(self, count: int) -> None:
+        """Waits until so many more calls are answered."""
+        enough = len(self.answered) + count
+        wait_until(lambda: len(self.answered) >= enough, f"{count} more calls are answered")
+
+    def stored(self) -> list[str]:
+        """The ids of all stored records."""
+        with psycopg.connect(self.server.url.replace("+psycopg", "")) as connection:
+            return [row[0] for row in connection.execute("SELECT record_id FROM payload_records")]
+
+    def await_all_stored(self) -> None:
+        """Waits until each answered call is stored, and asserts that none is stored twice."""
+        wait_until(lambda: set(self.answered) <= set(self.stored()), "every answered call is stored")
+        stored = self.stored()
+        assert len(stored) == len(set(stored))
+        wait_until(lambda: not list((self.data / "spool").glob("*/*.spool")), "the spool is empty")
+
+    def _call_often(self, number: int, stop: threading.Event) -> None:
+        with self.client() as client:
+            for n in itertools.count():
+                if stop.is_set():
+                    return
+                if not self.call(client, f"{number}-{n}"):
+                    time.sleep(0.02)
+
+
+@contextmanager
+def killed_gateway() -> Iterator[KilledGateway]:
+    """A migrated database on a Postgres of its own, with the deployment `d` and its model."""
+    with tempfile.TemporaryDirectory(prefix="evenhand-test-", ignore_cleanup_errors=True) as folder, serve(RuleScorer()) as model:
+        Path(folder).chmod(0o711)
+        data = Path(folder) / "data"
+        server = EmbeddedPostgres(data, system_dir=Path(folder) / "system")
+        database = Database(server.start())
+        upgrade(database)
+        columns = tuple(
+            Column(name=name, type=kind, kind=FieldKind.CATEGORICAL)
+            for name, kind in (("sex", FieldType.STRING), ("income", FieldType.NUMBER))
+        )
+        definition = Definition(
+            name="d",
+            problem_type=ProblemType.BINARY,
+            features=columns,
+            meta=(),
+            outputs=OutputFields(probability="probability"),
+            model_revision="1",
+            endpoint=Endpoint(url=model.url),
+        )
+        with database.transaction() as session:
+            ensure_coming_months(session, datetime.now(UTC))
+            Deployments(session, open_secret_box(Settings(data_dir=data))).create("d", definition)
+            key = create_key(session, role=Role.INGEST, name="e2e")
+        database.close()
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            yield KilledGateway(server, data, listener, key, model)
+        server.stop()
