@@ -52,6 +52,7 @@ from .api import (
 from .api.debiased_predictions import is_live_request
 from .api.events import EventRoutes
 from .api.gateway import GatewayRoute
+from .api.gateway_paths import gateway_paths
 from .api.ingestion import IngestionRoutes
 from .api.ingestion_paths import ingestion_paths
 from .api.uploads import is_upload
@@ -165,7 +166,7 @@ def _create_api() -> FastAPI:
     problems.install(api)
     for router in _ROUTERS:
         api.include_router(router)
-    openapi.install(api, ingestion_paths())
+    openapi.install(api, {**ingestion_paths(), **gateway_paths()})
     return api
 
 

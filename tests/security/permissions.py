@@ -78,6 +78,7 @@ class Rule:
 _RULES: dict[Rule, tuple[str, ...]] = {
     Rule(Needed.NOTHING, Reach.SEEN): ("live", "ready"),
     Rule(Needed.ANY_KEY, Reach.SEEN): ("readMe", "listMetrics", "readMetric"),
+    Rule(Needed.LOG, Reach.SEEN): ("logAzureModelData",),
     Rule(Needed.LOG, Reach.DEPLOYMENT): (
         "logPayloadRecords",
         "logFeedbackRecords",
@@ -85,6 +86,8 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         "putMissingRecords",
         "importRecords",
         "predictDebiased",
+        "predict",
+        "logEvents",
     ),
     Rule(Needed.READ, Reach.SEEN): (*("readOverview", "listDeployments", "listAlerts", "readAlert", "readWorkers"),),
     Rule(Needed.READ, Reach.WHOLE): ("readTelemetry", "listActivities"),
@@ -93,6 +96,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *(
             "listMissingRecords",
             "readIngestion",
+            "listIntakeCounts",
             "listPayloadRecords",
             "readPayloadRecord",
             "readTrainingData",

@@ -110,7 +110,10 @@ def test_structured_events_and_batches_are_read(scene: GatewayScene) -> None:
     del answer["data"]
     answer["data_base64"] = base64.b64encode(json.dumps(V2_ANSWER).encode()).decode()
     send(scene, {"content": json.dumps(request), "headers": {"Content-Type": "application/cloudevents+json"}})
-    batch = {"content": json.dumps([answer, {"type": "?"}, 7]), "headers": {"Content-Type": "application/cloudevents-batch+json; charset=utf-8"}}
+    batch = {
+        "content": json.dumps([answer, {"type": "?"}, 7]),
+        "headers": {"Content-Type": "application/cloudevents-batch+json; charset=utf-8"},
+    }
 
     found = send(scene, batch)
 

@@ -1,0 +1,80 @@
+"""Answers of the database are used again while it is away, and only then."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from app.errors import NotFound, Unavailable
+from app.gateway import remembering
+from app.gateway.remembering import MAX_AGE_SECONDS, QUIET_SECONDS, LastAnswers
+from tests.builders.fake_time import FakeTime
+
+
+def answering(*outcomes: str | Exception) -> Callable[[], Awaitable[str]]:
+    """Gives these outcomes one after the other, the last one from then on."""
+    left = list(outcomes)
+
+    async def look_up() -> str:
+        outcome = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    return look_up
+
+
+def test_the_last_answer_stands_in_while_the_database_is_away() -> None:
+    async def story() -> list[str]:
+        time = FakeTime()
+        answers: LastAnswers[str, str] = LastAnswers(lambda: time.seconds)
+        look_up = answering("first", Unavailable("away"), "second")
+        found = [await answers.ask("key", look_up), await answers.ask("key", look_up), await answers.ask("key", look_up)]
+        time.seconds += QUIET_SECONDS
+        return [*found, await answers.ask("key", look_up)]
+
+    assert asyncio.run(story()) == ["first", "first", "first", "second"]
+
+
+def test_a_question_without_an_earlier_answer_fails_with_the_database() -> None:
+    with pytest.raises(Unavailable):
+        asyncio.run(LastAnswers[str, str]().ask("key", answering(Unavailable("away"))))
+
+
+def test_an_answer_grows_too_old() -> None:
+    async def story() -> None:
+        time = FakeTime()
+        answers: LastAnswers[str, str] = LastAnswers(lambda: time.seconds)
+        await answers.ask("key", answering("first"))
+        time.seconds += MAX_AGE_SECONDS + 1
+        await answers.ask("key", answering(Unavailable("away")))
+
+    with pytest.raises(Unavailable):
+        asyncio.run(story())
+
+
+def test_a_refusal_of_the_database_ends_what_was_known() -> None:
+    async def story() -> None:
+        answers: LastAnswers[str, str] = LastAnswers()
+        await answers.ask("key", answering("first"))
+        with pytest.raises(NotFound):
+            await answers.ask("key", answering(NotFound("deployment", "d")))
+        await answers.ask("key", answering(Unavailable("away")))
+
+    with pytest.raises(Unavailable):
+        asyncio.run(story())
+
+
+def test_nobody_waits_for_a_database_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remembering, "PATIENCE_SECONDS", 0.001)
+
+    async def hang() -> str:
+        await asyncio.Event().wait()
+        return "never"
+
+    async def story() -> str:
+        answers: LastAnswers[str, str] = LastAnswers()
+        await answers.ask("key", answering("first"))
+        return await answers.ask("key", hang)
+
+    assert asyncio.run(story()) == "first"
