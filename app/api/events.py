@@ -13,12 +13,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..clock import utc_now
 from ..errors import EvenhandError, InvalidInput, NotFound, TooLarge, Unavailable
-from ..gateway.entries import CallHalf, Source
+from ..gateway.entries import CallSource
 from ..gateway.events import EventUnclear, ReportedHalf, read_events
-from ..gateway.plans import CallPlan
 from ..gateway.service import Gateway
 from ..security.authenticator import Authenticator
-from ..security.principals import Principal
 from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
 from ..web.problems import problem_response
 from .ingestion import PREFIX
@@ -76,23 +74,20 @@ class EventRoutes:
             raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
         now = self._clock()
         try:
-            found = await self._read(scope, receive, principal, now)
+            body = await self._bodies.read(receive, read_header(scope, b"content-length").encode("latin-1"), principal.actor)
+            try:
+                headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+                found = read_events(headers, body, now=now)
+            finally:
+                self._bodies.done(body, principal.actor)
         except (EventUnclear, TooLarge, Unavailable) as error:
             found = [EventUnclear(str(error))]
         unclear = [one for one in found if isinstance(one, EventUnclear)]
         for one in unclear:
-            self._gateway.ignore(plan.deployment.no, Source.EVENTS, str(one), now=now)
+            self._gateway.ignore(plan.deployment.no, CallSource.EVENTS, str(one), now=now)
         halves = [one for one in found if isinstance(one, ReportedHalf)]
-        kept = [self._gateway.keep(_to_entry(one, plan, now), plan) for one in halves]
+        kept = [self._gateway.keep(one.to_entry(plan.deployment, CallSource.EVENTS, now=now), plan) for one in halves]
         return {"received": sum(kept), "ignored": len(unclear), "reasons": [str(one) for one in unclear[:MAX_REASONS]]}
-
-    async def _read(self, scope: Scope, receive: Receive, principal: Principal, now: datetime) -> list[ReportedHalf | EventUnclear]:
-        body = await self._bodies.read(receive, read_header(scope, b"content-length").encode("latin-1"), principal.actor)
-        try:
-            headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-            return read_events(headers, body, now=now)
-        finally:
-            self._bodies.done(body, principal.actor)
 
 
 def _find_deployment(scope: Scope) -> str | None:
@@ -104,16 +99,3 @@ def _find_deployment(scope: Scope) -> str | None:
         return None
     deployment_id, _, rest = path[len(PREFIX) :].partition("/")
     return deployment_id if rest == EVENTS else None
-
-
-def _to_entry(half: ReportedHalf, plan: CallPlan, now: datetime) -> CallHalf:
-    return CallHalf(
-        deployment_id=plan.deployment.id,
-        deployment_no=plan.deployment.no,
-        source=Source.EVENTS,
-        received_at=now,
-        call_id=half.call_id,
-        side=half.side,
-        stated_at=half.stated_at,
-        body=half.body,
-    )

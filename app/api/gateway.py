@@ -7,7 +7,7 @@ answer is sent, and stored afterwards; while the database is away, known callers
 import asyncio
 import itertools
 import os
-from collections.abc import AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncIterable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
@@ -18,8 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..clock import monotonic_seconds, utc_now
 from ..errors import EvenhandError, InvalidInput, NotFound
-from ..gateway.entries import CompleteCall, Source
-from ..gateway.forwarding import ForwardedModel, Headers, pick_answer_headers, pick_request_headers
+from ..gateway.entries import CallSource, CompleteCall
+from ..gateway.forwarding import ForwardedModel, Headers, hold_answer, pick_answer_headers, pick_request_headers
 from ..gateway.plans import CallPlan
 from ..gateway.service import Gateway
 from ..ingest.exchanges import CapturedBody, Exchange
@@ -30,7 +30,7 @@ from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
 from ..web.problems import ProblemKind, problem_response, response_of, unexpected_response
 from .ingestion import PREFIX
 from .ingestion_bodies import Bodies, ClientGone
-from .known_callers import KnownCallers, read_header
+from .known_callers import KnownCallers, read_header, read_record_id
 
 PREDICTIONS = "predictions"
 
@@ -125,7 +125,7 @@ class GatewayRoute:
         if scope["query_string"]:
             raise InvalidInput.of("query", "must be empty: the model is called at the address of the deployment's endpoint")
         model = plan.require_model()
-        record_id = _read_record_id(scope) or request_id
+        record_id = read_record_id(scope, RECORD_ID) or request_id
         body = await self._bodies.read(receive, read_header(scope, b"content-length").encode("latin-1"), principal.actor)
         try:
             headers = pick_request_headers(scope["headers"])
@@ -139,7 +139,7 @@ class GatewayRoute:
         try:
             async with asyncio.timeout(limit) as clock, call.model.answer(call.headers, call.body) as response:
                 chunks = aiter(cast("AsyncIterable[bytes]", response.stream))
-                held, is_whole = await _hold(chunks)
+                held, is_whole = await hold_answer(chunks, MAX_LOGGED_ANSWER_BYTES)
                 clock.reschedule(None)  # the limit is the model's, not the caller's
                 headers = pick_answer_headers(response.headers.raw)
                 if response.status_code in _SUCCESS:
@@ -161,7 +161,7 @@ class GatewayRoute:
         entry = CompleteCall(
             deployment_id=call.plan.deployment.id,
             deployment_no=call.plan.deployment.no,
-            source=Source.GATEWAY,
+            source=CallSource.GATEWAY,
             received_at=now,
             exchange=Exchange(
                 call_id=call.record_id,
@@ -176,30 +176,6 @@ class GatewayRoute:
             self._gateway.lose(entry, call.plan)
 
 
-async def _hold(chunks: AsyncIterator[bytes]) -> tuple[bytes, bool]:
-    """Returns the answer up to about the size that is logged, and whether it is whole."""
-    parts: list[bytes] = []
-    size = 0
-    async for chunk in chunks:
-        parts.append(chunk)
-        size += len(chunk)
-        if size > MAX_LOGGED_ANSWER_BYTES:
-            return b"".join(parts), False
-    return b"".join(parts), True
-
-
 def _capture(headers: Headers, body: bytes) -> CapturedBody:
     found = dict(headers)
     return CapturedBody(body, found.get(b"content-type", b"").decode("latin-1"), found.get(b"content-encoding", b"").decode("latin-1"))
-
-
-def _read_record_id(scope: Scope) -> str:
-    """Returns the id that the caller gives the record; empty if it gives none.
-
-    Raises:
-        InvalidInput: it is longer than an id, or has characters that a header cannot send back.
-    """
-    sent = read_header(scope, RECORD_ID)
-    if sent and not SANE_REQUEST_ID.fullmatch(sent):
-        raise InvalidInput.of("Evenhand-Record-Id", "must have 1 to 128 letters, digits or characters of ._:-")
-    return sent

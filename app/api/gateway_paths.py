@@ -29,12 +29,12 @@ sent, and stored afterwards, so it is neither lost nor stored twice if the servi
 deployments that were used since the start of the service still get answers. What cannot be read as records is counted in `intake-counts`,
 what cannot be kept in `missing-records`.
 
-The record's id is `Evenhand-Record-Id`, else `X-Request-Id`, else one is made; the answer has it in `Evenhand-Record-Id`. Several records in
-one call are `{{id}}-1`, `{{id}}-2`, … The same id again is stored once.
+The record's id is `Evenhand-Record-Id`, else `X-Request-Id`, else one is made; the answer has it in `Evenhand-Record-Id`. Several
+records in one call are `{{id}}-1`, `{{id}}-2`, … The same id again is stored once.
 
-The endpoint's `timeout_seconds` is the limit of a call; its rate limit, concurrency and page size are for checks only. A model that does not
-answer gives 502. At most {MAX_BODY_BYTES // 2**20} MiB a request; an answer of more than {MAX_LOGGED_ANSWER_BYTES // 2**20} MiB is passed on
-without being logged."""
+The endpoint's `timeout_seconds` is the limit of a call; its rate limit, concurrency and page size are for checks only. A model that
+does not answer gives 502. At most {MAX_BODY_BYTES // 2**20} MiB a request; an answer of more than
+{MAX_LOGGED_ANSWER_BYTES // 2**20} MiB is passed on without being logged."""
 
 _LOG_EVENTS = """Takes CloudEvents in binary mode (`ce-…` headers), structured mode, or a batch: those of KServe's logger
 (`org.kubeflow.serving.inference.request` and `.response`), of Seldon (`io.seldon.serving.inference.…`), and those of Azure's collector
@@ -85,7 +85,7 @@ def _describe_predictions() -> dict[str, Any]:
 
 
 def _describe_events(operation_id: str, summary: str, description: str, parameters: list[dict[str, Any]]) -> dict[str, Any]:
-    data = {"instances": _VALUES}
+    data = FORMS[-1].write_request(_FIELDS, _VALUES)
     event = {
         "specversion": "1.0",
         "id": "c-1",

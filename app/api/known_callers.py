@@ -6,10 +6,12 @@ import hashlib
 
 from starlette.types import Scope
 
+from ..errors import InvalidInput
 from ..gateway.remembering import LastAnswers
 from ..security.authenticator import Authenticator
 from ..security.principals import Permission, Principal
 from ..web.gate import require_own_page
+from ..web.middleware import SANE_REQUEST_ID
 
 
 class KnownCallers:
@@ -50,3 +52,15 @@ def read_user_name(scope: Scope) -> str:
         return base64.b64decode(rest.strip(), validate=True).decode().partition(":")[0]
     except (binascii.Error, UnicodeDecodeError, ValueError):
         return ""
+
+
+def read_record_id(scope: Scope, name: bytes) -> str:
+    """Returns the id that the caller gives the record in that header; empty if it gives none.
+
+    Raises:
+        InvalidInput: it is longer than an id, or has characters that a header cannot send back.
+    """
+    sent = read_header(scope, name)
+    if sent and not SANE_REQUEST_ID.fullmatch(sent):
+        raise InvalidInput.of("Evenhand-Record-Id", "must have 1 to 128 letters, digits or characters of ._:-")
+    return sent

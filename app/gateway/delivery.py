@@ -4,14 +4,13 @@ import asyncio
 import contextlib
 from pathlib import Path
 
-import msgspec
 import structlog
 
 from ..clock import monotonic_seconds, utc_now
 from ..errors import Unavailable
 from ..store.database.engine import Database
 from .entries import Entry, decode_entry
-from .losses import FILE, Losses, send_left_behind
+from .losses import FILE, Losses, send_of_dead
 from .spool import Spool
 from .storing import CallStore
 
@@ -44,7 +43,7 @@ class Delivery:
         self._tasks: list[asyncio.Task[None]] = []
         self._wake = asyncio.Event()
         self._closing = asyncio.Event()
-        self._left_behind: set[Path] = set()
+        self._of_dead: set[Path] = set()
 
     def start(self) -> None:
         """Begins, on the running event loop."""
@@ -66,13 +65,17 @@ class Delivery:
             await self._send_losses()
         except Unavailable:
             log.warning("the database does not answer; what waits in the spool is stored after the next start")
-        await asyncio.to_thread(self._close)
+        try:
+            await asyncio.to_thread(self._make_durable)
+            await asyncio.to_thread(self._spool.close)
+        except OSError as error:
+            log.warning("the spool cannot be written", folder=str(self._spool.folder), error=str(error))
 
     async def _deliver(self) -> None:
         failures = 0
         entries: list[Entry] = []
         while True:
-            entries = entries or [one for data in self._spool.take(BATCH_BYTES) if (one := _decode(data)) is not None]
+            entries = entries or [one for data in self._spool.take(BATCH_BYTES) if (one := decode_entry(data)) is not None]
             if not entries:
                 self._spool.settle()
                 if self._closing.is_set():
@@ -125,27 +128,12 @@ class Delivery:
         """Takes over what dead processes left."""
         found = await asyncio.to_thread(self._spool.adopt)
         if found:
-            self._left_behind.update(path for path in found if (path / FILE).exists())
+            self._of_dead.update(path for path in found if (path / FILE).exists())
             self._wake.set()
-        for path in list(self._left_behind):
-            await asyncio.to_thread(send_left_behind, self._database, path)
-            self._left_behind.discard(path)
+        for path in list(self._of_dead):
+            await asyncio.to_thread(send_of_dead, self._database, path)
+            self._of_dead.discard(path)
 
     async def _send_losses(self) -> None:
         if self._losses.has_unsent:
             await asyncio.to_thread(self._losses.send, self._database, self._spool.folder, now=utc_now())
-
-    def _close(self) -> None:
-        try:
-            self._losses.write(self._spool.folder)
-            self._spool.close()
-        except OSError as error:
-            log.warning("the spool cannot be written", folder=str(self._spool.folder), error=str(error))
-
-
-def _decode(data: bytes) -> Entry | None:
-    try:
-        return decode_entry(data)
-    except msgspec.MsgspecError:
-        log.warning("an entry of the spool is of another version and is left out", bytes=len(data))
-        return None

@@ -5,12 +5,13 @@ from enum import StrEnum
 from typing import TypeAlias
 
 import msgspec
+import structlog
 from msgspec import Struct
 
 from ..ingest.exchanges import CapturedBody, Exchange
 
 
-class Source(StrEnum):
+class CallSource(StrEnum):
     """The way on which a call came to us."""
 
     GATEWAY = "gateway"
@@ -18,7 +19,7 @@ class Source(StrEnum):
     KAFKA = "kafka"
 
 
-class Side(StrEnum):
+class CallSide(StrEnum):
     """One half of a call."""
 
     REQUEST = "request"
@@ -30,7 +31,7 @@ class CompleteCall(Struct, frozen=True, kw_only=True, tag="call"):
 
     deployment_id: str
     deployment_no: int
-    source: Source
+    source: CallSource
     received_at: datetime
     exchange: Exchange
 
@@ -40,15 +41,17 @@ class CallHalf(Struct, frozen=True, kw_only=True, tag="half"):
 
     deployment_id: str
     deployment_no: int
-    source: Source
+    source: CallSource
     received_at: datetime
     call_id: str
-    side: Side
+    side: CallSide
     stated_at: datetime | None
     body: CapturedBody
 
 
 Entry: TypeAlias = CompleteCall | CallHalf
+
+log = structlog.get_logger("evenhand.spool")
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: "msgspec.msgpack.Decoder[Entry]" = msgspec.msgpack.Decoder(Entry)
@@ -59,10 +62,10 @@ def encode_entry(entry: Entry) -> bytes:
     return _encoder.encode(entry)
 
 
-def decode_entry(data: bytes) -> Entry:
-    """Returns the entry of these bytes.
-
-    Raises:
-        msgspec.MsgspecError: they are of no entry, or of one of another version.
-    """
-    return _decoder.decode(data)
+def decode_entry(data: bytes) -> Entry | None:
+    """Returns the entry of these bytes; None, which is logged, where they are of another version."""
+    try:
+        return _decoder.decode(data)
+    except msgspec.MsgspecError:
+        log.warning("an entry of the spool is of another version and is left out", bytes=len(data))
+        return None

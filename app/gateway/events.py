@@ -8,15 +8,15 @@ import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 
+from ..domain.deployments import Deployment
 from ..errors import InvalidInput, TooLarge, UnsupportedMediaType
 from ..ingest.cells import CellRefused, record_id
 from ..ingest.exchanges import CapturedBody
 from ..ingest.limits import AHEAD, EARLIEST
-from .entries import Side
+from .entries import CallHalf, CallSide, CallSource
 
 STRUCTURED, BATCH = "application/cloudevents+json", "application/cloudevents-batch+json"
 MAX_EVENTS = 1_000
@@ -24,13 +24,13 @@ MAX_EVENTS = 1_000
 
 _PREFIX = "ce-"
 
-_SIDES: Mapping[str, Side] = {
-    "org.kubeflow.serving.inference.request": Side.REQUEST,
-    "org.kubeflow.serving.inference.response": Side.RESPONSE,
-    "io.seldon.serving.inference.request": Side.REQUEST,
-    "io.seldon.serving.inference.response": Side.RESPONSE,
-    "azureml.inference.model_inputs": Side.REQUEST,
-    "azureml.inference.model_outputs": Side.RESPONSE,
+_SIDES: Mapping[str, CallSide] = {
+    "org.kubeflow.serving.inference.request": CallSide.REQUEST,
+    "org.kubeflow.serving.inference.response": CallSide.RESPONSE,
+    "io.seldon.serving.inference.request": CallSide.REQUEST,
+    "io.seldon.serving.inference.response": CallSide.RESPONSE,
+    "azureml.inference.model_inputs": CallSide.REQUEST,
+    "azureml.inference.model_outputs": CallSide.RESPONSE,
 }
 
 _ID_ATTRIBUTES = ("requestid", "x-request-id", "xrequestid", "id")
@@ -49,9 +49,22 @@ class ReportedHalf:
     """One half of a call. `stated_at` is the sender's time, None where it gave none that is plausible."""
 
     call_id: str
-    side: Side
+    side: CallSide
     stated_at: datetime | None
     body: CapturedBody
+
+    def to_entry(self, deployment: Deployment, source: CallSource, *, now: datetime) -> CallHalf:
+        """Returns the half of a call of that deployment as it is kept."""
+        return CallHalf(
+            deployment_id=deployment.id,
+            deployment_no=deployment.no,
+            source=source,
+            received_at=now,
+            call_id=self.call_id,
+            side=self.side,
+            stated_at=self.stated_at,
+            body=self.body,
+        )
 
 
 def read_events(headers: Mapping[str, str], body: bytes, *, now: datetime) -> list[ReportedHalf | EventUnclear]:
@@ -79,20 +92,16 @@ def _try_structured(event: object, now: datetime) -> ReportedHalf | EventUnclear
     if not isinstance(event, dict):
         return EventUnclear("an event must be an object")
     attributes = {name: str(value) for name, value in event.items() if isinstance(value, str | int | float)}
+    content_type = attributes.get("datacontenttype", "application/json")
+    data = event.get("data")
     try:
-        body = _read_data(event)
+        if "data_base64" in event:
+            body = base64.b64decode(event["data_base64"], validate=True)
+        else:  # text that is not JSON is the data itself
+            body = data.encode() if isinstance(data, str) and "json" not in content_type else msgspec.json.encode(data)
     except (binascii.Error, ValueError, TypeError) as error:
         return EventUnclear(f"data_base64 cannot be read: {error}")
-    return _try_half(attributes, CapturedBody(body, attributes.get("datacontenttype", "application/json")), now)
-
-
-def _read_data(event: Mapping[str, Any]) -> bytes:
-    """Returns the data of a structured event: bytes in base 64, text that is not JSON as it is, or JSON."""
-    if "data_base64" in event:
-        return base64.b64decode(event["data_base64"], validate=True)
-    data = event.get("data")
-    is_json = "json" in str(event.get("datacontenttype", "application/json"))
-    return data.encode() if isinstance(data, str) and not is_json else msgspec.json.encode(data)
+    return _try_half(attributes, CapturedBody(body, content_type), now)
 
 
 def _try_half(attributes: Mapping[str, str], body: CapturedBody, now: datetime) -> ReportedHalf | EventUnclear:
@@ -110,10 +119,10 @@ def _try_half(attributes: Mapping[str, str], body: CapturedBody, now: datetime) 
         record_id(call_id)
     except CellRefused as error:
         return EventUnclear(f"the id of the call {error}")
-    return ReportedHalf(call_id, side, _read_time(attributes.get("time", ""), now), body)
+    return ReportedHalf(call_id, side, read_time(attributes.get("time", ""), now), body)
 
 
-def _read_time(text: str, now: datetime) -> datetime | None:
+def read_time(text: str, now: datetime) -> datetime | None:
     """Returns a plausible time, as ISO 8601 or in seconds since 1970; None for anything else."""
     try:
         found = datetime.fromtimestamp(int(text), UTC) if text.isdigit() else datetime.fromisoformat(text)

@@ -64,6 +64,18 @@ def pick_answer_headers(answered: Iterable[tuple[bytes, bytes]]) -> Headers:
     return [(name, value) for name, value in lowered if name in PASSED_BACK or name.startswith(_EVENT_PREFIX)]
 
 
+async def hold_answer(chunks: AsyncIterator[bytes], max_bytes: int) -> tuple[bytes, bool]:
+    """Returns the answer up to about that size, and whether it is whole."""
+    parts: list[bytes] = []
+    size = 0
+    async for chunk in chunks:
+        parts.append(chunk)
+        size += len(chunk)
+        if size > max_bytes:
+            return b"".join(parts), False
+    return b"".join(parts), True
+
+
 class ForwardedModel:
     """The connections to one endpoint, with its credentials. Belongs to one event loop.
 

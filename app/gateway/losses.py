@@ -79,7 +79,7 @@ class Losses:
         self._totals = {place: count for place, count in self._totals.items() if place in self._unsent or place.hour > now - _KEPT}
 
 
-def send_left_behind(database: Database, folder: Path) -> None:
+def send_of_dead(database: Database, folder: Path) -> None:
     """Stores the totals that a dead process left in its folder, under its name; blocks.
 
     Raises:

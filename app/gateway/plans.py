@@ -85,8 +85,12 @@ class CallPlans:
         return await asyncio.shield(task)
 
     async def _read(self, deployment_id: str) -> CallPlan:
+        def read_deployment() -> Deployment:
+            with self._database.transaction() as session:
+                return Deployments(session, self._sealer).get(deployment_id)
+
         asked_at = monotonic_seconds()
-        deployment = await asyncio.to_thread(self._read_deployment, deployment_id)
+        deployment = await asyncio.to_thread(read_deployment)
         endpoint = deployment.endpoint
         plan = CallPlan(deployment, None, None)
         if endpoint is not None:
@@ -111,10 +115,6 @@ class CallPlans:
         if len(self._models) > MOST_MODELS:
             await self._models.pop(next(iter(self._models))).retire()
         return model
-
-    def _read_deployment(self, deployment_id: str) -> Deployment:
-        with self._database.transaction() as session:
-            return Deployments(session, self._sealer).get(deployment_id)
 
     def _end(self, deployment_id: str, task: "asyncio.Task[CallPlan]") -> None:
         if not task.cancelled():

@@ -14,7 +14,7 @@ from ..store.database.engine import Database
 from ..store.database.sealer import Sealer
 from ..telemetry.metrics import spool_entries
 from .delivery import Delivery
-from .entries import CallHalf, CompleteCall, Entry, Source, encode_entry
+from .entries import CallHalf, CallSource, CompleteCall, Entry, encode_entry
 from .losses import Losses
 from .plans import CallPlan, CallPlans
 from .spool import Spool
@@ -72,7 +72,7 @@ class Gateway:
         elif entry.side == "response":
             self._losses.add(entry.deployment_no, entry.received_at, 1)
 
-    def ignore(self, deployment_no: int, source: Source, reason: str, *, now: datetime) -> None:
+    def ignore(self, deployment_no: int, source: CallSource, reason: str, *, now: datetime) -> None:
         """Counts an event that is no half of a call."""
         self._store.counts.add(deployment_no, source.value, IntakeOutcome.IGNORED, 1, received_at=now, reason=reason)
 
@@ -87,4 +87,4 @@ def count_rows(call: CompleteCall, codec: Codec | None, plan: CallPlan) -> int:
     return 1 if table is None else len(table.values)
 
 
-__all__ = ["CallHalf", "CallPlan", "CompleteCall", "Gateway", "Source"]
+__all__ = ["CallHalf", "CallPlan", "CallSource", "CompleteCall", "Gateway"]

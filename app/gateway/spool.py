@@ -77,7 +77,6 @@ class Spool:
             if self.waiting_bytes + len(data) > self._max_bytes:
                 return False
             try:
-                self._start()
                 segment, descriptor = self._open_segment()
                 written = os.write(descriptor, data)
                 if written < len(data):
@@ -177,20 +176,17 @@ class Spool:
                 os.close(descriptor)
             self._locks.clear()
 
-    def _start(self) -> None:
-        """Makes the folder of this process, once."""
-        if self.folder in self._locks:
-            return
-        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Locked before it has its name: others take an unlocked folder for that of a dead process.
-        hidden = self.root / f".{self.owner}"
-        hidden.mkdir(mode=0o700, exist_ok=True)
-        descriptor = os.open(hidden / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        hidden.rename(self.folder)
-        self._locks[self.folder] = descriptor
-
     def _open_segment(self) -> tuple[_Segment, int]:
+        """Returns the file to write to, in the folder of this process, which is made for its first entry."""
+        if self.folder not in self._locks:
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Locked before it has its name: others take an unlocked folder for that of a dead process.
+            hidden = self.root / f".{self.owner}"
+            hidden.mkdir(mode=0o700, exist_ok=True)
+            lock = os.open(hidden / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            hidden.rename(self.folder)
+            self._locks[self.folder] = lock
         if self._file is not None and self._segments[-1].size < MAX_SEGMENT_BYTES:
             return self._segments[-1], self._file
         free = os.statvfs(self.folder)

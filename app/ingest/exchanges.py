@@ -1,6 +1,6 @@
 """One call of a model as it went over the wire, read as payload records: the gateway's, and those that events report."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -68,7 +68,10 @@ def read_exchange(exchange: Exchange, plan: IngestPlan, codec: Codec | None) -> 
     refusal: InvalidInput | ScoringFailed | None = None
     for each in _candidates(codec, exchange.request.content_type):
         try:
-            table = _require_features(each.read_request(request, columns), columns)
+            table = each.read_request(request, columns)
+            if missing := [name for name in columns if name not in table.fields]:
+                refusal = refusal or InvalidInput.of(f"features.{missing[0]}", "is not a column of the request")
+                continue
             found = table, each.read_answer(body, outputs=plan.target.outputs, expected_rows=len(table.values))
             break
         except (InvalidInput, ScoringFailed) as error:
@@ -89,13 +92,6 @@ def _candidates(codec: Codec | None, content_type: str) -> Iterator[Codec]:
         each = codec_for(name)
         if each is not codec and (_CSV in each.content_type) == is_csv:
             yield each
-
-
-def _require_features(table: Table, columns: Sequence[str]) -> Table:
-    missing = [name for name in columns if name not in table.fields]
-    if missing:
-        raise InvalidInput.of(f"features.{missing[0]}", "is not a column of the request")
-    return table
 
 
 def _check(exchange: Exchange, plan: IngestPlan, table: Table, answer: Answer) -> CheckedPayload:

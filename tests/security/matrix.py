@@ -80,7 +80,7 @@ def try_every_operation(service: RunningService) -> Matrix:
             is_right = (
                 answer == expected
                 if expected is not None
-                else answer not in (401, 403) and (answer < 500 or operation.id in WITHOUT_A_MODEL and answer == 502)
+                else answer not in (401, 403) and (answer < 500 or (operation.id in WITHOUT_A_MODEL and answer == 502))
             )
             if not is_right:
                 matrix.wrong.append(f"{operation.id} by {caller.name}: {answer} instead of {expected or 'being let in'}")
