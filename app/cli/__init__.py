@@ -13,6 +13,7 @@ from ..errors import EvenhandError
 COMMANDS = (
     "serve",
     "worker",
+    "consume",
     "migrate",
     "check",
     "metrics",

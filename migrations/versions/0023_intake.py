@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0022"
-down_revision = "0017"
+revision = "0023"
+down_revision = "0022"
 branch_labels = None
 depends_on = None
 
