@@ -1,5 +1,9 @@
-"""A service whose gateway is under load while its process, or its Postgres, is killed: what was answered must be stored, once."""
+"""A service whose gateway is under load while its process, or its Postgres, is killed: what was answered must be stored, once.
 
+`python -m tests.builders.gateway_kills --kills 50` kills it often.
+"""
+
+import argparse
 import itertools
 import os
 import socket
@@ -152,3 +156,24 @@ def killed_gateway() -> Iterator[KilledGateway]:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             yield KilledGateway(server, data, listener, key, model)
         server.stop()
+
+
+def kill_under_load(kills: int, *, callers: int, calls: int) -> int:
+    """Kills the service so often, each time after so many calls; returns the number of calls that were answered, all of them stored once."""
+    with killed_gateway() as scene:
+        with scene.load(callers):
+            for _ in range(kills):
+                with scene.service() as process:
+                    scene.await_more(calls)
+                    process.kill()
+        with scene.service():
+            scene.await_all_stored()
+        assert scene.statuses <= {200, 503}, scene.statuses
+        return len(scene.answered)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=50)
+    options = parser.parse_args()
+    print(f"{kill_under_load(options.kills, callers=8, calls=60):,} answered calls are stored, each once")
