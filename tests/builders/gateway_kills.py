@@ -1,9 +1,5 @@
-"""A service whose gateway is under load while its process, or its Postgres, is killed: what was answered must be stored, once.
+"""A service whose gateway is under load while its process, or its Postgres, is killed: what was answered must be stored, once."""
 
-`python -m tests.builders.gateway_kills --kills 50` kills it often.
-"""
-
-import argparse
 import itertools
 import os
 import socket
@@ -170,10 +166,3 @@ def kill_under_load(kills: int, *, callers: int, calls: int) -> int:
             scene.await_all_stored()
         assert scene.statuses <= {200, 503}, scene.statuses
         return len(scene.answered)
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=50)
-    options = parser.parse_args()
-    print(f"{kill_under_load(options.kills, callers=8, calls=60):,} answered calls are stored, each once")

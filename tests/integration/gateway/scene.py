@@ -18,6 +18,21 @@ COLUMNS = [("sex", "string"), ("income", "number"), ("age", "integer")]
 FIELDS = [name for name, _ in COLUMNS]
 WOMAN, MAN = ["female", 20_000.5, 33], ["male", 20_000.5, 51]
 
+V2_REQUEST = {
+    "inputs": [
+        {"name": "sex", "shape": [1], "datatype": "BYTES", "data": ["female"]},
+        {"name": "income", "shape": [1], "datatype": "FP64", "data": [20000.5]},
+        {"name": "age", "shape": [1], "datatype": "INT64", "data": [33]},
+    ]
+}
+V2_ANSWER = {
+    "model_name": "loans",
+    "outputs": [
+        {"name": "prediction", "shape": [1], "datatype": "INT64", "data": [0]},
+        {"name": "probability", "shape": [1], "datatype": "FP64", "data": [0.1]},
+    ],
+}
+
 
 @dataclass(frozen=True)
 class GatewayScene:

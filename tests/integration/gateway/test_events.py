@@ -12,26 +12,11 @@ import pytest
 from app.gateway import storing
 from app.security.principals import Role
 from app.store.tables import CallHalfRow
-from tests.integration.gateway.scene import FIELDS, MAN, WOMAN, GatewayScene
+from tests.integration.gateway.scene import FIELDS, MAN, V2_ANSWER, V2_REQUEST, WOMAN, GatewayScene
 from tests.progress import wait_until
 
 REQUEST = json.dumps({"instances": [WOMAN, MAN]}).encode()
 ANSWER = json.dumps({"predictions": [{"prediction": 0, "probability": 0.1}, {"prediction": 1, "probability": 0.9}]}).encode()
-
-V2_REQUEST = {
-    "inputs": [
-        {"name": "sex", "shape": [1], "datatype": "BYTES", "data": ["female"]},
-        {"name": "income", "shape": [1], "datatype": "FP64", "data": [20000.5]},
-        {"name": "age", "shape": [1], "datatype": "INT64", "data": [33]},
-    ]
-}
-V2_ANSWER = {
-    "model_name": "loans",
-    "outputs": [
-        {"name": "prediction", "shape": [1], "datatype": "INT64", "data": [0]},
-        {"name": "probability", "shape": [1], "datatype": "FP64", "data": [0.1]},
-    ],
-}
 
 
 def kserve(side: str, call_id: str, body: bytes) -> dict[str, Any]:

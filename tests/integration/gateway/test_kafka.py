@@ -18,8 +18,7 @@ from app.gateway.entries import Entry
 from app.gateway.storing import CallStore
 from app.security.secrets import KEY_FILE
 from app.settings import Settings
-from tests.integration.gateway.scene import GatewayScene
-from tests.integration.gateway.test_events import V2_ANSWER, V2_REQUEST
+from tests.integration.gateway.scene import V2_ANSWER, V2_REQUEST, GatewayScene
 from tests.progress import wait_until
 from tests.service import SECRET
 
