@@ -155,7 +155,7 @@ def killed_gateway() -> Iterator[KilledGateway]:
 
 
 def kill_under_load(kills: int, *, callers: int, calls: int) -> int:
-    """Kills the service so often, each time after so many calls; returns the number of calls that were answered, all of them stored once."""
+    """Kills the service so often, each time after so many calls; returns the number of answered calls, each stored once."""
     with killed_gateway() as scene:
         with scene.load(callers):
             for _ in range(kills):
