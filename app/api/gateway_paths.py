@@ -16,7 +16,6 @@ from .ingestion import PREFIX
 
 _FIELDS = ["Age", "Sex", "Owner"]
 _VALUES: list[list[Scalar]] = [[33, "female", True]]
-_TEXT = {"schema": {"type": "string"}, "example": "Age,Sex,Owner\n33,female,true\n"}
 _ID = {"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"}
 _DEPLOYMENT = {"name": "deployment_id", "in": "path", "required": True, "schema": {"type": "string", "pattern": ID_PATTERN}}
 
@@ -76,7 +75,7 @@ def _describe_predictions() -> dict[str, Any]:
         "summary": "Call the model, and log the call",
         "description": _PREDICT,
         "parameters": [_DEPLOYMENT, {"name": "Evenhand-Record-Id", "in": "header", "schema": _ID}],
-        "requestBody": {"required": True, "content": {"application/json": {"schema": {}, "examples": examples}, "text/csv": _TEXT}},
+        "requestBody": {"required": True, "content": {"application/json": {"schema": {}, "examples": examples}}},
         "responses": {
             "200": {"description": "The model's own answer", **answer},
             **dict(sorted(responses.items())),
