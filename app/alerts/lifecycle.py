@@ -3,13 +3,25 @@
 import structlog
 from sqlalchemy.orm import Session
 
-from ..domain.alerts import Alert, AlertState, AlertSubject, Event, EvidenceCondition, Resolution, Rule, RuleKind, VerdictCondition
+from ..domain.alerts import (
+    Alert,
+    AlertState,
+    AlertSubject,
+    ClosingReason,
+    Event,
+    EvidenceCondition,
+    Resolution,
+    Rule,
+    RuleKind,
+    VerdictCondition,
+)
 from ..domain.checks import CheckRun, Scope
 from ..errors import Conflict
 from ..store.alerts.alert_rules import delete_rule, lock_alerts
 from ..store.alerts.alerts import (
     acknowledge,
     alerts_to_remind,
+    assign,
     close,
     get_alert,
     note_reminder,
@@ -74,7 +86,22 @@ def record_acknowledgement(session: Session, alert: Alert, *, by: str, note: str
     return taken, True
 
 
-def close_by_hand(session: Session, alert: Alert, *, by: str, note: str) -> tuple[Alert, bool]:
+def record_assignment(session: Session, alert: Alert, assignee: str | None) -> tuple[Alert, bool]:
+    """Returns the alert as it is now assigned, and whether this call changed that.
+
+    Raises:
+        Conflict: it is resolved, and not assigned so.
+    """
+    assigned = assign(session, alert, assignee)
+    if assigned is not None:
+        return assigned, True
+    present = get_alert(session, alert.id)
+    if present.assignee != assignee:
+        raise Conflict(f"Alert {alert.id} is resolved; there is nothing left to assign.")
+    return present, False
+
+
+def close_by_hand(session: Session, alert: Alert, *, by: str, note: str, reason: ClosingReason | None = None) -> tuple[Alert, bool]:
     """Closes an alert of evidence, and the others about the same figure; evidence on the figure begins again with the next hour.
 
     Returns the closed alert, and whether this call closed it: the first person who does so counts.
@@ -94,7 +121,7 @@ def close_by_hand(session: Session, alert: Alert, *, by: str, note: str) -> tupl
         raise Conflict(f"Alert {alert.id} is resolved; there is nothing left to close.")
     close_alarms(session, present)
     for one in unresolved_about(session, present):
-        closed = close(session, one, facts_of_closing(one), by=by, note=note)
+        closed = close(session, one, facts_of_closing(one), by=by, note=note, reason=reason)
         if closed is not None:
             queue_notifications(session, closed, Event.RESOLVED)
             log.info("alert_resolved", alert=one.id, deployment=one.deployment_id, rule=one.rule_id, resolution=Resolution.CLOSED.value)

@@ -2,32 +2,23 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Depends, Query
 from sqlalchemy.orm import Session
 
 from ..alerts.lifecycle import close_by_hand, record_acknowledgement
-from ..domain.alerts import Alert, AlertState
-from ..domain.texts import character_problem
+from ..domain.alerts import AlertState
 from ..errors import Conflict, InvalidInput, NotFound
-from ..security.principals import Principal
-from ..store.alerts.alerts import AlertFilter, alerts_page, get_alert
+from ..store.alerts.alerts import AlertFilter, alerts_page
 from ..store.people.activities import record_activity
-from ..web.access import DeploymentsIn, Manager, ReadableDeployment, Reader, SessionIn
+from ..web.access import Acknowledger, DeploymentsIn, Manager, ReadableDeployment, Reader, SessionIn
 from ..web.paging import Limit, cut, read_number_cursor
 from ..web.texts import ID_PATTERN
 from .answers import problems, problems_of_deployment, problems_with_body
 from .schemas.alerts import AcknowledgementIn, AlertOut, AlertPage, ClosureIn
+from .seen_alerts import HandledAlert, ManagedAlert, ReadableAlert, check_note
 
 router = APIRouter(tags=["alerts"])
 
-AlertId = Annotated[
-    str,
-    Path(
-        description="The alert's id.",
-        pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
-        examples=["0c3a7a55-1f6b-4f0e-9d0a-6d3a5a0f2c11"],
-    ),
-]
 StateIn = Annotated[AlertState | None, Query(description="Only alerts in this state.")]
 AttributeIn = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$", description="Only alerts about this attribute.")]
 DeploymentIn = Annotated[str | None, Query(pattern=ID_PATTERN, description="Only alerts of the deployment of this id.")]
@@ -64,21 +55,20 @@ def list_alerts_of_deployment(
 
 
 @router.get("/v1/alerts/{alert_id}", operation_id="readAlert", responses=problems(NotFound))
-def read_alert(principal: Reader, alert_id: AlertId, session: SessionIn) -> AlertOut:
+def read_alert(alert: ReadableAlert) -> AlertOut:
     """Returns one alert."""
-    return AlertOut.from_object(_require_seen(principal, session, alert_id))
+    return AlertOut.from_object(alert)
 
 
 @router.post("/v1/alerts/{alert_id}/acknowledgement", operation_id="acknowledgeAlert", responses=problems_with_body(NotFound, Conflict))
 def acknowledge_alert(
-    principal: Manager, deployments: DeploymentsIn, alert_id: AlertId, session: SessionIn, body: AcknowledgementIn | None = None
+    principal: Acknowledger, deployments: DeploymentsIn, alert: HandledAlert, session: SessionIn, body: AcknowledgementIn | None = None
 ) -> AlertOut:
-    """Acknowledges an alert: it stays open, without further reminders. The first acknowledgement counts; again changes nothing.
+    """Acknowledges an alert: it stays open, without further reminders, and is assigned to the caller if it is to nobody.
 
-    409 if it is resolved.
+    The first acknowledgement counts; again changes nothing. 409 if it is resolved.
     """
-    alert = _require_seen(principal, session, alert_id)
-    note = None if body is None or body.note is None else _check_note(body.note) or None
+    note = None if body is None or body.note is None else check_note(body.note) or None
 
     taken, is_new = record_acknowledgement(session, alert, by=principal.actor, note=note)
     if is_new:
@@ -88,40 +78,23 @@ def acknowledge_alert(
 
 
 @router.post("/v1/alerts/{alert_id}/closure", operation_id="closeAlert", responses=problems_with_body(NotFound, Conflict))
-def close_alert(principal: Manager, deployments: DeploymentsIn, alert_id: AlertId, session: SessionIn, body: ClosureIn) -> AlertOut:
+def close_alert(principal: Manager, deployments: DeploymentsIn, alert: ManagedAlert, session: SessionIn, body: ClosureIn) -> AlertOut:
     """Closes an alert of the kind `evidence`: evidence on its figure begins again with the next hour. Closing it again changes nothing.
 
-    The first note counts. 409 if it is of another kind, which is resolved automatically, or resolved for another reason.
+    The first note and reason count. 409 if it is of another kind, which is resolved automatically, or resolved for another reason.
     """
-    alert, note = _require_seen(principal, session, alert_id), _check_note(body.note)
+    note = check_note(body.note)
     if not note:
         raise InvalidInput.of("note", "must say why the alert is closed")
 
     deployment = deployments.get_for_change(alert.deployment_id)
-    closed, is_new = close_by_hand(session, alert, by=principal.actor, note=note)
+    closed, is_new = close_by_hand(session, alert, by=principal.actor, note=note, reason=body.reason)
     if is_new:
-        record_activity(session, principal.actor, "alert.closed", deployment=deployment, subject=alert.id, details={"note": note})
+        details = {"note": note, "reason": body.reason and body.reason.value}
+        record_activity(session, principal.actor, "alert.closed", deployment=deployment, subject=alert.id, details=details)
     return AlertOut.from_object(closed)
-
-
-def _check_note(note: str) -> str:
-    """Returns the note without spaces around it. Line breaks are allowed, other control characters are refused."""
-    stripped = note.strip()
-    wrong = character_problem(stripped.replace("\n", " ").replace("\r", " ").replace("\t", " "))
-    if wrong is not None:
-        raise InvalidInput.of("note", wrong)
-    return stripped
 
 
 def _list_alerts(session: Session, wanted: AlertFilter, before_no: int, limit: int) -> AlertPage:
     page, next_cursor = cut(alerts_page(session, wanted, limit=limit + 1, before_no=before_no or None), limit, lambda alert: alert.no)
     return AlertPage(alerts=[AlertOut.from_object(alert) for alert in page], next_cursor=next_cursor)
-
-
-def _require_seen(principal: Principal, session: Session, alert_id: str) -> Alert:
-    """Returns the alert if the caller sees its deployment; if not, the error is the same as for an alert that does not exist."""
-    alert = get_alert(session, alert_id)
-    # The same words as for an id that does not exist: a bound key must not distinguish the two.
-    if not principal.sees(alert.deployment_no):
-        raise NotFound("alert", alert_id)
-    return alert

@@ -4,22 +4,22 @@ from collections.abc import Iterable
 
 from sqlalchemy.orm import Session
 
+from ..security.principals import USER
 from ..store.people.api_keys import ApiKeys
 
-_USER = "user:"
 _SCHEDULE = "schedule"
 
 
 def people(session: Session, actors: Iterable[str | None]) -> dict[str, str]:
     """Returns each actor's name: a user's, a key's, the schedule. A key that is no longer stored keeps its id alone."""
     known = {actor for actor in actors if actor is not None}
-    keys = ApiKeys(session).names(actor for actor in known if not actor.startswith(_USER) and actor != _SCHEDULE)
+    keys = ApiKeys(session).names(actor for actor in known if not actor.startswith(USER) and actor != _SCHEDULE)
     names = {}
     for actor in known:
         if actor == _SCHEDULE:
             names[actor] = "the schedule"
-        elif actor.startswith(_USER):
-            names[actor] = actor.removeprefix(_USER)
+        elif actor.startswith(USER):
+            names[actor] = actor.removeprefix(USER)
         else:
             names[actor] = f"{keys[actor]} (key {actor})" if actor in keys else f"key {actor}"
     return names

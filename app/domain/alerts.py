@@ -47,6 +47,15 @@ class Resolution(StrEnum):
     RULE_DELETED = "rule_deleted"
 
 
+class ClosingReason(StrEnum):
+    """The reason why a person closed an alert by hand; the note says more."""
+
+    FIXED = "fixed"
+    JUSTIFIED = "justified"
+    DATA_ERROR = "data_error"
+    OTHER = "other"
+
+
 class Event(StrEnum):
     """The event that a notification reports of an alert; `test` belongs to no alert."""
 
@@ -169,8 +178,8 @@ class Alert:
 
     `facts` hold everything that a notification says of it: `sentence`, `at`, `since`, `check_id`, `checks_in_a_row`; of a verdict
     also `value`, `lower`, `upper`, `n`, `verdict`, `lower_limit`, `upper_limit` and the `details` the sentence was made of.
-    `change` says why the figure of an alert on evidence changed; None until that is known. `rule_no` is None once the rule is deleted;
-    `rule_id` and `rule_name` stay.
+    `assignee` is the person or key that works on it. `change` says why the figure of an alert on evidence changed; None until that is
+    known. `rule_no` is None once the rule is deleted; `rule_id` and `rule_name` stay.
     """
 
     no: int
@@ -195,6 +204,9 @@ class Alert:
     change: dict[str, object] | None = None
     closed_by: str | None = None
     closing_note: str | None = None
+    closing_reason: ClosingReason | None = None
+    assignee: str | None = None
+    assigned_at: datetime | None = None
 
     @property
     def state(self) -> AlertState:

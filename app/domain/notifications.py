@@ -79,6 +79,8 @@ def alert_message(alert: Alert, event: Event, *, now: datetime) -> Message:
         "resolution": alert.resolution and alert.resolution.value,
         "closed_by": alert.closed_by,
         "closing_note": alert.closing_note,
+        "closing_reason": alert.closing_reason and alert.closing_reason.value,
+        "assignee": alert.assignee,
         "facts": dict(alert.facts),
         "change": alert.change,
         "path": f"/alerts/{alert.id}",

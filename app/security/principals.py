@@ -11,6 +11,7 @@ class Permission(StrEnum):
 
     LOG = "log"
     READ = "read"
+    ACKNOWLEDGE = "acknowledge"
     MANAGE = "manage"
     ADMIN = "admin"
 
@@ -31,10 +32,14 @@ class Role(StrEnum):
 
 _PERMISSIONS = {
     Role.INGEST: frozenset({Permission.LOG}),
-    Role.READ: frozenset({Permission.READ}),
-    Role.MANAGE: frozenset({Permission.LOG, Permission.READ, Permission.MANAGE}),
+    Role.READ: frozenset({Permission.READ, Permission.ACKNOWLEDGE}),
+    Role.MANAGE: frozenset({Permission.LOG, Permission.READ, Permission.ACKNOWLEDGE, Permission.MANAGE}),
     Role.ADMIN: frozenset(Permission),
 }
+
+
+USER = "user:"
+"""Begins the actor that is a person; anything else is the id of a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ class Principal:
 
     @property
     def _subject(self) -> str:
-        return f"The user {self.name}" if self.actor.startswith("user:") else "This key"
+        return f"The user {self.name}" if self.actor.startswith(USER) else "This key"
 
     def require_role(self, permission: Permission) -> None:
         """Returns if the caller's role has the permission, for some deployment at least.
@@ -85,6 +90,7 @@ class Principal:
 _ACTIONS = {
     Permission.LOG: "log records",
     Permission.READ: "read",
+    Permission.ACKNOWLEDGE: "acknowledge, assign or comment on alerts",
     Permission.MANAGE: "change deployments, monitors or checks",
     Permission.ADMIN: "manage keys and users",
 }

@@ -87,6 +87,7 @@ def allowed(permission: Permission) -> Callable[[Principal], Awaitable[Principal
 
 Reader = Annotated[Principal, Depends(allowed(Permission.READ))]
 Logger = Annotated[Principal, Depends(allowed(Permission.LOG))]
+Acknowledger = Annotated[Principal, Depends(allowed(Permission.ACKNOWLEDGE))]
 Manager = Annotated[Principal, Depends(allowed(Permission.MANAGE))]
 Admin = Annotated[Principal, Depends(allowed(Permission.ADMIN))]
 

@@ -13,6 +13,7 @@ class Needed(StrEnum):
     ANY_KEY = "any key"
     LOG = "log"
     READ = "read"
+    ACKNOWLEDGE = "acknowledge"
     MANAGE = "manage"
     ADMIN = "admin"
 
@@ -50,6 +51,7 @@ _MAY: dict[Needed, frozenset[Role]] = {
     Needed.ANY_KEY: frozenset(Role),
     Needed.LOG: frozenset({Role.INGEST, Role.MANAGE, Role.ADMIN}),
     Needed.READ: frozenset({Role.READ, Role.MANAGE, Role.ADMIN}),
+    Needed.ACKNOWLEDGE: frozenset({Role.READ, Role.MANAGE, Role.ADMIN}),
     Needed.MANAGE: frozenset({Role.MANAGE, Role.ADMIN}),
     Needed.ADMIN: frozenset({Role.ADMIN}),
 }
@@ -89,7 +91,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         "predict",
         "logEvents",
     ),
-    Rule(Needed.READ, Reach.SEEN): (*("readOverview", "listDeployments", "listAlerts", "readAlert", "readWorkers"),),
+    Rule(Needed.READ, Reach.SEEN): (*("readOverview", "listDeployments", "listAlerts", "readAlert", "listAlertComments", "readWorkers"),),
     Rule(Needed.READ, Reach.WHOLE): ("readTelemetry", "listActivities"),
     Rule(Needed.READ, Reach.DEPLOYMENT): (
         *("readDeployment", "readFairnessMonitor", "listRecommendedMonitors", "listLoggingSnippets", "listDeploymentActivities"),
@@ -118,7 +120,8 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("requestSubgroupScan", "putSubgroupScanSettings"),
         *("putMitigation", "fitMitigationProfile", "putAlertRule", "deleteAlertRule", "sendOpenAlertsOfRule", "testEndpoint"),
     ),
-    Rule(Needed.MANAGE, Reach.SEEN): ("acknowledgeAlert", "closeAlert"),
+    Rule(Needed.ACKNOWLEDGE, Reach.SEEN): ("acknowledgeAlert", "acknowledgeAlerts", "assignAlert", "putAlertComment"),
+    Rule(Needed.MANAGE, Reach.SEEN): ("closeAlert",),
     Rule(Needed.MANAGE, Reach.WHOLE): (
         *("createDeployment", "testNewEndpoint", "putAlertChannel", "readAlertChannel", "deleteAlertChannel", "testAlertChannel"),
         *("listAlertChannels", "sendOpenAlerts", "listNotifications", "readNotification"),

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import AliasPath, Field
 
-from ...domain.alerts import AlertState, Resolution, RuleKind
+from ...domain.alerts import AlertState, ClosingReason, Resolution, RuleKind
 from ...domain.checks import DataSet
 from .attributions import ChangedGapOut
 from .base import In, Out, example
@@ -55,6 +55,9 @@ _ALERT: dict[str, Any] = {
     "resolution": None,
     "closed_by": None,
     "closing_note": None,
+    "closing_reason": None,
+    "assignee": "user:ada",
+    "assigned_at": "2026-11-20T15:20:00Z",
     "change": None,
 }
 
@@ -102,6 +105,9 @@ class AlertOut(Out):
     resolution: Resolution | None = Field(description="`recovered`; `closed` by a person; or why the rule no longer watches it.")
     closed_by: str | None = Field(description="Who closed it by hand: a key's id, or `user:` and a name.")
     closing_note: str | None
+    closing_reason: ClosingReason | None = Field(description="Why it was closed by hand, as far as the person said; the note says more.")
+    assignee: str | None = Field(description="Who works on it: a key's id, or `user:` and a name. Null: nobody is assigned.")
+    assigned_at: datetime | None
     change: AlertChangeOut | None = Field(
         description="Of the kind `evidence`: why the favourable rates of logged records changed. It is computed after the alert has opened;"
         " null until then, and for other kinds."
@@ -118,9 +124,14 @@ class AlertPage(Out):
 class ClosureIn(In):
     """The note of a person who closes an alert of evidence."""
 
-    model_config = example({"note": "The threshold of the model was corrected on Friday."})
+    model_config = example({"note": "The threshold of the model was corrected on Friday.", "reason": "fixed"})
 
     note: Annotated[str, Field(min_length=1, max_length=MAX_NOTE)] = Field(description="Why it is closed, for the other readers.")
+    reason: Annotated[ClosingReason, Field(strict=False)] | None = Field(
+        default=None,
+        description="`fixed`: the cause was removed; `justified`: the difference has a lawful reason, which the note names;"
+        " `data_error`: the records or labels were wrong; `other`.",
+    )
 
 
 class AcknowledgementIn(In):

@@ -9,7 +9,9 @@ from .base import Out, example
 class MeOut(Out):
     """The caller, and the caller's permissions."""
 
-    model_config = example({"actor": "k3v7m2qa", "role": "manage", "permissions": ["log", "manage", "read"], "deployment_id": None})
+    model_config = example(
+        {"actor": "k3v7m2qa", "role": "manage", "permissions": ["acknowledge", "log", "manage", "read"], "deployment_id": None}
+    )
 
     actor: str = Field(description="The id of the API key, or `user:` and a name. Activities name it as the author of a change.")
     role: Role

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Select, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.alerts import Alert, AlertState, AlertSubject, Resolution, Rule, RuleKind
+from ...domain.alerts import Alert, AlertState, AlertSubject, ClosingReason, Resolution, Rule, RuleKind
 from ...domain.checks import CheckRun, DataSet, Span
 from ...errors import NotFound
 from ..tables import AlertRow, AlertRuleRow, CheckRow, DeploymentRow
@@ -147,9 +147,24 @@ def note_reminder(session: Session, alert: Alert) -> Alert | None:
 
 
 def acknowledge(session: Session, alert: Alert, *, by: str, note: str | None) -> Alert | None:
-    """Returns the alert, acknowledged by that person; None if it was acknowledged or resolved before."""
-    values = {"acknowledged_at": func.now(), "acknowledged_by": by, "note": note}
+    """Returns the alert, acknowledged by that person, who works on it from then on unless it is assigned to somebody.
+
+    None if it was acknowledged or resolved before.
+    """
+    values = {
+        "acknowledged_at": func.now(),
+        "acknowledged_by": by,
+        "note": note,
+        "assignee": func.coalesce(AlertRow.assignee, by),
+        "assigned_at": func.coalesce(AlertRow.assigned_at, func.now()),
+    }
     return _change(session, alert, values, _UNRESOLVED, AlertRow.acknowledged_at.is_(None))
+
+
+def assign(session: Session, alert: Alert, assignee: str | None) -> Alert | None:
+    """Returns the alert, assigned to that person or to nobody; None if it is resolved, or was assigned so before."""
+    values = {"assignee": assignee, "assigned_at": None if assignee is None else func.now()}
+    return _change(session, alert, values, _UNRESOLVED, AlertRow.assignee.is_distinct_from(assignee))
 
 
 def resolve(session: Session, alert: Alert, resolution: Resolution, facts: dict[str, object]) -> Alert | None:
@@ -162,9 +177,16 @@ def note_change(session: Session, alert: Alert, change: dict[str, object]) -> Al
     return _change(session, alert, {"change": change})
 
 
-def close(session: Session, alert: Alert, facts: dict[str, object], *, by: str, note: str) -> Alert | None:
-    """Returns the alert, closed by that person with that note; None if it was over before."""
-    values = {"resolved_at": func.now(), "resolution": Resolution.CLOSED.value, "facts": facts, "closed_by": by, "closing_note": note}
+def close(session: Session, alert: Alert, facts: dict[str, object], *, by: str, note: str, reason: ClosingReason | None) -> Alert | None:
+    """Returns the alert, closed by that person with that note and reason; None if it was over before."""
+    values = {
+        "resolved_at": func.now(),
+        "resolution": Resolution.CLOSED.value,
+        "facts": facts,
+        "closed_by": by,
+        "closing_note": note,
+        "closing_reason": None if reason is None else reason.value,
+    }
     return _change(session, alert, values, _UNRESOLVED)
 
 
@@ -253,6 +275,9 @@ def _read(session: Session, statement: Select[AlertRow, str, str]) -> list[Alert
             change=row.change,
             closed_by=row.closed_by,
             closing_note=row.closing_note,
+            closing_reason=None if row.closing_reason is None else ClosingReason(row.closing_reason),
+            assignee=row.assignee,
+            assigned_at=row.assigned_at,
         )
         for row, deployment_id, deployment_name in session.execute(statement)
     ]

@@ -1,6 +1,6 @@
 """One Row class a file, and the metadata that the migrations are checked against."""
 
-from .alerts import AlertChannelRow, AlertRow, AlertRuleChannelRow, AlertRuleRow, NotificationRow
+from .alerts import AlertChannelRow, AlertCommentRow, AlertRow, AlertRuleChannelRow, AlertRuleRow, NotificationRow
 from .api_keys import ApiKeyRow
 from .arrivals import ArrivalRow, RejectionCountRow
 from .attributions import AttributionAnswerRow, AttributionRow
@@ -38,6 +38,7 @@ __all__ = [
     "RECORD_NO_BLOCK",
     "ActivityRow",
     "AlertChannelRow",
+    "AlertCommentRow",
     "AlertRow",
     "AlertRuleChannelRow",
     "AlertRuleRow",

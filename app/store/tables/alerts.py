@@ -92,6 +92,23 @@ class AlertRow(Row):
     change: Mapped[dict[str, Any] | None]
     closed_by: Mapped[str | None]
     closing_note: Mapped[str | None]
+    closing_reason: Mapped[str | None]
+    assignee: Mapped[str | None]
+    assigned_at: Mapped[datetime | None]
+
+
+class AlertCommentRow(Row):
+    """A comment of a person on an alert. `id` comes from the caller, so that sending it again adds nothing."""
+
+    __tablename__ = "alert_comments"
+    __table_args__ = (UniqueConstraint("alert_no", "id", name="alert_comments_alert_no_id_key"),)
+
+    no: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    alert_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("alerts.no", ondelete="CASCADE"))
+    id: Mapped[str]
+    author: Mapped[str]
+    text: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
 class NotificationRow(Row):

@@ -14,7 +14,7 @@ from tests.builders.evidence_worlds import START, log, update, watched, world
 from tests.scenes import HOUR, Scene
 from tests.service import RunningService
 
-NOTE = {"note": "  Threshold corrected.\nSee the minutes of Friday. "}
+NOTE = {"note": "  Threshold corrected.\nSee the minutes of Friday. ", "reason": "fixed"}
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_an_alert_is_opened_resolved_opened_again_closed_by_hand_and_superseded_
     assert close(service, third["id"]).status_code == 409
     actions = service.client.get("/v1/activities").json()["activities"]
     assert [(one["subject"], one["details"]) for one in actions if one["action"] == "alert.closed"] == [
-        (second["id"], {"note": "Threshold corrected.\nSee the minutes of Friday."})
+        (second["id"], {"note": "Threshold corrected.\nSee the minutes of Friday.", "reason": "fixed"})
     ]
 
 
@@ -96,6 +96,7 @@ def test_an_alert_is_opened_resolved_opened_again_closed_by_hand_and_superseded_
         ({"note": "a\u0000b"}, "control characters"),
         ({"note": "x" * 2001}, "note"),
         ({"note": "x", "why": "y"}, "why"),
+        ({"note": "x", "reason": "tired"}, "reason"),
     ],
 )
 def test_a_closing_needs_a_note_that_people_can_read(service: RunningService, stage: Scene, body: object, message: str) -> None:

@@ -1,0 +1,78 @@
+"""Work on alerts as bodies: who is assigned, comments, and acknowledging several at once."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from .alerts import MAX_NOTE, AlertOut
+from .base import In, Out, example
+
+MAX_COMMENT = 10_000
+"""Max characters of a comment."""
+MAX_COMMENTS = 1_000
+"""Max comments of one alert."""
+MAX_ACKNOWLEDGED = 500
+"""Max alerts that one request acknowledges."""
+
+_ALERT_ID = "0c3a7a55-1f6b-4f0e-9d0a-6d3a5a0f2c11"
+_COMMENT = {
+    "id": "7b1f0f3e-58f3-4f3b-9a53-2f6f0f0f7c21",
+    "author": "user:ada",
+    "text": "The new price list went live at 14:00; pricing is looking at it.",
+    "created_at": "2026-11-20T15:31:07Z",
+}
+
+
+class AssignmentIn(In):
+    """The person who is to work on an alert."""
+
+    model_config = example({"assignee": "user:ada"})
+
+    assignee: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        description="`user:` and the name of a user who sees the deployment, or your own `actor`; null: nobody."
+    )
+
+
+class CommentIn(In):
+    """A comment on an alert."""
+
+    model_config = example({"text": _COMMENT["text"]})
+
+    text: Annotated[str, Field(min_length=1, max_length=MAX_COMMENT)] = Field(description="The comment, for the other readers.")
+
+
+class CommentOut(Out):
+    """One comment on an alert. It is never changed."""
+
+    model_config = example(_COMMENT)
+
+    id: str
+    author: str = Field(description="A key's id, or `user:` and a name.")
+    text: str
+    created_at: datetime
+
+
+class CommentPage(Out):
+    """Comments, oldest first."""
+
+    comments: list[CommentOut]
+    next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end.")
+
+
+class AcknowledgementsIn(In):
+    """Alerts to acknowledge together, with one note for all."""
+
+    model_config = example({"alerts": [_ALERT_ID], "note": "The new price list; the model is being retrained."})
+
+    alerts: Annotated[list[str], Field(min_length=1, max_length=MAX_ACKNOWLEDGED)] = Field(description="Ids of alerts.")
+    note: Annotated[str | None, Field(max_length=MAX_NOTE)] = Field(
+        default=None, description="What is being done about them, for the other readers."
+    )
+
+
+class AcknowledgementsOut(Out):
+    """The alerts as they are now, in the order of the request. Those that are `resolved` were over before; no other is `open`."""
+
+    alerts: list[AlertOut]
+    acknowledged: int = Field(description="How many of them this request acknowledged.")

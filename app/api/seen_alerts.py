@@ -1,0 +1,68 @@
+"""An alert in the address of a request, as far as the caller may see it, and the notes that people write on it."""
+
+from typing import Annotated
+
+from fastapi import Depends, Path
+from sqlalchemy.orm import Session
+
+from ..domain.alerts import Alert
+from ..domain.texts import character_problem
+from ..errors import InvalidInput, NotFound
+from ..security.principals import Principal
+from ..store.alerts.alerts import get_alert
+from ..web.access import Acknowledger, Manager, Reader, SessionIn
+
+AlertId = Annotated[
+    str,
+    Path(
+        description="The alert's id.",
+        pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+        examples=["0c3a7a55-1f6b-4f0e-9d0a-6d3a5a0f2c11"],
+    ),
+]
+
+
+def require_seen(principal: Principal, session: Session, alert_id: str) -> Alert:
+    """Returns the alert if the caller sees its deployment; if not, the error is the same as for an alert that does not exist.
+
+    Raises:
+        NotFound: there is none of that id, as far as the caller knows.
+    """
+    alert = get_alert(session, alert_id)
+    # The same words as for an id that does not exist: a bound key must not distinguish the two.
+    if not principal.sees(alert.deployment_no):
+        raise NotFound("alert", alert_id)
+    return alert
+
+
+def readable_alert(principal: Reader, session: SessionIn, alert_id: AlertId) -> Alert:
+    """Returns the alert in the address, if the caller may read it."""
+    return require_seen(principal, session, alert_id)
+
+
+def handled_alert(principal: Acknowledger, session: SessionIn, alert_id: AlertId) -> Alert:
+    """Returns the alert in the address, if the caller may acknowledge it."""
+    return require_seen(principal, session, alert_id)
+
+
+def managed_alert(principal: Manager, session: SessionIn, alert_id: AlertId) -> Alert:
+    """Returns the alert in the address, if the caller may close it."""
+    return require_seen(principal, session, alert_id)
+
+
+ReadableAlert = Annotated[Alert, Depends(readable_alert)]
+HandledAlert = Annotated[Alert, Depends(handled_alert)]
+ManagedAlert = Annotated[Alert, Depends(managed_alert)]
+
+
+def check_note(text: str, field: str = "note") -> str:
+    """Returns the text without spaces around it. Line breaks are allowed.
+
+    Raises:
+        InvalidInput: it holds other control characters.
+    """
+    stripped = text.strip()
+    wrong = character_problem(stripped.replace("\n", " ").replace("\r", " ").replace("\t", " "))
+    if wrong is not None:
+        raise InvalidInput.of(field, wrong)
+    return stripped

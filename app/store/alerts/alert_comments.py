@@ -1,0 +1,56 @@
+"""Stored comments on alerts, oldest first."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from ...domain.alerts import Alert
+from ...errors import Conflict
+from ..tables import AlertCommentRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertComment:
+    """One comment. `author` is a key's id, or `user:` and a name."""
+
+    no: int
+    id: str
+    author: str
+    text: str
+    created_at: datetime
+
+
+def put_comment(session: Session, alert: Alert, comment_id: str, *, by: str, text: str, most: int) -> tuple[AlertComment, bool]:
+    """Returns the comment of that id, and whether this call stored it. Sending it again changes nothing.
+
+    Raises:
+        Conflict: another comment has the id, or the alert has `most` comments.
+    """
+    values = {"alert_no": alert.no, "id": comment_id, "author": by, "text": text}
+    once = insert(AlertCommentRow).values(values).on_conflict_do_nothing(index_elements=[AlertCommentRow.alert_no, AlertCommentRow.id])
+    is_new = session.scalar(once.returning(AlertCommentRow.no)) is not None
+    if is_new and count_comments(session, alert) > most:
+        raise Conflict(f"Alert {alert.id} has {most:,} comments, which is the most that one may have.")
+    found = session.scalars(select(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no, AlertCommentRow.id == comment_id)).one()
+    if (found.author, found.text) != (by, text):
+        raise Conflict(f"Alert {alert.id} has another comment of the id {comment_id}. Send a new id.")
+    return _read(found), is_new
+
+
+def comments_page(session: Session, alert: Alert, *, limit: int, after_no: int = 0) -> list[AlertComment]:
+    """Returns at most `limit` comments after the one of that number, oldest first."""
+    wanted = (AlertCommentRow.alert_no == alert.no, AlertCommentRow.no > after_no)
+    rows = session.scalars(select(AlertCommentRow).where(*wanted).order_by(AlertCommentRow.no).limit(limit))
+    return [_read(row) for row in rows]
+
+
+def count_comments(session: Session, alert: Alert) -> int:
+    """Returns how many comments the alert has."""
+    return session.scalars(select(func.count()).select_from(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no)).one()
+
+
+def _read(row: AlertCommentRow) -> AlertComment:
+    return AlertComment(no=row.no, id=row.id, author=row.author, text=row.text, created_at=row.created_at)
