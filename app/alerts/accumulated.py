@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from ..domain.alerts import Alert, AlertSubject, EvidenceCondition, Resolution, Rule, RuleKind
 from ..domain.checks import Span
+from ..domain.group_words import GroupWords
 from ..domain.turns import in_turn
 from ..evidence.sentences import State
 from ..store.alerts.alert_rules import hold_deployment, rule_by_no, rule_nos, try_lock_alerts
@@ -77,4 +78,4 @@ def _decide(
             # Reading the records takes too long for this transaction: a worker does it, and the notification does not wait.
             queue_for_alert(session, found.deployment_no, Span(start=since, end=alarm_at), alert_no=found.no)
     elif alert is not None:
-        end(session, alert, Resolution.RECOVERED, facts_of_fair_evidence(sides))
+        end(session, alert, Resolution.RECOVERED, facts_of_fair_evidence(sides, GroupWords.of(evidence.monitor)))

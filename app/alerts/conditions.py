@@ -20,9 +20,11 @@ from ..domain.alerts import (
     VerdictCondition,
 )
 from ..domain.checks import CheckRun, CheckState, Scope
+from ..domain.group_words import GroupWords
 from ..metrics.verdicts import Verdict
 from ..store.alerts.alerts import unresolved_of_rule
 from ..store.checks.ended_checks import earlier_verdicts, figures_of, is_overtaken, newest_ends
+from ..store.deployments.monitors import monitor_of
 from .facts import facts_of_failures, facts_of_figure, facts_of_success
 from .lifecycle import confirm, end
 
@@ -40,6 +42,7 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
         if check.state is not CheckState.SUCCEEDED or check.is_carried_forward or is_overtaken(session, check):
             return
         unresolved = {alert.subject: alert for alert in unresolved_of_rule(session, rule.no)}
+        words = GroupWords.of(monitor_of(session, rule.deployment_no))
         for figure in figures_of(session, check, condition):
             if figure.value is None or figure.carried_forward:
                 continue
@@ -58,10 +61,11 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
                     if len(moments) < needed:
                         continue
                     in_a_row, since = condition.checks_in_a_row, moments[-1] if moments else figure.at
-                facts = facts_of_figure(figure, check, in_a_row=in_a_row, since=since)
+                facts = facts_of_figure(figure, check, in_a_row=in_a_row, since=since, words=words)
                 confirm(session, rule, subject, facts, alert=alert, check=check)
             elif figure.verdict in _INSIDE and alert is not None:
-                end(session, alert, Resolution.RECOVERED, facts_of_figure(figure, check, in_a_row=1, since=figure.at))
+                recovery = facts_of_figure(figure, check, in_a_row=1, since=figure.at, words=words)
+                end(session, alert, Resolution.RECOVERED, recovery)
     elif isinstance(condition, FailedChecksCondition | EndpointErrorsCondition):
         _count_failures(session, rule, condition, check)
 

@@ -6,20 +6,34 @@ from datetime import datetime, timedelta
 
 from ..domain.alerts import Alert
 from ..domain.checks import CheckRun, Measurement
+from ..domain.group_words import GroupWords
 from ..evidence.nulls import Direction
 from ..tracking.looking import ComparisonState, DeploymentEvidence
 from ..tracking.wording import QUIET, name_figure, say_comparison
 from ..views.figures import judged_figure, sentence_of, statements_of
+from ..views.renaming import rename_state
 
 Facts = dict[str, object]
 
 
-def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int, since: datetime) -> Facts:
-    """Returns the facts of a figure that was judged, for the last `in_a_row` checks as the rule says, beginning with the one at `since`."""
+def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int, since: datetime, words: GroupWords | None = None) -> Facts:
+    """Returns the facts of a figure that was judged, for the last `in_a_row` checks as the rule says, beginning with the one at `since`.
+
+    With display names in `words`, it is also worded by them.
+    """
     judged = judged_figure(measurement)
+    named = measurement if words is None else words.rename(measurement)
+    display: Facts = {}
+    if named is not measurement and words is not None:
+        display = {
+            "display_sentence": " ".join((sentence_of(named), *statements_of(named))),
+            "display_disadvantaged_group": judged_figure(named).disadvantaged_group,
+        }
+        display |= _name_group(measurement.attribute, measurement.group, words)
     figures = {name: getattr(measurement, name) for name in ("value", "lower", "upper", "lower_limit", "upper_limit")}
     return {
         "sentence": " ".join((sentence_of(measurement), *statements_of(measurement))),
+        **display,
         "at": measurement.at.isoformat(),
         **_in_a_row(check, in_a_row, since),
         "verdict": measurement.verdict,
@@ -35,14 +49,22 @@ def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int,
 
 def facts_of_evidence(found: ComparisonState, evidence: DeploymentEvidence) -> Facts:
     """Returns the facts of an alarm: onset with its range, interval, evidence, and the versions that they are about."""
-    parts = [say_comparison(replace(found, is_quiet=False))]
+    words = GroupWords.of(evidence.monitor)
+    parts = []
     if found.earliest is not None and found.latest is not None and found.earliest < found.latest:
         parts.append(f"Nearly as likely a start is any hour from {found.earliest:%Y-%m-%d %H:%M} to {found.latest:%Y-%m-%d %H:%M} UTC.")
     parts += [QUIET] if found.is_quiet else []
+
+    def word(one: ComparisonState) -> str:
+        return " ".join((say_comparison(replace(one, is_quiet=False)), *parts))
+
+    named = rename_state(words, found)
+    display: Facts = {"display_sentence": word(named), **_name_group(found.attribute, found.group, words)} if named != found else {}
     times = {name: getattr(found, name) for name in ("since", "earliest", "latest", "alarm_at")}
     lower, upper = found.interval
     return {
-        "sentence": " ".join(parts),
+        "sentence": word(found),
+        **display,
         "at": None if found.until is None else found.until.isoformat(),
         **{name: None if time is None else time.isoformat() for name, time in times.items()},
         "direction": found.direction.value,
@@ -59,8 +81,14 @@ def facts_of_evidence(found: ComparisonState, evidence: DeploymentEvidence) -> F
     }
 
 
-def facts_of_fair_evidence(sides: Sequence[ComparisonState]) -> Facts:
+def facts_of_fair_evidence(sides: Sequence[ComparisonState], words: GroupWords) -> Facts:
     """Returns the facts of the end of an alarm on one side of a figure: enough evidence, or counts of past hours that have changed."""
+    plain = _describe_end(sides)
+    named = [rename_state(words, one) for one in sides]
+    return plain if named == list(sides) else plain | {"display_sentence": _describe_end(named)["sentence"]}
+
+
+def _describe_end(sides: Sequence[ComparisonState]) -> Facts:
     ended = max((one for one in sides if one.resolved_at is not None), key=lambda one: str(one.resolved_at), default=None)
     if ended is None or ended.resolved_at is None or ended.fair_since is None:
         sentence = f"Past hours have changed, and without an alarm when they are counted again: {name_figure(sides[0])}."
@@ -70,10 +98,18 @@ def facts_of_fair_evidence(sides: Sequence[ComparisonState]) -> Facts:
     return {"sentence": sentence, "at": ended.resolved_at.isoformat(), "fair_since": ended.fair_since.isoformat()}
 
 
+def join_recovery(facts: Facts, recovery: Facts) -> Facts:
+    """Returns the facts of an alert that is over: what it was about, and the sentences on its end."""
+    joined = {**facts, "sentence": recovery["sentence"], "recovery": recovery}
+    # The named sentence of the opening would contradict the one on the end.
+    joined.pop("display_sentence", None)
+    return joined | {name: recovery[name] for name in ("display_sentence",) if name in recovery}
+
+
 def facts_of_closing(alert: Alert) -> Facts:
     """Returns the facts of an alert that a person closes."""
-    recovery = {"sentence": "Closed by hand. Evidence on this figure begins again with the next hour that is counted."}
-    return {**alert.facts, **recovery, "recovery": recovery}
+    recovery: Facts = {"sentence": "Closed by hand. Evidence on this figure begins again with the next hour that is counted."}
+    return join_recovery(alert.facts, recovery)
 
 
 def facts_of_failures(failed: Sequence[CheckRun], *, in_a_row: int, since: datetime) -> Facts:
@@ -110,6 +146,10 @@ def facts_of_silence(newest: datetime | None, *, since: datetime, now: datetime)
 def facts_of_news(newest: datetime, *, now: datetime) -> Facts:
     """Returns the fact that records are logged again."""
     return {"sentence": "Records are logged again.", "at": now.isoformat(), "newest_record_at": newest.isoformat()}
+
+
+def _name_group(attribute: str | None, group: str | None, words: GroupWords) -> Facts:
+    return {} if attribute is None or group is None else {"display_group": words.label(attribute, group)}
 
 
 def _in_a_row(check: CheckRun, in_a_row: int, since: datetime) -> Facts:

@@ -34,7 +34,7 @@ from ..store.alerts.alerts import (
 from ..store.alerts.notifications import queue_notifications
 from ..store.evidence.eras import lock_evidence
 from ..tracking.closing import close_alarms
-from .facts import Facts, facts_of_closing
+from .facts import Facts, facts_of_closing, join_recovery
 
 log = structlog.get_logger(__name__)
 
@@ -55,7 +55,7 @@ def confirm(
 
 def end(session: Session, alert: Alert, resolution: Resolution, recovery: Facts | None = None) -> None:
     """Resolves the alert. `recovery` are the facts that show the end of its cause; they are added to the facts of the alert."""
-    facts = alert.facts if recovery is None else {**alert.facts, "sentence": recovery["sentence"], "recovery": recovery}
+    facts = alert.facts if recovery is None else join_recovery(alert.facts, recovery)
     resolved = resolve(session, alert, resolution, facts)
     if resolved is not None:
         queue_notifications(session, resolved, Event.RESOLVED)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ..domain.bidi import isolate
 from ..views.headlines import VERDICT_WORDS
 
 _HAPPENED = {
@@ -25,14 +26,15 @@ def headline(body: Mapping[str, Any]) -> str:
     about = body["alert"]
     if about is None:
         return "Test of an alert channel"
-    named = " / ".join(str(about[part]) for part in ("attribute", "group") if about[part] is not None)
+    # Messages that were queued by an earlier version have no names.
+    named = " / ".join(str(one) for one in (about["attribute"], about.get("group_name") or about["group"]) if one is not None)
     what = f"{_HAPPENED[body['event']]}: {about['deployment_name']}: {about['rule_name']}"
     return _line(f"{what}: {named}" if named else what, _MOST_HEADLINE)
 
 
 def sentence(body: Mapping[str, Any]) -> str:
     """Returns the problem in one sentence."""
-    return _line(body["sentence"], _MOST_SENTENCE)
+    return _line(body.get("display_sentence") or body["sentence"], _MOST_SENTENCE)
 
 
 def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -49,7 +51,7 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
     limits = None if least is None and most is None else f"{least} to {most}"
     if (least is None) != (most is None):
         limits = f"at most {most}" if least is None else f"at least {least}"
-    side, group = found.get("disadvantaged"), found.get("disadvantaged_group")
+    side, group = found.get("disadvantaged"), found.get("display_disadvantaged_group") or found.get("disadvantaged_group")
     if group is not None and found.get("scope") != "worst_pair":
         side = f"{group} ({side})"
 
@@ -57,7 +59,7 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Deployment", f"{about['deployment_name']} ({about['deployment_id']})"),
         ("Rule", f"{about['rule_name']} ({about['rule_id']})"),
         ("Attribute", about["attribute"]),
-        ("Group", about["group"]),
+        ("Group", _name_group(about)),
         ("Metric", about["metric"] and f"{about['metric']} on {about['data']} data"),
         ("Value", value),
         ("Limits", limits),
@@ -70,13 +72,29 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Last seen", about["last_seen_at"]),
         ("Acknowledged", about["acknowledged_by"] and f"by {about['acknowledged_by']} at {about['acknowledged_at']}"),
         ("Note", about["note"]),
+        ("Assigned to", about.get("assignee")),
         ("Resolved", about["resolved_at"] and f"{about['resolved_at']}, {str(about['resolution']).replace('_', ' ')}"),
-        ("Closed", about.get("closed_by") and f"by {about['closed_by']}: {about['closing_note']}"),
-        ("Why it changed", None if body["event"] == "explained" else (about.get("change") or {}).get("sentence")),
+        ("Closed", about.get("closed_by") and f"by {about['closed_by']}{_say_reason(about)}: {about['closing_note']}"),
+        ("Why it changed", None if body["event"] == "explained" else _explain(about.get("change") or {})),
         ("Page", about["path"]),
     ]
     longer = {"Why it changed": _MOST_SENTENCE}
     return [(name, _line(str(value), longer.get(name, _MOST_VALUE))) for name, value in named if value is not None]
+
+
+def _name_group(about: Mapping[str, Any]) -> str | None:
+    """Returns the group's display name with its label in brackets, so that it can be found in the records."""
+    label, name = about["group"], about.get("group_name")
+    return label if name in {None, label} else f"{name} ({label})"
+
+
+def _explain(change: Mapping[str, Any]) -> str | None:
+    return change.get("display_sentence") or change.get("sentence")
+
+
+def _say_reason(about: Mapping[str, Any]) -> str:
+    reason = about.get("closing_reason")
+    return "" if reason is None else f" ({str(reason).replace('_', ' ')})"
 
 
 def _number(value: object) -> str | None:
@@ -87,4 +105,5 @@ def _number(value: object) -> str | None:
 def _line(text: str, most: int) -> str:
     """Returns the text on one line, no longer than `most`: names and groups come from people and from data."""
     line = _UNPRINTABLE.sub(" ", text).strip()
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    # After the cut, so that no isolated name is left open.
+    return isolate(line if len(line) <= most else f"{line[: most - 1]}…")

@@ -8,7 +8,8 @@ from sqlalchemy.orm import Session
 from ..alerts.lifecycle import record_acknowledgement, record_assignment
 from ..domain.alerts import Alert, AlertState
 from ..errors import Conflict, InvalidInput, NotFound
-from ..security.principals import USER, Permission, Principal, Role
+from ..security.assignees import is_assignable
+from ..security.principals import USER, Principal
 from ..store.alerts.alert_comments import comments_page, put_comment
 from ..store.alerts.alerts import get_alert
 from ..store.people import users
@@ -120,6 +121,5 @@ def _acknowledge(session: Session, deployments: DeploymentsIn, principal: Princi
 
 def _require_assignable(session: Session, alert: Alert, assignee: str) -> None:
     user = users.find(session, assignee.removeprefix(USER)) if assignee.startswith(USER) else None
-    is_known = user is not None and user.disabled_at is None and Permission.ACKNOWLEDGE in Role(user.role).permissions
-    if not is_known or user is None or user.deployment_no not in {None, alert.deployment_no}:
+    if user is None or not is_assignable(user, alert.deployment_no):
         raise InvalidInput.of("assignee", "must be `user:` and the name of a user who may acknowledge alerts of this deployment")

@@ -1,6 +1,5 @@
-"""Alert pages: alerts on unfair, stale or failing deployments, their acknowledgement, rules and channels."""
+"""Lists of alerts on unfair, stale or failing deployments, with the rules and channels."""
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,12 +11,10 @@ from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from ..checks.attributing import sentences as attribution_words
-from ..domain.alerts import Alert, AlertState, RuleKind
+from ..domain.alerts import AlertState, RuleKind
 from ..domain.checks import DataSet
 from ..domain.comparisons import comparisons_of
 from ..domain.time_ranges import RangePreset
-from ..errors import NotFound
 from ..evidence.sentences import SINGLE_CHECKS_ALARM
 from ..metrics.catalogue import CATALOGUE
 from ..security.principals import Permission
@@ -27,8 +24,8 @@ from ..store.alerts.alert_rules import rules_page
 from ..store.alerts.alerts import AlertFilter
 from ..store.alerts.notifications import notification_page
 from ..store.alerts.open_alerts import Unsent
-from ..store.attributions.attributions import attribution_of_alert
 from ..store.deployments.monitors import monitor_of
+from ..views.alert_lines import AlertsOfDeployment, list_lines
 from ..web.access import NowIn, ReadableDeployment, Reader, SessionIn
 from ..web.paging import cut, read_number_cursor
 from .people import people
@@ -41,8 +38,6 @@ SHOWN = 50
 MOST_CHANNELS = 200
 DELIVERIES = 20
 """Max deliveries of each channel that are shown, the newest; the API lists all."""
-
-_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 STATES = {"": "all", AlertState.OPEN.value: "open", AlertState.ACKNOWLEDGED.value: "acknowledged", AlertState.RESOLVED.value: "resolved"}
 
@@ -85,26 +80,6 @@ def channels_page(request: Request, principal: Reader, session: SessionIn, now: 
         "now": now,
     }
     return page(request, "channels.html", values)
-
-
-@router.get("/alerts/{alert_id}", dependencies=[KEEPS_RANGE])
-def alert_page(request: Request, principal: Reader, session: SessionIn, now: NowIn, alert_id: str) -> Response:
-    """Returns one alert: the facts that it is based on, and the steps that people took."""
-    if not _ID.fullmatch(alert_id):
-        raise NotFound("alert", alert_id)
-    alert = alerts.get_alert(session, alert_id)
-    # In the same words as a missing one: whether it exists is not for everybody.
-    if not principal.sees(alert.deployment_no):
-        raise NotFound("alert", alert_id)
-    values = {
-        "alert": alert,
-        "facts": alert.facts,
-        "explained": attribution_of_alert(session, alert.no),
-        "attribution_words": attribution_words,
-        "names": people(session, [alert.acknowledged_by, alert.closed_by]),
-        "now": now,
-    }
-    return page(request, "alert.html", values)
 
 
 @router.get("/deployments/{deployment_id}/alerts", dependencies=[KEEPS_RANGE])
@@ -156,9 +131,9 @@ def deployment_alerts_page(
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Some alerts, the query that goes on to older ones, and the names of the people who acknowledged them."""
+    """Alerts by deployment, the query that goes on to older ones, and the names of the people who work on them."""
 
-    alerts: Sequence[Alert]
+    deployments: Sequence[AlertsOfDeployment]
     older: str | None
     names: Mapping[str, str]
 
@@ -166,8 +141,9 @@ class Listed:
 def _list_alerts(session: Session, wanted: AlertFilter, chosen: ChosenAlerts, before_no: int) -> Listed:
     """Returns the alerts of a page, newest first."""
     found, cursor = cut(alerts.alerts_page(session, wanted, limit=SHOWN + 1, before_no=before_no or None), SHOWN, lambda alert: alert.no)
-    names = people(session, (one.acknowledged_by for one in found))
+    listed = list_lines(session, found, wanted.state)
+    names = people(session, (who for one in listed for line in one.lines for who in line.assignees))
     if cursor is None:
-        return Listed(found, None, names)
+        return Listed(listed, None, names)
     query = {"deployment": chosen.deployment, "cursor": cursor} | ({} if chosen.state is None else {"state": chosen.state.value})
-    return Listed(found, f"?{urlencode(query)}", names)
+    return Listed(listed, f"?{urlencode(query)}", names)

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from ..checks.sides import missing_sides
 from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope
 from ..domain.deployments import Deployment
+from ..domain.group_words import GroupWords
 from ..domain.texts import MAX_TEXT
 from ..domain.time_ranges import RangePreset
 from ..errors import NotFound
@@ -27,7 +28,6 @@ from ..views.check_advice import advice_on_check, outlook_of
 from ..views.check_views import ViewKind
 from ..views.figures import DATA_SETS
 from ..views.headlines import IMPACT, headlines, summary
-from ..views.naming import GroupWords
 from ..views.one_figure import VIEW_OF_DATA, MeasurementKey, explain_figure, key_of
 from ..views.viewing import check_view, views_of
 from ..web.access import NowIn, ReadableDeployment, SessionIn

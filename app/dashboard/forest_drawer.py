@@ -7,38 +7,19 @@ from urllib.parse import urlencode
 
 from sqlalchemy.orm import Session
 
-from ..charts.log_axis import LogAxis
 from ..domain.alerts import Alert, AlertState
 from ..domain.attributions import AttributedGap, AttributionRun
 from ..domain.checks import DataSet
 from ..domain.texts import MAX_TEXT
 from ..store.alerts.alerts import AlertFilter, alerts_page
 from ..views.figures import Explanation, explained
-from ..views.forest import Forest, ForestFigure, ForestRow, StripPoint, is_on_ratios
+from ..views.forest import Forest, ForestFigure, ForestRow
 from ..views.forest_headline import Clause, capitalise, word_figure
 from .checks import figure_query
 from .shown import Number, number_of
+from .trend import Trend, draw_trend
 
 LONGEST: Final = 4 * MAX_TEXT
-TREND_WIDTH, TREND_HEIGHT, _MARGIN = 720, 140, 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrendDot:
-    """A check on the trend; `check_id` opens it."""
-
-    x: float
-    y: float
-    point: StripPoint
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trend:
-    """Line of the last checks in a box of `TREND_WIDTH` by `TREND_HEIGHT`; broken where a check has no figure."""
-
-    dots: tuple[TrendDot, ...]
-    stretches: tuple[str, ...]
-    limits: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,41 +81,12 @@ def open_drawer(forest: Forest, row: ForestRow, alerts: Sequence[Alert], attribu
 
 
 def _describe(forest: Forest, row: ForestRow, figure: ForestFigure) -> DrawerFigure:
-    clause = word_figure(row, figure, forest.words)
+    clause, one = word_figure(row, figure, forest.words), figure.measurement
     return DrawerFigure(
         figure=figure,
         clause=Clause(text=capitalise(clause.text), interval=clause.interval),
         number=number_of(figure.measurement),
         explanation=explained(forest.words.rename(figure.measurement)),
         query=figure_query(figure.measurement),
-        trend=trend_of(figure),
+        trend=draw_trend(figure.strip, metric=one.metric, limits=(one.lower_limit, one.upper_limit)),
     )
-
-
-def trend_of(figure: ForestFigure) -> Trend | None:
-    """Returns the line of the last checks; None without a value in any of them."""
-    one = figure.measurement
-    limits = [limit for limit in (one.lower_limit, one.upper_limit) if limit is not None]
-    values = [point.value for point in figure.strip if point.value is not None]
-    if not values:
-        return None
-    low, high = min(*values, *limits, values[0]), max(*values, *limits, values[0])
-    # A ratio of 0 has no logarithm; it lies at the lower end.
-    axis = LogAxis(min(LogAxis().low, max(low, 0.01)), max(LogAxis().high, high)) if is_on_ratios(one.metric) else None
-
-    def height(value: float) -> float:
-        share = axis.place(value) if axis is not None else 0.5 if high == low else (value - low) / (high - low)
-        return round(TREND_HEIGHT - _MARGIN - share * (TREND_HEIGHT - 2 * _MARGIN), 1)
-
-    step = (TREND_WIDTH - 2 * _MARGIN) / max(1, len(figure.strip) - 1)
-    dots: list[TrendDot] = []
-    stretches: list[list[str]] = [[]]
-    for no, point in enumerate(figure.strip):
-        if point.value is None:
-            stretches.append([])
-            continue
-        dot = TrendDot(x=round(_MARGIN + no * step, 1), y=height(point.value), point=point)
-        dots.append(dot)
-        stretches[-1].append(f"{dot.x:g},{dot.y:g}")
-    lines = tuple(" ".join(one) for one in stretches if len(one) > 1)
-    return Trend(dots=tuple(dots), stretches=lines, limits=tuple(height(limit) for limit in limits))

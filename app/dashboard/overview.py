@@ -68,11 +68,12 @@ def overview_page(request: Request, principal: Reader, session: SessionIn, now: 
     listed = found.deployments[: chosen.shown]
     kept = {"sort": chosen.sort.value, "text": chosen.text} | ({"owner": chosen.owner} if chosen.owner else {})
     more = kept | {"state": [state.value for state in chosen.state], "shown": min(chosen.shown + SHOWN, MOST_SHOWN)}
+    may = principal.role.permissions
     values = {
         "worker_notice": notice_of(found.workers),
         "found": found,
         "listed": listed,
-        "needs": needs_of(found, now=now, may_manage=Permission.MANAGE in principal.role.permissions),
+        "needs": needs_of(found, now=now, may_manage=Permission.MANAGE in may, may_acknowledge=Permission.ACKNOWLEDGE in may),
         "glyphs": {one.no: glyph(one.worst) for one in listed if one.worst is not None},
         "strips": {one.no: strip(one.trend, about=f"{one.worst.attribute}: {one.worst.group}") for one in listed if one.worst is not None},
         "axis": AXIS,

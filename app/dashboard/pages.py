@@ -7,6 +7,7 @@ from fastapi import Depends, FastAPI
 from ..web.parameters import known_parameters_only
 from . import (
     activity,
+    alert_page,
     alerts,
     assets,
     checks,
@@ -33,6 +34,8 @@ _ROUTERS = (
     ingestion.router,
     second_look.router,
     alerts.router,
+    # After the lists: its address has a place for any id.
+    alert_page.router,
     activity.router,
     glossary.router,
     settings.router,

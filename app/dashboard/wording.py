@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from zoneinfo import ZoneInfo
 
+from ..domain.bidi import isolate
 from ..metrics.statements import limits_in_words
 from ..views.headlines import VERDICT_WORDS
 
@@ -131,5 +132,6 @@ FILTERS: Mapping[str, Callable[..., str]] = MappingProxyType(
         "verdict": verdict,
         "data_set": data_set,
         "words": words,
+        "isolated": isolate,
     }
 )

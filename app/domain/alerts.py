@@ -1,5 +1,6 @@
 """Alerts of a deployment and the rules that open them. Refusals are in `alert_rules.py`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -209,8 +210,24 @@ class Alert:
     assigned_at: datetime | None = None
 
     @property
+    def group_name(self) -> str | None:
+        """Returns the group by its display name, or else its label; None without a group."""
+        name = self.facts.get("display_group")
+        return self.subject.group if name is None else str(name)
+
+    @property
+    def sentence(self) -> str:
+        """Returns the alert in words, with the display names."""
+        return display_sentence(self.facts)
+
+    @property
     def state(self) -> AlertState:
         """The state of the alert."""
         if self.resolved_at is not None:
             return AlertState.RESOLVED
         return AlertState.OPEN if self.acknowledged_at is None else AlertState.ACKNOWLEDGED
+
+
+def display_sentence(facts: Mapping[str, object]) -> str:
+    """Returns the sentence of an alert's facts with the display names that the monitor had then; without names the plain one."""
+    return str(facts.get("display_sentence") or facts.get("sentence") or "")

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from .alerts import Alert, Event
+from .alerts import Alert, Event, display_sentence
 
 TEST_SENTENCE = "This is a test. It says nothing about any deployment."
 
@@ -70,6 +70,7 @@ def alert_message(alert: Alert, event: Event, *, now: datetime) -> Message:
         "rule_name": alert.rule_name,
         "kind": alert.kind.value,
         **{name: None if value is None else str(value) for name, value in subject.items()},
+        "group_name": alert.group_name,
         "opened_at": _iso(alert.opened_at),
         "last_seen_at": _iso(alert.last_seen_at),
         "acknowledged_at": _iso(alert.acknowledged_at),
@@ -86,15 +87,15 @@ def alert_message(alert: Alert, event: Event, *, now: datetime) -> Message:
         "path": f"/alerts/{alert.id}",
     }
     worded = alert.change if event is Event.EXPLAINED and alert.change is not None else alert.facts
-    return _message(event, now=now, sentence=str(worded.get("sentence", "")), about=about)
+    return _message(event, now=now, sentence=str(worded.get("sentence", "")), display=display_sentence(worded), about=about)
 
 
 def message_of_test(*, now: datetime) -> Message:
     """Returns the message of the test button."""
-    return _message(Event.TEST, now=now, sentence=TEST_SENTENCE, about=None)
+    return _message(Event.TEST, now=now, sentence=TEST_SENTENCE, display=TEST_SENTENCE, about=None)
 
 
-def _message(event: Event, *, now: datetime, sentence: str, about: dict[str, Any] | None) -> Message:
+def _message(event: Event, *, now: datetime, sentence: str, display: str, about: dict[str, Any] | None) -> Message:
     message_id = str(uuid.uuid4())
     body = {
         "type": f"alert.{event.value}",
@@ -102,6 +103,7 @@ def _message(event: Event, *, now: datetime, sentence: str, about: dict[str, Any
         "event": event.value,
         "timestamp": _iso(now),
         "sentence": sentence,
+        "display_sentence": display,
         "alert": about,
     }
     return Message(id=message_id, body=body)

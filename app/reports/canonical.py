@@ -16,7 +16,7 @@ from typing import Any
 from ..details import Details
 from .source import ReportSource
 
-FORMAT = 1
+FORMAT = 2
 """Number of this form of the data; it grows with every change of a member."""
 
 

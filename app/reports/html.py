@@ -6,7 +6,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ..charts.theme import Theme
-from .bidi import FIRST, LAST
+from ..domain.bidi import FIRST, LAST
 from .document import Document
 from .written import written
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..charts.rendering import render_svg, replace_undrawable
 from ..charts.theme import Theme
-from .bidi import isolate
+from ..domain.bidi import isolate
 from .document import Block, Bullets, Document, Paragraph, ReportChart, ReportTable
 from .numbers import moment
 

@@ -11,6 +11,7 @@ from typing import Final
 from sqlalchemy.orm import Session
 
 from ..domain.checks import DataSet, Measurement, Scope
+from ..domain.group_words import GroupWords
 from ..domain.monitors import Monitor
 from ..evidence.nulls import Direction
 from ..metrics.catalogue import CATALOGUE
@@ -23,7 +24,6 @@ from ..store.deployments.monitors import monitor_of
 from ..tracking.looking import ComparisonState, DeploymentEvidence, look_at_evidence
 from ..tracking.wording import find_governing
 from .headlines import IMPACT
-from .naming import GroupWords
 from .overview import STALE_AFTER
 from .payload_view import notes_on_unseen
 

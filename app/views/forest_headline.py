@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from ..domain.checks import DataSet
+from ..domain.group_words import GroupWords
 from ..evidence.sentences import State
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import ComparedRate
@@ -16,7 +17,6 @@ from ..metrics.sides import Disadvantaged, is_ratio, mirror_of, turned
 from ..metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict
 from .figures import judged_figure, sentence_of
 from .forest import Forest, ForestFigure, ForestRow, StripPoint
-from .naming import GroupWords
 
 NO_FIGURES: Final = "No check has measured anything yet"
 

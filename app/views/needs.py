@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from ..clock import HOUR
 from ..domain.checks import DataSet
 from ..metrics.rounding import digits_apart
+from ..store.overviews.overview import Unacknowledged
 from .causes import Cause
 from .overview import DeploymentOverview, DeploymentState, Overview, OverviewSort, place_of
 from .workers import silence_of
@@ -72,7 +73,7 @@ _LOOK = NextStep("Show", "")
 _OF_DATA: Mapping[DataSet, str] = {DataSet.BALANCED: " with copies", DataSet.FEEDBACK: " on labelled records"}
 
 
-def needs_of(found: Overview, *, now: datetime, may_manage: bool) -> Needs:
+def needs_of(found: Overview, *, now: datetime, may_manage: bool, may_acknowledge: bool) -> Needs:
     """Returns the lines for all deployments that the caller may see, whatever the filter; the verbs are those that the caller may do."""
     lines = []
     silence = silence_of(found.workers)
@@ -97,8 +98,8 @@ def needs_of(found: Overview, *, now: datetime, may_manage: bool) -> Needs:
             verb, page = ("Show alert", "") if many == 1 else (f"Review {many} alerts", "/alerts?state=open")
             if many == 1:
                 address = f"/alerts/{one.unacknowledged.alert_id}"
-                acknowledges = one.unacknowledged.alert_id if may_manage else None
-                verb = "Acknowledge" if may_manage else verb
+                acknowledges = one.unacknowledged.alert_id if may_acknowledge else None
+                verb = "Acknowledge" if may_acknowledge else verb
         lines.append(
             PressingNeed(
                 deployment_id=one.id,
@@ -140,14 +141,20 @@ def sentence_of(one: DeploymentOverview, now: datetime) -> str:
     waiting = one.unacknowledged
     if waiting is not None:
         age = lasting(now - waiting.since)
-        said += (
-            f" 1 alert is unacknowledged for {age}."
-            if waiting.alerts == 1
-            else f" {waiting.alerts} alerts are unacknowledged, the oldest for {age}."
-        )
+        said += f" {_say_waiting(waiting, age)}"
     elif one.state is DeploymentState.UNFAIR:
         said += " No alert is open on it."
     return said.strip()
+
+
+def _say_waiting(waiting: Unacknowledged, age: str) -> str:
+    """Returns for how long alerts wait, and whether for a person or for the word of the one who is assigned."""
+    if waiting.unassigned == waiting.alerts:
+        return f"Nobody is assigned for {age}." if waiting.alerts == 1 else f"Nobody is assigned to {waiting.alerts} alerts, the oldest for {age}."
+    if waiting.alerts == 1:
+        return f"1 assigned alert is not acknowledged for {age}."
+    unassigned = f", {waiting.unassigned} of them assigned to nobody" if waiting.unassigned else ""
+    return f"{waiting.alerts} alerts are not acknowledged{unassigned}, the oldest for {age}."
 
 
 def lasting(passed: timedelta) -> str:

@@ -44,6 +44,7 @@ _ALERT: dict[str, Any] = {
     "metric": "disparate_impact",
     "attribute": "Sex",
     "group": "female",
+    "group_name": "women",
     "facts": _FACTS,
     "opened_at": "2026-11-20T15:00:41Z",
     "last_seen_at": "2026-11-20T15:00:41Z",
@@ -66,6 +67,7 @@ class AlertChangeOut(ChangedGapOut):
     """Why the gap of an alert on evidence changed, before its onset against after it."""
 
     sentence: str
+    display_sentence: str | None = Field(default=None, description="The same with display names, where there are any.")
     attribution_id: str = Field(description="The attribution that found it, with the counts.")
 
 
@@ -90,10 +92,12 @@ class AlertOut(Out):
     group: str | None = Field(
         validation_alias=AliasPath("subject", "group"), description="Null where the rule is about the group furthest out, whichever it is."
     )
+    group_name: str | None = Field(description="The group by its display name, or else its label.")
     facts: dict[str, Any] = Field(
         description="The facts, as they were last seen: a sentence, the check, since when, for how many checks in a row; of a verdict"
         " the figure with its interval, limits and counts, and who is at a disadvantage (`disadvantaged`, as in a measurement)."
-        " `recovery` is what showed that it has passed; `sentence` says so then."
+        " `recovery` is what showed that it has passed; `sentence` says so then. With display names, `display_sentence` has"
+        " them."
     )
     opened_at: datetime
     last_seen_at: datetime = Field(description="When it was last found to hold.")

@@ -16,6 +16,7 @@ from ...domain.attributions import AttributionCost, AttributionResult, Attributi
 from ...domain.checks import Progress, Trigger
 from ...domain.comparisons import find_comparison
 from ...domain.deployments import Deployment, Endpoint
+from ...domain.group_words import GroupWords
 from ...domain.monitors import Monitor
 from ...errors import InvalidInput, NotFound
 from ...outbound.egress import EgressPolicy
@@ -79,7 +80,10 @@ def perform_attribution(run: AttributionRun, *, database: Database, sealer: Seal
         # First, because it raises if the lease is gone.
         finish_attribution(session, run, found.result, asked_rows=found.asked_rows)
         if subject.alert is not None and found.result.change is not None and hold_deployment(session, run.deployment_no):
-            said = {"sentence": say_change(found.result.change), "attribution_id": run.id}
+            plain = found.result.change
+            said = {"sentence": say_change(plain), "attribution_id": run.id}
+            named = replace(plain, group=GroupWords.of(subject.monitor).label(plain.attribute, plain.group))
+            said |= {} if named == plain else {"display_sentence": say_change(named)}
             change = encode_result(found.result)["change"]
             changed = note_change(session, subject.alert, {**said, **change})
             # The notification of the opening did not wait for this; it is the next one.

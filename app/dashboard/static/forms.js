@@ -3,7 +3,7 @@
    <form data-api="PATCH /v1/users/ada" data-after="reload"> … <p class="problem" data-problem hidden></p> </form>
 
    A control's name is its place in the body (`channels`, `endpoint.url`, `attributes[0].threshold`). `data-as` says what it becomes:
-   text (by default; an empty one is left out), number, integer, lines (a list), json, set (all checked boxes of that name), flag (true or
+   text (by default; an empty one is left out), number, integer, lines (a list), json, set (all checked boxes of that name; of one with `data-many` each word), flag (true or
    false), values (groups of the type in `data-type`: see values.js), names (display names of groups: see group_names.js). `data-keep-empty` sends an empty text as null. A control with
    `data-in-path` fills {its name} in the address instead; one with `data-must-be` holds the text that has to be typed to confirm.
    `data-after` says what follows: reload, none (an event `done` on the form, with the answer), or an address in which {name} is filled
@@ -41,7 +41,8 @@ function valueOf(control, form) {
   const kind = control.dataset.as || "text";
   if (kind === "flag") return control.checked;
   if (kind === "set") {
-    const chosen = [...form.elements].filter((one) => one.name === control.name && one.checked && !one.matches(":disabled")).map((one) => one.value);
+    const checked = [...form.elements].filter((one) => one.name === control.name && one.checked && !one.matches(":disabled"));
+    const chosen = checked.flatMap((one) => ("many" in one.dataset ? one.value.split(" ") : [one.value]));
     return chosen.length === 0 && "omitEmpty" in control.dataset ? undefined : chosen;
   }
   const text = kind === "text" && control.type === "password" ? control.value : control.value.trim();

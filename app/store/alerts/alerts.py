@@ -4,10 +4,10 @@ import hashlib
 import json
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func, select, text, update
+from sqlalchemy import ColumnElement, Select, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -40,13 +40,7 @@ def alerts_page(session: Session, wanted: AlertFilter, *, limit: int, before_no:
         DeploymentRow.id: wanted.deployment_id,
         AlertRow.attribute: wanted.attribute,
     }
-    states: dict[AlertState | None, Sequence[ColumnElement[bool]]] = {
-        None: (),
-        AlertState.OPEN: (_UNRESOLVED, AlertRow.acknowledged_at.is_(None)),
-        AlertState.ACKNOWLEDGED: (_UNRESOLVED, AlertRow.acknowledged_at.is_not(None)),
-        AlertState.RESOLVED: (AlertRow.resolved_at.is_not(None),),
-    }
-    conditions = [*(column == value for column, value in columns.items() if value is not None), *states[wanted.state]]
+    conditions = [*(column == value for column, value in columns.items() if value is not None), *_in_state(wanted.state)]
     if wanted.span is not None:
         conditions += [AlertRow.opened_at < wanted.span.end, AlertRow.resolved_at.is_(None) | (AlertRow.resolved_at >= wanted.span.start)]
     statement = _alerts().where(*conditions).order_by(AlertRow.no.desc()).limit(limit)
@@ -108,15 +102,13 @@ def alerts_to_remind(session: Session, deployment_no: int) -> list[Alert]:
 def open_alert(session: Session, rule: Rule, subject: AlertSubject, facts: dict[str, object], check: CheckRun | None) -> Alert | None:
     """Opens an alert and returns it; None if the rule has one open about the subject already."""
     check_no = None if check is None else check.no
-    parts = [subject.data, subject.metric, subject.attribute, subject.group]
-    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()  # names may be longer than the unique index takes
     values = {
         "id": str(uuid.uuid4()),
         "deployment_no": rule.deployment_no,
         "rule_no": rule.no,
         "rule_id": rule.id,
         "rule_name": rule.content.name,
-        "subject": digest,
+        "subject": _digest_of(subject),
         "kind": rule.content.kind.value,
         "attribute": subject.attribute,
         "group": subject.group,
@@ -205,6 +197,18 @@ def unresolved_about(session: Session, alert: Alert) -> list[Alert]:
     return _read(session, _alerts().where(_UNRESOLVED, *same).order_by(AlertRow.no))
 
 
+def counterparts_of(session: Session, found: Sequence[Alert], state: AlertState | None) -> list[Alert]:
+    """Returns the unresolved alerts of the same rules and groups on the other data: as logged for with copies, and the reverse."""
+    other = {DataSet.PAYLOAD: DataSet.BALANCED, DataSet.BALANCED: DataSet.PAYLOAD}
+    wanted = [
+        (one.rule_no, _digest_of(replace(one.subject, data=other[one.subject.data])))
+        for one in found
+        if one.subject.data in other and one.resolved_at is None
+    ]
+    statement = _alerts().where(_UNRESOLVED, tuple_(AlertRow.rule_no, AlertRow.subject).in_(wanted), *_in_state(state))
+    return _read(session, statement.order_by(AlertRow.no.desc())) if wanted else []
+
+
 def deployments_to_revisit(session: Session) -> list[int]:
     """Returns the deployments that have an alert open, or a rule about the time since the last record."""
     stale = select(AlertRuleRow.deployment_no).where(AlertRuleRow.kind == RuleKind.STALE_DATA, AlertRuleRow.enabled)
@@ -234,6 +238,22 @@ def open_alerts(session: Session) -> list[OpenAlerts]:
         OpenAlerts(deployment_id, RuleKind(kind), AlertState.ACKNOWLEDGED if is_acknowledged else AlertState.OPEN, count)
         for deployment_id, kind, is_acknowledged, count in session.execute(counted)
     ]
+
+
+def _digest_of(subject: AlertSubject) -> str:
+    # Names may be longer than the unique index takes.
+    parts = [subject.data, subject.metric, subject.attribute, subject.group]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _in_state(state: AlertState | None) -> Sequence[ColumnElement[bool]]:
+    states: dict[AlertState | None, Sequence[ColumnElement[bool]]] = {
+        None: (),
+        AlertState.OPEN: (_UNRESOLVED, AlertRow.acknowledged_at.is_(None)),
+        AlertState.ACKNOWLEDGED: (_UNRESOLVED, AlertRow.acknowledged_at.is_not(None)),
+        AlertState.RESOLVED: (AlertRow.resolved_at.is_not(None),),
+    }
+    return states[state]
 
 
 def _change(session: Session, alert: Alert, values: dict[str, Any], *still: ColumnElement[bool]) -> Alert | None:

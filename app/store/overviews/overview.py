@@ -50,11 +50,15 @@ class Success:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unacknowledged:
-    """Open alerts of a deployment that are not acknowledged: how many, and when the oldest of them, `alert_id`, was opened."""
+    """Open alerts of a deployment that are not acknowledged: how many, and when the oldest of them, `alert_id`, was opened.
+
+    `unassigned` of them are assigned to nobody.
+    """
 
     alerts: int
     since: datetime
     alert_id: str
+    unassigned: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +175,8 @@ _ENTRIES = text(f"""
            s."window" ? 'carried_from' AS carried_forward, o.span_end AS origin_at,
            {_counts_of('coalesce(o."window", s."window")')} AS success_counts,
            u.state AS under_way, n.logged_at AS newest_record_at, coalesce(r.records, 0) AS records,
-           coalesce(a.open_alerts, 0) AS open_alerts, coalesce(a.unseen, 0) AS unseen, a.unseen_since, a.unseen_id
+           coalesce(a.open_alerts, 0) AS open_alerts, coalesce(a.unseen, 0) AS unseen, a.unseen_since, a.unseen_id,
+           coalesce(a.unassigned, 0) AS unassigned
     FROM deployments d
     LEFT JOIN monitors m ON m.deployment_no = d.no
     LEFT JOIN LATERAL (
@@ -198,6 +203,7 @@ _ENTRIES = text(f"""
     LEFT JOIN recent r ON r.deployment_no = d.no
     LEFT JOIN (
         SELECT w.deployment_no, count(*) AS open_alerts, count(*) FILTER (WHERE w.acknowledged_at IS NULL) AS unseen,
+               count(*) FILTER (WHERE w.acknowledged_at IS NULL AND w.assignee IS NULL) AS unassigned,
                min(w.opened_at) FILTER (WHERE w.acknowledged_at IS NULL) AS unseen_since,
                (array_agg(w.id ORDER BY w.opened_at, w.no) FILTER (WHERE w.acknowledged_at IS NULL))[1] AS unseen_id
         FROM alerts w WHERE w.resolved_at IS NULL GROUP BY w.deployment_no
@@ -261,7 +267,9 @@ def overview_entries(session: Session, *, now: datetime, only_no: int | None) ->
             open_alerts=row.open_alerts,
             unacknowledged=None
             if row.unseen_id is None
-            else Unacknowledged(alerts=row.unseen, since=row.unseen_since, alert_id=row.unseen_id),
+            else Unacknowledged(
+                alerts=row.unseen, since=row.unseen_since, alert_id=row.unseen_id, unassigned=row.unassigned
+            ),
         )
         for row in rows
     ]

@@ -7,7 +7,8 @@ import msgspec
 from app.alerts.email import alert_mail
 from app.alerts.slack import slack_body
 from app.alerts.wording import facts, headline, sentence
-from app.domain.alerts import AlertSubject, Event, Resolution, RuleKind
+from app.domain.alerts import AlertSubject, ClosingReason, Event, Resolution, RuleKind
+from app.domain.bidi import FIRST, LAST
 from app.domain.notifications import alert_message, message_of_test
 from tests.builders.alerts import FACTS, alert_of
 
@@ -88,7 +89,9 @@ def test_no_name_turns_a_line_around_or_becomes_a_link() -> None:
 
     shown = [headline(body), *(value for _, value in facts(body))]
 
-    assert not any(sign in text for text in shown for sign in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+    assert not any(sign in text for text in shown for sign in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067")
+    assert all(text.count(FIRST) == text.count(LAST) for text in shown)
+    assert f"{FIRST}ליאור{LAST}" in shown[0]
     assert "ליאור" in shown[0]
     assert b"](" not in slack_body(body)
 
@@ -145,3 +148,24 @@ def test_a_test_says_that_it_is_one_in_every_form() -> None:
     assert facts(body) == []
     assert b"This is a test" in slack_body(body)
     assert "This is a test" in alert_mail(body, sender="evenhand@example.com", to=["risk@example.com"]).get_content()
+
+
+def test_display_names_word_the_message_and_the_label_stays_in_brackets() -> None:
+    named = {"display_sentence": "Disparate impact of Sex for women is 0.62.", "display_group": "women", "disadvantaged": "monitored"}
+    body = body_of(facts={**FACTS, **named, "disadvantaged_group": "female", "display_disadvantaged_group": "women"})
+    found = dict(facts(body))
+
+    assert headline(body) == "Alert: Loans: Unfair outcomes: Sex / women"
+    assert sentence(body) == "Disparate impact of Sex for women is 0.62."
+    assert (body["sentence"], body["alert"]["group"], body["alert"]["group_name"]) == (FACTS["sentence"], "female", "women")
+    assert (found["Group"], found["At a disadvantage"]) == ("women (female)", "women (monitored)")
+    assert "women" in alert_mail(body, sender="evenhand@example.org", to=["a@example.org"])["Subject"]
+    assert "women" in msgspec.json.decode(slack_body(body))["text"]
+
+
+def test_a_message_says_who_works_on_it_and_why_it_was_closed() -> None:
+    closed = {"closed_by": "user:ada", "closing_note": "Threshold corrected.", "closing_reason": ClosingReason.DATA_ERROR}
+    found = dict(facts(body_of(Event.RESOLVED, assignee="user:ada", resolved_at=NOW, resolution=Resolution.CLOSED, **closed)))
+
+    assert found["Assigned to"] == "user:ada"
+    assert found["Closed"] == "by user:ada (data error): Threshold corrected."

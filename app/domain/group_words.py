@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from ..domain.checks import Measurement
-from ..domain.comparisons import Comparison, split_group
-from ..domain.display_names import DisplayNames
-from ..domain.monitors import Monitor, MonitoredAttribute
-from ..domain.texts import TOGETHER
+from .checks import Measurement
+from .comparisons import Comparison, split_group
+from .display_names import DisplayNames
+from .monitors import Monitor, MonitoredAttribute
+from .texts import TOGETHER
 
 _SEPARATOR = ", "
 """Joins the labels where several groups are the reference."""

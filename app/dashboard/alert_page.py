@@ -1,0 +1,91 @@
+"""Page of one alert: what it says, its trend and records, and what people do about it."""
+
+import re
+import uuid
+from typing import Final
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from sqlalchemy.orm import Session
+from starlette.responses import Response
+
+from ..checks.attributing import sentences as attribution_words
+from ..domain.alerts import Alert, ClosingReason
+from ..domain.checks import DataSet
+from ..errors import NotFound
+from ..security.assignees import list_assignees
+from ..security.principals import USER, Principal
+from ..store.alerts.alert_comments import comments_page
+from ..store.alerts.alerts import counterparts_of, get_alert
+from ..store.attributions.attributions import attribution_of_alert
+from ..views.alert_lines import figure_of
+from ..views.alert_trend import affected_records, read_affected, read_trend
+from ..web.access import NowIn, Reader, SessionIn
+from . import record_words
+from .people import people
+from .ranges import KEEPS_RANGE
+from .record_filters import query_of
+from .rendering import page
+from .trend import draw_trend
+
+router = APIRouter(include_in_schema=False)
+
+MOST_COMMENTS: Final = 200
+"""Max comments that the page shows, the oldest; the API lists all."""
+
+REASONS: Final = {
+    ClosingReason.FIXED: "the cause is fixed",
+    ClosingReason.JUSTIFIED: "the difference is justified; the note says by what",
+    ClosingReason.DATA_ERROR: "records or labels were wrong",
+    ClosingReason.OTHER: "another reason",
+}
+
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@router.get("/alerts/{alert_id}", dependencies=[KEEPS_RANGE])
+def alert_page(request: Request, principal: Reader, session: SessionIn, now: NowIn, alert_id: str) -> Response:
+    """Returns one alert."""
+    if not _ID.fullmatch(alert_id):
+        raise NotFound("alert", alert_id)
+    alert = get_alert(session, alert_id)
+    # In the same words as a missing one: whether it exists is not for everybody.
+    if not principal.sees(alert.deployment_no):
+        raise NotFound("alert", alert_id)
+    comments = comments_page(session, alert, limit=MOST_COMMENTS + 1)
+    trend, wanted = read_trend(session, alert), affected_records(alert)
+    limits = [alert.facts.get(name) for name in ("lower_limit", "upper_limit")]
+    bounds = [float(one) if isinstance(one, int | float) else None for one in limits]
+    values = {
+        "alert": alert,
+        "facts": alert.facts,
+        "figure": figure_of(alert),
+        "others": counterparts_of(session, [alert], None),
+        "explained": attribution_of_alert(session, alert.no),
+        "attribution_words": attribution_words,
+        "trend": trend,
+        "picture": trend and draw_trend(trend.points, metric=str(alert.subject.metric), limits=bounds, begun=trend.begun),
+        "records": read_affected(session, alert, wanted),
+        "records_query": "" if wanted is None else urlencode(query_of(wanted)),
+        "is_balanced": alert.subject.data is DataSet.BALANCED,
+        "record_words": record_words,
+        "comments": comments[:MOST_COMMENTS],
+        "has_more_comments": len(comments) > MOST_COMMENTS,
+        # Made here, so that a form that is sent twice stores one comment.
+        "comment_id": uuid.uuid4(),
+        "assignees": _list_choices(session, principal, alert),
+        "own": principal.actor,
+        "reasons": REASONS,
+        "names": people(
+            session,
+            [alert.acknowledged_by, alert.closed_by, alert.assignee, principal.actor, *(one.author for one in comments)],
+        ),
+        "now": now,
+    }
+    return page(request, "alert.html", values)
+
+
+def _list_choices(session: Session, principal: Principal, alert: Alert) -> dict[str, str]:
+    """Returns the people that the alert may be assigned to, and the caller, by their actors."""
+    found = {f"{USER}{name}": name for name in list_assignees(session, alert.deployment_no)}
+    return {principal.actor: "me"} | {actor: name for actor, name in found.items() if actor != principal.actor}

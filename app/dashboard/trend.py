@@ -1,0 +1,63 @@
+"""Line of a figure in its last checks, as a small picture without axes: a drawer and an alert show one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ..charts.log_axis import LogAxis
+from ..views.forest import StripPoint, is_on_ratios
+
+TREND_WIDTH: Final = 720
+TREND_HEIGHT: Final = 140
+_MARGIN: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendDot:
+    """A check on the trend; `check_id` opens it."""
+
+    x: float
+    y: float
+    point: StripPoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trend:
+    """Line of the last checks in a box of `TREND_WIDTH` by `TREND_HEIGHT`; broken where a check has no figure.
+
+    `begun` is the place of a moment to mark.
+    """
+
+    dots: tuple[TrendDot, ...]
+    stretches: tuple[str, ...]
+    limits: tuple[float, ...]
+    begun: float | None = None
+
+
+def draw_trend(points: Sequence[StripPoint], *, metric: str, limits: Sequence[float | None], begun: int | None = None) -> Trend | None:
+    """Returns the line of the checks, oldest first; None without a value in any of them. `begun` is the place of the check to mark."""
+    bounds = [limit for limit in limits if limit is not None]
+    values = [point.value for point in points if point.value is not None]
+    if not values:
+        return None
+    low, high = min(*values, *bounds, values[0]), max(*values, *bounds, values[0])
+    # A ratio of 0 has no logarithm; it lies at the lower end.
+    axis = LogAxis(min(LogAxis().low, max(low, 0.01)), max(LogAxis().high, high)) if is_on_ratios(metric) else None
+
+    def height(value: float) -> float:
+        share = axis.place(value) if axis is not None else 0.5 if high == low else (value - low) / (high - low)
+        return round(TREND_HEIGHT - _MARGIN - share * (TREND_HEIGHT - 2 * _MARGIN), 1)
+
+    step = (TREND_WIDTH - 2 * _MARGIN) / max(1, len(points) - 1)
+    dots: list[TrendDot] = []
+    stretches: list[list[str]] = [[]]
+    for no, point in enumerate(points):
+        if point.value is None:
+            stretches.append([])
+            continue
+        dot = TrendDot(x=round(_MARGIN + no * step, 1), y=height(point.value), point=point)
+        dots.append(dot)
+        stretches[-1].append(f"{dot.x:g},{dot.y:g}")
+    lines = tuple(" ".join(one) for one in stretches if len(one) > 1)
+    marked = None if begun is None else round(_MARGIN + begun * step, 1)
+    return Trend(dots=tuple(dots), stretches=lines, limits=tuple(height(limit) for limit in bounds), begun=marked)

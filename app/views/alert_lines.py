@@ -1,0 +1,152 @@
+"""Alerts as lines of a list: those of one group as logged and with copies are one line, and lines are listed by deployment."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy.orm import Session
+
+from ..domain.alerts import Alert, AlertState, RuleKind
+from ..domain.checks import DataSet
+from ..metrics.rounding import digits_apart
+from ..store.alerts.alerts import counterparts_of
+
+_JOINED: Final = (DataSet.PAYLOAD, DataSet.BALANCED)
+_NAMES: Final[Mapping[DataSet, str]] = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "counterfactual"}
+_GRAVEST: Final = (AlertState.OPEN, AlertState.ACKNOWLEDGED, AlertState.RESOLVED)
+_HUNDREDTHS: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertFigure:
+    """Figure of an alert in a list: the data that it is of, its value and interval as text. `text` is empty where there is none."""
+
+    alert: Alert
+    data: str
+    text: str
+    interval: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertLine:
+    """One line: the alerts of one group, the one on the records as logged first."""
+
+    alerts: tuple[Alert, ...]
+
+    @property
+    def first(self) -> Alert:
+        """Returns the alert that the line opens: the gravest, of equals the one on the records as logged."""
+        return min(self.alerts, key=lambda one: _GRAVEST.index(one.state))
+
+    @property
+    def state(self) -> AlertState:
+        """Returns the state that asks for most."""
+        return self.first.state
+
+    @property
+    def open_ids(self) -> tuple[str, ...]:
+        """Returns the ids of the alerts that are not acknowledged."""
+        return tuple(one.id for one in self.alerts if one.state is AlertState.OPEN)
+
+    @property
+    def opened_at(self) -> datetime:
+        """Returns when the first of them was opened."""
+        return min(one.opened_at for one in self.alerts)
+
+    @property
+    def last_seen_at(self) -> datetime:
+        """Returns when one of them was last found to hold."""
+        return max(one.last_seen_at for one in self.alerts)
+
+    @property
+    def assignees(self) -> tuple[str, ...]:
+        """Returns who works on them, each once."""
+        return tuple(dict.fromkeys(one.assignee for one in self.alerts if one.assignee is not None))
+
+    @property
+    def figures(self) -> tuple[AlertFigure, ...]:
+        """Returns the figures of alerts that are about one."""
+        return tuple(figure_of(one) for one in self.alerts if one.subject.data is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertsOfDeployment:
+    """Lines of one deployment, newest first."""
+
+    deployment_id: str
+    deployment_name: str
+    lines: tuple[AlertLine, ...]
+
+    @property
+    def open_alerts(self) -> int:
+        """Returns how many alerts of the lines are not acknowledged."""
+        return sum(len(line.open_ids) for line in self.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _LineKey:
+    deployment_no: int
+    rule_no: int | None
+    rule_id: str
+    kind: RuleKind
+    metric: str | None
+    attribute: str | None
+    group: str | None
+    # An alert that is over, or that is on other data, is a line of its own.
+    alone: int | None
+
+
+def list_lines(session: Session, found: Sequence[Alert], state: AlertState | None) -> list[AlertsOfDeployment]:
+    """Returns the alerts of a page, newest first, as lines by deployment; a line is on the page that its newest alert is on."""
+    numbers = {one.no for one in found}
+    every = {one.no: one for one in (*found, *counterparts_of(session, found, state))}
+    by_key: dict[_LineKey, list[Alert]] = {}
+    for no in sorted(every, reverse=True):
+        by_key.setdefault(_key_of(every[no]), []).append(every[no])
+    by_deployment: dict[int, list[AlertLine]] = {}
+    for alerts in by_key.values():
+        if alerts[0].no in numbers:
+            line = AlertLine(alerts=tuple(sorted(alerts, key=lambda one: one.subject.data is not DataSet.PAYLOAD)))
+            by_deployment.setdefault(alerts[0].deployment_no, []).append(line)
+    return [
+        AlertsOfDeployment(deployment_id=lines[0].first.deployment_id, deployment_name=lines[0].first.deployment_name, lines=tuple(lines))
+        for lines in by_deployment.values()
+    ]
+
+
+def figure_of(alert: Alert) -> AlertFigure:
+    """Returns the figure that the alert was last seen with; of evidence the interval at all hours."""
+    data = alert.subject.data
+    name = "" if data is None else _NAMES.get(data, data.value.replace("_", " "))
+    facts = alert.facts
+    bounds = facts.get("interval") if alert.kind is RuleKind.EVIDENCE else [facts.get("lower"), facts.get("upper")]
+    lower, upper = (_number(end) for end in bounds) if isinstance(bounds, list) else (None, None)
+    value = _number(facts.get("value"))
+    marks = (0.0, 1.0, _number(facts.get("lower_limit")), _number(facts.get("upper_limit")))
+    digits = max((digits_apart(one, marks, _HUNDREDTHS) for one in (value, lower, upper) if one is not None), default=_HUNDREDTHS)
+    interval = ""
+    if lower is not None or upper is not None:
+        start = "up to " if lower is None else f"{lower:.{digits}f}"
+        end = " and more" if upper is None else f"{'' if lower is None else '–'}{upper:.{digits}f}"
+        interval = f"{start}{end}"
+    return AlertFigure(alert=alert, data=name, text="" if value is None else f"{value:.{digits}f}", interval=interval)
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _key_of(alert: Alert) -> _LineKey:
+    subject = alert.subject
+    is_joined = subject.data in _JOINED and alert.resolved_at is None
+    return _LineKey(
+        deployment_no=alert.deployment_no,
+        rule_no=alert.rule_no,
+        rule_id=alert.rule_id,
+        kind=alert.kind,
+        metric=subject.metric,
+        attribute=subject.attribute,
+        group=subject.group,
+        alone=None if is_joined else alert.no,
+    )

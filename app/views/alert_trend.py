@@ -1,0 +1,84 @@
+"""Surroundings of an alert: its figure in the checks of two days before and after, and the newest records that it affects."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy.orm import Session
+
+from ..domain.alerts import Alert
+from ..domain.checks import DataSet
+from ..errors import Conflict, InvalidInput, NotFound
+from ..store.checks.recent import recent_checks, recent_figures
+from .forest import ForestSource, StripPoint, collect_strips
+from .transactions import Records, RecordsWanted, records_of
+
+AROUND: Final = timedelta(hours=48)
+"""Time before and after an alert that its trend shows."""
+_MOST_CHECKS: Final = 2 * 48 + 1
+SHOWN_RECORDS: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertTrend:
+    """Figures around an alert, oldest first; `begun` is the place among them of the first one from `since` on."""
+
+    since: datetime
+    points: tuple[StripPoint, ...]
+    begun: int | None
+
+
+def start_of_alert(alert: Alert) -> datetime:
+    """Returns since when the alert's cause holds, as far as it is known; else when it was opened."""
+    since = alert.facts.get("since")
+    return datetime.fromisoformat(since) if isinstance(since, str) else alert.opened_at
+
+
+def read_trend(session: Session, alert: Alert) -> AlertTrend | None:
+    """Returns the alert's figure in the checks around its start; None for an alert about no single group, or without a figure there."""
+    about, since = alert.subject, start_of_alert(alert)
+    if about.data is None or about.metric is None or about.group is None:
+        return None
+    found = recent_checks(session, alert.deployment_no, most=_MOST_CHECKS, until=since + AROUND)
+    checks = [one for one in found if one.at >= since - AROUND]
+    recent = [
+        one
+        for one in recent_figures(session, alert.deployment_no, about.metric, checks)
+        if one.data is about.data and one.attribute == about.attribute and one.group == about.group
+    ]
+    strips = collect_strips(ForestSource(monitor=None, evidence=None, checks=checks, measured=(), recent=recent))
+    points = next(iter(strips.values()), ())
+    if not any(one.value is not None for one in points):
+        return None
+    return AlertTrend(since=since, points=points, begun=next((no for no, one in enumerate(points) if one.at >= since), None))
+
+
+def affected_records(alert: Alert) -> RecordsWanted | None:
+    """Returns the request for the records that the alert is about; None for an alert about no single group.
+
+    Of copies those that another group would turn favourable, else those with the unfavourable outcome.
+    """
+    about, facts = alert.subject, alert.facts
+    if about.attribute is None or about.group is None:
+        return None
+    check_id, until = facts.get("check_id"), facts.get("alarm_at")
+    is_balanced = about.data is DataSet.BALANCED
+    return RecordsWanted(
+        check_id=str(check_id) if check_id is not None else None,
+        # An hour is counted from its start, and a check ends with one.
+        since=start_of_alert(alert) if check_id is None else None,
+        until=datetime.fromisoformat(until) if check_id is None and isinstance(until, str) else None,
+        attribute=about.attribute,
+        group=about.group,
+        outcome=None if is_balanced else "unfavourable",
+        changed="gained" if is_balanced else None,
+        limit=SHOWN_RECORDS,
+    )
+
+
+def read_affected(session: Session, alert: Alert, wanted: RecordsWanted | None) -> Records | None:
+    """Returns the newest affected records; None where there are none to ask for, or the monitor no longer has the group."""
+    try:
+        return None if wanted is None else records_of(session, alert.deployment_no, wanted)
+    except (InvalidInput, Conflict, NotFound):
+        return None
