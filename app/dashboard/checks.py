@@ -1,7 +1,8 @@
 """Pages of the checks of a deployment, of one check with its four views, and of the explanation of each figure."""
 
 import re
-from dataclasses import asdict
+from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Final, Literal
 from urllib.parse import urlencode
 
@@ -12,6 +13,8 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ..checks.sides import missing_sides
+from ..domain.alerts import Alert
+from ..domain.attributions import AttributionRun, AttributionState
 from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope
 from ..domain.deployments import Deployment
 from ..domain.group_words import GroupWords
@@ -20,19 +23,24 @@ from ..domain.time_ranges import RangePreset
 from ..errors import NotFound
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.verdicts import GRAVEST
+from ..store.attributions.attributions import newest_of_gaps
 from ..store.checks import checks
 from ..store.checks.results import measurements_of
 from ..store.deployments.monitors import monitor_of
 from ..store.overviews.overview import ranked_figures
 from ..views.check_advice import advice_on_check, outlook_of
-from ..views.check_views import ViewKind
+from ..views.check_views import GroupShare, ViewKind
 from ..views.figures import DATA_SETS
-from ..views.headlines import IMPACT, headlines, summary
-from ..views.one_figure import VIEW_OF_DATA, MeasurementKey, explain_figure, key_of
+from ..views.forest_source import forest_of_check
+from ..views.headlines import IMPACT
+from ..views.one_figure import VIEW_OF_DATA, MeasurementKey, explain_figure
 from ..views.viewing import check_view, views_of
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from ..web.paging import cut, read_number_cursor
 from . import check_words
+from .figure_addresses import figure_query
+from .forest_drawer import MOST_ALERTS, live_alerts
+from .forest_page import ChosenRow, show_forest
 from .people import people
 from .ranges import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from .rendering import page
@@ -51,7 +59,6 @@ _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEADLINES = frozenset({DataSet.PAYLOAD, DataSet.BALANCED})
 
 State = Annotated[CheckState | Literal[""], Query()]
-View = Annotated[ViewKind | None, Query()]
 Text = Annotated[str, Field(max_length=LONGEST_NAME, pattern=r"^[^\x00]*$")]
 
 
@@ -63,6 +70,12 @@ class FigureAddress(BaseModel):
     scope: Scope
     attribute: Text | None = None
     group: Text | None = None
+
+
+class ChosenCheck(ChosenRow):
+    """Choices of a person on the page of a check: one of its views, and the group whose drawer is open."""
+
+    view: ViewKind | None = None
 
 
 @router.get("")
@@ -112,25 +125,22 @@ def numbered_check(
 
 
 @router.get("/{check_id}")
-def check_page(request: Request, deployment: ReadableDeployment, session: SessionIn, check_id: str, *, view: View = None) -> Response:
-    """Returns one check with its headlines, one of its views, and its measurements."""
+def check_page(
+    request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, check_id: str, chosen: Annotated[ChosenCheck, Query()]
+) -> Response:
+    """Returns one check with its forest, the drawer of the chosen group, one of its views, and its measurements."""
     check = _get_check(session, deployment, check_id)
     states = views_of(session, deployment, check)
-    kind = view or next((state.kind for state in states if state.reason is None), ViewKind.PAYLOAD_PERTURBED)
+    kind = chosen.view or next((state.kind for state in states if state.reason is None), ViewKind.PAYLOAD_PERTURBED)
     measurements, monitor = measurements_of(session, check.no), monitor_of(session, deployment.no)
-    words = GroupWords.of(monitor)
-    shown = headlines([words.rename(one) for one in measurements], check.window)
     values = {
         "deployment": deployment,
         "check": check,
         "kind": kind,
         "words": check_words,
-        "names": people(session, [check.created_by]),
         "advice": advice_on_check(check, outlook_of(session, deployment.no)),
         "states": states,
         "view": check_view(session, deployment, check, kind),
-        "headlines": shown,
-        "summary": summary(shown),
         "monitor": monitor,
         "missing": missing_sides(monitor),
         "measurements": measurements[:MOST_MEASUREMENTS],
@@ -139,10 +149,20 @@ def check_page(request: Request, deployment: ReadableDeployment, session: Sessio
         "number_of": number_of,
         "share_of": share_of,
         "figure_query": figure_query,
+        "name_group": partial(_name_group, GroupWords.of(monitor)),
+        "name_subject": partial(_name_subject, GroupWords.of(monitor)),
         "catalogue": CATALOGUE,
         "data_sets": DATA_SETS,
+        "now": now,
     }
-    return page(request, "check.html", values)
+    alerts: Sequence[Alert] = ()
+    if check.state is CheckState.SUCCEEDED:
+        forest = forest_of_check(session, check, measurements)
+        alerts = live_alerts(session, deployment.no, most=MOST_ALERTS)
+        values |= show_forest(forest, chosen, alerts, _read_attribution(session, check))
+        values |= {"newest": check, "metrics": {forest.metric: CATALOGUE[forest.metric].title}}
+    names = people(session, [check.created_by, *(one.acknowledged_by for one in alerts)])
+    return page(request, "check.html", values | {"names": names})
 
 
 @router.get("/{check_id}/figure")
@@ -163,13 +183,26 @@ def figure_page(
     return page(request, "check_figure.html", values)
 
 
-def figure_query(measurement: Measurement) -> str:
-    """Returns the query of the page that explains a measurement: the members that identify it, under the names that REST gives them."""
-    # A group may be blank, which is not the same as none.
-    return urlencode({name: value for name, value in asdict(key_of(measurement)).items() if value is not None})
-
-
 def _get_check(session: Session, deployment: Deployment, check_id: str) -> CheckRun:
     if not _ID.fullmatch(check_id):
         raise NotFound("check", check_id)
     return checks.get(session, deployment.no, check_id)
+
+
+def _read_attribution(session: Session, check: CheckRun) -> AttributionRun | None:
+    """Returns the newest attribution if it is of this check's records."""
+    found = newest_of_gaps(session, check.deployment_no, state=AttributionState.DONE)
+    return found if found is not None and found.span == check.span else None
+
+
+def _name_group(words: GroupWords, attribute: str, group: GroupShare) -> str:
+    if group.group is None:
+        return f"all {group.role}"
+    return words.label(attribute, group.group) or "(blank)"
+
+
+def _name_subject(words: GroupWords, one: Measurement) -> str:
+    """Returns the group that a figure is about, by its display name."""
+    if one.scope is Scope.GROUP and one.attribute is not None and one.group:
+        return words.label(one.attribute, one.group)
+    return check_words.subject_of(words.rename(one))

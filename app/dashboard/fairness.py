@@ -1,27 +1,23 @@
 """Fairness of one deployment: the forest of the newest check, the drawer of one group, and series of a chosen metric."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, cast
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, Field
+from pydantic import Field
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from ..charts.forest import picture_of, strip_runs
 from ..checks.attributing import sentences as attribution_words
 from ..checks.rollups import Period
 from ..checks.sides import missing_sides
-from ..domain.alerts import Alert
 from ..domain.attributions import AttributionRun, AttributionState
 from ..domain.checks import DataSet, Measurement, Span
 from ..domain.comparisons import comparisons_of
 from ..domain.deployments import Deployment
 from ..domain.time_ranges import RangeChoice
-from ..evidence.sentences import State
 from ..metrics.catalogue import CATALOGUE
 from ..store.attributions.attributions import newest_of_gaps
 from ..store.checks.checks import get, under_way
@@ -29,19 +25,19 @@ from ..store.checks.recent import recent_checks, recent_figures
 from ..store.checks.results import measurements_of
 from ..store.deployments.monitors import monitor_of
 from ..tracking.flagging import look_at_month
-from ..tracking.looking import ComparisonState, look_at_evidence
+from ..tracking.looking import look_at_evidence
 from ..tracking.wording import list_notes, list_remarks, name_figure, order_by_gravity, say_limit, sum_up
 from ..views.causes import Cause
 from ..views.check_advice import advice_on_check, outlook_of
-from ..views.forest import STRIP_CHECKS, Forest, ForestSource, build_forest, choose_metric
-from ..views.forest_headline import count_verdicts, day_of, word_figure, word_forest
+from ..views.forest import STRIP_CHECKS, ForestSource, build_forest, choose_metric
 from ..views.judging import HEADLINE
 from ..views.missing_records import notes_of_check
 from ..views.overview import OverviewWanted, overview
+from ..views.renaming import rename_state
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from . import check_words
-from .forest_drawer import LONGEST, find_row, live_alerts, open_drawer, row_query
-from .glossary import TERMS
+from .forest_drawer import MOST_ALERTS, live_alerts
+from .forest_page import ChosenRow, show_forest
 from .over_time import WantedCharts, read_over_time
 from .overview import STATES
 from .people import people
@@ -57,17 +53,13 @@ router = APIRouter(include_in_schema=False)
 ROLLUPS = {"": "each check", Period.DAY.value: "by day", Period.WEEK.value: "by week", Period.MONTH.value: "by month"}
 
 
-class ChosenCharts(BaseModel):
+class ChosenCharts(ChosenRow):
     """Choices of a person: the charts, and the group whose drawer is open."""
 
     metric: str = Field(default=HEADLINE, max_length=100)
     data: DataSet = DataSet.PAYLOAD
     rollup: Period | None = None
-    attribute: Annotated[str, Field(max_length=LONGEST, pattern=r"^[^\x00]*$")] = ""
-    group: Annotated[str, Field(max_length=LONGEST, pattern=r"^[^\x00]*$")] = ""
 
-
-MOST_ALERTS = 50
 
 CONFIGURED = frozenset(
     {
@@ -128,12 +120,12 @@ def fairness_page(
         "state": state,
         "newest": newest,
         "missing_records": () if newest is None else notes_of_check(session, newest),
-        **_show_forest(forest, chosen, known, attributions["attributed"]),
+        **show_forest(forest, chosen, known, attributions["attributed"]),
         "compared": compared,
         "evidence_in_short": [] if evidence is None else [sum_up(compared), *list_remarks(evidence)],
         "flags": look_at_month(session, deployment.no),
         **_WORDING,
-        "figure_of": lambda one: name_figure(replace(one, group=one.group and forest.words.label(one.attribute, one.group))),
+        "figure_of": lambda one: name_figure(rename_state(forest.words, one)),
         "missing": missing_sides(monitor),
         "names": people(session, [*(one.acknowledged_by for one in known), None if busy is None else busy.created_by]),
         "busy": busy,
@@ -148,33 +140,6 @@ def fairness_page(
         "now": now,
     }
     return page(request, "fairness.html", values)
-
-
-def _show_forest(forest: Forest, chosen: ChosenCharts, alerts: Sequence[Alert], attribution: AttributionRun | None) -> dict[str, object]:
-    """Returns the forest as the template shows it, and the drawer of the chosen row."""
-    row = find_row(forest, attribute=chosen.attribute, group=chosen.group) if chosen.group else None
-    sent = chosen.model_dump(mode="json", include=chosen.model_fields_set, exclude={"attribute", "group"}, exclude_none=True)
-    return {
-        "forest": forest,
-        "headline": word_forest(forest),
-        "picture": picture_of(forest),
-        "strip_runs": strip_runs,
-        "count_verdicts": count_verdicts,
-        "short_evidence": short_evidence,
-        "clause_of": lambda one, figure: word_figure(one, figure, forest.words),
-        "query_of": lambda one: f"?{row_query(one, sent)}#drawer",
-        "without_row": f"?{urlencode(sent)}",
-        "drawer": None if row is None else open_drawer(forest, row, alerts, attribution),
-        "terms": {one.key: one for one in TERMS},
-    }
-
-
-def short_evidence(state: ComparisonState | None, now: datetime) -> str:
-    """Returns the state of evidence in a few words."""
-    if state is None:
-        return "none"
-    since = "" if state.since is None else f" since {day_of(state.since, now.year)}"
-    return {State.UNFAIR: f"unfair{since}", State.SHOWN_FAIR: f"shown fair{since}", State.UNDECIDED: "undecided"}[state.state]
 
 
 def _show_over_time(

@@ -15,11 +15,15 @@ from ..store.alerts.alerts import AlertFilter, alerts_page
 from ..views.figures import Explanation, explained
 from ..views.forest import Forest, ForestFigure, ForestRow
 from ..views.forest_headline import Clause, capitalise, word_figure
-from .checks import figure_query
+from ..views.headlines import read_together
+from ..views.headlines import word_figure as worded
+from ..views.renaming import rename_gap
+from .figure_addresses import figure_query
 from .shown import Number, number_of
 from .trend import Trend, draw_trend
 
 LONGEST: Final = 4 * MAX_TEXT
+MOST_ALERTS: Final = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +40,10 @@ class DrawerFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawer:
-    """One row opened. `records` and `changed` are queries of its records; the second is None without copies."""
+    """One row opened. `records` and `changed` are queries of its records; the second is None without copies.
+
+    `reading` says what its two figures mean together, where that is sure.
+    """
 
     row: ForestRow
     figures: tuple[DrawerFigure, ...]
@@ -44,6 +51,7 @@ class Drawer:
     gap: AttributedGap | None
     records: str
     changed: str | None
+    reading: str | None
 
 
 def row_query(row: ForestRow, kept: Mapping[str, str]) -> str:
@@ -67,6 +75,7 @@ def open_drawer(forest: Forest, row: ForestRow, alerts: Sequence[Alert], attribu
     """Returns the drawer of a row; `alerts` are those of the deployment that are not over."""
     about = tuple(one for one in alerts if one.subject.attribute == row.attribute and one.subject.group in {row.group, None})
     gaps = () if attribution is None or attribution.result is None else attribution.result.gaps
+    found = next((one for one in gaps if one.attribute == row.attribute and one.monitored.label == row.group), None)
     records = {"attribute": row.attribute, "group": row.group}
     if forest.check is not None:
         records["check"] = forest.check.id
@@ -74,10 +83,18 @@ def open_drawer(forest: Forest, row: ForestRow, alerts: Sequence[Alert], attribu
         row=row,
         figures=tuple(_describe(forest, row, one) for one in row.figures),
         alerts=about,
-        gap=next((one for one in gaps if one.attribute == row.attribute and one.monitored.label == row.group), None),
+        gap=None if found is None else rename_gap(forest.words, found),
         records=urlencode(records | {"outcome": "unfavourable"}),
         changed=None if row.counterfactual is None else urlencode(records | {"changed": "gained"}),
+        reading=_read_together(forest, row),
     )
+
+
+def _read_together(forest: Forest, row: ForestRow) -> str | None:
+    # If the model does not see the attribute, its copies differ in nothing or in other features: no reading would be true.
+    if row.logged is None or row.counterfactual is None or row.is_unseen:
+        return None
+    return read_together(*(worded(forest.words.rename(one.measurement)) for one in row.figures))
 
 
 def _describe(forest: Forest, row: ForestRow, figure: ForestFigure) -> DrawerFigure:

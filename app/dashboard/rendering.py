@@ -1,5 +1,6 @@
 """Renders a template and its values: everything is escaped, and an unknown name in a template is an error."""
 
+import secrets
 from collections.abc import Mapping
 from datetime import datetime
 from http import HTTPStatus
@@ -20,6 +21,7 @@ from ..views.workers import WorkerNotice, notice_of
 from . import wording
 from .assets import asset_url
 from .ranges import keep_range, range_of
+from .terms import find_term
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
@@ -34,6 +36,9 @@ _ENVIRONMENT = Environment(
     loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
 )
 _ENVIRONMENT.globals["asset"] = asset_url
+_ENVIRONMENT.globals["find_term"] = find_term
+# A drawer is put into a page that was made earlier, and no two words may share an id.
+_ENVIRONMENT.globals["new_id"] = lambda: secrets.token_hex(4)
 _ENVIRONMENT.filters.update(wording.FILTERS)
 
 

@@ -14,14 +14,14 @@ from ..domain.monitors import Monitor
 from ..store.alerts.alerts import alerts_between
 from ..store.checks.checks import get
 from ..store.checks.ended_checks import checks_waiting_for_alerts
-from ..store.checks.recent import RecentCheck, RecentFigure, recent_checks, recent_figures
+from ..store.checks.recent import RecentFigure, recent_figures
 from ..store.checks.results import measurements_of
 from ..store.checks.series import EndedRun, ended_runs
 from ..store.deployments.monitors import monitor_of
 from ..tracking.looking import DeploymentEvidence, look_at_evidence
-from ..views.check_source import counted_check
 from ..views.check_views import ViewKind
-from ..views.forest import STRIP_CHECKS, Forest, ForestSource, build_forest, choose_metric
+from ..views.forest import Forest, ForestSource, build_forest, choose_metric
+from ..views.forest_source import checks_up_to, evidence_before
 from ..views.headlines import IMPACT
 from ..views.missing_records import notes_of_check
 from ..views.series import Series, SeriesPoint, SeriesWanted, series_of
@@ -95,12 +95,11 @@ def read_period(session: Session, deployment: Deployment, span: Span) -> ReportS
 def _read(session: Session, deployment: Deployment, span: Span, runs: Sequence[EndedRun], check: CheckRun | None) -> ReportSource:
     monitor, ends, no = monitor_of(session, deployment.no), ends_in(span), deployment.no
     evidence = look_at_evidence(session, no)
-    # A state that began after the time says nothing about its groups.
-    past = evidence and replace(evidence, comparisons=[one for one in evidence.comparisons if one.since is None or one.since < span.end])
+    past = evidence_before(evidence, span.end)
     measurements = () if check is None else tuple(measurements_of(session, check.no))
     view = None if check is None else check_view(session, deployment, check, ViewKind.PAYLOAD)
     origin = None if view is None else view.check.carried_from
-    checks = [] if check is None or check.state != CheckState.SUCCEEDED else _checks_before(session, check)
+    checks = [] if check is None or check.state != CheckState.SUCCEEDED else checks_up_to(session, check)
     metric = choose_metric(measurements)
     recent = recent_figures(session, no, metric, checks)
     forest = ForestSource(monitor=monitor, evidence=past, checks=checks, measured=measurements, recent=recent)
@@ -131,19 +130,3 @@ def _read(session: Session, deployment: Deployment, span: Span, runs: Sequence[E
         carried=None if origin is None else CARRIED.format(check_id=origin),
         missing=() if check is None else notes_of_check(session, check),
     )
-
-
-def _checks_before(session: Session, check: CheckRun) -> list[RecentCheck]:
-    """Returns the check and those before it, newest first."""
-    counted, window = counted_check(session, check), check.window or {}
-    own = RecentCheck(
-        no=check.no,
-        id=check.id,
-        at=check.span.end,
-        measured_at=counted.origin.span.end,
-        carried_forward=check.is_carried_forward,
-        monitor_version=check.monitor_version,
-        unseen={name: window[name] for name in ("correlated_features", "attributes_unseen_by_model") if name in window},
-    )
-    before = recent_checks(session, check.deployment_no, most=STRIP_CHECKS, until=check.span.end)
-    return [own, *(one for one in before if one.at < own.at)][:STRIP_CHECKS]

@@ -72,7 +72,7 @@ def word_forest(forest: Forest) -> ForestHeadline:
     age = tuple(_say_age(forest))
     title = CATALOGUE[forest.metric].title if forest.metric in CATALOGUE else forest.metric
     if not forest.rows:
-        return ForestHeadline(lead=f"The newest check did not measure the {title.lower()} of any group", parts=age)
+        return ForestHeadline(lead=f"The check did not measure the {title.lower()} of any group", parts=age)
     row = forest.rows[0]
     one = row.leading.measurement
     if one.value is None:

@@ -130,16 +130,20 @@ def headlines(measurements: Sequence[Measurement], window: Mapping[str, Any] | N
         reading = None
         # If the model does not see the attribute, its copies differ in nothing or in other features: these readings would be untrue.
         if len(figures) == len(NAMES) and not notes:
-            logged, equal = figures
-            verdicts = (logged.measurement.verdict, equal.measurement.verdict)
-            is_comparable = logged.group == equal.group and logged.measurement.metric == equal.measurement.metric == IMPACT
-            if is_comparable and verdicts == (Verdict.UNFAIR, Verdict.UNFAIR) and logged.disadvantaged is not equal.disadvantaged:
-                reading = _TURNED_ROUND.format(logged=logged.disadvantaged_group, equal=equal.disadvantaged_group)
-            elif is_comparable:
-                reading = _READINGS.get(verdicts)
+            reading = read_together(*figures)
         has_copies = any(part.data is DataSet.BALANCED and part.figure is not None for part in parts)
         found.append(Headline(comparison=comparison, parts=tuple(parts), reading=reading, notes=notes if has_copies else ()))
     return tuple(found)
+
+
+def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
+    """Returns what the figures of one group as logged and with copies mean together, where that is sure; None where it is not."""
+    if logged.group != equal.group or not logged.measurement.metric == equal.measurement.metric == IMPACT:
+        return None
+    verdicts = (logged.measurement.verdict, equal.measurement.verdict)
+    if verdicts == (Verdict.UNFAIR, Verdict.UNFAIR) and logged.disadvantaged is not equal.disadvantaged:
+        return _TURNED_ROUND.format(logged=logged.disadvantaged_group, equal=equal.disadvantaged_group)
+    return _READINGS.get(verdicts)
 
 
 def word_figure(one: Measurement) -> WordedFigure:

@@ -150,7 +150,11 @@ def sentence_of(one: DeploymentOverview, now: datetime) -> str:
 def _say_waiting(waiting: Unacknowledged, age: str) -> str:
     """Returns for how long alerts wait, and whether for a person or for the word of the one who is assigned."""
     if waiting.unassigned == waiting.alerts:
-        return f"Nobody is assigned for {age}." if waiting.alerts == 1 else f"Nobody is assigned to {waiting.alerts} alerts, the oldest for {age}."
+        return (
+            f"Nobody is assigned for {age}."
+            if waiting.alerts == 1
+            else f"Nobody is assigned to {waiting.alerts} alerts, the oldest for {age}."
+        )
     if waiting.alerts == 1:
         return f"1 assigned alert is not acknowledged for {age}."
     unassigned = f", {waiting.unassigned} of them assigned to nobody" if waiting.unassigned else ""

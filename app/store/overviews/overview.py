@@ -267,9 +267,7 @@ def overview_entries(session: Session, *, now: datetime, only_no: int | None) ->
             open_alerts=row.open_alerts,
             unacknowledged=None
             if row.unseen_id is None
-            else Unacknowledged(
-                alerts=row.unseen, since=row.unseen_since, alert_id=row.unseen_id, unassigned=row.unassigned
-            ),
+            else Unacknowledged(alerts=row.unseen, since=row.unseen_since, alert_id=row.unseen_id, unassigned=row.unassigned),
         )
         for row in rows
     ]

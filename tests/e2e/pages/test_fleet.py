@@ -222,7 +222,7 @@ def test_it_is_not_read_again_while_it_is_paused(visit: Visit, fleet: Fleet) -> 
 def test_an_alert_is_acknowledged_from_its_line(visit: Visit, fleet: Fleet) -> None:
     open_an_alert(fleet)
     page = visit.go("/")
-    line = page.locator("#needs li", has_text="1 alert is unacknowledged for 2 h.")
+    line = page.locator("#needs li", has_text="Nobody is assigned for 2 h.")
 
     line.get_by_role("button", name="Acknowledge").click()
 

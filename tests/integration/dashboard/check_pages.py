@@ -26,8 +26,9 @@ def set_check(stage: Scene, check: CheckRun, **values: object) -> None:
 
 
 def words(text: str) -> str:
-    """What a page says, without its tags."""
-    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", text)))
+    """What a page says, without its tags and the explanations that are still closed."""
+    shown = re.sub(r"</?bdi>|<span popover.*?</span>", "", text, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", shown)))
 
 
 def figures(text: str) -> list[str]:

@@ -29,8 +29,9 @@ THEN = hour_of(utc_now()) - HOUR
 
 
 def words(text: str) -> str:
-    """What a page says, without its tags."""
-    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", text)))
+    """What a page says, without its tags and the explanations that are still closed."""
+    shown = re.sub(r"</?bdi>|<span popover.*?</span>", "", text, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", shown)))
 
 
 @pytest.fixture

@@ -49,8 +49,9 @@ def checked(stage: Scene) -> Scene:
 
 
 def words(text: str) -> str:
-    """What a page says, without its tags."""
-    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", text)))
+    """What a page says, without its tags and the explanations that are still closed."""
+    shown = re.sub(r"</?bdi>|<span popover.*?</span>", "", text, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", shown)))
 
 
 def drawer_of(text: str) -> str:

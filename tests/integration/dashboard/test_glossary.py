@@ -1,9 +1,10 @@
 import html
 import re
+from importlib.resources import files
 
 import httpx
 
-from app.dashboard.glossary import TERMS
+from app.dashboard.terms import TERMS
 from app.metrics.catalogue import CATALOGUE
 from app.security.principals import Role
 from tests.service import RunningService
@@ -31,3 +32,20 @@ def test_activity_names_keys_and_users_as_people_call_them(service: RunningServi
     assert '<a href="?actor=user%3Aada">ada</a>' in told
     assert f'<a href="?actor={made["id"]}"><i>nightly</i> job (key {made["id"]})</a>' in told
     assert "<i>nightly</i>" not in browser.get("/activity").text
+
+
+def test_every_word_of_the_vocabulary_opens_where_some_page_uses_it() -> None:
+    templates = [file.read_text("utf-8") for file in (files("app.dashboard") / "templates").iterdir()]
+    opened = {key for text in templates for key in re.findall(r"\bterm\('([\w-]+)'", text)}
+
+    assert {one.key for one in TERMS} <= opened
+    assert opened <= {one.key for one in TERMS} | {"metric-"}
+
+
+def test_a_word_opens_without_script_and_leads_to_its_place_in_the_glossary(reader: httpx.Client) -> None:
+    page = reader.get("/alerts").text
+    buttons = re.findall(r'popovertarget="([^"]+)">([^<]+)<', page)
+
+    assert [text for _, text in buttons][:2] == ["Deployments", "stale"]
+    assert all(f'id="{place}"' in page for place, _ in buttons)
+    assert 'href="/glossary#stale">In the glossary' in page

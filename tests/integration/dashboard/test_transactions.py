@@ -73,8 +73,9 @@ def stage(database: Database, server: ModelServer, memory: SceneMemory) -> Scene
 
 
 def words(page: str) -> str:
-    """What a page says, without its tags."""
-    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", page)))
+    """What a page says, without its tags and the explanations that are still closed."""
+    shown = re.sub(r"</?bdi>|<span popover.*?</span>", "", page, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", shown)))
 
 
 def content(answer: httpx.Response) -> str:

@@ -25,8 +25,9 @@ def world(database: Database) -> Iterator[Scene]:
 
 
 def words(text: str) -> str:
-    """What a page says, without its tags."""
-    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", text)))
+    """What a page says, without its tags and the explanations that are still closed."""
+    shown = re.sub(r"</?bdi>|<span popover.*?</span>", "", text, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", shown)))
 
 
 def everywhere(stage: Scene, reader: httpx.Client) -> list[str]:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from app.dashboard.check_words import counted, duration, may_be_cancelled, origin, span, subject_of
-from app.dashboard.checks import figure_query
+from app.dashboard.figure_addresses import figure_query
 from app.dashboard.shown import number_of, share_of
 from app.details import Details
 from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger

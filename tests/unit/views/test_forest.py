@@ -109,7 +109,7 @@ def test_too_few_records_and_figures_without_a_number_say_so() -> None:
 
 def test_an_empty_deployment_and_a_metric_that_was_not_measured_say_so() -> None:
     assert headline_of(checks=[]).text == NO_FIGURES
-    assert headline_of(metric="equal_opportunity_difference").lead.startswith("The newest check did not measure")
+    assert headline_of(metric="equal_opportunity_difference").lead.startswith("The check did not measure")
 
 
 def test_a_stale_check_says_up_to_when_it_measured() -> None:

@@ -66,12 +66,13 @@ FAILING = replace(
 )
 
 
-def waiting(many: int = 1, hours: int = 2) -> Unacknowledged:
-    return Unacknowledged(alerts=many, since=NOON - timedelta(hours=hours), alert_id="a-1")
+def waiting(many: int = 1, hours: int = 2, assigned: int = 0) -> Unacknowledged:
+    return Unacknowledged(alerts=many, since=NOON - timedelta(hours=hours), alert_id="a-1", unassigned=many - assigned)
 
 
-def needs(*every: DeploymentOverview, workers: WorkersSeen = ANSWERING, may_manage: bool = True) -> Needs:
-    return needs_of(Overview(deployments=(), every=every, workers=workers), now=NOON, may_manage=may_manage)
+def needs(*every: DeploymentOverview, workers: WorkersSeen = ANSWERING, may_manage: bool = True, may_acknowledge: bool = True) -> Needs:
+    found = Overview(deployments=(), every=every, workers=workers)
+    return needs_of(found, now=NOON, may_manage=may_manage, may_acknowledge=may_acknowledge)
 
 
 def test_where_all_is_well_nobody_is_needed() -> None:
@@ -82,14 +83,14 @@ def test_where_all_is_well_nobody_is_needed() -> None:
 def test_an_alert_that_nobody_acknowledged_says_for_how_long_and_is_acknowledged_from_its_line() -> None:
     (line,) = needs(replace(UNFAIR, open_alerts=1, unacknowledged=waiting())).lines
 
-    assert line.sentence == "Unfair to female (sex): disparate impact of female is 0.796. 1 alert is unacknowledged for 2 h."
+    assert line.sentence == "Unfair to female (sex): disparate impact of female is 0.796. Nobody is assigned for 2 h."
     assert (line.verb, line.acknowledges, line.address) == ("Acknowledge", "a-1", "/alerts/a-1")
 
 
 def test_several_alerts_are_reviewed_and_an_acknowledged_one_is_in_somebodys_hands() -> None:
     (line,) = needs(replace(UNFAIR, open_alerts=3, unacknowledged=waiting(2, hours=80))).lines
 
-    assert line.sentence.endswith("2 alerts are unacknowledged, the oldest for 3 days.")
+    assert line.sentence.endswith("Nobody is assigned to 2 alerts, the oldest for 3 days.")
     assert (line.verb, line.acknowledges, line.address) == ("Review 2 alerts", None, "/deployments/m-1/alerts?state=open")
     assert needs(replace(UNFAIR, open_alerts=1)).total == 0
 
@@ -104,7 +105,7 @@ def test_an_unfair_deployment_without_an_alert_is_a_line() -> None:
 def test_an_alert_on_a_deployment_that_is_fair_by_now_still_waits() -> None:
     (line,) = needs(replace(FAIR, open_alerts=1, unacknowledged=waiting())).lines
 
-    assert line.sentence == "1 alert is unacknowledged for 2 h."
+    assert line.sentence == "Nobody is assigned for 2 h."
 
 
 def test_a_failed_check_says_why_and_leads_to_what_fixes_it() -> None:
@@ -143,10 +144,10 @@ def test_every_cause_of_a_failed_check_is_a_line() -> None:
     assert failures <= STEPS.keys()
 
 
-def test_a_person_who_may_only_read_is_offered_nothing_to_change() -> None:
+def test_a_person_who_may_only_read_is_offered_to_acknowledge_and_nothing_to_change() -> None:
     alert, failing = needs(FAILING, replace(UNFAIR, open_alerts=1, unacknowledged=waiting()), may_manage=False).lines
 
-    assert (alert.verb, alert.acknowledges, alert.address) == ("Show alert", None, "/alerts/a-1")
+    assert (alert.verb, alert.acknowledges) == ("Acknowledge", "a-1")
     assert (failing.verb, failing.address) == ("Show", "/deployments/m-2")
 
 
@@ -155,3 +156,23 @@ def test_a_person_who_may_only_read_is_offered_nothing_to_change() -> None:
 )
 def test_durations_have_one_unit(minutes: int, words: str) -> None:
     assert lasting(timedelta(minutes=minutes)) == words
+
+
+@pytest.mark.parametrize(
+    ("alerts", "words"),
+    [
+        (waiting(1, assigned=1), "1 assigned alert is not acknowledged for 2 h."),
+        (waiting(3, assigned=1), "3 alerts are not acknowledged, 2 of them assigned to nobody, the oldest for 2 h."),
+        (waiting(2, assigned=2), "2 alerts are not acknowledged, the oldest for 2 h."),
+    ],
+)
+def test_an_assigned_alert_waits_for_the_word_of_that_person(alerts: Unacknowledged, words: str) -> None:
+    (line,) = needs(replace(FAIR, open_alerts=alerts.alerts, unacknowledged=alerts)).lines
+
+    assert line.sentence == words
+
+
+def test_without_the_right_to_acknowledge_an_alert_is_shown() -> None:
+    (line,) = needs(replace(UNFAIR, open_alerts=1, unacknowledged=waiting()), may_acknowledge=False).lines
+
+    assert (line.verb, line.acknowledges, line.address) == ("Show alert", None, "/alerts/a-1")

@@ -1,0 +1,13 @@
+"""Addresses of the pages that explain a figure."""
+
+from dataclasses import asdict
+from urllib.parse import urlencode
+
+from ..domain.checks import Measurement
+from ..views.one_figure import key_of
+
+
+def figure_query(measurement: Measurement) -> str:
+    """Returns the query of the page that explains a measurement: the members that identify it, under the names that REST gives them."""
+    # A group may be blank, which is not the same as none.
+    return urlencode({name: value for name, value in asdict(key_of(measurement)).items() if value is not None})

@@ -1,0 +1,56 @@
+"""Forest as a template shows it, with the drawer of the chosen row: on the page of a deployment, and on that of a check."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+from urllib.parse import urlencode
+
+from pydantic import BaseModel, Field
+
+from ..charts.forest import picture_of, strip_runs
+from ..checks.attributing import sentences as attribution_words
+from ..domain.alerts import Alert
+from ..domain.attributions import AttributionRun
+from ..evidence.sentences import State
+from ..tracking.looking import ComparisonState
+from ..tracking.wording import list_notes
+from ..views.forest import Forest
+from ..views.forest_headline import count_verdicts, day_of, word_figure, word_forest
+from .forest_drawer import LONGEST, find_row, open_drawer, row_query
+
+Label = Annotated[str, Field(max_length=LONGEST, pattern=r"^[^\x00]*$")]
+
+
+class ChosenRow(BaseModel):
+    """The group whose drawer is open."""
+
+    attribute: Label = ""
+    group: Label = ""
+
+
+def show_forest(forest: Forest, chosen: ChosenRow, alerts: Sequence[Alert], attribution: AttributionRun | None) -> dict[str, object]:
+    """Returns the forest as the template shows it, and the drawer of the chosen row; other choices stay in its addresses."""
+    row = find_row(forest, attribute=chosen.attribute, group=chosen.group) if chosen.group else None
+    sent = chosen.model_dump(mode="json", include=chosen.model_fields_set, exclude={"attribute", "group"}, exclude_none=True)
+    return {
+        "forest": forest,
+        "headline": word_forest(forest),
+        "picture": picture_of(forest),
+        "strip_runs": strip_runs,
+        "count_verdicts": count_verdicts,
+        "short_evidence": short_evidence,
+        "clause_of": lambda one, figure: word_figure(one, figure, forest.words),
+        "query_of": lambda one: f"?{row_query(one, sent)}#drawer",
+        "without_row": f"?{urlencode(sent)}",
+        "drawer": None if row is None else open_drawer(forest, row, alerts, attribution),
+        "attribution_words": attribution_words,
+        "notes_of": list_notes,
+    }
+
+
+def short_evidence(state: ComparisonState | None, now: datetime) -> str:
+    """Returns the state of evidence in a few words."""
+    if state is None:
+        return "none"
+    since = "" if state.since is None else f" since {day_of(state.since, now.year)}"
+    return {State.UNFAIR: f"unfair{since}", State.SHOWN_FAIR: f"shown fair{since}", State.UNDECIDED: "undecided"}[state.state]
