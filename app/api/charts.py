@@ -15,12 +15,15 @@ from ..charts.twins import Twin, ranges_twin, series_twin, shares_twin, volume_t
 from ..charts.volume import volume_chart
 from ..checks.rollups import Period
 from ..domain.checks import DataSet, Span
+from ..domain.group_words import GroupWords
 from ..domain.monitor_rules import unknown_metric
 from ..errors import Conflict, InvalidInput, NotFound
 from ..metrics.catalogue import CATALOGUE
 from ..store.alerts.alerts import alerts_between
 from ..store.checks.checks import get
+from ..store.deployments.monitors import monitor_of
 from ..views.check_views import CheckView, ViewKind
+from ..views.renaming import rename_series, rename_shares
 from ..views.series import Series, SeriesWanted, Volume, series_of, volume_of
 from ..views.viewing import check_view
 from ..web.access import NowIn, ReadableDeployment, SessionIn
@@ -130,6 +133,12 @@ def chosen_view(deployment: ReadableDeployment, session: SessionIn, check_id: Ch
     return found
 
 
+def words_of(deployment: ReadableDeployment, session: SessionIn) -> GroupWords:
+    """Returns the deployment's words for its groups, which pictures show; tables have the labels."""
+    return GroupWords.of(monitor_of(session, deployment.no))
+
+
+WordsIn = Annotated[GroupWords, Depends(words_of)]
 ViewIn = Annotated[CheckView, Depends(chosen_view)]
 PartIn = Annotated[Part, Query(description="`sub_ranges` of a numeric attribute; `with_copies` in the debiased view.")]
 AttributeIn = Annotated[Text, Query(description="Left out: the first one.")]
@@ -142,7 +151,7 @@ def alerts_of_series(
     since = wanted.since or datetime.min.replace(tzinfo=UTC)
     found = alerts_between(session, deployment.no, Span(start=since, end=wanted.until or now), metric=series.metric, data=series.data)
     return [
-        AlertMark(alert.opened_at, str(alert.facts.get("sentence", alert.rule_name)))
+        AlertMark(alert.opened_at, alert.sentence or alert.rule_name)
         for alert in found
         if alert.subject.attribute == series.attribute and alert.opened_at >= since
     ]
@@ -157,6 +166,7 @@ def alerts_of_series(
 )
 def chart_series(
     deployment: ReadableDeployment,
+    words: WordsIn,
     form: Form,
     series: Annotated[Series, Depends(chosen_series)],
     alerts: Annotated[list[AlertMark], Depends(alerts_of_series)],
@@ -165,7 +175,7 @@ def chart_series(
     """Returns a metric over time, with limits, intervals and alerts. The range is at most a year unless it is rolled up."""
     if form == "csv":
         return csv_file(series_twin(series), f"{deployment.id}-{series.metric}")
-    return _draw(series_chart(series, theme=theme, alerts=alerts), form)
+    return _draw(series_chart(rename_series(words, series), theme=theme, alerts=alerts), form)
 
 
 @router.get(
@@ -191,9 +201,11 @@ def chart_volume(
     response_class=Picture,
     responses=_SPECIFICATION | problems_of_deployment(Conflict),
 )
-def specify_check_chart(view: ViewIn, *, attribute: AttributeIn = None, part: PartIn = "groups", theme: ThemeIn = Theme.LIGHT) -> Response:
+def specify_check_chart(
+    view: ViewIn, words: WordsIn, *, attribute: AttributeIn = None, part: PartIn = "groups", theme: ThemeIn = Theme.LIGHT
+) -> Response:
     """Returns the Vega-Lite specification of the same chart."""
-    return _draw(_chart_of_view(view, attribute, part, theme)[0], "vl.json")
+    return _draw(_chart_of_view(view, words, attribute, part, theme)[0], "vl.json")
 
 
 @router.get(
@@ -205,6 +217,7 @@ def specify_check_chart(view: ViewIn, *, attribute: AttributeIn = None, part: Pa
 )
 def chart_check(
     view: ViewIn,
+    words: WordsIn,
     form: Literal["svg", "png", "csv"],
     *,
     attribute: AttributeIn = None,
@@ -212,18 +225,19 @@ def chart_check(
     theme: ThemeIn = Theme.LIGHT,
 ) -> Response:
     """Returns the favourable shares of an attribute's groups in one view of a check. 409 where the check has no such view."""
-    spec, twin = _chart_of_view(view, attribute, part, theme)
+    spec, twin = _chart_of_view(view, words, attribute, part, theme)
     return csv_file(twin, f"{view.check.id}-{view.kind.value}") if form == "csv" else _draw(spec, form)
 
 
-def _chart_of_view(view: CheckView, attribute: str | None, part: Part, theme: Theme) -> tuple[Spec, Twin]:
+def _chart_of_view(view: CheckView, words: GroupWords, attribute: str | None, part: Part, theme: Theme) -> tuple[Spec, Twin]:
     among = view.balanced if part == "with_copies" else view.attributes
     found = next((one for one in among if attribute in (None, one.attribute)), None)
     if found is None:
         raise NotFound("attribute of this view", attribute or "with copies")
+    named = rename_shares(words, found)
     if part == "sub_ranges":
-        return ranges_chart(view.kind, found, theme=theme), ranges_twin(found)
-    return shares_chart(view.kind, found, theme=theme, with_copies=part == "with_copies"), shares_twin(found)
+        return ranges_chart(view.kind, named, theme=theme), ranges_twin(found)
+    return shares_chart(view.kind, named, theme=theme, with_copies=part == "with_copies"), shares_twin(found)
 
 
 def _draw(spec: dict[str, Any], form: Form) -> Response:

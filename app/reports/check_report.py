@@ -6,7 +6,9 @@ from sqlalchemy.orm import Session
 
 from ..domain.checks import CheckRun
 from ..domain.deployments import Deployment
+from ..domain.group_words import GroupWords
 from ..views.check_views import CheckView, ViewKind
+from ..views.renaming import rename_evidence, rename_view
 from ..views.viewing import check_view
 from .canonical import canonical_json, digest_of
 from .closing import alerts_section, limits_section, tracing_section
@@ -53,11 +55,11 @@ def document_of(source: ReportSource, made: Made, *, subtitle: str, annex: tuple
     )
 
 
-def sections_of_views(check: CheckRun, views: Views) -> Iterator[Section]:
+def sections_of_views(check: CheckRun, views: Views, words: GroupWords) -> Iterator[Section]:
     """Returns the window of a check and its views."""
     yield window_section(check)
     for kind in ORDER:
-        yield from view_sections(views[kind])
+        yield from view_sections(rename_view(words, views[kind]))
 
 
 def views_of(session: Session, deployment: Deployment, check: CheckRun) -> dict[ViewKind, CheckView]:
@@ -66,14 +68,15 @@ def views_of(session: Session, deployment: Deployment, check: CheckRun) -> dict[
 
 
 def _annex_of_check(session: Session, source: ReportSource, check: CheckRun) -> Iterator[Section]:
-    deployment = source.deployment
+    deployment, words = source.deployment, source.forest.words
+    measured = [words.rename(one) for one in source.measurements]
     views = views_of(session, deployment, check)
-    yield headline_section(views, source.measurements, of="of this check", window=check.window)
+    yield headline_section(views, measured, of="of this check", window=check.window)
     yield deployment_section(deployment, check.model_revision)
     yield monitor_section(source.monitor, check)
-    yield from sections_of_views(check, views)
+    yield from sections_of_views(check, views, words)
     yield from history_sections(session, deployment.no, source.monitor, source.span, source.alerts)
-    yield evidence_section(source.evidence)
+    yield evidence_section(rename_evidence(words, source.evidence))
     yield alerts_section(source.alerts, waiting=source.waiting)
     yield limits_section()
     yield tracing_section(check)

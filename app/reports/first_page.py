@@ -6,6 +6,7 @@ from ..charts.ratio_pictures import axis_svg
 from ..views.forest import is_on_ratios
 from ..views.forest_headline import word_forest
 from ..views.headlines import VERDICT_WORDS, headlines, summary
+from ..views.renaming import rename_evidence
 from .document import FirstPage
 from .evidence import say_since
 from .facts import first_of, list_cautions, list_facts
@@ -46,7 +47,7 @@ def first_page(source: ReportSource) -> FirstPage:
         axis=axis_svg() if has_pictures else "",
         groups=tuple(group_row(row, has_picture=has_pictures) for row in forest.rows),
         owner=source.deployment.owner,
-        since=tuple(say_since(source.evidence)),
+        since=tuple(say_since(rename_evidence(forest.words, source.evidence))),
     )
 
 

@@ -12,10 +12,12 @@ from ..checks.rollups import Period
 from ..domain.alerts import Alert
 from ..domain.checks import DataSet, Scope, Span
 from ..domain.comparisons import comparisons_of
+from ..domain.group_words import GroupWords
 from ..domain.monitors import Monitor
 from ..metrics.sides import Disadvantaged
 from ..metrics.verdicts import GRAVEST
 from ..views.headlines import VERDICT_WORDS
+from ..views.renaming import rename_series
 from ..views.series import Series, SeriesWanted, disadvantaged_at, series_of, volume_of
 from .days import summarise_days
 from .document import Block, Paragraph, ReportChart, ReportTable, Section
@@ -62,7 +64,7 @@ def history_sections(
     session: Session, deployment_no: int, monitor: Monitor | None, span: Span, alerts: Sequence[Alert]
 ) -> Iterator[Section]:
     """Returns a section on the time, and one below it for each attribute; then accuracy and the number of records."""
-    rollup = rollup_for(span)
+    rollup, words = rollup_for(span), GroupWords.of(monitor)
     each = (
         "one point a check, at the end of its span"
         if rollup is None
@@ -73,11 +75,11 @@ def history_sections(
         blocks: list[Block] = []
         for data in (DataSet.PAYLOAD, DataSet.BALANCED):
             marks = [
-                AlertMark(alert.opened_at, str(alert.facts.get("sentence", alert.rule_name)))
+                AlertMark(alert.opened_at, alert.sentence or alert.rule_name)
                 for alert in alerts
                 if alert.subject.attribute == attribute and alert.subject.data == data and span.start <= alert.opened_at <= span.end
             ]
-            impact = _read_series(session, deployment_no, "disparate_impact", data, attribute, span)
+            impact = rename_series(words, _read_series(session, deployment_no, "disparate_impact", data, attribute, span))
             blocks += _series_blocks(impact, span, marks)
         yield Section(f"{attribute}: disparate impact", tuple(blocks), level=3)
 

@@ -9,6 +9,7 @@ from ..domain.checks import CheckState, Span
 from ..domain.deployments import Deployment
 from ..metrics.verdicts import GRAVEST
 from ..views.headlines import VERDICT_WORDS
+from ..views.renaming import rename_evidence
 from .check_report import document_of, sections_of_views, views_of
 from .closing import alerts_section, limits_section, tracing_section
 from .configuration import deployment_section, monitor_section
@@ -32,21 +33,22 @@ def period_report(session: Session, deployment: Deployment, span: Span, made: Ma
 
 def _annex_of_period(session: Session, source: ReportSource) -> Iterator[Section]:
     deployment, check, monitor = source.deployment, source.check, source.monitor
+    words = source.forest.words
     views = {} if check is None else views_of(session, deployment, check)
     in_short: tuple[Block, ...] = (Paragraph("No check of this time succeeded.", is_caution=True),)
     if check is not None:
         of = f"of the newest check, which ended its span on {moment(check.span.end)}"
-        in_short = headline_section(views, source.measurements, of=of, window=check.window).blocks
+        in_short = headline_section(views, [words.rename(one) for one in source.measurements], of=of, window=check.window).blocks
     yield _verdicts_section(source)
     yield Section("The newest check", in_short)
     yield deployment_section(deployment, None if check is None else check.model_revision)
     yield monitor_section(monitor, check)
     yield from history_sections(session, deployment.no, monitor, source.span, source.alerts)
     yield _checks_section(source)
-    yield evidence_section(source.evidence)
+    yield evidence_section(rename_evidence(words, source.evidence))
     yield alerts_section(source.alerts, waiting=source.waiting)
     if check is not None:
-        yield from sections_of_views(check, views)
+        yield from sections_of_views(check, views, words)
     yield limits_section()
     yield tracing_section(check)
 

@@ -89,7 +89,7 @@ def order_alerts(alerts: Sequence[Alert]) -> list[Alert]:
 def alert_row(alert: Alert) -> ReportedAlert:
     """Returns the alert with who acknowledged and who closed it, and when."""
     subject = alert.subject
-    about = [part for part in (subject.metric, subject.data, subject.attribute, subject.group) if part is not None]
+    about = [part for part in (subject.metric, subject.data, subject.attribute, alert.group_name) if part is not None]
     acknowledged, resolved = ABSENT, "not yet"
     if alert.acknowledged_at is not None:
         note = f": {alert.note}" if alert.note else ""
@@ -104,7 +104,7 @@ def alert_row(alert: Alert) -> ReportedAlert:
     return ReportedAlert(
         opened=moment(alert.opened_at),
         about=f"{alert.rule_name}: {(' / '.join(about) or alert.kind.value).replace('_', ' ')}",
-        sentence=str(alert.facts.get("sentence", ABSENT)),
+        sentence=alert.sentence or ABSENT,
         acknowledged=acknowledged,
         resolved=resolved,
     )

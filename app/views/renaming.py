@@ -4,14 +4,19 @@ from dataclasses import replace
 
 from ..domain.attributions import AttributedGap, SideCounts
 from ..domain.group_words import GroupWords
-from ..tracking.looking import ComparisonState
-from .check_views import AttributeView
+from ..tracking.looking import ComparisonState, DeploymentEvidence
+from .check_views import AttributeView, CheckView
 from .series import Series
 
 
 def rename_state(words: GroupWords, one: ComparisonState) -> ComparisonState:
     """Returns the state of a comparison whose group has its display name."""
     return one if one.group is None else replace(one, group=words.label(one.attribute, one.group))
+
+
+def rename_evidence(words: GroupWords, evidence: DeploymentEvidence | None) -> DeploymentEvidence | None:
+    """Returns the evidence whose comparisons have display names; None without evidence."""
+    return evidence and replace(evidence, comparisons=[rename_state(words, one) for one in evidence.comparisons])
 
 
 def rename_gap(words: GroupWords, gap: AttributedGap) -> AttributedGap:
@@ -35,4 +40,14 @@ def rename_series(words: GroupWords, series: Series) -> Series:
 def rename_shares(words: GroupWords, view: AttributeView) -> AttributeView:
     """Returns the attribute of a view whose groups have their display names, for the names of bars and rows."""
     groups = (one if one.group is None else replace(one, group=words.label(view.attribute, one.group)) for one in view.groups)
-    return replace(view, groups=tuple(groups))
+    accuracy = (
+        one if one.before.group is None else replace(one, before=replace(one.before, group=words.label(view.attribute, one.before.group)))
+        for one in view.accuracy
+    )
+    return replace(view, groups=tuple(groups), accuracy=tuple(accuracy))
+
+
+def rename_view(words: GroupWords, view: CheckView) -> CheckView:
+    """Returns the view of a check whose groups have their display names."""
+    attributes, balanced = (tuple(rename_shares(words, one) for one in each) for each in (view.attributes, view.balanced))
+    return replace(view, attributes=attributes, balanced=balanced)

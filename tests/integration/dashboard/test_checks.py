@@ -23,14 +23,14 @@ KINDS = ["payload_perturbed", "payload", "training", "debiased"]
 
 def test_a_check_opens_with_its_forest_and_a_row_with_its_sentences_as_logged_and_with_copies(stage: Scene, reader: httpx.Client) -> None:
     check = checked(stage)
-    stage.log(applicants(20, 30, 30), NOON + HOUR, first_no=100)
+    stage.log(applicants(20, 30, 30, prefix="later-"), NOON + HOUR)
     stage.check(NOON + HOUR)
 
     page = reader.get(f"{CHECKS}/{check.id}").text
     row = f"{CHECKS}/{check.id}?attribute=sex&group=female"
     drawer = reader.get(row).text.partition('<dialog id="drawer"')[2].partition("</dialog>")[0]
     said = words(drawer)
-    assert "Scored as sex female, the same records get the favourable outcome 0.12 times as often" in words(page)
+    assert "the same records get the favourable outcome 0.12 times as often" in words(page)
     assert "unfair in the only check" in words(page)  # a later check is no part of it
     assert "Favourable is: 1." in words(page)
     assert 'href="?attribute=sex&amp;group=female#drawer"' in page

@@ -1,7 +1,7 @@
 """Simulated worlds from logged records to pages, alerts and reports: every sentence on a figure, a check or an alert is known and true."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from html import unescape
@@ -11,8 +11,12 @@ import httpx
 import pytest
 
 from app.alerts.evaluating import evaluate_ended_checks
+from app.alerts.wording import headline, sentence
+from app.domain.alerts import Event
 from app.domain.checks import DataSet, Measurement, Scope, Span, Trigger
 from app.domain.deployments import Column, FieldKind, FieldType
+from app.domain.display_names import DisplayNames, GroupName
+from app.domain.notifications import alert_message
 from app.metrics.verdicts import Verdict
 from app.reports.check_report import check_report
 from app.reports.document import Bullets, Document, Made, Paragraph
@@ -78,9 +82,12 @@ class Told:
         return found
 
 
-def told(database: Database, world: World, *, is_logged: bool = True, trigger: Trigger = Trigger.REQUEST) -> Told:
-    """The world, logged in an hour and checked for `trigger`; or with nothing logged, and not checked."""
-    monitor = replace(world.monitor, min_records=1, metrics=("favourable_rate", "disparate_impact"))
+def told(
+    database: Database, world: World, *, is_logged: bool = True, trigger: Trigger = Trigger.REQUEST, names: Mapping[str, str] | None = None
+) -> Told:
+    """The world, logged in an hour and checked for `trigger`; or with nothing logged, and not checked. `names` are display names."""
+    called = DisplayNames(groups=tuple(GroupName(feature=ATTRIBUTE, group=one, name=name) for one, name in (names or {}).items()))
+    monitor = replace(world.monitor, min_records=1, metrics=("favourable_rate", "disparate_impact"), names=called)
     stage = scene(database, KIND, monitor, endpoint=None)
     judge_single_checks(database, stage.deployment.no)
     if not is_logged:
@@ -169,10 +176,11 @@ def test_pages_say_of_each_figure_what_is_true(one: Told, reader: httpx.Client) 
     check = reader.get(f"/deployments/a-model/checks/{one.checked.run.id}").text
     overview = reader.get("/").text
 
-    hold_headline(one, fairness)
-    for address in re.findall(r'href="([^"]*)" data-row', fairness):
-        hold_drawer(one, reader.get(f"/deployments/a-model{unescape(address)}"))
-    assert said_on(check) == expected
+    assert expected
+    for address, page in (("/deployments/a-model", fairness), (f"/deployments/a-model/checks/{one.checked.run.id}", check)):
+        hold_headline(one, page)
+        for row in re.findall(r'href="([^"]*)" data-row', page):
+            hold_drawer(one, reader.get(f"{address}{unescape(row)}"))
     for text in said_on(overview):
         read(text, one.facts(one.figure))
     for page in (fairness, check, overview):
@@ -253,3 +261,43 @@ def test_a_deployment_without_records_says_so_everywhere(database: Database, rea
     for text in (entry["reason"], entry["next_step"], *paragraphs(document, "In short", "The newest check", "The checks", "Alerts")):
         read(text, one.facts(None))
     assert said_on(reader.get("/deployments/a-model").text) == []
+
+
+CROSSED = {"women": "men of the north", "men": "women of the south"}
+"""Names that would name the other side if a label were taken for a name, or a name for a label."""
+_NAME = re.compile("|".join(CROSSED.values()), re.IGNORECASE)
+
+
+def unname(text: str) -> str:
+    """The text with labels for display names; no label may be among them."""
+    assert not re.search(r"\b(?:women|men)\b", _NAME.sub("", text)), text
+    labels = {name: label for label, name in CROSSED.items()}
+    return _NAME.sub(lambda found: labels[found[0].lower()], text)
+
+
+@pytest.mark.parametrize("name", [name for name, world in WORLDS.items() if len(world.groups) == 2 and "nobody" not in name])
+def test_no_sentence_with_display_names_names_the_wrong_side(database: Database, reader: httpx.Client, name: str) -> None:
+    one = told(database, WORLDS[name], names=CROSSED)
+    evaluate_ended_checks(database)
+    assert one.checked is not None
+    check = f"/deployments/a-model/checks/{one.checked.run.id}"
+    with database.transaction() as session:
+        alerts = alerts_page(session, AlertFilter(), limit=100)
+        document = check_report(session, one.stage.deployment, one.checked.run, MADE, has_annex=True)
+    figure = one.checked.get("disparate_impact", "payload", ATTRIBUTE, group="women")
+
+    for address in ("/deployments/a-model", check):
+        page = reader.get(address).text
+        hold_headline(one, re.sub(r'<h2 id="forest-headline".*?</h2>', lambda found: unname(found[0]), page, flags=re.DOTALL))
+        said = said_on(reader.get(f"{address}?attribute={ATTRIBUTE}&group=women").text)
+        read(" ".join(unname(text) for text in said[:3]), one.facts(figure))
+    for alert in alerts:
+        message = alert_message(alert, Event.OPENED, now=NOON).body
+        assert alert.subject.group == "women"
+        assert unname(alert.sentence) == alert.facts["sentence"] == unname(sentence(message))
+        assert headline(message).endswith(f"{ATTRIBUTE} / {CROSSED['women']}")
+        assert unname(said_on(reader.get(f"/alerts/{alert.id}").text)[0]) == alert.facts["sentence"]
+        assert unname(str(alert.facts["display_disadvantaged_group"])) == alert.facts["disadvantaged_group"]
+    for text in items(document, "In short"):
+        if ", as logged: " in text:
+            read(unname(text).split(": ", 1)[1], one.facts(one.figure))
