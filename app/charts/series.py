@@ -239,7 +239,7 @@ def _event_layers(rows: ChartRows, marks: Sequence[AlertMark], redefined_at: dat
         tooltip = [alt.Tooltip("text:N", title="Definition"), alt.Tooltip("when:N", title="From")]
         row = {"t": milliseconds(redefined_at), "text": REDEFINED, "when": format_moment(redefined_at)}
         base = alt.Chart(alt.InlineData([row])).encode(x=x, tooltip=tooltip)
-        label = base.mark_text(align="right", baseline="top", dx=-4, fontSize=11, color=look.muted)
+        label = base.mark_text(align="right", baseline="top", dx=-4, fontSize=12, color=look.muted)
         layers += [
             base.mark_rule(color=look.muted, strokeWidth=2),
             label.encode(y=alt.value(HEIGHT - 32), text=alt.value("earlier definition")),
@@ -280,7 +280,7 @@ def _level_lines(
     base = alt.Chart(alt.InlineData(rows)).encode(y=_value_axis("v", axis))
     is_part = "t" in rows[0]
     rule = base.mark_rule(color=colour, strokeDash=dash, strokeWidth=1.5)
-    at: dict[str, Any] = {"align": "left", "baseline": "bottom", "dx": 4, "dy": -2, "fontSize": 11}
+    at: dict[str, Any] = {"align": "left", "baseline": "bottom", "dx": 4, "dy": -2, "fontSize": 12}
     halo = base.mark_text(**at, color=look.surface, stroke=look.surface, strokeWidth=4, opacity=0.8)
     x = time_axis() if is_part else alt.value(0)
     labels = [one.encode(x=x, text="name:N") for one in (halo, base.mark_text(**at, color=colour))]

@@ -155,5 +155,5 @@ def _equality_layers(level: float, look: ThemeLook) -> list[alt.Chart]:
     base = alt.Chart(alt.InlineData([{"x": level, "name": f"perfect equality {level:.1%}"}])).encode(x=_share_axis("x"))
     side: Literal["left", "right"] = "right" if level > _RIGHT_HALF else "left"
     rule = base.mark_rule(color=look.limit, strokeDash=[7, 4], strokeWidth=1.5)
-    label = base.mark_text(align=side, baseline="bottom", dy=-3, color=look.limit, fontSize=11)
+    label = base.mark_text(align=side, baseline="bottom", dy=-3, color=look.limit, fontSize=12)
     return [rule, label.encode(y=alt.value(0), text="name:N")]

@@ -96,7 +96,7 @@ def config(look: ThemeLook) -> dict[str, Any]:
         "color": look.text,
         "subtitleColor": look.muted,
         "fontSize": 14,
-        "subtitleFontSize": 11,
+        "subtitleFontSize": 12,
         "fontWeight": "bold",
         "anchor": "start",
         "frame": "group",

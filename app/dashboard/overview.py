@@ -75,7 +75,11 @@ def overview_page(request: Request, principal: Reader, session: SessionIn, now: 
         "listed": listed,
         "needs": needs_of(found, now=now, may_manage=Permission.MANAGE in may, may_acknowledge=Permission.ACKNOWLEDGE in may),
         "glyphs": {one.no: glyph(one.worst) for one in listed if one.worst is not None},
-        "strips": {one.no: strip(one.trend, about=f"{one.worst.attribute}: {one.worst.group}") for one in listed if one.worst is not None},
+        "strips": {
+            one.no: strip(one.trend, about=f"{one.worst.attribute}: {one.words.label(one.worst.attribute, one.worst.group)}")
+            for one in listed
+            if one.worst is not None
+        },
         "axis": AXIS,
         "chosen": chosen,
         "state_links": [

@@ -128,10 +128,12 @@ def sentence_of(one: DeploymentOverview, now: datetime) -> str:
     """Returns what is the matter with the deployment, and for how long its alerts have been waiting."""
     worst = one.worst
     if one.state is DeploymentState.UNFAIR and worst is not None:
-        to = "Unfair" if worst.disadvantaged_group is None else f"Unfair to {worst.disadvantaged_group} ({worst.attribute})"
+        group = one.words.label(worst.attribute, worst.group)
+        side = None if worst.disadvantaged_group is None else one.words.label(worst.attribute, worst.disadvantaged_group)
+        to = "Unfair" if side is None else f"Unfair to {side} ({worst.attribute})"
         number = 0.0 if worst.value is None else worst.value
         digits = digits_apart(number, (worst.lower_limit, worst.upper_limit), 2)
-        said = f"{to}: {worst.metric.replace('_', ' ')} of {worst.group} is {number:.{digits}f}{_OF_DATA.get(worst.data, '')}."
+        said = f"{to}: {worst.metric.replace('_', ' ')} of {group} is {number:.{digits}f}{_OF_DATA.get(worst.data, '')}."
     elif one.state is DeploymentState.FAILING:
         said = f"The last check failed. {one.reason or ''}"
     elif one.state is DeploymentState.NO_MONITOR:

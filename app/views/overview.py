@@ -8,6 +8,7 @@ from enum import StrEnum
 from sqlalchemy.orm import Session
 
 from ..domain.checks import CheckState
+from ..domain.group_words import GroupWords
 from ..domain.workers import WorkersSeen
 from ..metrics.verdicts import Verdict
 from ..store.checks.workers import workers_seen
@@ -91,6 +92,7 @@ class DeploymentOverview:
     newest_record_at: datetime | None = None
     trend: tuple[TrendPoint, ...] = ()
     evidence: EvidenceCounts | None = None
+    words: GroupWords = field(default_factory=GroupWords)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -255,6 +257,7 @@ def _describe(one: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetime)
         records=one.records,
         open_alerts=one.open_alerts,
         unacknowledged=one.unacknowledged,
+        words=GroupWords(one.names),
         newest_record_at=one.newest_record_at,
     )
 

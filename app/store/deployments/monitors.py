@@ -1,5 +1,6 @@
 """Stored fairness monitors: the domain's Monitor to JSON and back."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -114,7 +115,7 @@ def _listed(values: tuple[GroupValue, ...]) -> list[Any]:
 
 def _monitor(row: MonitorRow) -> Monitor:
     config = row.config
-    picked, named = config.get("metrics"), config.get("names", {})
+    picked = config.get("metrics")
     return Monitor(
         outcomes=OutcomeRule(favourable=_values(config["favourable"]), unfavourable=_values(config["unfavourable"])),
         attributes=tuple(
@@ -141,9 +142,15 @@ def _monitor(row: MonitorRow) -> Monitor:
         seed=config["seed"],
         evidence=EvidenceSettings(**config.get("evidence", {})),
         attribution=AttributionSettings(**(row.attribution or {})),
-        names=DisplayNames(favourable=named.get("favourable"), groups=tuple(GroupName(**one) for one in named.get("groups", ()))),
+        names=read_names(config.get("names")),
         version=row.version,
     )
+
+
+def read_names(stored: Mapping[str, Any] | None) -> DisplayNames:
+    """Returns the display names of a stored monitor; None is stored where there are none."""
+    named = stored or {}
+    return DisplayNames(favourable=named.get("favourable"), groups=tuple(GroupName(**one) for one in named.get("groups", ())))
 
 
 def _values(listed: list[Any]) -> tuple[GroupValue, ...]:

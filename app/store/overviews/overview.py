@@ -1,7 +1,7 @@
 """The overview of all deployments at once, in a fixed number of statements, however many deployments there are."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -10,7 +10,9 @@ from sqlalchemy.orm import Session
 
 from ...details import Details
 from ...domain.checks import CheckState, DataSet, Failure, WindowCounts
+from ...domain.display_names import DisplayNames
 from ..checks.results import omit_columns
+from ..deployments.monitors import read_names
 
 LAST_HOUR = timedelta(hours=1)
 
@@ -83,6 +85,7 @@ class OverviewEntry:
     open_alerts: int
     owner: str | None = None
     unacknowledged: Unacknowledged | None = None
+    names: DisplayNames = field(default_factory=DisplayNames)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +179,7 @@ _ENTRIES = text(f"""
            {_counts_of('coalesce(o."window", s."window")')} AS success_counts,
            u.state AS under_way, n.logged_at AS newest_record_at, coalesce(r.records, 0) AS records,
            coalesce(a.open_alerts, 0) AS open_alerts, coalesce(a.unseen, 0) AS unseen, a.unseen_since, a.unseen_id,
-           coalesce(a.unassigned, 0) AS unassigned
+           coalesce(a.unassigned, 0) AS unassigned, m.config->'names' AS names
     FROM deployments d
     LEFT JOIN monitors m ON m.deployment_no = d.no
     LEFT JOIN LATERAL (
@@ -265,6 +268,7 @@ def overview_entries(session: Session, *, now: datetime, only_no: int | None) ->
             newest_record_at=row.newest_record_at,
             records=int(row.records),
             open_alerts=row.open_alerts,
+            names=read_names(row.names),
             unacknowledged=None
             if row.unseen_id is None
             else Unacknowledged(alerts=row.unseen, since=row.unseen_since, alert_id=row.unseen_id, unassigned=row.unassigned),

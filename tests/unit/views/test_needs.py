@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from app.domain.checks import CheckState, DataSet, WindowCounts
+from app.domain.display_names import DisplayNames, GroupName
+from app.domain.group_words import GroupWords
 from app.domain.workers import WorkersSeen
 from app.store.overviews.overview import Compared, EndedCheck, Unacknowledged
 from app.views.causes import Cause
@@ -176,3 +178,10 @@ def test_without_the_right_to_acknowledge_an_alert_is_shown() -> None:
     (line,) = needs(replace(UNFAIR, open_alerts=1, unacknowledged=waiting()), may_acknowledge=False).lines
 
     assert (line.verb, line.acknowledges, line.address) == ("Show alert", None, "/alerts/a-1")
+
+
+def test_a_line_names_groups_by_their_display_names() -> None:
+    words = GroupWords(DisplayNames(groups=(GroupName(feature="sex", group="female", name="women"),)))
+    (line,) = needs(replace(UNFAIR, words=words)).lines
+
+    assert line.sentence.startswith("Unfair to women (sex): disparate impact of women is 0.796.")

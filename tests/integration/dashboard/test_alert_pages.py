@@ -1,0 +1,121 @@
+"""Pages of alerts: grouped by deployment, one line for both figures of a group, and the page of one with all that people do about it."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from app.alerts.evaluating import evaluate_ended_checks
+from app.clock import HOUR, hour_of, utc_now
+from app.domain.checks import Trigger
+from app.domain.deployments import Endpoint
+from app.domain.display_names import DisplayNames, GroupName
+from app.security.principals import Role
+from app.store.database.engine import Database
+from tests.builders.alerts import judge_single_checks
+from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.models.rules import RuleScorer
+from tests.models.serving import serve
+from tests.scenes import Scene, scene
+from tests.service import RunningService
+
+from .check_pages import words
+
+MEN = "\u0631\u062c\u0627\u0644"
+"""Men, in Arabic letters, which run from right to left."""
+NAMES = DisplayNames(groups=(GroupName(feature="sex", group="female", name="women <i>"), GroupName(feature="sex", group="male", name=MEN)))
+COMMENT = "7b1f0f3e-58f3-4f3b-9a53-2f6f0f0f7c21"
+
+
+@pytest.fixture
+def stage(database: Database) -> Iterator[Scene]:
+    """A model that was fair for two hours and is unfair to women since; its alerts are decided."""
+    with serve(RuleScorer()) as server:
+        stage = scene(database, APPLICANT, replace(monitor_of(SEX), names=NAMES), endpoint=Endpoint(url=server.url))
+        judge_single_checks(database, stage.deployment.no)
+        now = hour_of(utc_now())
+        for back, rich in ((4, 58), (3, 58), (2, 6), (1, 6)):
+            stage.log(applicants(40, 60, rich, prefix=f"{back}-"), now - back * HOUR)
+            stage.check(now - back * HOUR, trigger=Trigger.SCHEDULE)
+            evaluate_ended_checks(database)
+        yield stage
+
+
+def alerts_of(service: RunningService) -> dict[str, str]:
+    """The ids of the open alerts by their data."""
+    return {one["data"]: one["id"] for one in service.client.get("/v1/alerts?state=open").json()["alerts"]}
+
+
+@pytest.mark.usefixtures("stage")
+def test_both_figures_of_a_group_are_one_line_under_their_deployment(service: RunningService, reader: httpx.Client) -> None:
+    ids = alerts_of(service)
+    page = reader.get("/alerts").text
+
+    rows = re.findall(r"<tr>\s*<td.*?</tr>", page, re.DOTALL)
+    assert set(ids) == {"payload", "balanced"}
+    assert len(rows) == 1
+    said = words(rows[0])
+    assert "women <i> (sex), disparate impact" in said
+    assert re.search(r"as logged 0\.10 \(0\.05–0\.20\) counterfactual 0\.06 \(0\.0\d–0\.\d\d\)", said)
+    assert f'value="{ids["payload"]} {ids["balanced"]}"' in rows[0]
+    assert "nobody" in said
+    assert re.search(r'<h2 id="alerts-1"><a href="/deployments/a-model/alerts">A model</a></h2>', page)
+    assert 'data-api="POST /v1/alert-acknowledgements"' in page
+    assert page.count("<tr>") == reader.get("/deployments/a-model/alerts").text.partition('id="rules"')[0].count("<tr>")
+
+
+@pytest.mark.usefixtures("stage")
+def test_figures_in_different_states_are_two_lines_of_a_filter_and_one_of_all(service: RunningService, reader: httpx.Client) -> None:
+    ids = alerts_of(service)
+    service.client.post(f"/v1/alerts/{ids['payload']}/acknowledgement").raise_for_status()
+
+    def figures(query: str) -> list[str]:
+        return re.findall(r'class="figure-link" href="/alerts/([^"]+)"', reader.get(f"/alerts{query}").text)
+
+    assert figures("") == [ids["payload"], ids["balanced"]]
+    assert figures("?state=open") == [ids["balanced"]]
+    assert figures("?state=acknowledged") == [ids["payload"]]
+    assert "badge open" in reader.get("/alerts").text
+
+
+@pytest.mark.usefixtures("stage")
+def test_an_alert_has_its_trend_its_records_its_names_and_what_people_say(service: RunningService, reader: httpx.Client) -> None:
+    service.client.post("/v1/users", json={"name": "ada", "role": "read", "password": "four plain words here"}).raise_for_status()
+    alert = alerts_of(service)["payload"]
+    service.client.put(f"/v1/alerts/{alert}/assignment", json={"assignee": "user:ada"}).raise_for_status()
+    service.client.put(f"/v1/alerts/{alert}/comments/{COMMENT}", json={"text": "<b>Prices</b>\nchanged."}).raise_for_status()
+    page = reader.get(f"/alerts/{alert}").text
+    said = words(page)
+
+    assert "A model: women <i> (sex), disparate impact" in said
+    assert "in the records: female" in said
+    assert f"Of 100 records of women <i>, 10 were predicted favourable; of 100 of \u2068{MEN}\u2069, 100" in said
+    assert "Assigned to ada" in said
+    assert "4 checks from" in said
+    assert 'class="begun"' in page
+    assert "The same group with copies has an alert, too" in said
+    assert "&lt;b&gt;Prices&lt;/b&gt;\nchanged." in page
+    records = re.findall(r'href="(/deployments/a-model/transactions/[^"]+)"', page)
+    assert len(records) == 5
+    assert {reader.get(address.replace("&amp;", "&")).status_code for address in records} == {200}
+    every = re.search(r'href="(/deployments/a-model/transactions\?[^"]+)"', page)
+    assert every is not None
+    assert "unfavourable" in reader.get(every[1].replace("&amp;", "&")).text
+    assert re.findall(r'<option value="user:ada" selected>ada</option>', page)
+    forms = set(re.findall(r'data-api="([^"]+)"', page))
+    assert {f"PUT /v1/alerts/{alert}/assignment", f"POST /v1/alerts/{alert}/acknowledgement"} <= forms
+
+
+@pytest.mark.usefixtures("stage")
+def test_who_may_read_is_offered_to_acknowledge_assign_and_comment_and_not_to_close(service: RunningService, browser: httpx.Client) -> None:
+    alert = alerts_of(service)["balanced"]
+    browser.post("/login", data={"key": service.key(Role.READ)})
+    page = browser.get(f"/alerts/{alert}").text
+
+    offered = [one.split("/")[-1] for one in re.findall(r'data-api="\w+ (/v1/alerts/[^"]+)"', page)]
+    assert offered[:2] == ["acknowledgement", "assignment"]
+    assert len(offered) == 3
+    assert "closure" not in page
+    assert "All records that another group would turn favourable" in words(page)
