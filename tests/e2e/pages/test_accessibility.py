@@ -141,7 +141,7 @@ def test_what_was_typed_stays_when_the_session_ends_in_the_middle_of_a_form(brow
 def test_every_word_that_is_explained_is_in_the_glossary(visit: Visit, example: Example) -> None:
     wanted = set()
     for path in pages(example.client).values():
-        wanted |= set(visit.go(path).locator("a.term").evaluate_all("(links) => links.map((one) => one.hash.slice(1))"))
+        wanted |= set(visit.go(path).locator(".word-text a").evaluate_all("(links) => links.map((one) => one.hash.slice(1))"))
     known = set(visit.go("/glossary").locator("[id]").evaluate_all("(ones) => ones.map((one) => one.id)"))
 
     assert wanted

@@ -97,9 +97,79 @@ def test_a_word_explains_itself_where_it_is_read(visit: Visit) -> None:
     page = visit.go(DEPLOYMENT)
 
     page.get_by_role("button", name="95 % interval").click()
-    expect(page.locator("#word-interval")).to_be_visible()
+    words = page.locator("[popover][id^=word-interval]").first
+    expect(words).to_be_visible()
     page.keyboard.press("Escape")
-    expect(page.locator("#word-interval")).to_be_hidden()
+    expect(words).to_be_hidden()
+
+
+def test_a_word_opens_with_the_keyboard_and_without_script(browser: Browser, example: Example) -> None:
+    context = browser.new_context(java_script_enabled=False, extra_http_headers={"Authorization": f"Bearer {example.key}"})
+    try:
+        page = context.new_page()
+        page.goto(f"{example.base_url}{DEPLOYMENT}?attribute=sex&group=female")
+        word = page.locator("dialog#drawer button.word").first
+        word.focus()
+        page.keyboard.press("Enter")
+
+        expect(page.locator("dialog#drawer [popover]").first).to_be_visible()
+    finally:
+        context.close()
+
+
+_WRAPPED = """(ones) => ones.filter((one) => one.getBoundingClientRect().height > 1.9 * parseFloat(getComputedStyle(one).fontSize)
+  || one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent)"""
+
+
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_no_badge_wraps(browser: Browser, example: Example, width: int) -> None:
+    wrapped = {}
+    with visiting(browser, example.base_url, width=width) as visit:
+        visit.log_in(example.key)
+        for name, path in pages(example.client).items():
+            # A state in a whole sentence is no badge, though it has its colours.
+            found = visit.go(path).locator(".badge:not(.sentence)").evaluate_all(_WRAPPED)
+            wrapped |= {name: found} if found else {}
+
+    assert wrapped == {}
+
+
+def test_at_twice_the_size_no_page_is_wider_than_the_window(browser: Browser, example: Example) -> None:
+    wide = []
+    # A window of 1280 px at 200 % shows 640 CSS pixels.
+    context = browser.new_context(viewport={"width": DESKTOP // 2, "height": 400}, device_scale_factor=2)
+    try:
+        visit = Visit(context.new_page(), example.base_url)
+        visit.log_in(example.key)
+        for name, path in pages(example.client).items():
+            visit.go(path)
+            wide += [name] if visit.overflows() else []
+    finally:
+        context.close()
+
+    assert wide == []
+
+
+def test_several_alerts_are_acknowledged_together_assigned_and_commented(visit: Visit, example: Example) -> None:
+    page = visit.go("/alerts?state=open")
+    ticks = page.locator("input[name=alerts]")
+    many = ticks.count()
+    ticks.first.check()
+    page.get_by_text("Acknowledge the ticked alerts").first.click()
+    page.get_by_role("button", name="Acknowledge").first.click()
+    expect(page.locator("input[name=alerts]")).to_have_count(many - 1)
+    taken = example.client.get("/v1/alerts?state=acknowledged").json()["alerts"][0]
+
+    page = visit.go(f"/alerts/{taken['id']}")
+    expect(page.locator("main")).to_contain_text("Acknowledged by")
+    page.get_by_label("Who works on it").select_option(label="nobody")
+    page.get_by_role("button", name="Assign").click()
+    expect(page.locator("main")).to_contain_text("Nobody is assigned.")
+    page.get_by_label("Add a comment").fill("Pricing <b>looks</b> at it.")
+    page.get_by_role("button", name="Comment").click()
+
+    expect(page.get_by_text("Pricing <b>looks</b> at it.")).to_be_visible()
+    assert len(example.client.get(f"/v1/alerts/{taken['id']}/comments").json()["comments"]) == 1
 
 
 def test_the_main_flow_works_with_the_keyboard_alone(browser: Browser, example: Example) -> None:
