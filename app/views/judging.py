@@ -114,7 +114,7 @@ class WorstGroup:
 
     def allow_for_choice(self, chosen_from: int) -> "WorstGroup":
         """Returns the figure with the interval that allows for the choice from so many figures of one deployment."""
-        if self.value is None or chosen_from < 2:
+        if self.value is None or chosen_from <= 1:
             return self
         found = interval_for_choice(CATALOGUE[self.metric].measure, self.details, point=self.value, chosen_from=chosen_from)
         return replace(self, for_choice=found)
