@@ -35,6 +35,7 @@ from app.checks.rollups import Period
 from app.clock import HOUR, hour_of, utc_now
 from app.dashboard.over_time import ShownTimeline, show_timeline
 from app.domain.checks import DataSet
+from app.domain.group_words import GroupWords
 from app.domain.time_ranges import Earlier, RangeChoice, RangePreset
 from app.embedded import embedded_postgres
 from app.security.keys import create_key
@@ -43,7 +44,6 @@ from app.store.checks.figure_days import join_day
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_months
-from app.views.naming import GroupWords
 from app.views.series import SeriesWanted, series_of, volume_of
 from app.views.timeline import TimelineWanted, read_timeline, span_of
 

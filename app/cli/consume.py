@@ -21,7 +21,9 @@ from .database import require_answer
 from .startup import service_settings, spare_loaded_objects, stop_signal
 
 try:
-    from confluent_kafka import Consumer
+    import confluent_kafka
+
+    Consumer: Any = confluent_kafka.Consumer
 except ImportError:
     Consumer = None
 

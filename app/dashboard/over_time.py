@@ -23,12 +23,12 @@ from ..checks.rollups import Period
 from ..clock import HOUR
 from ..domain.alerts import Alert
 from ..domain.checks import DataSet, Measurement, Scope, Span
+from ..domain.group_words import GroupWords
 from ..domain.monitors import Monitor
 from ..domain.time_ranges import USUAL, RangeChoice
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import CountOf, RateOf
 from ..metrics.verdicts import Verdict
-from ..views.naming import GroupWords
 from ..views.timeline import ACCURACY, Timeline, TimelineWanted, TimePanel, read_timeline, span_of
 from ..views.timeline_words import name_step, say_steps
 from .wording import data_set

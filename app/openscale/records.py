@@ -91,7 +91,7 @@ async def store_records(  # noqa: PLR0913 - the parameters of the SDK
                 is_csv=is_csv,
                 actor=principal.actor,
                 historical=is_historical_data,
-                **({"label": label} if kind == FEEDBACK else {}),
+                label=label,
             ),
             now=now,
         )

@@ -6,13 +6,13 @@ from sqlalchemy.orm import Session
 
 from ..domain.checks import CheckRun, CheckState, DataSet, Scope
 from ..domain.deployments import Deployment
+from ..domain.group_words import GroupWords
 from ..domain.mitigation import FlaggedRecord
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.values import Range, Scalar, label_of
 from ..store.checks import checks
 from ..store.checks.results import measurements_of
 from .check_source import counted_check
-from .naming import GroupWords
 
 GAINED = "flip_rate_gained"
 """Metric that counts unfavourable records with a favourable copy, among the records with a copy."""

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from ..domain.alerts import Alert
 from ..domain.checks import DataSet, Scope, Span
+from ..domain.group_words import GroupWords
 from ..domain.time_ranges import Earlier, RangeChoice, RangePreset, period_before, step_of_picture
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.verdicts import GRAVEST, Limits, Verdict
@@ -33,7 +34,6 @@ from ..store.checks.timeline import (
     revision_before,
     version_changes,
 )
-from .naming import GroupWords
 from .series import SeriesPoint
 
 MAX_STEPS: Final = 400

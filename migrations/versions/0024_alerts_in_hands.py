@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0020"
-down_revision = "0017"
+revision = "0024"
+down_revision = "0023"
 branch_labels = None
 depends_on = None
 
