@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
+from ..domain.arrivals import LogKind, RecordSource, RejectionReason
 from ..domain.intake import IntakeOutcome
 from ..errors import InvalidInput, NotFound, ScoringFailed, TooLarge, UnsupportedMediaType
 from ..ingest import Ingestion
@@ -14,7 +15,7 @@ from ..store.database.engine import Database
 from ..store.records.call_halves import CallKey, expire_halves
 from ..store.records.intake_counts import add_counts
 from .counting import IntakeCounts
-from .entries import CallHalf, CallSide, CompleteCall, Entry
+from .entries import CallHalf, CallSide, CallSource, CompleteCall, Entry
 from .pairing import forget_calls, pair_halves
 from .plans import CallPlans
 
@@ -88,8 +89,9 @@ class CallStore:
         # Counts that come meanwhile, on the event loop, belong to the next time.
         self.counts.clear()
 
+        expired = IntakeCounts()
+
         def sweep_database() -> None:
-            expired = IntakeCounts()
             with self._database.transaction() as session:
                 limit = self._clock() - HALF_LIFE
                 for one in expire_halves(session, before=limit, most=MAX_HALVES, most_bytes=MAX_HALVES_BYTES):
@@ -103,6 +105,15 @@ class CallStore:
             for one in counts:
                 self.counts.add(one.deployment_no, one.source, one.outcome, one.count, received_at=one.hour, reason=one.reason)
             raise
+        for one in expired.collected():
+            self._ingestion.rejections.note(
+                one.deployment_no,
+                RejectionReason.ORPHAN,
+                source=RecordSource.EVENT,
+                kind=LogKind.PAYLOAD,
+                now=one.hour,
+                records=one.count,
+            )
 
     async def _store_call(self, call: CompleteCall) -> None:
         def count(outcome: IntakeOutcome, records: int, reason: str | None = None) -> None:
@@ -113,7 +124,8 @@ class CallStore:
             if plan.deployment.no != call.deployment_no:
                 log.warning("the deployment of a call was deleted, and another one has its id", deployment=call.deployment_id)
                 return
-            receipt = await self._ingestion.log_exchange(call.deployment_id, call.exchange, plan.codec, now=self._clock())
+            source = RecordSource.GATEWAY if call.source is CallSource.GATEWAY else RecordSource.EVENT
+            receipt = await self._ingestion.log_exchange(call.deployment_id, call.exchange, plan.codec, source=source, now=self._clock())
         except NotFound:
             log.warning("the deployment of a call was deleted", deployment=call.deployment_id)
         except (InvalidInput, ScoringFailed, TooLarge, UnsupportedMediaType) as error:

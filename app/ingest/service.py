@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Generic, TypeVar, cast
 
-from ..domain.arrivals import LogKind, RejectionReason
+from ..domain.arrivals import LogKind, RecordSource, RejectionReason
 from ..domain.records import Receipt, RecordConflict
 from ..errors import InvalidInput, NotFound, ScoringFailed, Unavailable
 from ..payloads.codec import Codec
@@ -141,7 +141,9 @@ class Ingestion:
             reject(checked, find_large(checked, batch.records))
         return _receipt(_PAYLOAD, checked, NOTHING_SPECIAL)
 
-    async def log_exchange(self, deployment_id: str, exchange: Exchange, codec: Codec | None, *, now: datetime) -> Receipt:
+    async def log_exchange(
+        self, deployment_id: str, exchange: Exchange, codec: Codec | None, *, source: RecordSource, now: datetime
+    ) -> Receipt:
         """Stores the records of one call of a model, as `log_payload` does; sent again, they are duplicates.
 
         Raises:
@@ -153,7 +155,7 @@ class Ingestion:
             return read_exchange(exchange, plan, codec)
 
         # Only its size counts: a large body is read in a thread.
-        request = LogRequest(body=max(exchange.request.body, exchange.answer.body, key=len), actor=deployment_id)
+        request = LogRequest(body=max(exchange.request.body, exchange.answer.body, key=len), actor=deployment_id, source=source)
         return await self._log(replace(_PAYLOAD, read=read), deployment_id, request, now)
 
     async def current_plan(self, deployment_id: str) -> IngestPlan:

@@ -66,6 +66,16 @@ class GatewayScene:
         wait_until(lambda: len(self.counts()) >= count, f"{count} outcomes are counted")
         return self.counts()
 
+    def arrived(self) -> dict[str, int]:
+        """The arrived records by source, of all hours."""
+        hours = self.service.client.get("/v1/deployments/loans/ingestion").raise_for_status().json()["hours"]
+        return {one["source"]: one["records"] for hour in hours for one in hour["arrived"]}
+
+    def orphans(self) -> int:
+        """The halves of calls that were counted as rejected because the other half never came."""
+        page = self.service.client.get("/v1/deployments/loans/ingestion").raise_for_status().json()
+        return sum(one["records"] for one in page["rejections"] if (one["source"], one["reason"]) == ("event", "orphan"))
+
     def not_received(self) -> int:
         """The records that the service knows to be missing."""
         page = self.service.client.get("/v1/deployments/loans/missing-records").raise_for_status().json()

@@ -167,6 +167,7 @@ def test_halves_without_their_other_half_expire_and_are_counted(scene: GatewaySc
 
     assert {(one["outcome"], one["count"]) for one in found} == {("unpaired_request", 1), ("unpaired_response", 1)}
     assert waiting(scene) == 0
+    wait_until(lambda: scene.orphans() == 2, "the page of ingestion counts both")
 
 
 def test_a_half_that_comes_again_after_its_call_was_stored_is_no_orphan(scene: GatewayScene) -> None:

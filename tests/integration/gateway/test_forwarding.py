@@ -35,6 +35,7 @@ def test_the_answer_is_the_models_own_and_its_records_are_logged(scene: GatewayS
     assert answer.headers["evenhand-record-id"] == "a"
     records = scene.await_records(2)
     assert records.keys() == {"a-1", "a-2"}
+    assert scene.arrived() == {"gateway": 2}
     assert (records["a-2"]["features"], records["a-2"]["prediction"], records["a-2"]["probability"]) == (
         {"sex": "male", "income": 20_000.5, "age": 51},
         1,
