@@ -10,9 +10,10 @@ from starlette.responses import Response
 
 from ..views.ingestion import REMEDIES, SOURCE_WORDS, IngestionHour, ingestion_of
 from ..web.access import NowIn, ReadableDeployment, SessionIn
+from .ranges import KEEPS_RANGE
 from .rendering import page
 
-router = APIRouter(prefix="/deployments/{deployment_id}/ingestion", include_in_schema=False)
+router = APIRouter(prefix="/deployments/{deployment_id}/ingestion", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
 SPANS: Final = {24: "24 hours", 48: "2 days", 168: "7 days"}
 """Time spans that the page offers, in hours."""

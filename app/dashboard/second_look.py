@@ -15,9 +15,10 @@ from ..store.records.transactions import labels_of
 from ..views.second_look import known_gap, pick_labels, totals_of, why
 from ..web.access import ReadableDeployment, SessionIn
 from . import record_words
+from .ranges import KEEPS_RANGE
 from .rendering import page
 
-router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False)
+router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
 SHOWN: Final = 50
 MAX_LABELS: Final = 6

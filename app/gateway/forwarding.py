@@ -114,7 +114,11 @@ class ForwardedModel:
         try:
             async with self._free:
                 # A pool of its own for each connection: httpcore looks through all connections of a pool twice for every request.
-                transport = self._idle.pop() if self._idle else PinnedTransport(self._policy, connections=1, resolver=self._resolver)
+                transport = (
+                    self._idle.pop()
+                    if self._idle
+                    else PinnedTransport(self._policy, connections=1, tls=self.endpoint.tls, resolver=self._resolver)
+                )
                 try:
                     async with aclosing(await self._send(transport, sent, body)) as response:
                         model_calls.labels("answered").inc()

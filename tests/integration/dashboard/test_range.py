@@ -50,7 +50,7 @@ def links(text: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("stage")
-@pytest.mark.parametrize("page", ["", "/checks", "/alerts", "/transactions", "/configure"])
+@pytest.mark.parametrize("page", ["", "/checks", "/alerts", "/transactions", "/configure", "/ingestion", "/second-look"])
 def test_every_link_of_every_page_of_the_deployment_keeps_the_range(reader: httpx.Client, page: str) -> None:
     text = reader.get(f"{PAGE}{page}?{RANGE}&zone=Europe/Berlin&compare=period").text
     chosen = {"from": ["2026-03-02T12:30Z"], "to": ["2026-03-02T14:30Z"], "compare": ["period"], "zone": ["Europe/Berlin"]}
@@ -59,6 +59,13 @@ def test_every_link_of_every_page_of_the_deployment_keeps_the_range(reader: http
     for link in links(text):
         query = parse_qs(urlsplit(link).query)
         assert {name: query.get(name) for name in chosen} == chosen, link
+
+
+@pytest.mark.usefixtures("stage")
+def test_every_page_that_the_deployments_page_links_to_takes_the_range(reader: httpx.Client) -> None:
+    found = set(links(reader.get(f"{PAGE}?{RANGE}&zone=Europe/Berlin&compare=period").text))
+
+    assert {link: status for link in found if (status := reader.get(link).status_code) != 200} == {}
 
 
 @pytest.mark.usefixtures("stage")

@@ -1,12 +1,16 @@
 """A caller of the gateway gets the model's own answer, and the call is logged."""
 
+from pathlib import Path
+
 import pytest
 from sqlalchemy import text
 
 from app.security.principals import Role
 from tests.integration.gateway.scene import MAN, WOMAN, GatewayScene, loans
+from tests.models.certificates import Authority, behind_mutual_tls
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, Reply, running
+from tests.progress import wait_until
 
 
 class Odd(ModelServer):
@@ -137,3 +141,17 @@ def test_keys_that_only_read_or_are_of_another_deployment_are_refused(scene: Gat
     assert scene.predict(headers=scene.service.as_(Role.READ)).status_code == 403
     assert scene.predict(headers=scene.service.as_(Role.INGEST, no)).status_code == 404
     assert scene.predict(headers=scene.service.as_(Role.INGEST)).status_code == 200
+
+
+def test_a_model_that_asks_for_a_client_certificate_gets_that_of_its_endpoint(scene: GatewayScene, tmp_path: Path) -> None:
+    authority = Authority()
+    client = authority.issue("evenhand")
+    with behind_mutual_tls(ModelServer(RuleScorer()), authority, tmp_path) as model:
+        url = f"https://localhost:{model.server_port}/score"
+        change(scene, endpoint={"url": url, "tls": {"authority": authority.pem, "certificate": client.certificate, "key": client.key}})
+        with_certificate = scene.predict()
+        change(scene, endpoint={"url": url, "tls": {"authority": authority.pem}})
+        # A change is noticed a second later at the latest.
+        wait_until(lambda: scene.predict().status_code == 502, "the model refuses a caller without a certificate")
+
+    assert with_certificate.status_code == 200
