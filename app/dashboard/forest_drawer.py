@@ -15,7 +15,7 @@ from ..store.alerts.alerts import AlertFilter, alerts_page
 from ..views.figures import Explanation, explained
 from ..views.forest import Forest, ForestFigure, ForestRow
 from ..views.forest_headline import Clause, capitalise, word_figure
-from ..views.headlines import read_together
+from ..views.headlines import NOT_TOGETHER, read_together
 from ..views.headlines import word_figure as worded
 from ..views.renaming import rename_gap
 from .figure_addresses import figure_query
@@ -42,7 +42,7 @@ class DrawerFigure:
 class Drawer:
     """One row opened. `records` and `changed` are queries of its records; the second is None without copies.
 
-    `reading` says what its two figures mean together, where that is sure.
+    `reading` says what its two figures mean together, where that is sure, or why attributes that are watched together have only one.
     """
 
     row: ForestRow
@@ -80,7 +80,11 @@ def open_drawer(forest: Forest, row: ForestRow, alerts: Sequence[Alert], attribu
     if forest.check is not None:
         records["check"] = forest.check.id
     # If the model does not see the attribute, its copies differ in nothing or in other features: no reading would be true.
-    is_read = row.logged is not None and row.counterfactual is not None and not row.is_unseen
+    reading = None
+    if row.logged is not None and row.counterfactual is not None and not row.is_unseen:
+        reading = read_together(*(worded(forest.words.rename(one.measurement)) for one in row.figures))
+    elif row.counterfactual is None and len(row.parts) > 1:
+        reading = NOT_TOGETHER
     return Drawer(
         row=row,
         figures=tuple(_describe(forest, row, one) for one in row.figures),
@@ -88,7 +92,7 @@ def open_drawer(forest: Forest, row: ForestRow, alerts: Sequence[Alert], attribu
         gap=None if found is None else rename_gap(forest.words, found),
         records=urlencode(records | {"outcome": "unfavourable"}),
         changed=None if row.counterfactual is None else urlencode(records | {"changed": "gained"}),
-        reading=read_together(*(worded(forest.words.rename(one.measurement)) for one in row.figures)) if is_read else None,
+        reading=reading,
     )
 
 

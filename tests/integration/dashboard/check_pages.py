@@ -33,5 +33,5 @@ def words(text: str) -> str:
 
 def figures(text: str) -> list[str]:
     """The addresses of the figures on a page."""
-    found = re.findall(r'href="([^"]*/figure\?[^"]*)"', text)
-    return list(dict.fromkeys(f"{CHECKS}/{html.unescape(address)}" for address in found))
+    found = [html.unescape(address) for address in re.findall(r'href="([^"]*/figure\?[^"]*)"', text)]
+    return list(dict.fromkeys(address if address.startswith("/") else f"{CHECKS}/{address}" for address in found))
