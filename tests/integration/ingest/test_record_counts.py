@@ -2,17 +2,20 @@
 
 import asyncio
 import random
+import runpy
 import threading
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from alembic.operations import Operations
+from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
 
 from app.clock import utc_now
 from app.store.database.engine import Database
-from app.store.database.migrate import upgrade
 from app.store.records import counts
 from app.store.records.counts import fold_counts
 from app.store.writing import GroupCommit, WriteOutcome
@@ -21,6 +24,8 @@ from tests.builders.bodies import deployment
 from tests.builders.queries import rows
 from tests.integration.ingest.logging import log_payload, record
 from tests.service import RunningService
+
+MIGRATION = Path(__file__).parents[3] / "migrations" / "versions" / "0017_record_counts.py"
 
 _COUNTED = "SELECT minute, deployment_no, sum(records) FROM record_counts GROUP BY 1, 2 ORDER BY 1, 2"
 _STORED = """
@@ -208,11 +213,11 @@ def test_a_migration_counts_what_was_logged_before_it(service: RunningService, a
     database = service.database
     log_payload(service, record(id="a"), record(id="b"))
     age(database, by=ago)
+    migration = runpy.run_path(str(MIGRATION))
     with database.transaction() as session:
-        session.execute(text("DROP TABLE record_counts, arrivals, rejection_counts"))
-        session.execute(text("UPDATE alembic_version SET version_num = '0016'"))
-
-    upgrade(database)
+        session.execute(text("DROP TABLE record_counts"))
+        with Operations.context(MigrationContext.configure(session.connection())):
+            migration["upgrade"]()
 
     found = counted(database)
     assert sum(records for _, _, records in found) == (2 if ago < counts.KEPT else 0)
