@@ -159,11 +159,11 @@ def test_control_k_jumps_to_a_deployment_by_its_name_from_every_page(visit: Visi
 def test_filters_act_at_once_without_a_reload_and_have_an_address(visit: Visit) -> None:
     page = visit.page
 
-    page.get_by_label("Name or id contains").fill("model 1")
+    page.get_by_label("Name, id or owner contains").fill("model 1")
     expect(page.locator(".fleet tbody tr")).to_have_count(2)
     assert "text=model+1" in page.url
     assert focused(page) == "text"
-    page.get_by_label("Name or id contains").fill("")
+    page.get_by_label("Name, id or owner contains").fill("")
     expect(page.locator(".fleet tbody tr")).to_have_count(15)
     page.locator(".states a", has_text="waiting").click()
     expect(page.locator(".fleet tbody tr")).to_have_count(1)
@@ -181,7 +181,7 @@ def test_filters_work_without_scripts(browser: Browser, fleet: Fleet) -> None:
         page.goto(fleet.service.base_url + "/")
         page.get_by_label("API key").fill(fleet.service.admin_key)
         page.get_by_role("button", name="Log in with the key").click()
-        page.get_by_label("Name or id contains").fill("model 1")
+        page.get_by_label("Name, id or owner contains").fill("model 1")
         page.get_by_role("button", name="Show", exact=True).click()
 
         expect(page.locator(".fleet tbody tr")).to_have_count(2)

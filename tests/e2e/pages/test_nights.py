@@ -66,7 +66,7 @@ def test_the_form_of_the_monitor_says_what_a_night_costs_and_keeps_what_it_does_
 
 
 def test_nightly_scans_are_set_by_the_page(visit: Visit, example: Example) -> None:
-    page = visit.go("/deployments/credit-risk/configure/monitor")
+    page = visit.go("/deployments/credit-risk/configure/nobody-listed")
     page.get_by_text("Edit the scans").click()
     form = page.locator("#scans-form")
     form.get_by_label("Scan every night").check()

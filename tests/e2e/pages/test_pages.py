@@ -196,14 +196,15 @@ def test_the_main_flow_works_with_the_keyboard_alone(browser: Browser, example: 
 
 def test_a_chart_says_the_same_as_the_table_beside_it(visit: Visit) -> None:
     page = visit.go(DEPLOYMENT)
-    figure = page.locator("figure").first
+    expect(page.locator("figure.time-panel svg[role=img]").first).to_be_visible()
 
-    figure.get_by_text("The same as a table").click()
+    page.get_by_text("The same as tables, and to download").click()
+    twin = page.locator("details[data-table]").first
+    twin.locator("summary").click()
 
-    expect(figure.locator("svg").first).to_be_visible()
-    rows = figure.locator("tbody tr")
+    rows = twin.locator("tbody tr")
     expect(rows.nth(7)).to_be_visible()
-    assert "female" in figure.locator("table").inner_text()
+    assert "female" in twin.locator("table").inner_text()
 
 
 def test_an_alert_stands_on_the_chart_of_what_it_is_about(example: Example) -> None:
@@ -289,7 +290,7 @@ def test_pages_can_be_read_without_scripts(browser: Browser, example: Example) -
         page.get_by_label("API key").fill(example.key)
         page.get_by_role("button", name="Log in with the key").click()
         page.get_by_role("link", name="Credit risk", exact=True).click()
-        picture = page.locator("figure img").first
+        picture = page.locator("figure.time-panel svg[role=img]").first
 
         expect(picture).to_be_visible()
         assert page.evaluate("() => 1") == 1
