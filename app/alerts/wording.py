@@ -55,6 +55,8 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
     if group is not None and found.get("scope") != "worst_pair":
         side = f"{group} ({side})"
 
+    change, reason = about.get("change") or {}, about.get("closing_reason")
+    reason = "" if reason is None else f" ({str(reason).replace('_', ' ')})"
     named = [
         ("Deployment", f"{about['deployment_name']} ({about['deployment_id']})"),
         ("Rule", f"{about['rule_name']} ({about['rule_id']})"),
@@ -74,8 +76,8 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Note", about["note"]),
         ("Assigned to", about.get("assignee")),
         ("Resolved", about["resolved_at"] and f"{about['resolved_at']}, {str(about['resolution']).replace('_', ' ')}"),
-        ("Closed", about.get("closed_by") and f"by {about['closed_by']}{_say_reason(about)}: {about['closing_note']}"),
-        ("Why it changed", None if body["event"] == "explained" else _explain(about.get("change") or {})),
+        ("Closed", about.get("closed_by") and f"by {about['closed_by']}{reason}: {about['closing_note']}"),
+        ("Why it changed", None if body["event"] == "explained" else change.get("display_sentence") or change.get("sentence")),
         ("Page", about["path"]),
     ]
     longer = {"Why it changed": _MOST_SENTENCE}
@@ -86,15 +88,6 @@ def _name_group(about: Mapping[str, Any]) -> str | None:
     """Returns the group's display name with its label in brackets, so that it can be found in the records."""
     label, name = about["group"], about.get("group_name")
     return label if name in {None, label} else f"{name} ({label})"
-
-
-def _explain(change: Mapping[str, Any]) -> str | None:
-    return change.get("display_sentence") or change.get("sentence")
-
-
-def _say_reason(about: Mapping[str, Any]) -> str:
-    reason = about.get("closing_reason")
-    return "" if reason is None else f" ({str(reason).replace('_', ' ')})"
 
 
 def _number(value: object) -> str | None:

@@ -67,7 +67,9 @@ def assign_alert(
 ) -> AlertOut:
     """Assigns an alert to a person, or to nobody. Again changes nothing. 409 if it is resolved."""
     if body.assignee is not None and body.assignee != principal.actor:
-        _require_assignable(session, alert, body.assignee)
+        user = users.find(session, body.assignee.removeprefix(USER)) if body.assignee.startswith(USER) else None
+        if user is None or not is_assignable(user, alert.deployment_no):
+            raise InvalidInput.of("assignee", "must be `user:` and the name of a user who may acknowledge alerts of this deployment")
     assigned, is_new = record_assignment(session, alert, body.assignee)
     if is_new:
         deployment, details = deployments.by_no(alert.deployment_no), {"assignee": body.assignee}
@@ -117,9 +119,3 @@ def _acknowledge(session: Session, deployments: DeploymentsIn, principal: Princi
         deployment, details = deployments.by_no(alert.deployment_no), {"note": note}
         record_activity(session, principal.actor, "alert.acknowledged", deployment=deployment, subject=alert.id, details=details)
     return is_new
-
-
-def _require_assignable(session: Session, alert: Alert, assignee: str) -> None:
-    user = users.find(session, assignee.removeprefix(USER)) if assignee.startswith(USER) else None
-    if user is None or not is_assignable(user, alert.deployment_no):
-        raise InvalidInput.of("assignee", "must be `user:` and the name of a user who may acknowledge alerts of this deployment")

@@ -66,8 +66,11 @@ def phrase_evidence(one: ComparisonEvidence) -> str:
     times = "once" if len(earlier) == 1 else f"{len(earlier)} times"
     history = f" It was found unfair {times} before, and back inside the limit since." if earlier else ""
     if one.state is State.UNFAIR and one.since and one.alarm_at:
+        between = ""
+        if one.earliest is not None and one.latest is not None and one.earliest != one.latest:
+            between = f" (between {format_time(one.earliest)} and {format_time(one.latest)})"
         return (
-            f"{group}: the {rate} is {claim} since {format_time(one.since)}{_format_range(one)}; "
+            f"{group}: the {rate} is {claim} since {format_time(one.since)}{between}; "
             f"the evidence was enough at {format_time(one.alarm_at)}.{history}"
         )
     if one.state is State.SHOWN_FAIR and one.since:
@@ -95,7 +98,8 @@ def _build_table(evidence: Evidence) -> Table:
     before: tuple[str, str] | None = None
     for one in evidence.comparisons:
         figure = (one.metric, one.group)
-        named = (TITLES[one.metric], one.group, _format_interval(one)) if figure != before else ("", "", "")
+        lower, upper = ("open" if end is None else _format(end) for end in one.interval)
+        named = (TITLES[one.metric], one.group, f"{lower} to {upper}") if figure != before else ("", "", "")
         title, group, interval = named
         before = figure
         word = one.state.value.replace("_", " ")
@@ -113,8 +117,9 @@ def _build_table(evidence: Evidence) -> Table:
 
 
 def _list_notes(evidence: Evidence) -> Iterator[str]:
+    hours = max(1, round(evidence.hours / BAR_COUNT))
     yield (
-        f"Evidence: one bar for {_hours_of_a_bar(evidence.hours)}; a full bar is enough for an alarm. "
+        f"Evidence: one bar for {'an hour' if hours == 1 else f'about {hours} hours'}; a full bar is enough for an alarm. "
         f"All {len(evidence.comparisons)} comparisons together raise at most one false alarm a year on average, "
         "however often they are looked at."
     )
@@ -140,22 +145,6 @@ def _draw_bars(one: ComparisonEvidence) -> str:
         parts[episode.alarm : len(parts) if episode.resolved is None else episode.resolved] = 1.0
     most = [float(piece.max()) for piece in np.array_split(parts, min(BAR_COUNT, len(parts)))]
     return "".join(BARS[min(int(part * len(BARS)), len(BARS) - 1)] for part in most)
-
-
-def _hours_of_a_bar(hours: int) -> str:
-    each = max(1, round(hours / BAR_COUNT))
-    return "an hour" if each == 1 else f"about {each} hours"
-
-
-def _format_interval(one: ComparisonEvidence) -> str:
-    lower, upper = ("open" if end is None else _format(end) for end in one.interval)
-    return f"{lower} to {upper}"
-
-
-def _format_range(one: ComparisonEvidence) -> str:
-    if one.earliest is None or one.latest is None or one.earliest == one.latest:
-        return ""
-    return f" (between {format_time(one.earliest)} and {format_time(one.latest)})"
 
 
 def _format(number: float) -> str:

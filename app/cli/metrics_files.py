@@ -187,10 +187,8 @@ def _format_csv(report: Report | Sequence[Report]) -> str:
             part.insert(0, "attribute", one.attribute)
         frame = pd.concat(frames)
     texts = frame.select_dtypes(exclude="number").columns
-    harmless = frame.assign(**{str(name): frame[name].map(_escape_formulas, na_action="ignore") for name in texts})
-    return harmless.to_csv(index=False, lineterminator="\n")
-
-
-def _escape_formulas(text: str) -> str:
-    """Escapes text that a spreadsheet would run, with an apostrophe: names of groups come from the measured file."""
-    return harmless(text) if number_of(text) is None else text
+    # Names of groups come from the measured file, and a spreadsheet would run some texts as formulas.
+    escaped = {
+        str(name): frame[name].map(lambda text: harmless(text) if number_of(text) is None else text, na_action="ignore") for name in texts
+    }
+    return frame.assign(**escaped).to_csv(index=False, lineterminator="\n")

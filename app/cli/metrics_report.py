@@ -153,14 +153,11 @@ def _table(shown: Sequence[Measured]) -> Table:
         verdict = "" if given is None else _word(given)
         if given in COLOURS:
             verdict = f"[{COLOURS[given]}]{verdict}[/]"
-        table.add_row(escape(title), escape(printable(_name_group(measured))), value, interval, f"{number.n:,}", verdict)
+        group, worst = measured.group or SCOPES.get(measured.scope, measured.scope), measured.details.worst_group
+        if measured.group is None and worst:
+            group = f"{group}: {worst}"
+        table.add_row(escape(title), escape(printable(group)), value, interval, f"{number.n:,}", verdict)
     return table
-
-
-def _name_group(measured: Measured) -> str:
-    worst = measured.details.worst_group
-    name = measured.group or SCOPES.get(measured.scope, measured.scope)
-    return f"{name}: {worst}" if measured.group is None and worst else name
 
 
 def _format_figure(value: float) -> str:

@@ -6,15 +6,14 @@ from typing import Final
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
-from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ..checks.attributing import sentences as attribution_words
-from ..domain.alerts import Alert, ClosingReason
+from ..domain.alerts import ClosingReason
 from ..domain.checks import DataSet
 from ..errors import NotFound
 from ..security.assignees import list_assignees
-from ..security.principals import USER, Principal
+from ..security.principals import USER
 from ..store.alerts.alert_comments import comments_page
 from ..store.alerts.alerts import counterparts_of, get_alert
 from ..store.attributions.attributions import attribution_of_alert
@@ -56,6 +55,7 @@ def alert_page(request: Request, principal: Reader, session: SessionIn, now: Now
     trend, wanted = read_trend(session, alert), affected_records(alert)
     limits = [alert.facts.get(name) for name in ("lower_limit", "upper_limit")]
     bounds = [float(one) if isinstance(one, int | float) else None for one in limits]
+    assignees = {f"{USER}{name}": name for name in list_assignees(session, alert.deployment_no)}
     values = {
         "alert": alert,
         "facts": alert.facts,
@@ -73,7 +73,7 @@ def alert_page(request: Request, principal: Reader, session: SessionIn, now: Now
         "has_more_comments": len(comments) > MOST_COMMENTS,
         # Made here, so that a form that is sent twice stores one comment.
         "comment_id": uuid.uuid4(),
-        "assignees": _list_choices(session, principal, alert),
+        "assignees": {principal.actor: "me"} | {actor: name for actor, name in assignees.items() if actor != principal.actor},
         "own": principal.actor,
         "reasons": REASONS,
         "names": people(
@@ -83,9 +83,3 @@ def alert_page(request: Request, principal: Reader, session: SessionIn, now: Now
         "now": now,
     }
     return page(request, "alert.html", values)
-
-
-def _list_choices(session: Session, principal: Principal, alert: Alert) -> dict[str, str]:
-    """Returns the people that the alert may be assigned to, and the caller, by their actors."""
-    found = {f"{USER}{name}": name for name in list_assignees(session, alert.deployment_no)}
-    return {principal.actor: "me"} | {actor: name for actor, name in found.items() if actor != principal.actor}

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from ..checks.sides import missing_sides
 from ..domain.alerts import Alert
-from ..domain.attributions import AttributionRun, AttributionState
+from ..domain.attributions import AttributionState
 from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope
 from ..domain.deployments import Deployment
 from ..domain.group_words import GroupWords
@@ -159,7 +159,8 @@ def check_page(
     if check.state is CheckState.SUCCEEDED:
         forest = forest_of_check(session, check, measurements)
         alerts = live_alerts(session, deployment.no, most=MOST_ALERTS)
-        values |= show_forest(forest, chosen, alerts, _read_attribution(session, check))
+        newest = newest_of_gaps(session, deployment.no, state=AttributionState.DONE)
+        values |= show_forest(forest, chosen, alerts, newest if newest is not None and newest.span == check.span else None)
         values |= {"newest": check, "metrics": {forest.metric: CATALOGUE[forest.metric].title}}
     names = people(session, [check.created_by, *(one.acknowledged_by for one in alerts)])
     return page(request, "check.html", values | {"names": names})
@@ -187,12 +188,6 @@ def _get_check(session: Session, deployment: Deployment, check_id: str) -> Check
     if not _ID.fullmatch(check_id):
         raise NotFound("check", check_id)
     return checks.get(session, deployment.no, check_id)
-
-
-def _read_attribution(session: Session, check: CheckRun) -> AttributionRun | None:
-    """Returns the newest attribution if it is of this check's records."""
-    found = newest_of_gaps(session, check.deployment_no, state=AttributionState.DONE)
-    return found if found is not None and found.span == check.span else None
 
 
 def _name_group(words: GroupWords, attribute: str, group: GroupShare) -> str:

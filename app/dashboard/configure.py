@@ -15,7 +15,7 @@ from ..domain.deployments import Deployment, FieldKind
 from ..domain.endpoint_health import BreakerState
 from ..domain.mitigation import DetectorUse, Mode
 from ..domain.mitigation_rules import attributes_without_goal, mitigated_attributes, notes_of, unused_attributes
-from ..domain.monitors import MAX_NIGHTLY_ROWS, Monitor, Schedule
+from ..domain.monitors import MAX_NIGHTLY_ROWS, Schedule
 from ..domain.outcomes import outcome_label
 from ..domain.values import GroupValue, Range, canonical
 from ..errors import NotFound
@@ -84,6 +84,7 @@ def _read_values(session: Session, deployment: Deployment, now: datetime) -> dic
     monitor, training = monitor_of(session, deployment.no), training_summary_of(session, deployment.no)
     settings, newest = settings_of(session, deployment.no), newest_record(session, deployment.no)
     busy = under_way(session, deployment.no)
+    columns = [column.name for column in (*deployment.schema.features, *deployment.schema.meta)]
     values = {
         "deployment": deployment,
         "monitor": monitor,
@@ -101,7 +102,10 @@ def _read_values(session: Session, deployment: Deployment, now: datetime) -> dic
         "plan": None if monitor is None else plan_from_counts(session, deployment.no, monitor, WantedDetection(ratio=0.7, chance=0.9)),
         "usual": DEFAULT_METRICS,
         "max_nightly_rows": MAX_NIGHTLY_ROWS,
-        **_read_scans(session, deployment, monitor),
+        "scans": subgroup_settings_of(session, deployment.no),
+        "scannable": [name for name in columns if monitor is None or name != monitor.evidence.person],
+        "scans_at": NIGHTLY_AT,
+        "max_scanned": MAX_FEATURES,
         "schedules": list(Schedule),
         "numeric": FieldKind.NUMERIC,
         "breakers": BREAKERS,
@@ -117,17 +121,6 @@ def _read_values(session: Session, deployment: Deployment, now: datetime) -> dic
         "now": now,
     }
     return values | form_values()
-
-
-def _read_scans(session: Session, deployment: Deployment, monitor: Monitor | None) -> dict[str, object]:
-    """Returns the settings of scans for groups that nobody listed, and the columns that they can name."""
-    columns = [column.name for column in (*deployment.schema.features, *deployment.schema.meta)]
-    return {
-        "scans": subgroup_settings_of(session, deployment.no),
-        "scannable": [name for name in columns if monitor is None or name != monitor.evidence.person],
-        "scans_at": NIGHTLY_AT,
-        "max_scanned": MAX_FEATURES,
-    }
 
 
 def _describe_certificates(deployment: Deployment) -> dict[str, CertificateFacts]:

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from ..checks.attributing import sentences as attribution_words
 from ..checks.rollups import Period
 from ..checks.sides import missing_sides
-from ..domain.attributions import AttributionRun, AttributionState
+from ..domain.attributions import AttributionState
 from ..domain.checks import DataSet, Measurement, Span
 from ..domain.comparisons import comparisons_of
 from ..domain.deployments import Deployment
@@ -113,14 +113,14 @@ def fairness_page(
     forest = build_forest(source, metric=metric, now=now)
 
     known = live_alerts(session, deployment.no, most=MOST_ALERTS)
-    attributions = _read_attributions(session, deployment.no)
+    attributed = newest_of_gaps(session, deployment.no, state=AttributionState.DONE)
     values = {
         "deployment": deployment,
         "monitor": monitor,
         "state": state,
         "newest": newest,
         "missing_records": () if newest is None else notes_of_check(session, newest),
-        **show_forest(forest, chosen, known, attributions["attributed"]),
+        **show_forest(forest, chosen, known, attributed),
         "compared": compared,
         "evidence_in_short": [] if evidence is None else [sum_up(compared), *list_remarks(evidence)],
         "flags": look_at_month(session, deployment.no),
@@ -131,7 +131,8 @@ def fairness_page(
         "busy": busy,
         "busy_advice": None if busy is None else advice_on_check(busy, outlook_of(session, deployment.no)),
         "configured": CONFIGURED,
-        **attributions,
+        "attributed": attributed,
+        "attributing": newest_of_gaps(session, deployment.no),
         "comparisons": [] if monitor is None else comparisons_of(monitor),
         "attribution_words": attribution_words,
         **read_subgroups(session, deployment.no, evidence),
@@ -162,14 +163,6 @@ def _show_over_time(
         "metrics": dict(sorted(titles.items(), key=lambda one: one[1])),
         "data_sets": list(dict.fromkeys(one.data for one in measured)),
         "bar": build_bar(request, time_range, cast("Span", over_time["span"]), compares=True),
-    }
-
-
-def _read_attributions(session: Session, deployment_no: int) -> dict[str, AttributionRun | None]:
-    """Returns the newest attribution that has a result, and the newest of all, which may be under way."""
-    return {
-        "attributed": newest_of_gaps(session, deployment_no, state=AttributionState.DONE),
-        "attributing": newest_of_gaps(session, deployment_no),
     }
 
 

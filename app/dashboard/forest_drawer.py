@@ -79,6 +79,8 @@ def open_drawer(forest: Forest, row: ForestRow, alerts: Sequence[Alert], attribu
     records = {"attribute": row.attribute, "group": row.group}
     if forest.check is not None:
         records["check"] = forest.check.id
+    # If the model does not see the attribute, its copies differ in nothing or in other features: no reading would be true.
+    is_read = row.logged is not None and row.counterfactual is not None and not row.is_unseen
     return Drawer(
         row=row,
         figures=tuple(_describe(forest, row, one) for one in row.figures),
@@ -86,15 +88,8 @@ def open_drawer(forest: Forest, row: ForestRow, alerts: Sequence[Alert], attribu
         gap=None if found is None else rename_gap(forest.words, found),
         records=urlencode(records | {"outcome": "unfavourable"}),
         changed=None if row.counterfactual is None else urlencode(records | {"changed": "gained"}),
-        reading=_read_together(forest, row),
+        reading=read_together(*(worded(forest.words.rename(one.measurement)) for one in row.figures)) if is_read else None,
     )
-
-
-def _read_together(forest: Forest, row: ForestRow) -> str | None:
-    # If the model does not see the attribute, its copies differ in nothing or in other features: no reading would be true.
-    if row.logged is None or row.counterfactual is None or row.is_unseen:
-        return None
-    return read_together(*(worded(forest.words.rename(one.measurement)) for one in row.figures))
 
 
 def _describe(forest: Forest, row: ForestRow, figure: ForestFigure) -> DrawerFigure:

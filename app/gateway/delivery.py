@@ -102,8 +102,14 @@ class Delivery:
         swept_at = monotonic_seconds()
         while not self._closing.is_set():
             try:
-                # Now, too: a process that was killed is followed by this one.
-                await self._adopt()
+                # Takes over what dead processes left. Now, too: a process that was killed is followed by this one.
+                found = await asyncio.to_thread(self._spool.adopt)
+                if found:
+                    self._of_dead.update(path for path in found if (path / FILE).exists())
+                    self._wake.set()
+                for path in list(self._of_dead):
+                    await asyncio.to_thread(send_of_dead, self._database, path)
+                    self._of_dead.discard(path)
                 await asyncio.to_thread(self._make_durable)
                 if monotonic_seconds() - swept_at >= SWEEP_SECONDS:
                     swept_at = monotonic_seconds()
@@ -123,16 +129,6 @@ class Delivery:
     def _make_durable(self) -> None:
         self._spool.sync()
         self._losses.write(self._spool.folder)
-
-    async def _adopt(self) -> None:
-        """Takes over what dead processes left."""
-        found = await asyncio.to_thread(self._spool.adopt)
-        if found:
-            self._of_dead.update(path for path in found if (path / FILE).exists())
-            self._wake.set()
-        for path in list(self._of_dead):
-            await asyncio.to_thread(send_of_dead, self._database, path)
-            self._of_dead.discard(path)
 
     async def _send_losses(self) -> None:
         if self._losses.has_unsent:

@@ -114,7 +114,14 @@ def read_csv(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[Imp
             for cells in lines:
                 if not cells:
                     continue
-                yield _read_line(file, reader.number, header, cells, table)
+                if len(cells) != len(header):
+                    reason = f"has {len(cells)} values under {len(header)} columns"
+                    yield ImportRow(file=file.name, line=reader.number, field="line", reason=reason)
+                    continue
+                row = dict(zip(header, cells, strict=True))
+                yield _row_of(
+                    file, reader.number, partial(table.record, row, lambda text, column: parse_text(text, column.type), parse_label)
+                )
         except csv.Error as error:
             raise InvalidInput.of(f"{file.name} line {reader.number}", f"is not CSV ({error})") from error
 
@@ -173,13 +180,6 @@ def _row_of(file: InputFile, number: int, record: Callable[[], dict[str, Any]]) 
         return ImportRow(file=file.name, line=number, record=record())
     except RowRefused as refused:
         return ImportRow(file=file.name, line=number, field=refused.field, reason=refused.reason)
-
-
-def _read_line(file: InputFile, number: int, header: Sequence[str], cells: Sequence[str], table: FlatTable) -> ImportRow:
-    if len(cells) != len(header):
-        return ImportRow(file=file.name, line=number, field="line", reason=f"has {len(cells)} values under {len(header)} columns")
-    row = dict(zip(header, cells, strict=True))
-    return _row_of(file, number, lambda: table.record(row, lambda text, column: parse_text(text, column.type), parse_label))
 
 
 class _Numbered:

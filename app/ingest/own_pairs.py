@@ -69,17 +69,13 @@ def _body_of(pair: Mapping[str, Any], member: str, media: str) -> bytes:
         except (binascii.Error, ValueError) as error:
             raise InvalidInput.of(member, f"must be base64: in this format bodies are no text ({error})") from error
     if isinstance(part, str):
-        return _encode(part, member)
+        try:
+            return part.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidInput.of(member, "holds half of a surrogate pair, which is no text") from error
     if JSON not in media and _BINARY not in media:
         raise InvalidInput.of(member, f"must be text: in this format bodies are {media}, found {kind_of(part)}")
     try:
         return json.dumps(part, allow_nan=False).encode()
     except ValueError as error:
         raise InvalidInput.of(member, "holds NaN or an infinity, which JSON does not have") from error
-
-
-def _encode(text: str, member: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidInput.of(member, "holds half of a surrogate pair, which is no text") from error

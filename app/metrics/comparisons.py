@@ -116,11 +116,6 @@ def _over_draws(monitored: FloatArray, reference: FloatArray) -> FloatArray:
         return monitored / reference
 
 
-def _slopes_of_logarithms(monitored: float, reference: float) -> tuple[float, float]:
-    # A rate of zero has no logarithm; the other rate alone decides how uncertain the ratio is.
-    return (1 / monitored if monitored > 0 else 0.0, -1 / reference)
-
-
 RATIO = ShareComparison(
     "ratio",
     divides=True,
@@ -128,7 +123,8 @@ RATIO = ShareComparison(
     interval=log_ratio,
     over_draws=_over_draws,
     paired=lambda pairs, z: paired_ratio(pairs.both, pairs.monitored, pairs.reference, z),
-    slopes=_slopes_of_logarithms,
+    # A rate of zero has no logarithm; the other rate alone decides how uncertain the ratio is.
+    slopes=lambda monitored, reference: (1 / monitored if monitored > 0 else 0.0, -1 / reference),
 )
 DIFFERENCE = ShareComparison(
     "difference",
@@ -141,15 +137,11 @@ DIFFERENCE = ShareComparison(
 )
 
 
-def _reversed(count: float, total: float, other_count: float, other_total: float, z: float) -> Interval:
-    return newcombe(other_count, other_total, count, total, z)
-
-
 REVERSED_DIFFERENCE = ShareComparison(
     "reversed_difference",
     divides=False,
     point=lambda monitored, reference: reference.rate - monitored.rate,
-    interval=_reversed,
+    interval=lambda count, total, other_count, other_total, z: newcombe(other_count, other_total, count, total, z),
     over_draws=lambda monitored, reference: np.subtract(reference, monitored),
     paired=lambda pairs, z: paired_difference(pairs.both, pairs.reference, pairs.monitored, pairs.neither, z),
     slopes=lambda *_: (-1.0, 1.0),

@@ -100,7 +100,7 @@ def columns_of(properties: AssetPropertiesIn) -> FoundColumns:
     meta = [
         name
         for name, field in known.items()
-        if name not in names and name not in outputs and _role_of(field) not in _NO_COLUMN and not _is_deleted(field)
+        if name not in names and name not in outputs and _role_of(field) not in _NO_COLUMN and not field.metadata.get("deleted")
     ]
     categorical = set(properties.categorical_fields or ())
     problems: list[FieldProblem] = []
@@ -211,7 +211,3 @@ def _column(name: str, field: SchemaField | None, categorical: set[str], problem
 
 def _role_of(field: SchemaField) -> str:
     return str(field.metadata.get("modeling_role") or "")
-
-
-def _is_deleted(field: SchemaField) -> bool:
-    return bool(field.metadata.get("deleted"))

@@ -133,7 +133,8 @@ def fairness_values(figures: Figures) -> list[Answer]:
                 limits = {"lower_limit": _percent_limit(lower), "upper_limit": _percent_limit(upper)}
                 metrics.append(without_none({"id": FAIRNESS_VALUE, "value": percent_of(ratio), **limits}))
             for metric in DIFFERENCES:
-                metrics += _metric(metric, _first(figures, metric, attribute, group))
+                keys = [CheckFigureKey(metric, data, Scope.GROUP, attribute, group) for data in (DataSet.PAYLOAD, DataSet.FEEDBACK)]
+                metrics += _metric(metric, next((figures[key] for key in keys if key in figures), None))
             if metrics:
                 values.append({"metrics": metrics, "tags": tags_of(attribute, group)})
     return values
@@ -171,11 +172,6 @@ def tags_of(attribute: str, group: str, kind: str = "fairness") -> list[Answer]:
         {"id": "fairness_metric_type", "value": kind},
         {"id": "feature_value", "value": group},
     ]
-
-
-def _first(figures: Figures, metric: str, attribute: str, group: str) -> Measurement | None:
-    keys = [CheckFigureKey(metric, data, Scope.GROUP, attribute, group) for data in (DataSet.PAYLOAD, DataSet.FEEDBACK)]
-    return next((figures[key] for key in keys if key in figures), None)
 
 
 def _metric(identifier: str, found: Measurement | None) -> list[Answer]:

@@ -66,7 +66,10 @@ def read_instances(
         monitor = monitor_of(caller.session, deployment.no)
         kinds = [kind for kind in MEASURED if (deployment.no, kind) in stored or (kind == FAIRNESS and monitor is not None)]
         found += [
-            _answer(caller, deployment, kind, monitor, stored.get((deployment.no, kind))) for kind in kinds if _is_there(kind, monitor)
+            _answer(caller, deployment, kind, monitor, stored.get((deployment.no, kind)))
+            for kind in kinds
+            # An instance of fairness whose monitor was deleted over REST v1 does not exist.
+            if kind != FAIRNESS or monitor is not None
         ]
     wanted = [one for one in found if is_among(data_mart_id, one["entity"]["data_mart_id"])]
     return {"monitor_instances": [one for one in wanted if is_among(monitor_definition_id, one["entity"]["monitor_definition_id"])]}
@@ -162,7 +165,9 @@ def _put_monitor(caller: Caller, deployment: Deployment, body: InstanceIn, *, is
     written = monitor_json(sent, body.thresholds, is_scheduled=is_scheduled)
     before = monitor_of(caller.session, deployment.no)
     if before is not None:
-        written = _merged(written, before)
+        from_before = MonitorIn.model_fields.keys() - written.keys()
+        kept = {name: value for name, value in MonitorOut.of(before).model_dump(mode="json").items() if name in from_before}
+        written = {**kept, **written}
     put_fairness_monitor(read_as(MonitorIn, written), deployment, caller.session, caller.principal, validate_only=False)
 
 
@@ -178,13 +183,6 @@ def _measure_quality(caller: Caller, deployment: Deployment) -> None:
         members = MonitorIn.model_fields.keys()
         written = MonitorOut.of(monitor).model_dump(mode="json", include=set(members)) | {"metrics": sorted(measured | missing)}
         put_fairness_monitor(read_as(MonitorIn, written), deployment, caller.session, caller.principal, validate_only=False)
-
-
-def _merged(written: Answer, before: Monitor) -> Answer:
-    """Returns the monitor as it was, with what an instance says of it."""
-    from_before = MonitorIn.model_fields.keys() - written.keys()
-    kept = {name: value for name, value in MonitorOut.of(before).model_dump(mode="json").items() if name in from_before}
-    return {**kept, **written}
 
 
 def _keep(caller: Caller, deployment: Deployment, kind: str, body: InstanceIn) -> None:
@@ -231,8 +229,3 @@ def _answer(caller: Caller, deployment: Deployment, kind: str, monitor: Monitor 
 
 def _is_enabled(schedule: ScheduleIn | None) -> bool:
     return schedule is None or (schedule.status or "enabled") != "disabled"
-
-
-def _is_there(kind: str, monitor: Monitor | None) -> bool:
-    """Returns whether an instance exists. One of fairness whose monitor was deleted over REST v1 does not."""
-    return kind != FAIRNESS or monitor is not None

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
-from sqlalchemy.orm import Session
 
 from ..errors import Conflict, InvalidInput, NotFound
 from ..security.principals import Permission
@@ -101,7 +100,11 @@ def read_provider(service_provider_id: str, caller: CallerIn) -> Answer:
     """Returns one service provider, without its credentials."""
     caller.require(Permission.READ)
     if service_provider_id == DEFAULT_MART:
-        return _answer(_of_rest_v1(caller.session))
+        # The provider of deployments that were registered over REST v1: each names its own endpoint.
+        entity = {"name": "Evenhand REST v1", "service_type": CUSTOM, "operational_space_id": "production"}
+        since = next((mart.created_at for mart in list_marts(caller.session) if mart.id == DEFAULT_MART), _SINCE)
+        of_rest_v1 = StoredProvider(id=DEFAULT_MART, entity=entity, secrets={}, created_at=since, created_by="evenhand", modified_at=since)
+        return _answer(of_rest_v1)
     return _answer(find_provider(caller.session, caller.services.secret_box, _known(service_provider_id)))
 
 
@@ -152,13 +155,6 @@ async def discover_deployments(
 def _credentials(secrets: Mapping[str, Any]) -> Mapping[str, Any]:
     found: Mapping[str, Any] = secrets.get("credentials") or {}
     return found
-
-
-def _of_rest_v1(session: Session) -> StoredProvider:
-    """Returns the provider that deployments have that were registered over REST v1: each names its own endpoint."""
-    entity = {"name": "Evenhand REST v1", "service_type": CUSTOM, "operational_space_id": "production"}
-    since = next((mart.created_at for mart in list_marts(session) if mart.id == DEFAULT_MART), _SINCE)
-    return StoredProvider(id=DEFAULT_MART, entity=entity, secrets={}, created_at=since, created_by="evenhand", modified_at=since)
 
 
 def _known(provider_id: str) -> str:

@@ -145,7 +145,7 @@ def read_records(  # noqa: PLR0913 - the parameters of the SDK
     rows = (
         _payload_rows(caller, deployment, times, offset, most)
         if kind == PAYLOAD
-        else _feedback_rows(caller, deployment, times, offset, most)
+        else _named(caller, deployment, list_feedback(caller.session, deployment.no, times, offset=offset, limit=most))
     )
     wanted = set(includes.split(",")) if includes else None
     picked = [(identifier, {name: value for name, value in row.items() if wanted is None or name in wanted}) for identifier, row in rows]
@@ -261,10 +261,6 @@ def _payload_row(record: StoredRecord, schemas: Mapping[int, RecordSchema], depl
     if record.debiased is not None:
         row |= {"_debiased_prediction": record.debiased.get("prediction"), "_debiased_probability": record.debiased.get("probability")}
     return record.record_id, row
-
-
-def _feedback_rows(caller: Caller, deployment: Deployment, times: LoggedTimes, offset: int, most: int) -> Rows:
-    return _named(caller, deployment, list_feedback(caller.session, deployment.no, times, offset=offset, limit=most))
 
 
 def _named(caller: Caller, deployment: Deployment, found: Sequence[StoredFeedback]) -> list[tuple[str, Mapping[str, Any]]]:

@@ -238,7 +238,14 @@ def _endpoint_json(body: SubscriptionIn, caller: Caller) -> Answer | None:
 
 def _patch_json(changed: SubscriptionIn, before: Mapping[str, Any]) -> Answer:
     """Returns the change of the deployment as REST v1 takes it. Credentials that are not sent stay."""
-    columns = columns_of(_without_stale_schemas(changed.asset_properties, before["asset_properties"]))
+    properties = changed.asset_properties
+    if properties.training_data_schema is not None:
+        # Compared as it is read: the answer has members that a body has not.
+        known = AssetPropertiesIn.model_validate(before["asset_properties"]).model_dump()
+        # A training schema that was not sent would bring columns back that the patch has removed.
+        if properties.training_data_schema.model_dump() == known["training_data_schema"]:
+            properties = properties.model_copy(update={"training_data_schema": None})
+    columns = columns_of(properties)
     patch: Answer = {
         "name": changed.deployment.name,
         "features": columns_json(columns.features),
@@ -256,14 +263,6 @@ def _patch_json(changed: SubscriptionIn, before: Mapping[str, Any]) -> Answer:
     # Masked values are those that are stored: sent back as they were read, they mean no change.
     headers = {name: value for name, value in (endpoint.request_headers or {}).items() if value != "***"}
     return {**patch, "endpoint": {**members, **({"headers": headers} if headers else {})}}
-
-
-def _without_stale_schemas(properties: AssetPropertiesIn, before: Mapping[str, Any]) -> AssetPropertiesIn:
-    """Returns the properties without a training schema that was not sent: it would bring columns back that the patch has removed."""
-    schema = properties.training_data_schema
-    # Compared as it is read: the answer has members that a body has not.
-    is_stale = schema is not None and schema.model_dump() == AssetPropertiesIn.model_validate(before).model_dump()["training_data_schema"]
-    return properties.model_copy(update={"training_data_schema": None}) if is_stale else properties
 
 
 def _keep(caller: Caller, deployment: Deployment, body: SubscriptionIn) -> None:

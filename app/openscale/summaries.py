@@ -106,7 +106,11 @@ def _summary(attribute: str, check: CheckRun, monitor: Monitor | None, figures: 
             "perturbed_records": (window.get("perturbed_records") or {}).get(attribute, 0),
             "additional_records": window.get("additional_records", 0),
         },
-        "fairness_calculation_details": [_calculation(kind, attribute, worst, figures) for kind in _kinds(figures)],
+        "fairness_calculation_details": [
+            _calculation(kind, attribute, worst, figures)
+            for kind in (DataSet.PAYLOAD_PERTURBED, DataSet.PAYLOAD)
+            if _is_measured(kind, figures)
+        ],
     }
 
 
@@ -135,10 +139,6 @@ def _payload_ratio(figures: Figures, attribute: str, group: str) -> float | None
         if (key.metric, key.data, key.attribute, key.group) == ("disparate_impact", DataSet.PAYLOAD, attribute, group)
     ]
     return ratio_of(found[0]) if found else None
-
-
-def _kinds(figures: Figures) -> list[DataSet]:
-    return [one for one in (DataSet.PAYLOAD_PERTURBED, DataSet.PAYLOAD) if _is_measured(one, figures)]
 
 
 def _calculation(data: DataSet, attribute: str, worst: Answer | None, figures: Figures) -> Answer:

@@ -5,7 +5,7 @@ import re
 import socket
 import ssl
 from dataclasses import dataclass
-from http import HTTPStatus
+from http.client import responses
 
 import httpx
 
@@ -55,7 +55,7 @@ class CallFailure:
 def failure_of_status(response: httpx.Response, answer: bytes, *, quotes: bool = True) -> CallFailure:
     """Returns the failure for a status other than 2xx."""
     status = response.status_code
-    what = f"answered {status} {_phrase(status)}".rstrip()
+    what = f"answered {status} {responses.get(status, '')}".rstrip()
     if response.has_redirect_location:
         what += f", a redirect to {response.headers['location'][:_SHOWN_CHARACTERS]}" if quotes else ", a redirect"
         return CallFailure(what=what, advice="Redirects are not followed: give the deployment the final address.", answer=answer)
@@ -140,13 +140,6 @@ def excerpt(text: str) -> str:
 def without_excerpt(text: str) -> str:
     """Returns a sentence about a failure without the server's own words, for the log."""
     return _EXCERPT.sub("", text)
-
-
-def _phrase(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return ""
 
 
 def _find_system_message(error: BaseException | None) -> str | None:

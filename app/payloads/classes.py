@@ -38,7 +38,8 @@ class Classes:
             ClassesUnclear: the object's members are not the classes.
         """
         by_key = {key_of(str(name)): value for name, value in chances.items()}
-        wanted = [_as_text(one) for one in self._listed]
+        # Names of an object's members are text: `true` for true.
+        wanted = [key_of(str(one).lower() if isinstance(one, bool) else one) for one in self._listed]
         missing = next((one for one, key in zip(self._listed, wanted, strict=True) if key not in by_key), None)
         if missing is not None:
             raise ClassesUnclear(f"probabilities without the class {spelled(missing)}, which outputs.classes lists")
@@ -72,8 +73,3 @@ def key_of(value: Scalar) -> _Key:
         return ("bool", str(value).lower())
     number = exact_number(value)
     return ("text", str(value)) if number is None else ("number", repr(number))
-
-
-def _as_text(value: Scalar) -> _Key:
-    """Returns the key of a class as the name of an object's member, which is text: `true` for true."""
-    return key_of(str(value).lower() if isinstance(value, bool) else value)

@@ -67,7 +67,9 @@ class SecretBox:
         if not words or not all(one.strip() for one in words):
             raise SetupError("EVENHAND_SECRET_KEY is empty: give it a long random text, or leave it out to have one generated.")
         self._ciphers = tuple(AESGCM(_derive_key(one)) for one in words)
-        self._signing_keys = tuple(_derive_signing_key(one) for one in words)
+        self._signing_keys = tuple(
+            HKDF(SHA256(), 32, salt=None, info=b"evenhand access tokens v1").derive(_derive_key(one)) for one in words
+        )
 
 
 class KeyFileBox(SecretBox):
@@ -121,10 +123,6 @@ class KeyFileBox(SecretBox):
 @lru_cache(maxsize=16)
 def _derive_key(secret: str) -> bytes:
     return Scrypt(salt=_SALT, length=32, n=2**14, r=8, p=1).derive(secret.encode())
-
-
-def _derive_signing_key(secret: str) -> bytes:
-    return HKDF(SHA256(), 32, salt=None, info=b"evenhand access tokens v1").derive(_derive_key(secret))
 
 
 def _open(cipher: AESGCM, sealed: bytes) -> bytes | None:

@@ -7,7 +7,7 @@ from pydantic import AliasPath, FailFast, Field, PlainSerializer, PlainValidator
 
 from ...domain.monitors import Monitor
 from ...domain.training_data import Cell, Distribution, TrainingForm, TrainingSummary
-from ...domain.values import GroupValue, Range
+from ...domain.values import Range
 from ...training.limits import LONGEST_VALUE, MOST_COLUMNS
 from ...training.unclassified import find_unclassified
 from .base import In, Out, example
@@ -36,18 +36,10 @@ _SUMMARY: dict[str, Any] = {
 }
 
 
-def _value(sent: object) -> GroupValue | None:
-    return None if sent is None else group_value(sent)
-
-
-def _value_json(value: GroupValue | None) -> object:
-    return None if value is None else group_value_json(value)
-
-
 ValueJson = Annotated[
     str | int | float | bool | Range | None,
-    PlainValidator(_value),
-    PlainSerializer(_value_json),
+    PlainValidator(lambda sent: None if sent is None else group_value(sent)),
+    PlainSerializer(lambda value: None if value is None else group_value_json(value)),
     WithJsonSchema(
         {
             "anyOf": [

@@ -100,7 +100,9 @@ class HybridScorer:
                 progress = Progress(step="asking the model about hybrids", done=self.asked, total=plan.rows)
                 scored = self._model.score(rows, progress)
                 known = bytes(Outcome.UNCLASSIFIED if isinstance(one, Refusal) else self._classify(one.outcome_value) for one in scored)
-                self._keep(question, known)
+                if self._attribution_no is not None:
+                    with self._database.transaction() as session:
+                        keep_answers(session, self._attribution_no, self._part, question=question, outcomes=known)
             answers += known
             self.asked += len(rows)
             self._part += 1
@@ -119,11 +121,6 @@ class HybridScorer:
             return None
         with self._database.transaction() as session:
             return read_answers(session, self._attribution_no, self._part, question=question)
-
-    def _keep(self, question: bytes, outcomes: bytes) -> None:
-        if self._attribution_no is not None:
-            with self._database.transaction() as session:
-                keep_answers(session, self._attribution_no, self._part, question=question, outcomes=outcomes)
 
     def _build_rows(self, asked: GapQuestions, plan: AttributionPlan) -> Iterator[list[Row]]:
         hybrids, window = asked.plan.masks.shape[1], self._records.window

@@ -75,7 +75,8 @@ def _say_shares(found: HybridShares) -> Iterator[str]:
     ]
     pairs = "1 sampled pair" if found.pairs == 1 else f"{found.pairs:,} sampled pairs"
     if named:
-        yield f"The gap of {pairs} is {say_points(found.gap_of_pairs)}: {_join(named)}."
+        listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+        yield f"The gap of {pairs} is {say_points(found.gap_of_pairs)}: {listed}."
     else:
         yield f"The gap of {pairs} is {say_points(found.gap_of_pairs)}; no feature carries any of it."
     if _shows(found.sampling):
@@ -114,7 +115,3 @@ def _in_brackets(part: PartOfGap) -> str:
 
 def _shows(value: float) -> bool:
     return round(100 * value, 1) != 0
-
-
-def _join(named: Sequence[str]) -> str:
-    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
