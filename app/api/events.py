@@ -4,11 +4,11 @@ Plain ASGI in front of the rest of the API. Their senders do not send again, and
 known, the answer is always 200, and says what was not used and why.
 """
 
-import json
 import uuid
 from collections.abc import Callable
 from datetime import datetime
 
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..clock import utc_now
@@ -18,7 +18,7 @@ from ..gateway.events import EventUnclear, ReportedHalf, read_events
 from ..gateway.service import Gateway
 from ..security.authenticator import Authenticator
 from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
-from ..web.problems import problem_response
+from ..web.problems import only_post, problem_response
 from .ingestion import PREFIX
 from .ingestion_bodies import Bodies, ClientGone
 from .known_callers import KnownCallers, read_header, read_user_name
@@ -44,26 +44,23 @@ class EventRoutes:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers the request here or hands it on."""
-        deployment_id = _find_deployment(scope) if scope["type"] == "http" and scope["method"] == "POST" else None
+        deployment_id = _find_deployment(scope) if scope["type"] == "http" else None
         if deployment_id is None:
             await self._app(scope, receive, send)
             return
         sent_id = read_header(scope, b"x-request-id")
         request_id = sent_id if SANE_REQUEST_ID.fullmatch(sent_id) else uuid.uuid4().hex
         try:
-            document = await self._take(deployment_id, scope, receive)
+            if scope["method"] != "POST":
+                response: Response = only_post("Events are sent with POST.", request_id)
+            else:
+                response = JSONResponse(await self._take(deployment_id, scope, receive))
         except EvenhandError as error:
             response = problem_response(error, request_id)
-            response.headers.update({"x-request-id": request_id, **SAFE_HEADERS})
-            await response(scope, receive, send)
-            return
         except ClientGone:
             return
-        body = json.dumps(document).encode("ascii")
-        headers = {"content-type": "application/json", "content-length": str(len(body)), "x-request-id": request_id, **SAFE_HEADERS}
-        pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
-        await send({"type": "http.response.start", "status": 200, "headers": pairs})
-        await send({"type": "http.response.body", "body": body})
+        response.headers.update({"x-request-id": request_id, **SAFE_HEADERS})
+        await response(scope, receive, send)
 
     async def _take(self, deployment_id: str, scope: Scope, receive: Receive) -> dict[str, object]:
         principal = await self._callers.require_logger(scope)

@@ -10,7 +10,6 @@ import os
 from collections.abc import AsyncIterable, Callable
 from dataclasses import dataclass
 from datetime import datetime
-from http import HTTPStatus
 from typing import cast
 
 import structlog
@@ -27,7 +26,7 @@ from ..outbound.failures import slow
 from ..security.authenticator import Authenticator
 from ..telemetry.metrics import http_requests, http_seconds
 from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
-from ..web.problems import ProblemKind, problem_response, response_of, unexpected_response
+from ..web.problems import only_post, problem_response, unexpected_response
 from .ingestion import PREFIX
 from .ingestion_bodies import Bodies, ClientGone
 from .known_callers import KnownCallers, read_header, read_record_id
@@ -97,10 +96,7 @@ class GatewayRoute:
 
         try:
             if scope["method"] != "POST":
-                kind = ProblemKind(405, "http-405", HTTPStatus.METHOD_NOT_ALLOWED.phrase)
-                refusal = response_of(kind, "A model is called with POST.", request_id)
-                refusal.headers["Allow"] = "POST"
-                await refusal(scope, receive, send_counted)
+                await only_post("A model is called with POST.", request_id)(scope, receive, send_counted)
                 return
             await self._forward(deployment_id, request_id, scope, receive, send_counted)
         except EvenhandError as error:

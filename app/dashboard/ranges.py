@@ -37,7 +37,7 @@ COMPARISONS: Mapping[Earlier, str] = {Earlier.PERIOD: "the period before", Earli
 
 _TIMES = frozenset({"range", "from", "to"})
 _KEPT_ATTRIBUTES = re.compile(r'<(a|dialog|form)\b((?:[^>"]|"[^"]*")*)>')
-_ADDRESS = re.compile(r'\b(href|data-close|data-after)="(\?[^"]*|/(?:deployments|alerts)/[^"]*)"')
+_ADDRESS = re.compile(r'\b(href|data-close|data-after)="(\?[^"]*|/(?:deployments/|alerts/[0-9a-f]{8}-)[^"]*)"')
 _OF_FILTERS = frozenset({"since", "until"})
 """Members of the filter of records, which are about time, too: who chooses a range lets go of them."""
 

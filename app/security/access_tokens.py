@@ -1,4 +1,4 @@
-"""Short-lived signed tokens that stand in for an API key, for programs that log in first.
+"""Short-lived signed tokens in place of an API key, for programs that log in first.
 
 A token names the key, so revoking the key ends the token, too.
 """

@@ -92,6 +92,13 @@ def problem_response(error: EvenhandError, request_id: str | None) -> Response:
     return response_of(kind, str(error), request_id, problems=problems)
 
 
+def only_post(sentence: str, request_id: str) -> Response:
+    """Returns the refusal of every method but POST, for routes that the framework does not know."""
+    refusal = response_of(ProblemKind(405, "http-405", HTTPStatus.METHOD_NOT_ALLOWED.phrase), sentence, request_id)
+    refusal.headers["Allow"] = "POST"
+    return refusal
+
+
 def response_of(kind: ProblemKind, detail: str, request_id: str | None, *, problems: Sequence[FieldProblem] = ()) -> Response:
     """Returns a problem document of that kind."""
     document: dict[str, object] = {"type": kind.type, "title": kind.title, "status": kind.status, "detail": detail}

@@ -117,7 +117,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
     Rule(Needed.MANAGE, Reach.DEPLOYMENT): (
         *("changeDeployment", "deleteDeployment", "putFairnessMonitor", "deleteFairnessMonitor", "watchBothSides"),
         *("acceptRecommendedMonitors", "putTrainingData", "deleteTrainingData", "requestCheck", "cancelCheck", "requestAttribution"),
-        *("requestSubgroupScan", "putSubgroupScanSettings"),
+        *("cancelAttribution", "deleteAttribution", "requestSubgroupScan", "putSubgroupScanSettings"),
         *("putMitigation", "fitMitigationProfile", "putAlertRule", "deleteAlertRule", "sendOpenAlertsOfRule", "testEndpoint"),
     ),
     Rule(Needed.ACKNOWLEDGE, Reach.SEEN): ("acknowledgeAlert", "acknowledgeAlerts", "assignAlert", "putAlertComment"),

@@ -1,6 +1,7 @@
 """The debiased endpoint in parity mode, and where something chooses which records get a second call."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -84,7 +85,8 @@ def test_records_that_are_not_chosen_get_no_copies(service: RunningService, data
         active = ActiveMitigation(ingestion, ActivePlans(ingestion, read), LiveModels(EgressPolicy.of([])))
         request = LiveRequest(body=body, encoding="", began=monotonic_seconds(), timeout_seconds=10)
         try:
-            return await active.answer("loans", request, caller=Principal("k", Role.ADMIN), now=utc_now())
+            answered = await active.answer("loans", request, caller=Principal("k", Role.ADMIN), now=utc_now())
+            return dict(json.loads(answered.body))
         finally:
             await active.stop()
             await ingestion.stop()

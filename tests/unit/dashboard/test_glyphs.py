@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from app.dashboard.glyphs import WIDTH, glyph, strip
+from app.details import Details
 from app.domain.checks import DataSet
 from app.metrics.intervals import Interval
 from app.store.overviews.overview import Compared, TrendPoint
@@ -32,6 +33,7 @@ WORST = WorstGroup(
     measured_at=NOON,
     carried_forward=False,
     check_id="c",
+    details=Details(),
     compared=Compared(reference="male", monitored_records=50, reference_records=50, reference_favourable=20),
 )
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from app.details import Details
 from app.domain.checks import CheckState, DataSet, WindowCounts
 from app.domain.display_names import DisplayNames, GroupName
 from app.domain.group_words import GroupWords
@@ -45,6 +46,7 @@ FAIR = DeploymentOverview(
         measured_at=NOON,
         carried_forward=False,
         check_id="c",
+        details=Details(),
         compared=Compared(reference="male", monitored_records=50, reference_records=50, reference_favourable=20),
     ),
     groups=1,
