@@ -150,7 +150,7 @@ def test_a_model_that_asks_for_a_client_certificate_gets_that_of_its_endpoint(sc
         url = f"https://localhost:{model.server_port}/score"
         change(scene, endpoint={"url": url, "tls": {"authority": authority.pem, "certificate": client.certificate, "key": client.key}})
         with_certificate = scene.predict()
-        change(scene, endpoint={"url": url, "tls": {"authority": authority.pem}})
+        change(scene, endpoint={"url": url, "tls": {"authority": authority.pem, "certificate": None, "key": None}})
         # A change is noticed a second later at the latest.
         wait_until(lambda: scene.predict().status_code == 502, "the model refuses a caller without a certificate")
 
