@@ -1,6 +1,6 @@
 """Walks through the OpenScale SDK against a running Evenhand, method by method, and says what each one did.
 
-It imports the SDK, the standard library and one file next to it, so that it runs in an environment that holds nothing else:
+It imports the SDK, the standard library and files next to it, so that it runs in an environment that holds nothing else:
 
     python scripts/openscale_walk.py WALK.json [CALLS.json]
 
@@ -13,16 +13,9 @@ import json
 import sys
 import time
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-import requests
-import requests.adapters
-from ibm_cloud_sdk_core import ApiException
-from ibm_cloud_sdk_core.authenticators import BearerTokenAuthenticator, CloudPakForDataAuthenticator, IAMAuthenticator
-from ibm_watson_openscale import APIClient
 from ibm_watson_openscale.base_classes.watson_open_scale_v2 import (
     Asset,
     AssetDeploymentRequest,
@@ -35,159 +28,11 @@ from ibm_watson_openscale.base_classes.watson_open_scale_v2 import (
     PatchDocument,
     ScheduleStartTime,
     ScoringEndpointRequest,
-    SparkStruct,
     Target,
 )
 from ibm_watson_openscale.supporting_classes.payload_record import PayloadRecord
-from openscale_shapes import ids_of, members_of
-
-ZERO = "00000000-0000-0000-0000-000000000000"
-WORKS, ERROR, BROKEN, ABSENT = "works", "answers an error", "broken", "not in this SDK"
-
-FEATURES = ["sex", "income", "age"]
-RICH = 50_000
-
-CLEAR = (404, 409, 422)
-"""Statuses of an error that says what is wrong with a request."""
-
-
-@dataclass
-class Plan:
-    """Address, model and log-ins of a walk. A worker must be running."""
-
-    url: str
-    model_url: str
-    key: str
-    user: str
-    password: str
-    speed: bool = False
-
-    def client(self, kind: str) -> Any:  # noqa: ANN401 - the SDK's client
-        """Returns a client with that authenticator."""
-        if kind == "bearer":
-            return APIClient(service_url=self.url, authenticator=BearerTokenAuthenticator(self.key))
-        if kind == "password":
-            own = CloudPakForDataAuthenticator(url=self.url, username=self.user, password=self.password)
-            return APIClient(service_url=self.url, authenticator=own)
-        if kind == "api_key":
-            own = CloudPakForDataAuthenticator(url=self.url, username="anybody", apikey=self.key)
-            return APIClient(service_url=self.url, authenticator=own)
-        own = IAMAuthenticator(apikey=self.key, url=self.url)
-        return APIClient(service_url=self.url, service_instance_id=ZERO, authenticator=own)
-
-
-KINDS = ("bearer", "password", "api_key", "iam")
-
-
-@dataclass
-class Recorder:
-    """The calls that the SDK makes and the answers that it gets, as they go over the wire."""
-
-    plan: Plan
-    calls: list[dict[str, Any]] = field(default_factory=list)
-
-    def start(self) -> None:
-        """Listens to every call from now on."""
-        send = requests.adapters.HTTPAdapter.send
-
-        def listen(adapter: Any, request: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - those of requests
-            body = request.body
-            if hasattr(body, "read"):
-                body = body.read()
-                request.body = io.BytesIO(body)
-            answer = send(adapter, request, *args, **options)
-            described = self._describe(request, body, answer)
-            # A run is asked for again until it has ended.
-            if (
-                described["method"] == "GET"
-                and self.calls
-                and (self.calls[-1]["method"], self.calls[-1]["path"]) == (described["method"], described["path"])
-            ):
-                self.calls.pop()
-            self.calls.append(described)
-            return answer
-
-        requests.adapters.HTTPAdapter.send = listen  # type: ignore[method-assign, assignment]
-
-    def _describe(self, request: Any, body: Any, answer: Any) -> dict[str, Any]:  # noqa: ANN401 - those of requests
-        text = body.decode() if isinstance(body, bytes) else body if isinstance(body, str) else None
-        try:
-            answered = answer.json()
-        except ValueError:
-            answered = None
-        described = {
-            "method": request.method,
-            "path": request.url.removeprefix(self.plan.url),
-            "content_type": request.headers.get("content-type"),
-            "body": text,
-            "status": answer.status_code,
-            "location": answer.headers.get("location"),
-            "members": sorted(members_of(answered)),
-            "ids": list(ids_of(answered)),
-        }
-        hidden = {self.plan.key: "KEY", self.plan.password: "PASSWORD", self.plan.model_url: "MODEL"}
-        written = json.dumps(described)
-        for secret, name in hidden.items():
-            written = written.replace(secret, name)
-        found: dict[str, Any] = json.loads(written)
-        return found
-
-
-@dataclass
-class Walk:
-    """Calls methods one after the other and keeps what each did."""
-
-    client: Any
-    found: dict[str, str] = field(default_factory=dict)
-    said: dict[str, str] = field(default_factory=dict)
-
-    def does(self, name: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever a method returns
-        """Calls a method that must work, and returns what it returns."""
-        try:
-            result = call()
-        except AttributeError as error:
-            if "object has no attribute" not in str(error):
-                raise
-            self.found[name] = ABSENT
-            return None
-        except Exception as error:
-            self.found[name], self.said[name] = BROKEN, f"{type(error).__name__}: {error}"
-            raise
-        self.found[name] = WORKS
-        return result
-
-    def refuses(self, name: str, call: Callable[[], Any]) -> None:
-        """Calls a method that must answer a clear error."""
-        try:
-            call()
-        except ApiException as error:
-            clear = error.code in CLEAR and bool(error.message) and "Unknown error" not in str(error.message)
-            self.found[name], self.said[name] = (ERROR if clear else BROKEN), f"{error.code}: {error.message}"
-        except AttributeError:
-            self.found[name] = ABSENT
-        except Exception as error:  # noqa: BLE001 - a refusal of the SDK itself shows nothing of ours
-            self.found[name], self.said[name] = BROKEN, f"{type(error).__name__}: {error}"
-        else:
-            self.found[name], self.said[name] = BROKEN, "no error"
-
-
-def rows() -> list[list[Any]]:
-    """Returns 40 applicants: 20 men, 20 women, every other one rich."""
-    return [["male" if n % 2 else "female", 60_000 if n % 4 in (0, 1) else 20_000, 20 + n] for n in range(40)]
-
-
-def answers(table: list[list[Any]]) -> list[list[Any]]:
-    """Returns the answers of a model that approves men, and women only if rich."""
-    return [[1, 0.9] if sex == "male" or income >= RICH else [0, 0.1] for sex, income, _ in table]
-
-
-def schema(*, with_label: bool = False) -> SparkStruct:
-    """Returns the schema of the applicants."""
-    types = {"sex": "string", "income": "double", "age": "integer"}
-    fields = [{"name": name, "type": kind, "nullable": True, "metadata": {"modeling_role": "feature"}} for name, kind in types.items()]
-    if with_label:
-        fields.append({"name": "approved", "type": "integer", "nullable": True, "metadata": {"modeling_role": "target"}})
-    return SparkStruct(type="struct", fields=fields)
+from openscale_recording import BROKEN, FEATURES, KINDS, RICH, WORKS, ZERO, Plan, Recorder, Walk, answers, rows, schema
+from openscale_speed import measure_speed
 
 
 def walk(way: Walk, plan: Plan, kind: str) -> None:
@@ -473,39 +318,6 @@ def _refused(way: Walk, subscription: str, payload: str, fairness: str) -> None:
     way.refuses("monitor_instances.get_explainability_archive", lambda: client.monitor_instances.get_explainability_archive(subscription))
 
 
-def measure_speed(plan: Plan) -> None:
-    """Stores 10,000 records in one call and in 1,000, over the SDK and over REST v1, and prints records a second."""
-    client = plan.client("bearer")
-    provider = _providers(Walk(client), f"speed {uuid.uuid4().hex[:8]}")
-    subscription = _subscriptions(Walk(client), plan, "speed", ZERO, provider)
-    payload = f"payload_logging.{subscription}"
-    table = rows() * 250
-
-    def by_sdk(part: list[list[Any]], call: str) -> None:
-        record = PayloadRecord(
-            scoring_id=call,
-            request={"fields": FEATURES, "values": part},
-            response={"fields": ["prediction", "probability"], "values": answers(part)},
-        )
-        client.data_sets.store_records(data_set_id=payload, request_body=[record], background_mode=True, split_to_multi_req=False)
-
-    def by_rest(part: list[list[Any]], call: str) -> None:
-        response = {"fields": ["prediction", "probability"], "values": answers(part)}
-        body: Any = [{"scoring_id": call, "request": {"fields": FEATURES, "values": part}, "response": response}]
-        address = f"{plan.url}/v1/deployments/{subscription}/payload-records"
-        requests.post(address, json=body, headers={"Authorization": f"Bearer {plan.key}"}, timeout=600).raise_for_status()
-
-    for name, store in (("SDK", by_sdk), ("REST v1", by_rest)):
-        for calls in (1, 1_000):
-            size = len(table) // calls
-            began = time.perf_counter()
-            for call in range(calls):
-                store(table[call * size : (call + 1) * size], f"{name}-{calls}-{call}")
-            print(f"speed {name}: {len(table)} records in {calls} calls, {len(table) / (time.perf_counter() - began):,.0f} records/s")
-    stored = client.data_sets.get_records_count(payload)
-    print(f"speed: {stored} records stored of {4 * len(table)} sent")
-
-
 PARTS = ("data_marts", "service_providers", "subscriptions", "data_sets", "monitor_definitions", "monitor_instances", "integrated_systems")
 """Parts of the client whose public methods are listed."""
 
@@ -547,7 +359,9 @@ def main() -> int:
                     indent=1,
                 )
     if plan.speed:
-        measure_speed(plan)
+        client = plan.client("bearer")
+        provider = _providers(Walk(client), f"speed {uuid.uuid4().hex[:8]}")
+        measure_speed(plan, _subscriptions(Walk(client), plan, "speed", ZERO, provider))
     print(json.dumps(results))
     return 1 if failed else 0
 

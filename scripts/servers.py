@@ -200,7 +200,7 @@ def real_servers(wanted: list[str], pythons: dict[str, str], folder: Path) -> It
                 ways = {"whole": [*v1, *v2, matrix], "mixed": [*v1, *v2]}
                 yield Server("KServe", [python, "kserve_server.py", str(folder), str(port)], f":{port}/v2/health/ready", ways)
             case "bentoml":
-                both = [Way("json_records", "/root/{kind}"), Way("mapped", "/{kind}", BENTO)]
+                both = [Way("json_records", "/bare/{kind}"), Way("mapped", "/{kind}", BENTO)]
                 command = [_program(python, "bentoml"), "serve", "bento_service:Credit", "--port", str(port)]
                 own = {"CREDIT_MODELS": str(folder), "BENTOML_DO_NOT_TRACK": "1"}
                 yield Server("BentoML", command, f":{port}/readyz", dict.fromkeys(TYPES, both), own)

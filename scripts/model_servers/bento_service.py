@@ -23,10 +23,10 @@ class Credit:
     def mixed(self, records: list[dict]) -> list[dict]:
         return self.answer("mixed", records)
 
-    @bentoml.api(route="/root/whole")
+    @bentoml.api(route="/bare/whole")
     def root_whole(self, records: list[dict], /) -> list[dict]:
         return self.answer("whole", records)
 
-    @bentoml.api(route="/root/mixed")
+    @bentoml.api(route="/bare/mixed")
     def root_mixed(self, records: list[dict], /) -> list[dict]:
         return self.answer("mixed", records)
