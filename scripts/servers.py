@@ -21,12 +21,12 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from server_environments import PACKAGES, find_system_python, make_environment, versions
 
 from app.checks.endpoint_tests import Question, find_format
 from app.clock import monotonic_seconds
@@ -53,19 +53,10 @@ TOLERANCE = 1e-12
 READY_SECONDS = 240.0
 PAGE = 50
 
-PACKAGES = {
-    "mlflow": ["mlflow==3.17.2", "scikit-learn==1.9.1"],
-    "mlserver": ["mlserver==1.7.1", "mlserver-sklearn==1.7.1", "scikit-learn==1.9.1"],
-    "kserve": ["kserve==0.21.0", "scikit-learn==1.9.1"],
-    "bentoml": ["bentoml==1.4.39", "scikit-learn==1.9.1", "pandas==3.1.1"],
-    "triton": ["nvidia-pytriton==0.7.0", "tritonclient[http]==2.73.0", "scikit-learn==1.9.1", "pandas==2.3.3"],
-}
-"""The packages of each environment. All have one version of scikit-learn, so that all can load the model."""
 
 TRAINS = "triton"
 """The environment in which the models are made: the one with the oldest numpy, whose files the others can read."""
 
-SHOWN_PACKAGES = ("mlflow", "mlserver", "mlserver-sklearn", "kserve", "bentoml", "nvidia-pytriton", "tritonclient", "scikit-learn")
 
 TYPES = {
     "whole": dict.fromkeys(("sex", "income", "age", "owner"), FieldType.INTEGER),
@@ -110,7 +101,7 @@ def main() -> None:
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "evenhand-servers"
     parser.add_argument("--cache", type=Path, default=default, help=f"folder of the environments (default: {default})")
     parser.add_argument(
-        "--triton-python", default=_find_system_python(), help="interpreter for Triton: the system's, whose libpython it loads"
+        "--triton-python", default=find_system_python(), help="interpreter for Triton: the system's, whose libpython it loads"
     )
     parser.add_argument("--only", default=",".join(PACKAGES), help="servers, with commas (default: all)")
     options = parser.parse_args()
@@ -134,34 +125,6 @@ def main() -> None:
             comparison.try_triton_bytes(pythons["triton"])
     print("\n".join(["", *versions(pythons.values())]))
     sys.exit(comparison.report())
-
-
-def _find_system_python() -> str:
-    return next((path for path in ("/usr/bin/python3", "/usr/local/bin/python3") if Path(path).exists()), sys.executable)
-
-
-def make_environment(folder: Path, packages: list[str], interpreter: str) -> str:
-    """Makes the environment with these packages, unless it is there, and returns its interpreter."""
-    python, done = str(folder / "bin" / "python"), folder / "installed.json"
-    if not done.exists() or json.loads(done.read_text()) != packages:
-        print(f"installing {', '.join(packages)} ...", file=sys.stderr, flush=True)
-        # Without its own pip: a system's Python may lack the module that brings it.
-        subprocess.run([interpreter, "-m", "venv", "--clear", "--without-pip", folder], check=True)  # noqa: S603 - a Python of this machine
-        install = [
-            sys.executable,
-            "-m",
-            "pip",
-            "--python",
-            python,
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--no-input",
-            *packages,
-        ]
-        subprocess.run(install, check=True, stdout=sys.stderr)  # noqa: S603 - the packages above
-        done.write_text(json.dumps(packages))
-    return python
 
 
 def documented(python: str, folder: Path) -> list[Server]:
@@ -418,18 +381,6 @@ def _largest_difference(reference: list[Figure], found: list[Figure]) -> float:
             if one is not None and one != other:
                 largest = max(largest, abs(one - other))
     return largest
-
-
-def versions(pythons: Iterable[str]) -> list[str]:
-    """Returns the versions of what was compared."""
-    code = (
-        "import importlib.metadata as m, sys; print(*[d.name + ' ' + d.version for d in m.distributions() if d.name in sys.argv], sep=', ')"
-    )
-    found = []
-    for python in sorted(pythons):
-        ended = subprocess.run([python, "-c", code, *SHOWN_PACKAGES], check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 - ours
-        found.append(ended.stdout.strip())
-    return [f"{datetime.now(UTC):%Y-%m-%d}, Python {sys.version.split()[0]}, httpx {version('httpx')}", *found]
 
 
 def free_port() -> int:

@@ -1,0 +1,62 @@
+"""Environments of model servers: made once below a cache folder, with the packages of each."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+PACKAGES = {
+    "mlflow": ["mlflow==3.17.2", "scikit-learn==1.9.1"],
+    "mlserver": ["mlserver==1.7.1", "mlserver-sklearn==1.7.1", "scikit-learn==1.9.1"],
+    "kserve": ["kserve==0.21.0", "scikit-learn==1.9.1"],
+    "bentoml": ["bentoml==1.4.39", "scikit-learn==1.9.1", "pandas==3.1.1"],
+    "triton": ["nvidia-pytriton==0.7.0", "tritonclient[http]==2.73.0", "scikit-learn==1.9.1", "pandas==2.3.3"],
+}
+"""The packages of each environment. All have one version of scikit-learn, so that all can load the model."""
+
+
+SHOWN_PACKAGES = ("mlflow", "mlserver", "mlserver-sklearn", "kserve", "bentoml", "nvidia-pytriton", "tritonclient", "scikit-learn")
+
+
+def find_system_python() -> str:
+    """Returns an interpreter that no environment is around, if there is one."""
+    return next((path for path in ("/usr/bin/python3", "/usr/local/bin/python3") if Path(path).exists()), sys.executable)
+
+
+def make_environment(folder: Path, packages: list[str], interpreter: str) -> str:
+    """Makes the environment with these packages, unless it is there, and returns its interpreter."""
+    python, done = str(folder / "bin" / "python"), folder / "installed.json"
+    if not done.exists() or json.loads(done.read_text()) != packages:
+        print(f"installing {', '.join(packages)} ...", file=sys.stderr, flush=True)
+        # Without its own pip: a system's Python may lack the module that brings it.
+        subprocess.run([interpreter, "-m", "venv", "--clear", "--without-pip", folder], check=True)  # noqa: S603 - a Python of this machine
+        install = [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            python,
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-input",
+            *packages,
+        ]
+        subprocess.run(install, check=True, stdout=sys.stderr)  # noqa: S603 - the packages above
+        done.write_text(json.dumps(packages))
+    return python
+
+
+def versions(pythons: Iterable[str]) -> list[str]:
+    """Returns the versions of what was compared."""
+    code = (
+        "import importlib.metadata as m, sys; print(*[d.name + ' ' + d.version for d in m.distributions() if d.name in sys.argv], sep=', ')"
+    )
+    found = []
+    for python in sorted(pythons):
+        ended = subprocess.run([python, "-c", code, *SHOWN_PACKAGES], check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 - ours
+        found.append(ended.stdout.strip())
+    return [f"{datetime.now(UTC):%Y-%m-%d}, Python {sys.version.split()[0]}, httpx {version('httpx')}", *found]
