@@ -119,6 +119,8 @@ class Delivery:
                 pass  # the counts are kept until it answers
             except OSError as error:
                 log.warning("the spool cannot be written", folder=str(self._spool.folder), error=str(error))
+            except Exception:  # an error that nobody foresaw must not end the housekeeping of a process that runs for months
+                log.exception("the housekeeping of the spool failed; it is tried again", folder=str(self._spool.folder))
             await self._pause(HOUSEKEEPING_SECONDS)
 
     async def _pause(self, seconds: float) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from threading import Lock
 
 import structlog
 
@@ -31,10 +32,11 @@ class _Place:
 
 
 class Losses:
-    """Running totals of one process, under the name of its spool. Belongs to one event loop."""
+    """Running totals of one process, under the name of its spool. The event loop adds to them while a thread writes or sends them."""
 
     def __init__(self, sender: str) -> None:
         self._sender = sender
+        self._lock = Lock()  # held for moments only, never while the disk or the database is asked
         self._totals: dict[_Place, int] = {}
         self._unsent: set[_Place] = set()
         self._is_written = True
@@ -42,9 +44,10 @@ class Losses:
     def add(self, deployment_no: int, now: datetime, records: int) -> None:
         """Counts records that are lost."""
         place = _Place(deployment_no, hour_of(now))
-        self._totals[place] = self._totals.get(place, 0) + records
-        self._unsent.add(place)
-        self._is_written = False
+        with self._lock:
+            self._totals[place] = self._totals.get(place, 0) + records
+            self._unsent.add(place)
+            self._is_written = False
 
     @property
     def has_unsent(self) -> bool:
@@ -59,11 +62,16 @@ class Losses:
         """
         if self._is_written or not folder.is_dir():
             return
-        rows = [[place.deployment_no, place.hour.isoformat(), self._totals[place]] for place in self._unsent]
-        new = folder / f"{FILE}.new"
-        new.write_text(json.dumps(rows), encoding="ascii")
-        new.replace(folder / FILE)
-        self._is_written = True
+        with self._lock:
+            rows = [[place.deployment_no, place.hour.isoformat(), self._totals[place]] for place in self._unsent]
+            self._is_written = True
+        try:
+            new = folder / f"{FILE}.new"
+            new.write_text(json.dumps(rows), encoding="ascii")
+            new.replace(folder / FILE)
+        except OSError:
+            self._is_written = False
+            raise
 
     def send(self, database: Database, folder: Path, *, now: datetime) -> None:
         """Stores the totals as missing records of the deployments; blocks.
@@ -71,12 +79,16 @@ class Losses:
         Raises:
             Unavailable: the database does not answer.
         """
-        places = sorted(self._unsent, key=lambda place: (place.deployment_no, place.hour))
-        _store(database, self._sender, {place: self._totals[place] for place in places})
-        self._unsent.difference_update(places)
-        (folder / FILE).unlink(missing_ok=True)
-        self._is_written = not self._unsent
-        self._totals = {place: count for place, count in self._totals.items() if place in self._unsent or place.hour > now - _KEPT}
+        with self._lock:
+            sent = {place: self._totals[place] for place in self._unsent}
+        _store(database, self._sender, sent)
+        with self._lock:
+            # A total that grew meanwhile is sent again: totals replace each other, so nothing is counted twice.
+            self._unsent -= {place for place, count in sent.items() if self._totals[place] == count}
+            self._is_written = is_all = not self._unsent
+            self._totals = {place: count for place, count in self._totals.items() if place in self._unsent or place.hour > now - _KEPT}
+        if is_all:
+            (folder / FILE).unlink(missing_ok=True)
 
 
 def send_of_dead(database: Database, folder: Path) -> None:

@@ -6,13 +6,12 @@ from datetime import timedelta
 
 import httpx
 import pytest
-from sqlalchemy import event
 
 from app.domain.checks import CheckState, Trigger
 from app.domain.monitors import MonitoredAttribute
-from app.security import authenticator
 from app.security.principals import Role
 from tests.builders.applicants import AGE, SEX, applicants, monitor_of
+from tests.builders.statements import counted
 from tests.builders.training import put_training
 from tests.integration.dashboard.check_pages import CHECKS, HOSTILE, checked, figures, words
 from tests.scenes import HOUR, NOON, Scene
@@ -253,32 +252,23 @@ def test_those_who_only_read_are_offered_no_changes(service: RunningService, sta
 
 @pytest.mark.parametrize("query", ["", "?view=payload", "?view=training", "?view=debiased"])
 def test_a_page_takes_as_many_statements_for_many_checks_and_groups_as_for_one(
-    service: RunningService, stage: Scene, reader: httpx.Client, query: str, monkeypatch: pytest.MonkeyPatch
+    stage: Scene, reader: httpx.Client, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(authenticator, "CACHE_SECONDS", 86_400.0)  # on a busy machine the key would be looked up again meanwhile
     few = checked(stage)
-    reader.get(CHECKS)  # whatever a connection needs once
-    one = statements(service, reader, CHECKS)
+    reader.get(CHECKS)  # what a connection needs once
+    one = statements(reader, CHECKS, monkeypatch)
     many_values = tuple(f"group {no}" for no in range(12))
     stage.watch(monitor_of(MonitoredAttribute(feature="sex", monitored=("female", *many_values), reference=("male",)), AGE))
     stage.log(applicants(20, 30, 6, prefix="b"), NOON + HOUR)
     many = stage.check(NOON + HOUR).run
-    reader.get(f"{CHECKS}/{few.id}{query}")  # whatever is read once in a process
+    reader.get(f"{CHECKS}/{few.id}{query}")  # what is read once in a process
 
-    assert statements(service, reader, CHECKS) == one
-    assert statements(service, reader, f"{CHECKS}/{few.id}{query}") == statements(service, reader, f"{CHECKS}/{many.id}{query}")
+    assert statements(reader, CHECKS, monkeypatch) == one
+    assert statements(reader, f"{CHECKS}/{few.id}{query}", monkeypatch) == statements(reader, f"{CHECKS}/{many.id}{query}", monkeypatch)
 
 
-def statements(service: RunningService, reader: httpx.Client, address: str) -> int:
+def statements(reader: httpx.Client, address: str, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many statements the service needs for a page."""
-    seen: list[str] = []
-
-    def count(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
-        seen.append(statement)
-
-    engine = service.database.engine
-    event.listen(type(engine), "before_cursor_execute", count)
-    answer = reader.get(address)
-    event.remove(type(engine), "before_cursor_execute", count)
-    assert answer.status_code == 200
-    return len(seen)
+    with counted(monkeypatch) as sent:
+        assert reader.get(address).status_code == 200
+    return len(sent)

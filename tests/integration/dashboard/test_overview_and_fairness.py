@@ -12,7 +12,6 @@ from app.clock import HOUR, hour_of, utc_now
 from app.domain.checks import Trigger
 from app.domain.deployments import Endpoint
 from app.domain.monitors import MonitoredAttribute
-from app.security import authenticator
 from app.security.principals import Role
 from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
@@ -189,7 +188,6 @@ def test_a_person_who_is_bound_to_one_deployment_sees_no_other(service: RunningS
 def test_the_statements_of_a_page_do_not_grow_with_what_is_stored(
     service: RunningService, checked: Scene, reader: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(authenticator, "CACHE_SECONDS", 86_400.0)  # on a busy machine the session would be looked up again meanwhile
     paths = ("/", PAGE, "/alerts", f"{PAGE}/alerts", f"{PAGE}/checks", f"{PAGE}/transactions")
 
     def statements() -> dict[str, int]:

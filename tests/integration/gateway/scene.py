@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 
@@ -96,12 +97,10 @@ def loans(model: ModelServer, **changes: object) -> dict[str, Any]:
     }
 
 
-delivery.HOUSEKEEPING_SECONDS = delivery.SWEEP_SECONDS = 0.05
-
-
 @contextmanager
 def open_scene(database: Database, data_dir: Path, model: ModelServer, **settings: object) -> Iterator[GatewayScene]:
     """The service on that database, until the block ends."""
-    with running_service(database, data_dir, **settings) as service:
+    impatient = patch.multiple(delivery, HOUSEKEEPING_SECONDS=0.05, SWEEP_SECONDS=0.05)
+    with impatient, running_service(database, data_dir, **settings) as service:
         service.client.post("/v1/deployments", json=loans(model)).raise_for_status()
         yield GatewayScene(service, model)
