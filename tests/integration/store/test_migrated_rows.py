@@ -70,7 +70,7 @@ def insert(connection: Connection, table: str, **values: Any) -> int:  # noqa: A
     empty = {"text": "''", "character varying": "''", "jsonb": "'{}'", "boolean": "false", "timestamp with time zone": "now()"}
     columns = {f'"{name}"': empty.get(kind, "0") for name, kind in required} | {f'"{name}"': f":{name}" for name in values}
     statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(columns.values())}) RETURNING no"  # noqa: S608 - ours
-    return connection.execute(text(statement), values).scalar_one()
+    return int(connection.execute(text(statement), values).scalar_one())
 
 
 def test_stored_attributions_of_one_attribute_are_those_of_a_comparison(bare: Database) -> None:
