@@ -25,7 +25,7 @@ GAP = {
 }
 
 PERIOD = {"monitored": GAP["monitored"], "reference": GAP["reference"], "first": None, "last": None, "revisions": {}, "gap": -0.25}
-CHANGE = {
+CHANGE: dict[str, Any] = {
     "attribute": "sex",
     "group": "female",
     "at": NOON.isoformat(),
