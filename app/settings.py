@@ -51,6 +51,15 @@ class SecretFiles(PydanticBaseSettingsSource):
 CHECK_MINUTES = 60
 """Default minutes that a check may take: after them the next hour's check is due."""
 
+MAX_API_PROCESSES_HERE = 4
+"""Most API processes that a machine gets by default: from then on Postgres and the workers need the other cores."""
+
+
+def api_processes_here() -> int:
+    """Returns the default number of API processes on this machine: one for two cores that this process may use."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(max(cores // 2, 1), MAX_API_PROCESSES_HERE)
+
 
 class Settings(BaseSettings):
     """The settings of one process. Variables carry the prefix `EVENHAND_`, except for those of the database."""
@@ -69,11 +78,14 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=1, le=65535)
 
+    api_processes: int = Field(default_factory=api_processes_here, ge=1, le=64)
+    """Processes of one `evenhand serve` that answer requests, all on the same address."""
+
     max_connections: int = Field(default=2000, ge=1, le=1_000_000)
-    """Max connections that clients may have open at the same time; further ones are answered 503 and closed."""
+    """Max connections that clients may have open with one of the `api_processes`; further ones are answered 503 and closed."""
 
     max_connections_per_address: int = Field(default=500, ge=1, le=1_000_000)
-    """Max open connections of one address (of IPv6, of one /64). Does not apply to `trusted_proxies`."""
+    """Max open connections of one address (of IPv6, of one /64) with one process. Does not apply to `trusted_proxies`."""
 
     trusted_proxies: str = ""
     """Comma-separated addresses or CIDR blocks of proxies whose `X-Forwarded-For` is trusted for the client's address."""

@@ -64,11 +64,15 @@ def run_service(
             _prepare_database(url, settings, prepare)
             shared = {"DATABASE_URL": url, SHARED_FOLDER: counters, **environment}
             specs = [
-                ChildSpec(
-                    name="api",
-                    command=python_module(f"{__package__}.api_process", str(listener.fileno())),
-                    environment=shared,
-                    inherited_files=(listener.fileno(),),
+                # All accept from one socket: where one of them dies, the others answer the callers who wait.
+                *(
+                    ChildSpec(
+                        name="api" if settings.api_processes == 1 else f"api-{no}",
+                        command=python_module(f"{__package__}.api_process", str(listener.fileno())),
+                        environment=shared,
+                        inherited_files=(listener.fileno(),),
+                    )
+                    for no in range(1, settings.api_processes + 1)
                 ),
                 *([ChildSpec(name="worker", command=python_module(__package__, "worker"), environment=shared)] if with_worker else []),
                 *companions(url),

@@ -1,11 +1,16 @@
 """`evenhand worker`: runs checks in its own process; any number of them may run at the same time."""
 
+import os
+
 import typer
 
 from ..errors import SetupError
 from ..schedule.worker import run_worker
 from .database import require_answer
 from .startup import service_settings, spare_loaded_objects, stop_signal
+
+NICENESS = 5
+"""Niceness of a worker: next to an API process that is busy it gets about a quarter of a core."""
 
 command = typer.Typer(add_completion=False)
 
@@ -18,5 +23,6 @@ def worker() -> None:
         raise SetupError("`evenhand worker` needs DATABASE_URL. On one machine `evenhand serve` already runs a worker.")
     # A wrong address is reported at the start; a database that goes away later is waited for.
     require_answer(settings.database_url.get_secret_value())
+    os.nice(NICENESS)
     spare_loaded_objects()
     run_worker(settings, stop_signal())

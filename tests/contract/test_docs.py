@@ -120,7 +120,7 @@ def test_the_settings_table_is_that_of_the_code() -> None:
     expected = {}
     for name, field in Settings.model_fields.items():
         variable = str(field.validation_alias or f"EVENHAND_{name.upper()}")
-        expected[variable] = "" if field.default in (None, "") else str(field.default)
+        expected[variable] = "by cores" if field.default_factory else "" if field.default in (None, "") else str(field.default)
 
     assert {row[0]: row[1] for row in table(DOCS / "operations" / "settings.md", "Variable")} == expected
 

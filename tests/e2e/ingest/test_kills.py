@@ -94,6 +94,19 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_the_service_is_killed(scen
     _assert_stored_once(scene)
 
 
+def test_two_processes_on_one_socket_share_the_load_and_one_answers_while_the_other_is_dead(scene: Scene) -> None:
+    with _service(scene), _load(scene):
+        for _ in range(KILLS):
+            with _service(scene) as other:
+                _await_more(scene)
+                other.kill()
+                other.wait()
+                _await_more(scene)
+
+    assert scene.statuses <= {200, 503}
+    _assert_stored_once(scene)
+
+
 @contextmanager
 def _service(scene: Scene) -> Iterator["subprocess.Popen[bytes]"]:
     descriptor = scene.listener.fileno()
