@@ -1,6 +1,7 @@
 """What a story found, as a small table."""
 
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -42,8 +43,8 @@ class Report:
         self.add("answers that should not come", len(ledger.wrong))
         self.violations += counts.violations + ledger.wrong
 
-    def add_checks(self, truth: CheckTruth, *, looks: int, wrong: Sequence[str]) -> None:
-        """What became of checks."""
+    def add_checks(self, truth: CheckTruth, *, looks: int, wrong: Sequence[str], may_fail: bool = False) -> None:
+        """What became of checks. If they `may_fail`, each that did must say why."""
         succeeded = truth.in_state("succeeded")
         taken_over = [check for check in succeeded if check.attempts > 1]
         self.add("checks / succeeded", f"{len(truth.checks)} / {len(succeeded)}")
@@ -51,7 +52,11 @@ class Report:
         self.add("looks at all checks meanwhile", looks)
         self.add("  half-written checks seen", len(wrong))
         self.violations += wrong
-        self.violations += [f"check {c.id} ended {c.state}: {c.reason}" for c in truth.checks if c.state != "succeeded"]
+        ended_badly = [check for check in truth.checks if check.state != "succeeded" and not (may_fail and check.reason)]
+        self.violations += [f"check {check.id} ended {check.state}: {check.reason}" for check in ended_badly]
+        if may_fail:
+            reasons = Counter(check.reason for check in truth.in_state("failed"))
+            self.add("  failed", "; ".join(f"{count} × {reason}" for reason, count in reasons.most_common(5)) or 0)
 
     def text(self) -> str:
         """The table, and the violations below it."""

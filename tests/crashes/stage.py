@@ -3,7 +3,7 @@
 import random
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -137,10 +137,12 @@ class Stage:
 
 
 @contextmanager
-def stage(*, hurried: bool = False, seed: int = 1, keep_logs: Path | None = None) -> Iterator[Stage]:
+def stage(
+    *, hurried: bool = False, seed: int = 1, keep_logs: Path | None = None, settings: Mapping[str, str] | None = None
+) -> Iterator[Stage]:
     """A fresh service with its own Postgres, deployments to log to and others to check, and a model."""
     with folder() as home, model_process() as model:
-        service = Service(home)
+        service = Service(home, environment=settings)
         try:
             service.start()
             key = service.new_key()

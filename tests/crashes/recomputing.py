@@ -1,0 +1,72 @@
+"""Figures of stored checks, computed again from the records with arithmetic that shares nothing with the service's."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import psycopg
+
+TOLERANCE = 1e-12
+
+_CHECKS = """
+    SELECT c.no, c.id, d.no, c.created_at, (c."window" ->> 'records')::int, (c."window" ->> 'oldest_record_at')::timestamptz
+    FROM checks c JOIN deployments d ON d.no = c.deployment_no WHERE c.state = 'succeeded' AND NOT c."window" ? 'carried_from'
+"""
+_RECORDS = """
+    SELECT features ->> 0, (prediction #>> '{}')::numeric FROM payload_records
+    WHERE deployment_no = %s AND logged_at >= %s AND logged_at <= %s
+"""
+_FIGURES = """
+    SELECT metric, "group", value FROM measurements
+    WHERE check_no = %s AND data = 'payload' AND scope = 'group'
+    AND metric IN ('favourable_rate', 'disparate_impact', 'statistical_parity_difference')
+"""
+
+
+@dataclass(frozen=True)
+class Recomputation:
+    """How many figures of how many checks were compared, and those that differ."""
+
+    checks: int
+    figures: int
+    wrong: tuple[str, ...]
+
+
+def recompute(connection: psycopg.Connection[Any]) -> Recomputation:
+    """Compares rates, their ratio and their difference of women and men in every check that succeeded."""
+    wrong: list[str] = []
+    checks = figures = 0
+    for check_no, check_id, deployment_no, at, count, oldest in connection.execute(_CHECKS).fetchall():
+        favourable, records = _count(connection, deployment_no, oldest, at)
+        checks += 1
+        if records.total() != count:
+            wrong.append(f"check {check_id} says {count} records; {records.total()} were logged from {oldest} to {at}")
+            continue
+        rates = {sex: favourable[sex] / records[sex] for sex in records}
+        for metric, group, value in connection.execute(_FIGURES, [check_no]):
+            right = _figure(metric, group, rates)
+            figures += 1
+            differs = right is not value if right is None or value is None else abs(value - right) > TOLERANCE
+            if differs:
+                wrong.append(f"check {check_id}: {metric} of {group} is {value}, by hand {right}")
+    return Recomputation(checks, figures, tuple(wrong))
+
+
+def _count(connection: psycopg.Connection[Any], deployment_no: int, since: datetime, until: datetime) -> tuple[Counter[str], Counter[str]]:
+    favourable, records = Counter[str](), Counter[str]()
+    for sex, prediction in connection.execute(_RECORDS, [deployment_no, since, until]):
+        records[sex] += 1
+        favourable[sex] += prediction == 1
+    return favourable, records
+
+
+def _figure(metric: str, group: str, rates: dict[str, float]) -> float | None:
+    if metric == "favourable_rate":
+        return rates.get(group)
+    monitored, reference = rates.get(group), rates.get("male")
+    if monitored is None or reference is None:
+        return None
+    if metric == "statistical_parity_difference":
+        return monitored - reference
+    return monitored / reference if reference else None
