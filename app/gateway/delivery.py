@@ -110,11 +110,12 @@ class Delivery:
                 for path in list(self._of_dead):
                     await asyncio.to_thread(send_of_dead, self._database, path)
                     self._of_dead.discard(path)
-                await asyncio.to_thread(self._make_durable)
                 if monotonic_seconds() - swept_at >= SWEEP_SECONDS:
                     swept_at = monotonic_seconds()
                     await self._store.sweep()
                     await self._send_losses()
+                # Last: while the disk is full, the database may take the counts all the same.
+                await asyncio.to_thread(self._make_durable)
             except Unavailable:
                 pass  # the counts are kept until it answers
             except OSError as error:
